@@ -1,0 +1,263 @@
+import { isUtf8 } from 'node:buffer'
+import { buildJson } from './json-build.ts'
+import { Landmarks } from './json-landmarks.ts'
+import { Members } from './json-members.ts'
+import { JsonSyntaxError, scanText, trimEnd } from './json-scan.ts'
+import { appendChanged } from './json-write.ts'
+
+/** What Json.of takes: plain data, with Json values anywhere inside; undefined members are left out. */
+export type Plain = Json | string | number | boolean | null | readonly Plain[] | PlainObject
+export interface PlainObject {
+  readonly [key: string]: Plain | undefined
+}
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+
+const DEPTH = 512
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+const QUOTE = 0x22
+const FIRST_BYTES: readonly [string, JsonKind][] = [
+  ['{', 'object'],
+  ['[', 'array'],
+  ['"', 'string'],
+  ['t', 'boolean'],
+  ['f', 'boolean'],
+  ['n', 'null'],
+]
+const KINDS = new Array<JsonKind>(128).fill('number')
+for (const [first, kind] of FIRST_BYTES) KINDS[first.charCodeAt(0)] = kind
+
+/** Members the text does not have, in the order of their setting. */
+type Added = readonly (readonly [string, Json])[]
+const NONE: Added = []
+
+/** By member: what has been read so far or put there instead; null where it was removed. */
+type Children = (Json | null | undefined)[]
+
+/**
+ * A JSON value as the bytes it came in. Members are found when asked for and changed by splicing;
+ * what nobody touched is written back as it was read. Values are immutable.
+ */
+export class Json {
+  readonly #bytes: Buffer
+  readonly #start: number
+  readonly #end: number
+  readonly #marks: Landmarks
+  #members: Members | undefined
+  #children: Children | undefined
+  readonly #added: Added | undefined // undefined: not edited
+
+  private constructor(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    marks: Landmarks,
+    members: Members | undefined,
+    children: Children | undefined,
+    added: Added | undefined,
+  ) {
+    this.#bytes = bytes
+    this.#start = start
+    this.#end = end
+    this.#marks = marks
+    this.#members = members
+    this.#children = children
+    this.#added = added
+  }
+
+  /** Checks the whole text once and throws JsonSyntaxError. The bytes must not change afterwards. */
+  static parse(bytes: Buffer, depth = DEPTH): Json {
+    if (!isUtf8(bytes)) throw new JsonSyntaxError('Not UTF-8', 0)
+    if (bytes[0] === 0xef) throw new JsonSyntaxError('Byte order mark', 0)
+    const marks = new Landmarks(depth)
+    const spans: number[] = []
+    const text = trimEnd(bytes)
+    const start = scanText(text, marks, spans)
+    return new Json(text, start, text.length, marks, new Members(text, spans), undefined, undefined)
+  }
+
+  static of(value: Plain): Json {
+    if (value instanceof Json) return value
+    const bytes = buildJson(value)
+    return new Json(bytes, 0, bytes.length, new Landmarks(DEPTH), undefined, undefined, undefined)
+  }
+
+  /** The object without members. */
+  static readonly empty: Json = Json.of({})
+
+  get kind(): JsonKind {
+    return KINDS[this.#bytes[this.#start] as number] as JsonKind
+  }
+
+  get isObject(): boolean {
+    return this.#bytes[this.#start] === OPEN_BRACE
+  }
+
+  /** The member of that name (the last one, if written twice), or undefined. */
+  get(key: string): Json | undefined {
+    if (!this.isObject) return undefined
+    const i = this.#layout.find(key)
+    const child = i < 0 ? null : this.child(i)
+    return child ?? this.#added?.find(([name]) => name === key)?.[1]
+  }
+
+  /** The value at the end of a path of members, or undefined. */
+  at(...path: readonly string[]): Json | undefined {
+    let value: Json | undefined = this
+    for (const key of path) value = value?.get(key)
+    return value
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined
+  }
+
+  /** Replaces a member in its place or adds one at the end. Setting what is already there returns the same value. */
+  with(key: string, value: Plain): Json {
+    const json = Json.of(value)
+    const before = this.get(key)
+    return before && Json.#areSame(before, json) ? this : this.#edited(key, json)
+  }
+
+  /** Removes members; the same value if none was there. */
+  without(...keys: readonly string[]): Json {
+    let result: Json = this
+    for (const key of keys) if (result.has(key)) result = result.#edited(key, undefined)
+    return result
+  }
+
+  /** Members in order of writing, each name once. Empty unless an object. */
+  entries(): [string, Json][] {
+    if (!this.isObject) return []
+    this.#layout.dropRepeated()
+    const entries: [string, Json][] = []
+    for (let i = 0; i < this.#layout.count; i++) {
+      const child = this.#layout.isDropped(i) ? null : this.child(i)
+      if (child) entries.push([this.#layout.name(i), child])
+    }
+    for (const [key, value] of this.#added ?? NONE) entries.push([key, value])
+    return entries
+  }
+
+  /** Elements of an array; empty unless an array. */
+  elements(): Json[] {
+    if (this.#bytes[this.#start] !== OPEN_BRACKET) return []
+    const elements: Json[] = []
+    for (let i = 0; i < this.#layout.count; i++) {
+      const child = this.child(i)
+      if (child) elements.push(child)
+    }
+    return elements
+  }
+
+  /** The array with every element converted (undefined drops it); the same value if none changed. */
+  map(convert: (element: Json) => Json | undefined): Json {
+    if (this.#bytes[this.#start] !== OPEN_BRACKET) return this
+    const children: Children = []
+    let isChanged = false
+    for (let i = 0; i < this.#layout.count; i++) {
+      const before = this.child(i)
+      const after = before && (convert(before) ?? null)
+      if (after !== before) isChanged = true
+      children.push(after)
+    }
+    return isChanged ? this.copy(children, NONE) : this
+  }
+
+  asString(): string | undefined {
+    if (this.#bytes[this.#start] !== QUOTE) return undefined
+    const text = this.#bytes.toString('utf8', this.#start + 1, this.#end - 1)
+    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+  }
+
+  asNumber(): number | undefined {
+    return this.kind === 'number' ? Number(this.toString()) : undefined
+  }
+
+  asBoolean(): boolean | undefined {
+    return this.kind === 'boolean' ? this.#end - this.#start === 4 : undefined
+  }
+
+  /** The value as plain data, as JSON.parse would make it. */
+  toValue(): unknown {
+    return JSON.parse(this.toString())
+  }
+
+  toString(): string {
+    return this.#isSource ? this.#bytes.toString('utf8', this.#start, this.#end) : this.toBytes().toString('utf8')
+  }
+
+  toBytes(): Buffer {
+    if (this.#isSource) return this.#bytes.subarray(this.#start, this.#end)
+    const pieces: Buffer[] = []
+    this.appendTo(pieces)
+    return Buffer.concat(pieces)
+  }
+
+  /** Writes the value as pieces without joining them, so that a large one is never copied. */
+  appendTo(pieces: Buffer[]): void {
+    if (this.#isSource) pieces.push(this.#bytes.subarray(this.#start, this.#end))
+    else
+      appendChanged(pieces, {
+        bytes: this.#bytes,
+        start: this.#start,
+        end: this.#end,
+        members: this.#layout,
+        replacement: i => this.#replacement(i),
+        added: this.#added ?? NONE,
+      })
+  }
+
+  get #layout(): Members {
+    this.#members ??= Members.scan(this.#bytes, this.#start, this.#marks)
+    return this.#members
+  }
+
+  private child(i: number): Json | null {
+    const layout = this.#layout
+    this.#children ??= new Array<Json | null | undefined>(layout.count).fill(undefined)
+    let child = this.#children[i]
+    if (child === undefined) {
+      child = new Json(this.#bytes, layout.valueStart(i), layout.end(i), this.#marks, undefined, undefined, undefined)
+      this.#children[i] = child
+    }
+    return child
+  }
+
+  #edited(key: string, value: Json | undefined): Json {
+    if (!this.isObject) throw new TypeError(`A JSON ${this.kind} has no members to change`)
+    const added = this.#added ?? NONE
+    const i = this.#layout.find(key)
+    if (i >= 0 && this.child(i)) {
+      const children = this.#children?.slice() ?? []
+      children[i] = value ?? null
+      return this.copy(children, added)
+    }
+    const at = added.findIndex(([name]) => name === key)
+    if (!value) return this.copy(this.#children, added.toSpliced(at, 1))
+    return this.copy(this.#children, at < 0 ? [...added, [key, value]] : added.with(at, [key, value]))
+  }
+
+  private copy(children: Children | undefined, added: Added): Json {
+    return new Json(this.#bytes, this.#start, this.#end, this.#marks, this.#layout, children, added)
+  }
+
+  /** Still the text it was read from? A name read deep inside may have dropped an earlier one of the same name. */
+  get #isSource(): boolean {
+    if (this.#added || this.#members?.anyDropped) return false
+    return !this.#children || this.#children.every(child => !child || child.#isSource)
+  }
+
+  static #areSame(a: Json, b: Json): boolean {
+    return a === b || (a.#bytes === b.#bytes && a.#start === b.#start && !a.#added && !b.#added)
+  }
+
+  #replacement(i: number): Json | 'keep' | 'remove' {
+    const child = this.#children?.[i]
+    if (child === undefined) return 'keep'
+    if (child === null) return 'remove'
+    const isInPlace = child.#bytes === this.#bytes && child.#start === this.#layout.valueStart(i)
+    return isInPlace && child.#isSource ? 'keep' : child
+  }
+}

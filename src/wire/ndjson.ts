@@ -1,0 +1,69 @@
+import { Gather } from './gather.ts'
+import { CR, LF, onOneLine } from './newline.ts'
+
+/** A line grew beyond the limit; the rest of the stream cannot be trusted to be messages. */
+export class LineTooLong extends Error {
+  override readonly name = 'LineTooLong'
+  constructor(limit: number) {
+    super(`A line is longer than ${limit} bytes`)
+  }
+}
+
+/** Cuts a byte stream into lines. Blank lines are skipped, CRLF counts as LF. A line within one chunk is not copied. */
+export class LineDecoder {
+  readonly #onLine: (line: Buffer) => void
+  readonly #maxBytes: number
+  readonly #begun = new Gather()
+
+  constructor(onLine: (line: Buffer) => void, options: { maxBytes?: number } = {}) {
+    this.#onLine = onLine
+    this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY
+  }
+
+  feed(chunk: Buffer): void {
+    let start = 0
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      this.#finish(chunk.subarray(start, end))
+      start = end + 1
+    }
+    this.#keep(chunk.subarray(start))
+  }
+
+  /** The stream is over: what came after the last line break is a line too. */
+  end(): void {
+    this.#finish(EMPTY)
+  }
+
+  #keep(rest: Buffer): void {
+    this.#check(this.#begun.length + rest.length)
+    this.#begun.push(rest)
+  }
+
+  #finish(rest: Buffer): void {
+    this.#check(this.#begun.length + rest.length)
+    let line = rest
+    if (this.#begun.length > 0) {
+      this.#begun.push(rest)
+      line = this.#begun.take()
+    }
+    if (line.at(-1) === CR) line = line.subarray(0, -1)
+    if (!isBlank(line)) this.#onLine(line)
+  }
+
+  #check(length: number): void {
+    if (length <= this.#maxBytes) return
+    this.#begun.clear()
+    throw new LineTooLong(this.#maxBytes)
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+const END_OF_LINE = Buffer.from('\n')
+
+const isBlank = (line: Buffer): boolean => {
+  for (const byte of line) if (byte !== 0x20 && byte !== 0x09 && byte !== CR) return false
+  return true
+}
+
+/** One message as one line. */
+export const linePieces = (pieces: readonly Buffer[]): Buffer[] => [...pieces.map(onOneLine), END_OF_LINE]
