@@ -1,0 +1,40 @@
+/** Why an exchange ended before its answer. */
+export type AbortReason =
+  | { readonly kind: 'cancelled'; readonly text?: string } // the client said so
+  | { readonly kind: 'gone' } // the client left
+  | { readonly kind: 'expired' } // nobody came back in time
+  | { readonly kind: 'closing' } // the gateway is shutting down
+
+/** The reading side of an abort: what an exchange carries down. */
+export interface Signal {
+  readonly reason: AbortReason | undefined
+  /** Calls `listener` once, at once if already aborted; the returned function takes it back. */
+  onAbort(listener: (reason: AbortReason) => void): () => void
+}
+
+/** The writing side. A typed stand-in for AbortController, which costs 4 µs per call with one listener. */
+export class Abort implements Signal {
+  reason: AbortReason | undefined
+  #listeners: Set<(reason: AbortReason) => void> | undefined
+
+  onAbort(listener: (reason: AbortReason) => void): () => void {
+    if (this.reason) {
+      listener(this.reason)
+      return () => {}
+    }
+    this.#listeners ??= new Set()
+    this.#listeners.add(listener)
+    return () => this.#listeners?.delete(listener)
+  }
+
+  abort(reason: AbortReason): void {
+    if (this.reason) return
+    this.reason = reason
+    const listeners = this.#listeners
+    this.#listeners = undefined
+    for (const listener of listeners ?? []) listener(reason)
+  }
+}
+
+/** A signal that never fires. */
+export const NEVER: Signal = { reason: undefined, onAbort: () => () => {} }

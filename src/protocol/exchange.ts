@@ -1,0 +1,67 @@
+import type { Json } from '../wire/json.ts'
+import type { Signal } from './abort.ts'
+import type { RpcError } from './errors.ts'
+import type { Level } from './methods.ts'
+import type { Revision } from './revisions.ts'
+
+/** One client message crossing the gateway, with the place its answer goes. */
+export interface Exchange {
+  readonly kind: 'request' | 'notification' // nothing is sunk for a notification
+  readonly method: string
+  readonly params: Json // always an object; Json.empty where the message had none
+  readonly caller: Caller
+  readonly signal: Signal
+  readonly sink: Sink
+}
+
+/** What the envelope or the handshake said about who is calling. */
+export interface Caller {
+  readonly workspace: string
+  readonly principal: string | undefined // undefined: unknown, served in isolation
+  readonly revision: Revision
+  readonly capabilities: Json
+  readonly info?: Json | undefined
+  readonly logLevel?: Level | undefined
+  readonly session?: string | undefined // legacy session, SSE channel or pipe
+  readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
+}
+
+/** Many notices and questions, then one result or failure. */
+export type Frame =
+  | { readonly kind: 'notice'; readonly method: string; readonly params: Json }
+  | Question
+  | { readonly kind: 'result'; readonly result: Json }
+  | { readonly kind: 'failure'; readonly error: RpcError }
+
+/** Elicitation, sampling or roots, asked while a call (or a session) is alive. */
+export interface Question {
+  readonly kind: 'question'
+  readonly key?: string // the asker's own name for it, shown to modern callers
+  readonly method: string
+  readonly params: Json
+  readonly withdrawn: Signal // the asker no longer wants the answer
+  readonly answer: (reply: Answer) => void
+}
+
+export type Answer =
+  | { readonly kind: 'result'; readonly result: Json }
+  | { readonly kind: 'error'; readonly error: RpcError }
+  | { readonly kind: 'progress'; readonly params: Json }
+
+/** A promise means the reader is behind: whoever reads for this exchange alone stops until it settles. */
+export type Sink = (frame: Frame) => void | Promise<void>
+
+export type Dispatch = (exchange: Exchange) => void
+
+/** One configured server. `open` probes, connects or leases; the bridge wraps an Upstream and is one. */
+export interface Upstream {
+  open(caller: Caller): Promise<Peer>
+  close(): Promise<void>
+}
+
+/** A conversation partner of one revision. */
+export interface Peer {
+  readonly revision: Revision
+  readonly asks: boolean // may sink question frames; a modern remote server never does
+  readonly dispatch: Dispatch
+}

@@ -1,0 +1,23 @@
+/** The `_meta` keys the specification reserves, and ours. */
+const SPEC = 'io.modelcontextprotocol/'
+
+export const META = {
+  protocolVersion: `${SPEC}protocolVersion`,
+  clientInfo: `${SPEC}clientInfo`,
+  clientCapabilities: `${SPEC}clientCapabilities`,
+  logLevel: `${SPEC}logLevel`,
+  serverInfo: `${SPEC}serverInfo`,
+  subscriptionId: `${SPEC}subscriptionId`,
+  relatedTask: `${SPEC}related-task`,
+} as const
+
+/** What a modern request says about its sender; removed toward legacy peers. */
+export const ENVELOPE: readonly string[] = [
+  META.protocolVersion,
+  META.clientInfo,
+  META.clientCapabilities,
+  META.logLevel,
+]
+
+/** The extension id under which 2026-07-28 knows tasks. */
+export const TASKS_EXTENSION = `${SPEC}tasks`

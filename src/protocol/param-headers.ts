@@ -1,0 +1,159 @@
+import { isUtf8 } from 'node:buffer'
+import type { Json, JsonKind } from '../wire/json.ts'
+import type { Caller } from './exchange.ts'
+import { isModern } from './revisions.ts'
+
+/** One argument that a modern HTTP client repeats in a header, found by `x-mcp-header` in a tool's inputSchema. */
+export interface ParamHeader {
+  readonly path: readonly string[] // the argument, through `properties` only
+  readonly header: string // lower-case, with its prefix: mcp-param-region
+}
+
+/** What a schema says about mirrored arguments, or why a client has to refuse the tool. */
+export type ParamHeaders =
+  | { readonly kind: 'valid'; readonly params: readonly ParamHeader[] }
+  | { readonly kind: 'invalid'; readonly reason: string }
+
+const ANNOTATION = 'x-mcp-header'
+const PREFIX = 'mcp-param-'
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const PRIMITIVES: readonly string[] = ['string', 'integer', 'boolean', 'number'] // number: forbidden on paper, seen in the field
+
+const DATA_KEYWORDS = new Set(['enum', 'const', 'default', 'examples', 'required', ANNOTATION])
+const MAP_KEYWORDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
+
+const known = new WeakMap<Json, ParamHeaders>()
+
+/** Reads the annotations of an inputSchema; each schema value is read once. */
+export const readParamHeaders = (schema: Json): ParamHeaders => {
+  const before = known.get(schema)
+  if (before) return before
+  const found = collect(schema)
+  known.set(schema, found)
+  return found
+}
+
+const collect = (schema: Json): ParamHeaders => {
+  const params: ParamHeader[] = []
+  const taken = new Set<string>()
+  for (const { node, path } of annotated(schema, [])) {
+    const reason = fault(node, path) ?? (taken.has(headerOf(node)) ? `${label(node)} is used twice` : undefined)
+    if (reason || !path) return { kind: 'invalid', reason: reason ?? '' }
+    taken.add(headerOf(node))
+    params.push({ path, header: headerOf(node) })
+  }
+  return { kind: 'valid', params }
+}
+
+interface Annotated {
+  readonly node: Json
+  readonly path: readonly string[] | undefined // undefined: not reachable through `properties` alone
+}
+
+/** Every subschema that carries the annotation, wherever it stands. */
+const annotated = (node: Json, path: readonly string[] | undefined): Annotated[] => {
+  const found: Annotated[] = node.has(ANNOTATION) ? [{ node, path: path?.length ? path : undefined }] : []
+  for (const [keyword, value] of node.entries()) {
+    if (DATA_KEYWORDS.has(keyword)) continue
+    if (MAP_KEYWORDS.has(keyword)) {
+      for (const [name, child] of value.entries())
+        found.push(...annotated(child, keyword === 'properties' && path ? [...path, name] : undefined))
+    } else {
+      for (const child of value.isObject ? [value] : value.elements()) found.push(...annotated(child, undefined))
+    }
+  }
+  return found
+}
+
+const label = (node: Json): string => `${ANNOTATION} ${node.get(ANNOTATION)}`
+const headerOf = (node: Json): string => PREFIX + (node.get(ANNOTATION)?.asString() ?? '').toLowerCase()
+
+const fault = (node: Json, path: readonly string[] | undefined): string | undefined => {
+  const name = node.get(ANNOTATION)?.asString()
+  if (name === undefined || !TOKEN.test(name)) return `${label(node)} is not an HTTP field name`
+  if (!path) return `${label(node)} is not on a property reachable through "properties" alone`
+  if (!isPrimitive(node.get('type'))) return `${label(node)} is on a property that is no string, integer or boolean`
+  return undefined
+}
+
+/** A nullable primitive counts: the specification speaks of mirrored parameters that are null. */
+const isPrimitive = (type: Json | undefined): boolean => {
+  const names = type?.kind === 'array' ? type.elements().map(name => name.asString()) : [type?.asString()]
+  const others = names.filter(name => name !== 'null')
+  return others.length === 1 && PRIMITIVES.includes(others[0] ?? '')
+}
+
+const OPEN = '=?base64?'
+const CLOSE = '?='
+const PLAIN = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+const isWrapped = (text: string): boolean =>
+  text.length >= OPEN.length + CLOSE.length && text.startsWith(OPEN) && text.endsWith(CLOSE)
+
+/** A value as Mcp-Name and Mcp-Param-* carry it: plain where that is safe, else base64 in its sentinel. */
+export const encodeHeaderValue = (text: string): string =>
+  PLAIN.test(text) && !isWrapped(text) ? text : `${OPEN}${Buffer.from(text).toString('base64')}${CLOSE}`
+
+/** The value a header stands for; undefined if it holds characters or an encoding that it must not. */
+export const decodeHeaderValue = (header: string): string | undefined => {
+  if (!PLAIN.test(header)) return undefined
+  if (!isWrapped(header)) return header
+  const encoded = header.slice(OPEN.length, -CLOSE.length)
+  if (!BASE64.test(encoded)) return undefined
+  const bytes = Buffer.from(encoded, 'base64')
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+}
+
+/**
+ * True for callers bound to repeat annotated arguments in headers: modern ones without a session, which is how the
+ * stateless HTTP front describes its clients. They are refused even when they send no such header at all, because
+ * whoever routed the request by its headers saw something else than the body says. Older revisions do not know the
+ * rule and pipes have no headers: both carry a session. A front whose clients do not speak MCP names one too.
+ */
+export const mirrorsParams = (caller: Caller): boolean => isModern(caller.revision) && caller.session === undefined
+
+/** Compares Mcp-Param-* headers (lower-case names) with the arguments; the reason if they disagree. */
+export const checkParamHeaders = (
+  schema: Json,
+  args: Json,
+  headers: ReadonlyMap<string, string>,
+): string | undefined => {
+  const found = readParamHeaders(schema)
+  if (found.kind === 'invalid') return undefined
+  for (const { path, header } of found.params) {
+    const reason = compare(header, args.at(...path), headers.get(header))
+    if (reason) return reason
+  }
+  return undefined
+}
+
+const compare = (name: string, value: Json | undefined, header: string | undefined): string | undefined => {
+  const mirrored = value !== undefined && MIRRORED.has(value.kind)
+  if (header === undefined)
+    return mirrored ? `Header mismatch: ${name} is missing, the body has ${brief(value)}` : undefined
+  if (!mirrored) return `Header mismatch: ${name} is sent, the body has no such argument`
+  const decoded = decodeHeaderValue(header)
+  if (decoded === undefined) return `Header mismatch: ${name} is not a valid header value`
+  return isSame(value, decoded) ? undefined : `Header mismatch: ${name} does not match the body's ${brief(value)}`
+}
+
+/** null is never mirrored; an object or a list where a primitive belongs is for the check of arguments to refuse. */
+const MIRRORED: ReadonlySet<JsonKind> = new Set<JsonKind>(['string', 'number', 'boolean'])
+
+const brief = (value: Json): string => {
+  const text = value.toString()
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Numbers are compared by value, as long as a double can tell them apart. */
+const isSame = (value: Json, text: string): boolean => {
+  if (value.kind === 'string') return value.asString() === text
+  if (value.toString() === text) return true
+  const number = value.asNumber()
+  return (
+    number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER && NUMBER.test(text) && Number(text) === number
+  )
+}
