@@ -1,0 +1,172 @@
+import { Abort, type AbortReason } from '../protocol/abort.ts'
+import type { Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { abandoned, isFitting, refusalOf } from './refusals.ts'
+
+const GATHER_MS = 30 // siblings asked together travel together
+const GRACE_MS = 2000 // for an asker to finish by itself once its questions are cancelled
+const MOST_BUFFERED = 100
+
+interface Hooks {
+  readonly ttlMs: number
+  /** Remembers the call and seals its state of this round. */
+  park(call: ParkedCall): string
+  gone(call: ParkedCall): void
+}
+
+/** One call of a modern client on a server that asks while it runs. Attached, it has a live sink; parked, it buffers. */
+export class ParkedCall {
+  readonly id: string
+  readonly origin: Exchange
+  round = 1
+
+  readonly #hooks: Hooks
+  readonly #upstream = new Abort()
+  readonly #open = new Map<string, Question>()
+  readonly #buffer: Frame[] = []
+  #attached: Exchange | undefined
+  #detachSignal: () => void = () => {}
+  #isDone = false
+  #asked = 0
+  #progress = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(id: string, origin: Exchange, hooks: Hooks) {
+    this.id = id
+    this.origin = origin
+    this.#hooks = hooks
+  }
+
+  start(dispatch: Dispatch): void {
+    this.#attach(this.origin)
+    dispatch({ ...this.origin, signal: this.#upstream, sink: frame => this.#receive(frame) })
+  }
+
+  /** The client came back with answers: what fits is delivered, what is missing is asked again. */
+  resume(exchange: Exchange): void {
+    this.round++
+    clearTimeout(this.#timer)
+    const responses = exchange.params.get('inputResponses')
+    const answers = [...this.#open].map(([key, question]) => ({ key, question, answer: responses?.get(key) }))
+    const fitting = answers.flatMap(({ key, question, answer }) =>
+      isFitting(question.method, answer) ? [{ key, question, answer }] : [],
+    )
+    this.#attach(exchange)
+    for (const { key } of fitting) this.#open.delete(key)
+    if (this.#open.size > 0) this.#park()
+    for (const { question, answer } of fitting) question.answer({ kind: 'result', result: answer })
+  }
+
+  /** Nobody came back in time. */
+  expire(): void {
+    this.#hooks.gone(this)
+    this.#abandonQuestions()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.end({ kind: 'expired' }), GRACE_MS)
+    this.#timer.unref()
+  }
+
+  end(reason: AbortReason): void {
+    clearTimeout(this.#timer)
+    this.#detach()
+    this.#hooks.gone(this)
+    this.#abandonQuestions()
+    this.#upstream.abort(reason)
+  }
+
+  #receive(frame: Frame): void | Promise<void> {
+    if (this.#upstream.reason || this.#isDone) return
+    if (frame.kind === 'question') return this.#ask(frame)
+    const exchange = this.#attached
+    if (!exchange) return this.#keep(frame)
+    if (frame.kind === 'notice') return this.#forward(exchange, frame)
+    this.#finish()
+    return exchange.sink(frame)
+  }
+
+  #ask(question: Question): void {
+    const { capabilities } = (this.#attached ?? this.origin).caller
+    const refusal = refusalOf(capabilities, question.method, question.params)
+    if (refusal) return question.answer({ kind: 'error', error: refusal })
+    const wanted = question.key ?? `q${++this.#asked}`
+    const key = this.#open.has(wanted) ? `${wanted}-${++this.#asked}` : wanted
+    this.#open.set(key, question)
+    question.withdrawn.onAbort(() => this.#open.delete(key))
+    if (!this.#attached || this.#timer) return
+    this.#timer = setTimeout(() => this.#gathered(), GATHER_MS)
+  }
+
+  #gathered(): void {
+    this.#timer = undefined
+    if (this.#attached && this.#open.size > 0) this.#park()
+  }
+
+  /** Ends the client's request with what is asked; the upstream call goes on. */
+  #park(): void {
+    const exchange = this.#attached
+    if (!exchange) return
+    const inputRequests: Record<string, Json> = {}
+    for (const [key, { method, params }] of this.#open)
+      Object.defineProperty(inputRequests, key, { value: asInputRequest(method, params), enumerable: true })
+    this.#detach()
+    const requestState = this.#hooks.park(this)
+    this.#timer = setTimeout(() => this.expire(), this.#hooks.ttlMs)
+    this.#timer.unref()
+    void exchange.sink({
+      kind: 'result',
+      result: Json.of({ resultType: 'input_required', inputRequests, requestState }),
+    })
+  }
+
+  #attach(exchange: Exchange): void {
+    this.#attached = exchange
+    this.#timer = undefined
+    this.#detachSignal = exchange.signal.onAbort(reason => this.end(reason))
+    for (const frame of this.#buffer.splice(0)) void this.#receive(frame)
+  }
+
+  #detach(): void {
+    this.#detachSignal()
+    this.#attached = undefined
+  }
+
+  #finish(): void {
+    this.#isDone = true
+    clearTimeout(this.#timer)
+    this.#detach()
+    this.#hooks.gone(this)
+    this.#abandonQuestions()
+  }
+
+  #abandonQuestions(): void {
+    const questions = [...this.#open.values()]
+    this.#open.clear()
+    for (const question of questions) question.answer(abandoned(question.method))
+  }
+
+  #keep(frame: Frame): void {
+    if (isProgress(frame)) {
+      const known = this.#buffer.findIndex(isProgress)
+      if (known >= 0) this.#buffer.splice(known, 1)
+    }
+    if (frame.kind !== 'notice' || this.#buffer.length < MOST_BUFFERED) this.#buffer.push(frame)
+  }
+
+  /** Progress goes out under the token of the request that waits now, and never backwards. */
+  #forward(exchange: Exchange, frame: Frame & { kind: 'notice' }): void | Promise<void> {
+    if (!isProgress(frame)) return exchange.sink(frame)
+    const token = exchange.params.at('_meta', 'progressToken')
+    const progress = frame.params.get('progress')?.asNumber() ?? 0
+    if (!token || progress <= this.#progress) return
+    this.#progress = progress
+    return exchange.sink({ ...frame, params: frame.params.with('progressToken', token) })
+  }
+}
+
+const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'
+
+const asInputRequest = (method: string, params: Json): Json => {
+  const meta = params.get('_meta')?.without('progressToken')
+  const bare = meta && (meta.entries().length === 0 ? params.without('_meta') : params.with('_meta', meta))
+  return Json.of({ method, params: bare ?? params })
+}

@@ -1,0 +1,98 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { rpcError } from '../protocol/errors.ts'
+import type { Dispatch, Exchange } from '../protocol/exchange.ts'
+import { methodRow } from '../protocol/methods.ts'
+import { Json } from '../wire/json.ts'
+import { type Keyring, open, seal } from '../wire/seal.ts'
+import { ParkedCall } from './parked-call.ts'
+import { refuseUndeclared } from './refusals.ts'
+
+const PREFIX = 'gw1.'
+const MOST_PARKED = 1000
+
+interface Options {
+  readonly questionTtlMs: number
+}
+
+/** Lets modern callers answer questions of live askers: the call is parked, never run again. */
+export interface Parking {
+  wrap(dispatch: Dispatch): Dispatch
+  close(): void
+}
+
+export const createParking = ({ questionTtlMs }: Options): Parking => {
+  // Random per process: after a restart an old state is refused like any foreign one.
+  const keyring: Keyring = { current: { id: randomBytes(3).toString('hex'), key: randomBytes(32) } }
+  const parked = new Map<string, ParkedCall>()
+
+  const hooks = {
+    ttlMs: questionTtlMs,
+    park: (call: ParkedCall): string => {
+      const oldest = parked.size >= MOST_PARKED ? parked.values().next().value : undefined
+      oldest?.expire()
+      parked.set(call.id, call)
+      const state = Json.of({
+        call: call.id,
+        round: call.round,
+        until: Date.now() + questionTtlMs,
+        of: bindingOf(call.origin),
+      })
+      return PREFIX + seal(keyring, state.toBytes())
+    },
+    gone: (call: ParkedCall): void => void parked.delete(call.id),
+  }
+
+  const find = (state: string, exchange: Exchange): ParkedCall | undefined => {
+    const bytes = state.startsWith(PREFIX) ? open(keyring, state.slice(PREFIX.length)) : undefined
+    if (!bytes) return undefined
+    const claims = Json.parse(bytes)
+    const call = parked.get(claims.get('call')?.asString() ?? '')
+    const isValid =
+      call !== undefined &&
+      call.round === claims.get('round')?.asNumber() &&
+      Date.now() <= (claims.get('until')?.asNumber() ?? 0) &&
+      claims.get('of')?.asString() === bindingOf(exchange)
+    return isValid ? call : undefined
+  }
+
+  const resume = (state: string, exchange: Exchange): void => {
+    const call = find(state, exchange)
+    if (call) return call.resume(exchange)
+    const data = Json.of({ reason: 'invalid_request_state' })
+    const message = 'Invalid or expired requestState: send the request again without it'
+    exchange.sink({ kind: 'failure', error: rpcError('invalidParams', message, data) })
+  }
+
+  const wrap =
+    (dispatch: Dispatch): Dispatch =>
+    exchange => {
+      if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
+      const state = exchange.params.get('requestState')
+      if (state) return resume(state.asString() ?? '', exchange)
+      new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
+    }
+
+  const close = (): void => {
+    for (const call of [...parked.values()]) call.end({ kind: 'closing' })
+  }
+
+  return { wrap, close }
+}
+
+/** A state is good for one principal, one workspace and one request, whatever its answers. */
+const bindingOf = ({ caller, method, params }: Exchange): string => {
+  const hash = createHash('sha256')
+  const target = params.get('name') ?? params.get('uri')
+  const parts = [caller.principal ?? '', caller.workspace, method, target?.asString() ?? '']
+  hash.update(JSON.stringify([...parts, canonical(params.get('arguments')?.toValue() ?? null)]))
+  return hash.digest('base64url')
+}
+
+/** The same data in the same order, however the client wrote it this time. */
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (value === null || typeof value !== 'object') return value
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, inner]) => [key, canonical(inner)])
+}
