@@ -1,0 +1,191 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { type Front, type Script, startFront } from '../../test/support/front.ts'
+import { modern, openSession, send } from '../../test/support/raw.ts'
+import { Json } from '../wire/json.ts'
+
+let front: Front
+const start = async (script: Script = {}, options?: Parameters<typeof startFront>[1]): Promise<string> => {
+  front = await startFront(script, options)
+  return front.url
+}
+afterEach(() => front.close())
+
+const list = (id = 1) => modern(id, 'tools/list')
+const answers: Script = { 'tools/list': exchange => exchange.sink({ kind: 'result', result: Json.of({ tools: [] }) }) }
+
+test.each([
+  ['no JSON', '{"jsonrpc":', 400, -32700, null],
+  ['nothing', '', 400, -32700, null],
+  ['text after the value', '{} {}', 400, -32700, null],
+  ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 400, -32700, null],
+  ['nesting without end', '['.repeat(100_000), 400, -32700, null],
+  ['a string', '"hello"', 400, -32600, null],
+  ['null', 'null', 400, -32600, null],
+  ['an object that is no message', '{"hello":1}', 400, -32600, null],
+  ['another jsonrpc', '{"jsonrpc":"1.0","id":4,"method":"ping"}', 400, -32600, 4],
+  ['a method that is no string', '{"jsonrpc":"2.0","id":"x","method":5}', 400, -32600, 'x'],
+  ['params that are no object', '{"jsonrpc":"2.0","id":4,"method":"tools/list","params":[1]}', 400, -32600, 4],
+  ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"tools/list"}', 400, -32600, null],
+])('a body of %s is refused, with the id where there is one', async (_name, body, status, code, id) => {
+  const url = await start(answers)
+  const reply = await send(url, { body })
+  expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, id])
+  expect(reply.json.error?.message).not.toBe('')
+  expect(front.seen).toEqual([])
+})
+
+test('__proto__ and doubled members do no harm', async () => {
+  const url = await start(answers)
+  const { headers, body } = list()
+  const text = JSON.stringify(body).replace('{', '{"__proto__":{"polluted":1},"method":"initialize",')
+  const reply = await send(url, { headers, body: text })
+  expect(reply.json.result).toEqual({ tools: [] })
+  expect(({} as { polluted?: number }).polluted).toBeUndefined()
+})
+
+test('a declared body over the limit is refused before it is read', async () => {
+  const url = await start({}, { limits: { bodyBytes: 1000 } })
+  const reply = await send(url, { headers: { 'content-length': '100000' }, body: 'x'.repeat(100_000) })
+  expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([413, -32600, null])
+  expect(reply.json.error?.message).toContain('1000')
+})
+
+test('a body that grows over the limit is refused while it comes', async () => {
+  const url = await start({}, { limits: { bodyBytes: 1000 } })
+  const reply = await send(url, { headers: { 'transfer-encoding': 'chunked' }, body: 'x'.repeat(5000) })
+  expect([reply.status, reply.json.error?.code]).toEqual([413, -32600])
+})
+
+test.each([
+  ['text/plain', 415],
+  ['application/json; charset=utf-8', 200],
+])('content type %s gets %i', async (type, status) => {
+  const url = await start(answers)
+  const { headers, body } = list()
+  expect((await send(url, { headers: { ...headers, 'content-type': type }, body })).status).toBe(status)
+})
+
+test.each([
+  ['text/html', 406],
+  ['*/*', 200],
+  ['application/*', 200],
+  ['application/json;q=0, text/event-stream;q=0', 406],
+])('accept %s gets %i', async (accept, status) => {
+  const url = await start(answers)
+  const { headers, body } = list()
+  expect((await send(url, { headers: { ...headers, accept }, body })).status).toBe(status)
+})
+
+test.each([
+  ['a foreign host', { host: 'evil.example.com' }],
+  ['a host that only looks like ours', { host: '127.0.0.1.evil.example.com' }],
+  ['a foreign origin', { origin: 'http://evil.example.com' }],
+  ['an origin that is nothing', { origin: 'null' }],
+])('%s is turned away whatever the verb, and nothing goes further', async (_name, headers) => {
+  const url = await start(answers)
+  const good = list()
+  for (const method of ['POST', 'GET', 'DELETE']) {
+    const reply = await send(url, {
+      method,
+      headers: { ...good.headers, ...headers },
+      ...(method === 'POST' && { body: good.body }),
+    })
+    expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([403, -32600, null])
+  }
+  expect(front.seen).toEqual([])
+})
+
+test('our own origin, other loopback names and configured ones come in', async () => {
+  const url = await start(answers, {
+    listen: { allowedHosts: ['mcp.example.com'], allowedOrigins: ['https://app.example.com'] },
+  })
+  const { headers, body } = list()
+  const port = front.port
+  for (const extra of [
+    { origin: `http://127.0.0.1:${port}` },
+    { host: `localhost:${port}`, origin: 'http://localhost:3000' },
+    { host: `[::1]:${port}` },
+    { host: 'mcp.example.com', origin: 'https://app.example.com' },
+    { host: 'mcp.example.com:8443', origin: 'https://mcp.example.com:8443' },
+  ])
+    expect((await send(url, { headers: { ...headers, ...extra }, body })).status).toBe(200)
+})
+
+test.each(['/mcp/nobody', '/mcp/default/deeper', '/mcp/%ff', '/elsewhere'])('%s is not found', async path => {
+  const url = await start(answers)
+  const { headers, body } = list()
+  const reply = await send(url.replace('/mcp', path), { headers, body })
+  expect([reply.status, reply.json.error?.code]).toEqual([404, -32600])
+})
+
+test.each(['/mcp', '/mcp/', '/mcp/default', '/mcp?x=1'])('%s is the default workspace', async path => {
+  const url = await start(answers)
+  const { headers, body } = list()
+  expect((await send(url.replace('/mcp', path), { headers, body })).status).toBe(200)
+})
+
+test('a GET without a session is no way in', async () => {
+  const url = await start()
+  expect((await send(url, { method: 'GET', headers: { accept: 'text/event-stream' } })).status).toBe(405)
+})
+
+const talk = async (bytes: string): Promise<{ text: string; socket: Socket }> => {
+  const socket = connect(front.port, '127.0.0.1')
+  let text = ''
+  socket.on('data', chunk => {
+    text += chunk
+  })
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  return { text, socket }
+}
+
+test('a body that never ends is given up with 408', async () => {
+  await start({}, { limits: { requestTimeoutMs: 200 } })
+  const { text } = await talk(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json',
+  )
+  expect(text).toContain('408 Request Timeout')
+  expect(text).toContain('"code":-32600')
+})
+
+test('a header bomb is answered with 431', async () => {
+  await start()
+  const { text } = await talk(`POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-bomb: ${'x'.repeat(100_000)}\r\n\r\n`)
+  expect(text).toContain('431 Request Header Fields Too Large')
+})
+
+test('bytes that are no HTTP are answered with 400', async () => {
+  await start()
+  const { text } = await talk('HELLO\r\n\r\n')
+  expect(text).toContain('400 Bad Request')
+})
+
+test('a client that breaks off its body leaves nothing behind', async () => {
+  await start()
+  const socket = connect(front.port, '127.0.0.1')
+  socket.write(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json',
+  )
+  await once(socket, 'connect')
+  socket.destroy()
+  await once(socket, 'close')
+  expect(front.house.active.size).toBe(0)
+})
+
+test('a bug on the far side is answered, not thrown', async () => {
+  const url = await start({
+    'tools/list': () => {
+      throw new Error('oops')
+    },
+  })
+  const reply = await send(url, list(5))
+  expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([500, -32603, 5])
+  expect(reply.text).not.toContain('oops')
+  const { headers } = await openSession(url)
+  const inSession = await send(url, { headers, body: { jsonrpc: '2.0', id: 6, method: 'tools/list' } })
+  expect([inSession.json.error?.code, inSession.json.id]).toEqual([-32603, 6])
+})

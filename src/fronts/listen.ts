@@ -1,0 +1,118 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Limits, Listen } from '../config/snapshot.ts'
+import { rpcError } from '../protocol/errors.ts'
+import type { Log } from '../telemetry/log.ts'
+import { errorPieces, join } from '../wire/json-rpc.ts'
+import type { Guard } from './guard.ts'
+import { refuseUnread } from './reply.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
+
+/** A path, or with a trailing `*` everything that begins like it. */
+export type Routes = Readonly<Record<string, Handler>>
+
+export interface Listener {
+  readonly port: number
+  /** Takes no new connection and no further request on the old ones. */
+  stop(): void
+  /** Cuts what is still open. */
+  close(): Promise<void>
+}
+
+interface Options {
+  readonly listen: Listen
+  readonly limits: Limits
+  readonly guard: Guard
+  readonly routes: Routes
+  readonly log: Log
+}
+
+const CONNECTION_CHECK_MS = 1000
+const IDLE_SOCKET_MS = 65_000 // longer than the 60 s most proxies keep theirs
+
+/** Opens the one port all doors share. */
+export const listen = ({ listen: where, limits, guard, routes, log }: Options): Promise<Listener> => {
+  const find = routeFinder(routes)
+  let isStopping = false
+
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const { url = '/', headers } = request
+    if (isStopping) response.setHeader('connection', 'close')
+    const refusal = guard({ host: headers.host, origin: headers.origin })
+    if (refusal !== undefined)
+      return refuseUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${refusal}`))
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    const route = find(path)
+    if (!route)
+      return refuseUnread(
+        request,
+        response,
+        404,
+        rpcError('invalidRequest', `Not Found: ${path}; MCP is served at /mcp`),
+      )
+    try {
+      route(request, response, path)
+    } catch (error) {
+      log.error({ err: error }, 'a request failed inside the gateway')
+      if (!response.headersSent) refuseUnread(request, response, 500, rpcError('internal'))
+    }
+  }
+
+  const server = createServer(
+    {
+      noDelay: true,
+      requestTimeout: limits.requestTimeoutMs,
+      headersTimeout: Math.min(60_000, limits.requestTimeoutMs),
+      keepAliveTimeout: IDLE_SOCKET_MS,
+      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, limits.requestTimeoutMs),
+    },
+    handle,
+  )
+  server.on('clientError', answerBadHttp)
+
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(where.port, where.host, () => {
+      server.off('error', reject)
+      server.on('error', error => log.error({ err: error }, 'listener failed'))
+      resolve({
+        port: (server.address() as AddressInfo).port,
+        stop: () => {
+          isStopping = true
+          server.close()
+          server.closeIdleConnections()
+        },
+        close: () =>
+          new Promise(done => {
+            server.close(() => done())
+            server.closeAllConnections()
+          }),
+      })
+    })
+  })
+}
+
+const routeFinder = (routes: Routes): ((path: string) => Handler | undefined) => {
+  const exact = new Map(Object.entries(routes).filter(([path]) => !path.endsWith('*')))
+  const prefixes = Object.entries(routes).flatMap(([path, handler]) =>
+    path.endsWith('*') ? [{ prefix: path.slice(0, -1), handler }] : [],
+  )
+  return path => exact.get(path) ?? prefixes.find(({ prefix }) => path.startsWith(prefix))?.handler
+}
+
+const BAD_HTTP: Readonly<Record<string, readonly [string, string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The request headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time'],
+}
+
+/** What Node could not parse as HTTP still gets an answer. */
+const answerBadHttp = (error: Error & { code?: string }, socket: Socket): void => {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const [status, message] = BAD_HTTP[error.code ?? ''] ?? ['400 Bad Request', 'The request is not valid HTTP']
+  const body = join(errorPieces(undefined, rpcError('invalidRequest', message)))
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RpcError } from '../protocol/errors.ts'
+import type { Json } from '../wire/json.ts'
+import { errorPieces } from '../wire/json-rpc.ts'
+import type { EventLog, Reader } from './event-log.ts'
+
+const JSON_TYPE = 'application/json'
+const JOIN_BELOW = 16_384 // one small write is cheaper than several; a large one must not be copied
+
+type Headers = Readonly<Record<string, string>>
+
+/** Sends a whole JSON body. */
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  pieces: readonly Buffer[],
+  headers?: Headers,
+): void => {
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': length, ...headers })
+  if (length < JOIN_BELOW) {
+    response.end(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length))
+    return
+  }
+  for (const piece of pieces) response.write(piece)
+  response.end()
+}
+
+/** Sends an error as the whole answer. */
+export const sendError = (
+  response: ServerResponse,
+  status: number,
+  id: Json | undefined,
+  error: RpcError,
+  headers?: Headers,
+): void => {
+  sendJson(response, status, errorPieces(id, error), headers)
+}
+
+/** Answers with a status alone. */
+export const sendEmpty = (response: ServerResponse, status: number, headers?: Headers): void => {
+  response.writeHead(status, { 'content-length': 0, ...headers })
+  response.end()
+}
+
+const SSE_HEADERS: Headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+}
+
+/** Turns a response into the reader of a log, from `sequence` on. A socket that takes nothing for `stallMs` is closed. */
+export const streamTo = (
+  response: ServerResponse,
+  log: EventLog,
+  options: { readonly stallMs: number; readonly headers?: Headers; readonly sequence?: number },
+): void => {
+  response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
+  let stall: NodeJS.Timeout | undefined
+  const reader: Reader = {
+    write: pieces => {
+      let hasRoom = true
+      response.cork()
+      for (const piece of pieces) hasRoom = response.write(piece)
+      response.uncork()
+      if (!hasRoom && !stall) {
+        stall = setTimeout(() => response.destroy(), options.stallMs)
+        stall.unref()
+      }
+      return hasRoom
+    },
+    end: () => void response.end(),
+    destroy: () => void response.destroy(),
+  }
+  response.on('drain', () => {
+    clearTimeout(stall)
+    stall = undefined
+    log.drained(reader)
+  })
+  response.on('close', () => {
+    clearTimeout(stall)
+    log.detach(reader)
+  })
+  response.flushHeaders()
+  log.attach(reader, options.sequence)
+}
+
+const LINGER_MS = 2000
+
+/** Answers before the body has been read: the rest is thrown away, but not for ever. */
+export const refuseUnread = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  error: RpcError,
+  headers?: Headers,
+): void => {
+  sendError(response, status, undefined, error, headers)
+  if (request.complete) return
+  request.resume()
+  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS)
+  timer.unref()
+  request.on('close', () => clearTimeout(timer))
+}

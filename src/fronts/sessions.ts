@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import type { Limits } from '../config/snapshot.ts'
+import { Session, type SessionOpening } from './session.ts'
+import type { House } from './visit.ts'
+
+/** The legacy sessions, least recently used first, so that looking for idle ones costs nothing. */
+export class Sessions {
+  readonly #byId = new Map<string, Session>()
+  readonly #house: House
+  readonly #limits: Limits
+
+  constructor(house: House) {
+    this.#house = house
+    this.#limits = house.limits
+    house.ticker.each(now => this.#sweep(now))
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** A session with an id nobody can guess; it counts from `keep` on. */
+  create(opening: SessionOpening): Session {
+    return new Session(randomBytes(32).toString('base64url'), opening, this.#house)
+  }
+
+  keep(session: Session): void {
+    this.#byId.set(session.id, session)
+  }
+
+  /** The session, if it is alive and belongs to this principal and workspace. */
+  find(id: string, principal: string | undefined, workspace: string): Session | undefined {
+    const session = this.#byId.get(id)
+    if (!session || session.caller.principal !== principal || session.caller.workspace !== workspace) return undefined
+    this.#touch(session)
+    return session
+  }
+
+  end(session: Session): void {
+    this.#byId.delete(session.id)
+    session.end()
+  }
+
+  endAll(): void {
+    for (const session of [...this.#byId.values()]) this.end(session)
+  }
+
+  #touch(session: Session): void {
+    session.lastUsed = Date.now()
+    this.#byId.delete(session.id)
+    this.#byId.set(session.id, session)
+  }
+
+  #sweep(now: number): void {
+    for (const session of this.#byId.values()) {
+      if (now - session.lastUsed < this.#limits.sessionIdleMs) return
+      if (session.isBusy) this.#touch(session)
+      else this.end(session)
+    }
+  }
+}
