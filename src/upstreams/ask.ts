@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Json } from '../wire/json.ts'
+import { join, type Message, requestPieces } from '../wire/json-rpc.ts'
+import type { Link } from './link.ts'
+import { type Reader, Reply, type ReplyEnd } from './reply.ts'
+
+/** What came back for a request of our own. */
+export type Answered =
+  | { readonly kind: 'response'; readonly status: number; readonly headers: IncomingHttpHeaders; readonly result: Json }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: Json | undefined }
+  | Exclude<ReplyEnd, { kind: 'closed' }>
+
+/** Sends one request of the gateway's own (probe, handshake) and waits for its answer; never rejects. */
+export const ask = (
+  link: Link,
+  headers: readonly string[],
+  method: string,
+  params: Json,
+  id: number,
+): Promise<Answered> =>
+  new Promise(resolve => {
+    const request = {
+      method: 'POST' as const,
+      target: link.target,
+      headers: [...headers],
+      body: join(requestPieces(id, method, params)),
+      patience: link.patience,
+    }
+    link.http.send(request, new Reply(answerReader(id, resolve), link.maxBytes))
+  })
+
+const answerReader = (id: number, resolve: (answered: Answered) => void): Reader => {
+  let status = 0
+  let headers: IncomingHttpHeaders = {}
+  return {
+    began: (code, all) => {
+      status = code
+      headers = all
+    },
+    message: message => {
+      if (message.kind === 'response' && message.id.asNumber() === id)
+        resolve({ kind: 'response', status, headers, result: message.result })
+      else if (message.kind === 'error' && isFor(message, id)) resolve(errorOf(message))
+    },
+    ended: end => resolve(end.kind === 'closed' ? NO_ANSWER : end),
+  }
+}
+
+const NO_ANSWER: Answered = {
+  kind: 'lost',
+  loss: { reason: 'upstream_protocol', text: 'answered without a response' },
+  resume: undefined,
+}
+
+const isFor = (message: Extract<Message, { kind: 'error' }>, id: number): boolean =>
+  message.id === undefined || message.id.asNumber() === id
+
+const errorOf = ({ error }: Extract<Message, { kind: 'error' }>): Answered => ({
+  kind: 'error',
+  code: error.code,
+  message: error.message,
+  data: error.data,
+})

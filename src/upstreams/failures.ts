@@ -1,0 +1,90 @@
+import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
+import { Json, type PlainObject } from '../wire/json.ts'
+
+/** Why a server gave no answer, as `data.reason` tells callers. */
+export type Reason =
+  | 'upstream_unreachable' // nobody there, or a proxy in front of nobody
+  | 'upstream_timeout' // connected, then silence
+  | 'upstream_stream_lost' // the answer broke off; the request may have run
+  | 'upstream_lost' // the session is gone
+  | 'upstream_protocol' // it answered something that is no answer
+  | 'upstream_auth' // it wants other credentials
+  | 'upstream_busy' // it asks us to come back later
+  | 'too_large'
+
+/** What went wrong below JSON-RPC; `text` continues the sentence `Server "x" …`. */
+export interface Loss {
+  readonly reason: Reason
+  readonly text: string
+}
+
+/** Thrown by `open`: there is no peer, and this is what to tell the caller. */
+export class UpstreamFailure extends RpcFailure {
+  readonly reason: Reason
+
+  constructor(server: string, loss: Loss) {
+    super(toError(server, loss))
+    this.reason = loss.reason
+  }
+}
+
+/** We are closing. */
+export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }
+
+/** The error a caller sees for a loss: names the server, never carries its raw text. */
+export const toError = (server: string, loss: Loss, more: PlainObject = {}): RpcError =>
+  rpcError('internal', `Server "${server}" ${loss.text}`, Json.of({ reason: loss.reason, upstream: server, ...more }))
+
+/** The error for whatever an attempt to reach the server threw. */
+export const errorOf = (server: string, thrown: unknown): RpcError =>
+  thrown instanceof RpcFailure ? thrown.error : toError(server, { reason: 'upstream_lost', text: 'could not be asked' })
+
+const GATEWAYS: ReadonlySet<number> = new Set([502, 503, 504])
+const HINTS: Readonly<Record<number, string>> = {
+  400: '; it may speak another version of the protocol',
+  404: ' (is the URL right?)',
+  405: ' (is the URL right?)',
+  413: ': the request is too large for it',
+}
+
+/** A reply whose status says no and whose body says nothing we may pass on. */
+export const lossOfStatus = (status: number, location?: string): Loss => {
+  if (status === 401 || status === 403)
+    return {
+      reason: 'upstream_auth',
+      text: `refused our credentials (HTTP ${status}): check its "headers" in the configuration`,
+    }
+  if (status === 413) return { reason: 'too_large', text: `answered HTTP 413${HINTS[413]}` }
+  if (GATEWAYS.has(status)) return { reason: 'upstream_unreachable', text: `is not available (HTTP ${status})` }
+  const moved = status >= 300 && status < 400 && location ? ` to ${location}: use that URL in the configuration` : ''
+  return { reason: 'upstream_protocol', text: `answered HTTP ${status}${moved}${HINTS[status] ?? ''}` }
+}
+
+/** Where a request was when it failed. */
+export type Phase = 'connect' | 'headers' | 'body'
+
+const CLOSED: Readonly<Record<Phase, string>> = {
+  connect: 'closed the connection',
+  headers: 'closed the connection before answering',
+  body: 'broke off its answer',
+}
+
+/** Translates an error of the HTTP client. */
+export const lossOfError = (error: Error & { code?: unknown }, phase: Phase): Loss => {
+  const code = typeof error.code === 'string' ? error.code : ''
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return DISCONNECTED
+  if (code === 'UND_ERR_INVALID_ARG')
+    return { reason: 'upstream_protocol', text: `cannot be asked like this: ${error.message}` }
+  if (phase === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT')
+    return { reason: 'upstream_unreachable', text: `did not answer: ${detailOf(error)} (is it running?)` }
+  if (error.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
+    return { reason: 'upstream_protocol', text: `does not speak HTTP: ${error.message}` }
+  return { reason: 'upstream_stream_lost', text: `${CLOSED[phase]}: ${detailOf(error)}` }
+}
+
+/** A name with several addresses fails with one error per address and no words of its own. */
+const detailOf = (error: Error): string => {
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  const cause = first instanceof Error ? first : error
+  return cause.message || cause.name
+}

@@ -1,0 +1,210 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Agent, type Dispatcher } from 'undici'
+import type { Log } from '../telemetry/log.ts'
+import { type Loss, lossOfError, type Phase } from './failures.ts'
+import { type Hop, hopTo, type Target, withoutSecrets } from './redirect.ts'
+import type { SilenceWatch, Watched } from './silence.ts'
+
+/** One HTTP request; `headers` is flat: name, value, name, value. */
+export interface HttpRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly target: Target
+  readonly headers: string[]
+  readonly body: Buffer | null
+  readonly patience?: Patience | undefined // absent: whoever sends keeps watch itself
+  readonly stays?: boolean // a stream that stays open for long
+}
+
+/** How long a phase may be silent; 0: for ever. */
+export interface Patience {
+  readonly headersMs: number
+  readonly bodyMs: number
+}
+
+/** What a reply is read by. Exactly one of `end` and `lost` is last, unless the request is aborted. */
+export interface Receiver {
+  status(status: number, headers: IncomingHttpHeaders): void
+  /** A promise stops the reading until it settles. */
+  bytes(chunk: Buffer): void | Promise<void>
+  end(): void
+  lost(loss: Loss): void
+}
+
+/** A request under way. After `abort` its receiver hears nothing more. */
+export interface Sending {
+  abort(): void
+}
+
+interface Options {
+  readonly secrets: Iterable<string> // names of headers that belong to the configured origin alone
+  readonly connectMs: number
+  readonly watch: SilenceWatch
+  readonly log: Log
+}
+
+const MOST_HOPS = 5
+const ALWAYS_SECRET = ['authorization', 'cookie', 'proxy-authorization']
+const ABORTED = Object.assign(new Error('aborted'), { code: 'ABORTED' })
+const FOREVER = Number.POSITIVE_INFINITY
+
+/** Speaks HTTP with one server; the only place that does. */
+export class Http {
+  readonly watch: SilenceWatch
+  readonly log: Log
+  readonly #secrets: ReadonlySet<string>
+  readonly #calls: Agent
+  // Apart, because a pool looks through all its busy connections before it takes a free one.
+  readonly #streams: Agent
+  readonly #moved = new Map<string, Hop>()
+  #closing: Promise<void> | undefined
+
+  constructor(options: Options) {
+    this.watch = options.watch
+    this.log = options.log
+    this.#secrets = new Set([...ALWAYS_SECRET, ...[...options.secrets].map(name => name.toLowerCase())])
+    // Silence is ours to judge (SilenceWatch), so the client keeps no timers for it.
+    const agent = { connect: { timeout: options.connectMs }, headersTimeout: 0, bodyTimeout: 0 }
+    this.#calls = new Agent(agent)
+    this.#streams = new Agent(agent)
+  }
+
+  send(request: HttpRequest, receiver: Receiver): Sending {
+    const { target } = request
+    const moved = this.#moved.size > 0 ? this.#moved.get(target.origin + target.path) : undefined
+    const flight = new Flight(this, request, receiver, moved)
+    this.dispatch(request, moved, flight)
+    return flight
+  }
+
+  dispatch(request: HttpRequest, hop: Hop | undefined, handler: Dispatcher.DispatchHandler): void {
+    const { origin, path } = hop?.target ?? request.target
+    const headers = hop && !hop.keepsSecrets ? withoutSecrets(request.headers, this.#secrets) : request.headers
+    const agent = request.stays ? this.#streams : this.#calls
+    agent.dispatch({ origin, path, method: request.method, headers, body: request.body }, handler)
+  }
+
+  /** The server said for good where it lives now. */
+  remember(target: Target, hop: Hop): void {
+    this.#moved.set(target.origin + target.path, hop)
+  }
+
+  forget(target: Target): void {
+    this.#moved.delete(target.origin + target.path)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.all([this.#calls.destroy(), this.#streams.destroy()]).then(() => this.watch.close())
+    return this.#closing
+  }
+}
+
+class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
+  deadline = FOREVER
+  slot = -1
+  readonly #http: Http
+  readonly #request: HttpRequest
+  readonly #receiver: Receiver
+  #controller: Dispatcher.DispatchController | undefined
+  #phase: Phase = 'connect'
+  #isDone = false
+  #hop: Hop | undefined
+  #next: Hop | undefined // where a redirect sends us once its body is over
+  #hops = 0
+  #isForGood = true // every redirect so far was a 308
+
+  constructor(http: Http, request: HttpRequest, receiver: Receiver, hop: Hop | undefined) {
+    this.#http = http
+    this.#request = request
+    this.#receiver = receiver
+    this.#hop = hop
+    if (request.patience) http.watch.add(this)
+  }
+
+  abort(): void {
+    if (this.#isDone) return
+    this.#finish()
+    this.#controller?.abort(ABORTED)
+  }
+
+  expire(): void {
+    const text = this.#phase === 'headers' ? 'did not answer in time' : 'fell silent in the middle of its answer'
+    this.#lose({ reason: 'upstream_timeout', text })
+    this.#controller?.abort(ABORTED)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#isDone) return controller.abort(ABORTED)
+    this.#controller = controller
+    this.#phase = 'headers'
+    this.#allow(this.#request.patience?.headersMs)
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return
+    this.#phase = 'body'
+    this.#allow(this.#request.patience?.bodyMs)
+    if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirect(status, headers.location)
+    else this.#receiver.status(status, headers)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isDone || this.#next) return
+    this.#allow(this.#request.patience?.bodyMs)
+    const reading = this.#receiver.bytes(chunk)
+    if (!reading) return
+    controller.pause()
+    const resume = () => controller.resume()
+    reading.then(resume, resume)
+  }
+
+  onResponseEnd(): void {
+    if (this.#isDone) return
+    if (this.#next) return this.#follow(this.#next)
+    this.#finish()
+    this.#receiver.end()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    // What has no code was thrown by our own reading, inside a callback of the HTTP client.
+    if (!('code' in error)) this.#http.log.error({ err: error }, 'reading a reply failed')
+    this.#lose(lossOfError(error, this.#phase))
+  }
+
+  #allow(ms: number | undefined): void {
+    if (ms !== undefined) this.deadline = ms > 0 ? Date.now() + ms : FOREVER
+  }
+
+  #redirect(status: number, location: string): void {
+    const next = hopTo(this.#hop ?? { target: this.#request.target, keepsSecrets: true }, location)
+    this.#hops++
+    if (status !== 308) this.#isForGood = false
+    if (next && this.#hops <= MOST_HOPS) {
+      this.#next = next
+      return
+    }
+    const text = next ? `redirected more than ${MOST_HOPS} times` : `redirected to "${location}", which is no HTTP URL`
+    this.#lose({ reason: 'upstream_protocol', text })
+    this.#controller?.abort(ABORTED)
+  }
+
+  #follow(hop: Hop): void {
+    this.#hop = hop
+    this.#next = undefined
+    this.#phase = 'connect'
+    this.#controller = undefined
+    if (this.#isForGood) this.#http.remember(this.#request.target, hop)
+    this.#http.dispatch(this.#request, hop, this)
+  }
+
+  #lose(loss: Loss): void {
+    if (this.#isDone) return
+    this.#finish()
+    if (this.#hop && loss.reason === 'upstream_unreachable') this.#http.forget(this.#request.target)
+    this.#receiver.lost(loss)
+  }
+
+  #finish(): void {
+    this.#isDone = true
+    if (this.#request.patience) this.#http.watch.delete(this)
+  }
+}

@@ -1,0 +1,133 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Caller } from '../protocol/exchange.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { Json } from '../wire/json.ts'
+import { connectRemote, type RemoteOptions } from './remote.ts'
+import {
+  callerOf,
+  exchangeWith,
+  legacy,
+  openStream,
+  result,
+  type Script,
+  scriptedServer,
+  sendJson,
+} from './scripted-server.fixture.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const SESSIONS = Array.from({ length: 20 }, (_, i) => `s${i + 1}`)
+
+const answerOk: Script = ({ body }, response) => {
+  if (body.id === undefined) response.writeHead(202).end()
+  else sendJson(response, result(body.id, {}))
+}
+
+const connect = async (script: Script = answerOk, options: Partial<RemoteOptions> = {}) => {
+  const server = await scriptedServer(legacy(script, { sessions: SESSIONS }))
+  const config = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'legacy', timeoutMs: 2000 } as const
+  const upstream = connectRemote({ name: 'far', ...config }, { log: SILENT, ...options })
+  closing.push(
+    () => server.close(),
+    () => upstream.close(),
+  )
+  /** The session a call of that caller runs in. */
+  const sessionOf = async (caller: Caller) => {
+    const before = server.of('tools/list').length
+    await exchangeWith(await upstream.open(caller), 'tools/list', { caller }).result()
+    return server.of('tools/list')[before]?.headers['mcp-session-id']
+  }
+  return { server, upstream, sessionOf }
+}
+
+describe('which session a caller gets', () => {
+  const ana = callerOf({ principal: 'ana' })
+
+  it('its own for every client session', async () => {
+    const { sessionOf } = await connect()
+    const one = callerOf({ session: 'a' })
+    const two = callerOf({ session: 'b' })
+    expect([await sessionOf(one), await sessionOf(two), await sessionOf(one)]).toEqual(['s1', 's2', 's1'])
+  })
+
+  it('the same for a principal with the same capabilities, however they are written', async () => {
+    const { sessionOf } = await connect()
+    const text = (json: string) => ({ ...ana, capabilities: Json.parse(Buffer.from(json)) })
+    expect([
+      await sessionOf(text('{"roots":{},"elicitation":{"form":{},"url":{}}}')),
+      await sessionOf(text('{"elicitation":{"url":{}, "form":{}},"roots":{}}')),
+      await sessionOf(text('{"elicitation":{"form":{}},"roots":{}}')),
+    ]).toEqual(['s1', 's1', 's2'])
+  })
+
+  it('never that of another principal or workspace', async () => {
+    const { sessionOf } = await connect()
+    const sessions = [
+      await sessionOf(ana),
+      await sessionOf({ ...ana, principal: 'ben' }),
+      await sessionOf({ ...ana, workspace: 'other' }),
+      await sessionOf({ ...ana, session: 'ana' }),
+    ]
+    expect(new Set(sessions).size).toBe(4)
+  })
+
+  it('one shared by calls that come together', async () => {
+    const { server, upstream } = await connect()
+    const peers = await Promise.all([upstream.open(ana), upstream.open(ana), upstream.open(ana)])
+    expect(new Set(peers).size).toBe(1)
+    expect(server.of('initialize')).toHaveLength(1)
+  })
+
+  it('one for a single exchange where nobody knows who calls', async () => {
+    const { server, sessionOf } = await connect()
+    const nobody = callerOf({ principal: undefined })
+    expect([await sessionOf(nobody), await sessionOf(nobody)]).toEqual(['s1', 's2'])
+    await server.arrived('DELETE', 2)
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's2'])
+  })
+
+  it('ends the session of an unknown caller who gives up', async () => {
+    const { server, upstream } = await connect(({ body }, response) => {
+      if (body.method === 'tools/call') openStream(response)
+      else response.writeHead(202).end()
+    })
+    const nobody = callerOf({ principal: undefined })
+    const call = exchangeWith(await upstream.open(nobody), 'tools/call', { caller: nobody })
+    await server.arrived('tools/call')
+    call.abort.abort({ kind: 'gone' })
+    await server.arrived('notifications/cancelled')
+    await server.arrived('DELETE')
+  })
+})
+
+describe('idle sessions', () => {
+  it('are ended, and busy ones are not', async () => {
+    const { server, upstream } = await connect(
+      ({ body }, response) => {
+        if (body.method === 'tools/call') openStream(response)
+        else answerOk({ body } as Parameters<Script>[0], response)
+      },
+      { idleMs: 60 },
+    )
+    const idle = callerOf({ session: 'idle' })
+    const busy = callerOf({ session: 'busy' })
+    const watching = callerOf({ session: 'watching' })
+    await exchangeWith(await upstream.open(idle), 'tools/list', { caller: idle }).result()
+    exchangeWith(await upstream.open(busy), 'tools/call', { caller: busy })
+    exchangeWith(await upstream.open(watching), 'subscriptions/listen', { caller: watching })
+    await server.arrived('DELETE')
+    await new Promise(resolve => setTimeout(resolve, 200))
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1'])
+  })
+})
+
+it('tries again after a session that could not be opened', async () => {
+  const { server, upstream } = await connect(answerOk, { backoffMs: 1 })
+  server.become((_, response) => void response.writeHead(503).end())
+  await expect(upstream.open(callerOf())).rejects.toThrow('HTTP 503')
+  server.become(legacy(answerOk))
+  await expect.poll(async () => (await upstream.open(callerOf()).catch(() => undefined))?.revision).toBe('2025-11-25')
+})

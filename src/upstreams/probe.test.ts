@@ -1,0 +1,184 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { SILENT } from '../telemetry/log.ts'
+import { Json, type PlainObject } from '../wire/json.ts'
+import type { Answered } from './ask.ts'
+import { createLink } from './link.ts'
+import { createDetector, judge } from './probe.ts'
+import {
+  DISCOVERED,
+  failure,
+  legacy,
+  modern,
+  result,
+  type Script,
+  scriptedServer,
+  sendJson,
+} from './scripted-server.fixture.ts'
+
+const response = (body: PlainObject): Answered => ({
+  kind: 'response',
+  status: 200,
+  headers: {},
+  result: Json.of(body),
+})
+const error = (code: number, data?: PlainObject): Answered => ({
+  kind: 'error',
+  code,
+  message: 'no',
+  data: data && Json.of(data),
+})
+const refused = (status: number, code?: number, data?: PlainObject): Answered => ({
+  kind: 'refused',
+  status,
+  headers: {},
+  error:
+    code === undefined
+      ? undefined
+      : { kind: 'error', id: undefined, error: { code, message: 'no', data: data && Json.of(data) } },
+})
+const lost = (reason: 'upstream_unreachable' | 'upstream_timeout' | 'upstream_protocol'): Answered => ({
+  kind: 'lost',
+  loss: { reason, text: 'was lost' },
+  resume: undefined,
+})
+
+describe('judging the answer to server/discover', () => {
+  it.each<[string, Answered, string]>([
+    ['a discover result', response(DISCOVERED), 'modern'],
+    ['a discover result that lists several', response({ supportedVersions: ['2025-11-25', '2026-07-28'] }), 'modern'],
+    ['a discover result of old versions only', response({ supportedVersions: ['2025-06-18'] }), 'legacy'],
+    ['a result of another shape', response({ ok: true }), 'legacy'],
+    ['-32022 that lists ours', refused(400, -32022, { supported: ['2026-07-28'] }), 'modern'],
+    ['-32022 that lists old ones', refused(400, -32022, { supported: ['2025-11-25', '2025-06-18'] }), 'legacy'],
+    ['-32022 that lists only newer ones', refused(400, -32022, { supported: ['2027-01-01'] }), 'none'],
+    ['-32022 without a list', error(-32022), 'legacy'],
+    ['a header mismatch', refused(400, -32020), 'modern'],
+    ['a missing capability', error(-32021), 'modern'],
+    ['method not found', error(-32601), 'legacy'],
+    ['404 with method not found', refused(404, -32601), 'legacy'],
+    ['400 with the habit of SDK v1', refused(400, -32000), 'legacy'],
+    ['404 with a page', refused(404), 'legacy'],
+    ['405', refused(405), 'legacy'],
+    ['415', refused(415), 'legacy'],
+    ['202', { kind: 'accepted' }, 'legacy'],
+    ['200 with a page', lost('upstream_protocol'), 'legacy'],
+    ['401', refused(401, -32601), 'none'],
+    ['403', refused(403), 'none'],
+    ['408', refused(408), 'none'],
+    ['429', refused(429), 'none'],
+    ['500', refused(500, -32601), 'none'],
+    ['503', refused(503), 'none'],
+    ['302', refused(302), 'none'],
+    ['a refused connection', lost('upstream_unreachable'), 'none'],
+    ['silence', lost('upstream_timeout'), 'none'],
+  ])('%s', (_, answered, expected) => {
+    expect(judge(answered).kind).toBe(expected)
+  })
+
+  it('says which credentials were refused and where to mend it', () => {
+    const verdict = judge(refused(401))
+    expect(verdict).toMatchObject({ loss: { reason: 'upstream_auth', text: expect.stringContaining('"headers"') } })
+  })
+})
+
+describe('finding out the era', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+
+  const detectorFor = async (
+    script: Script,
+    options: { legacyMs?: number; backoffMs?: number; era?: 'modern' } = {},
+  ) => {
+    const server = await scriptedServer(script)
+    const config = { kind: 'remote', url: server.url, type: 'auto', headers: {}, timeoutMs: 1000 } as const
+    const link = createLink({ name: 'far', era: 'auto', ...config }, { log: SILENT, answerMs: 300 })
+    closing.push(
+      () => link.http.close(),
+      () => server.close(),
+    )
+    const { legacyMs = 1000, backoffMs = 40, era = 'auto' } = options
+    return { server, detector: createDetector(link, { configured: era, legacyMs, backoffMs }) }
+  }
+
+  it('asks once, with everything a modern server wants to see, and remembers', async () => {
+    const { server, detector } = await detectorFor(modern(() => {}))
+    expect(await Promise.all([detector.detect(), detector.detect()])).toEqual(['modern', 'modern'])
+    expect(await detector.detect()).toBe('modern')
+    expect(server.arrivals).toHaveLength(1)
+    expect(server.arrivals[0]?.headers).toMatchObject({
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'server/discover',
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    })
+    expect(server.arrivals[0]?.body.params?._meta).toEqual({
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'dragoman', version: '0.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    })
+  })
+
+  it('takes a discover result from an event stream that stays open', async () => {
+    const { detector } = await detectorFor((arrived, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`data: ${JSON.stringify(result(arrived.body.id, DISCOVERED))}\n\n`)
+    })
+    expect(await detector.detect()).toBe('modern')
+  })
+
+  it('lets a legacy verdict end', async () => {
+    const { server, detector } = await detectorFor(
+      legacy(() => {}),
+      { legacyMs: 30 },
+    )
+    expect(await detector.detect()).toBe('legacy')
+    server.become(modern(() => {}))
+    expect(await detector.detect()).toBe('legacy')
+    await new Promise(resolve => setTimeout(resolve, 40))
+    expect(await detector.detect()).toBe('modern')
+  })
+
+  it('asks nobody where the configuration says it', async () => {
+    const { server, detector } = await detectorFor(() => {}, { era: 'modern' })
+    expect(await detector.detect()).toBe('modern')
+    expect(server.arrivals).toHaveLength(0)
+  })
+
+  it('stores nothing on an outage, tells callers at once for a while, then asks again', async () => {
+    const { server, detector } = await detectorFor((_, response) => void response.writeHead(503).end())
+    await expect(detector.detect()).rejects.toMatchObject({
+      message: 'Server "far" is not available (HTTP 503)',
+      reason: 'upstream_unreachable',
+    })
+    await expect(detector.detect()).rejects.toThrow('HTTP 503')
+    expect(server.arrivals).toHaveLength(1)
+    server.become(modern(() => {}))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(await detector.detect()).toBe('modern')
+  })
+
+  it('gives up on silence', async () => {
+    const { detector } = await detectorFor(() => {})
+    await expect(detector.detect()).rejects.toMatchObject({ reason: 'upstream_timeout' })
+  })
+
+  it('asks again after a doubt, but not before every call', async () => {
+    const { server, detector } = await detectorFor(modern(() => {}))
+    await detector.detect()
+    detector.doubt()
+    await detector.detect()
+    detector.doubt()
+    await detector.detect()
+    expect(server.arrivals).toHaveLength(2)
+  })
+
+  it('never takes 401 for a legacy server', async () => {
+    const { server, detector } = await detectorFor((arrived, response) =>
+      sendJson(response, failure(arrived.body.id, -32601, 'x'), 401),
+    )
+    await expect(detector.detect()).rejects.toMatchObject({ reason: 'upstream_auth' })
+    expect(server.of('initialize')).toHaveLength(0)
+  })
+})

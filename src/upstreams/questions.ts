@@ -1,0 +1,90 @@
+import { Abort } from '../protocol/abort.ts'
+import { rpcError } from '../protocol/errors.ts'
+import type { Answer, Question } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { errorPieces, idKey, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
+
+type Asked = Extract<Message, { kind: 'request' }>
+
+interface Open {
+  readonly asked: Asked
+  readonly owner: object // the call or the standing exchange it was asked on
+  readonly withdrawn: Abort
+  readonly settled: () => void
+}
+
+/** The requests of one server that wait for an answer of the client. */
+export class Questions {
+  readonly #post: (pieces: Buffer[], what: string) => void
+  readonly #open = new Map<string, Open>()
+
+  constructor(post: (pieces: Buffer[], what: string) => void) {
+    this.#post = post
+  }
+
+  /** Makes a frame of a server's request; undefined for one that is open already (a replayed stream). */
+  ask(asked: Asked, owner: object, settled: () => void = () => {}): Question | undefined {
+    const key = idKey(asked.id)
+    if (this.#open.has(key)) return undefined
+    const open: Open = { asked, owner, withdrawn: new Abort(), settled }
+    this.#open.set(key, open)
+    return {
+      kind: 'question',
+      method: asked.method,
+      params: asked.params,
+      withdrawn: open.withdrawn,
+      answer: reply => this.#answer(key, open, reply),
+    }
+  }
+
+  /** The server no longer wants to know. */
+  withdraw(id: Json | undefined): void {
+    const key = id && idKey(id)
+    const open = key === undefined ? undefined : this.#open.get(key)
+    if (open && key !== undefined) this.#drop(key, open)
+  }
+
+  /** Nobody will answer what was asked there: the server is told, in a way it can work with. */
+  abandon(owner: object): void {
+    for (const [key, open] of [...this.#open]) {
+      if (open.owner !== owner) continue
+      this.#drop(key, open)
+      this.#send(open.asked, giveUp(open.asked.method))
+    }
+  }
+
+  /** The server is gone, and its questions with it. */
+  clear(): void {
+    for (const [key, open] of [...this.#open]) this.#drop(key, open)
+  }
+
+  #answer(key: string, open: Open, reply: Answer): void {
+    if (this.#open.get(key) !== open) return
+    if (reply.kind !== 'progress') {
+      this.#open.delete(key)
+      open.settled()
+    }
+    this.#send(open.asked, reply)
+  }
+
+  #drop(key: string, open: Open): void {
+    this.#open.delete(key)
+    open.settled()
+    open.withdrawn.abort({ kind: 'cancelled' })
+  }
+
+  #send({ id, method, params }: Asked, reply: Answer): void {
+    if (reply.kind === 'result') return this.#post(resultPieces(id, reply.result), `answer to ${method}`)
+    if (reply.kind === 'error') return this.#post(errorPieces(id, reply.error), `refusal of ${method}`)
+    const token = params.get('_meta')?.get('progressToken')
+    if (!token) return
+    const progress = reply.params.with('progressToken', token)
+    this.#post(notificationPieces('notifications/progress', progress), `progress of ${method}`)
+  }
+}
+
+/** Elicitation has a word for a user who went away; the others have an error. */
+const giveUp = (method: string): Answer =>
+  method === 'elicitation/create'
+    ? { kind: 'result', result: Json.of({ action: 'cancel' }) }
+    : { kind: 'error', error: rpcError('internal', 'The request this belonged to was cancelled') }

@@ -1,0 +1,41 @@
+/** Where a request goes. */
+export interface Target {
+  readonly origin: string
+  readonly path: string
+}
+
+/** A target somebody sent us to; secrets meant for the first origin stay behind unless it is safe. */
+export interface Hop {
+  readonly target: Target
+  readonly keepsSecrets: boolean
+}
+
+export const targetOf = (url: string): Target => {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
+}
+
+/** Follows a Location header; undefined where it names nothing we can ask. */
+export const hopTo = (from: Hop, location: string): Hop | undefined => {
+  const base = new URL(from.target.path, from.target.origin)
+  const to = URL.canParse(location, base.href) ? new URL(location, base) : undefined
+  if (to?.protocol !== 'http:' && to?.protocol !== 'https:') return undefined
+  return { target: targetOf(to.href), keepsSecrets: from.keepsSecrets && isTrusted(base, to) }
+}
+
+/** The same origin, or the same host grown from http to https. */
+const isTrusted = (from: URL, to: URL): boolean => {
+  if (from.origin === to.origin) return true
+  const isUpgrade = from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname
+  return isUpgrade && (to.port === '' || to.port === from.port)
+}
+
+/** The headers without those whose (lower-case) names are secret. */
+export const withoutSecrets = (headers: readonly string[], secrets: ReadonlySet<string>): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] as string
+    if (!secrets.has(name.toLowerCase())) kept.push(name, headers[i + 1] as string)
+  }
+  return kept
+}

@@ -1,0 +1,87 @@
+import type { RemoteServer } from '../config/snapshot.ts'
+import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { DISCONNECTED, UpstreamFailure } from './failures.ts'
+import { createLink, type LinkOptions } from './link.ts'
+import { SessionPool } from './pool.ts'
+import { createDetector, type Era } from './probe.ts'
+import { createStateless } from './stateless.ts'
+
+const MINUTE = 60_000
+
+/** What `connectRemote` may be told; everything but the log has a default. */
+export interface RemoteOptions extends LinkOptions {
+  readonly idleMs?: number // a session nobody uses
+  readonly holdMs?: number // a question nobody can be asked yet
+  readonly closeMs?: number // for sessions to be ended at the server when we close
+  readonly legacyMs?: number // how long a server counts as legacy without being asked again
+  readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
+}
+
+/** A server reached over HTTP, of whatever era it turns out to be. `open` rejects with UpstreamFailure. */
+export const connectRemote = (server: RemoteServer & { readonly name: string }, options: RemoteOptions): Upstream => {
+  const {
+    idleMs = 30 * MINUTE,
+    holdMs = 20_000,
+    closeMs = 1000,
+    legacyMs = 24 * 60 * MINUTE,
+    backoffMs = 250,
+  } = options
+  const link = createLink(server, options)
+  const detector = createDetector(link, { configured: server.era, legacyMs, backoffMs })
+  const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
+  const pool = new SessionPool(link, { idleMs, holdMs })
+  let closing: Promise<void> | undefined
+
+  const openSession = async (caller: Caller): Promise<Peer> => {
+    try {
+      const peer = await pool.open(caller)
+      detector.up()
+      return peer
+    } catch (error) {
+      if (error instanceof UpstreamFailure) learn(error)
+      throw error
+    }
+  }
+
+  const learn = (failure: UpstreamFailure): void => {
+    if (failure.reason === 'upstream_protocol') detector.doubt()
+    else detector.down(failure)
+  }
+
+  const openAs = (era: Era, caller: Caller): Promise<Peer> => (era === 'modern' ? stateless : openSession(caller))
+
+  const find = async (caller: Caller): Promise<Peer> => {
+    const wasKnown = detector.era !== undefined
+    const era = await detector.detect()
+    try {
+      return await openAs(era, caller)
+    } catch (error) {
+      // A verdict from before may be out of date: then the failure made the detector forget it.
+      if (!wasKnown || closing || detector.era !== undefined) throw error
+      const now = await detector.detect()
+      if (now === era) throw error
+      return openAs(now, caller)
+    }
+  }
+
+  const open = (caller: Caller): Promise<Peer> => {
+    if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
+    if (detector.era === 'modern') return stateless
+    return pool.find(caller) ?? find(caller)
+  }
+
+  const close = (): Promise<void> => {
+    closing ??= within(closeMs, pool.close()).then(() => link.http.close())
+    return closing
+  }
+
+  return { open, close }
+}
+
+const within = (ms: number, work: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,109 @@
+import { rpcError } from '../protocol/errors.ts'
+import type { Exchange, Frame, Question } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const MOST_HELD = 100
+
+/** List flags of `subscriptions/listen`, the capability that backs each, and the notice it asks for. */
+const FLAGS = [
+  ['toolsListChanged', 'tools', 'notifications/tools/list_changed'],
+  ['promptsListChanged', 'prompts', 'notifications/prompts/list_changed'],
+  ['resourcesListChanged', 'resources', 'notifications/resources/list_changed'],
+] as const
+
+interface Held {
+  readonly frame: Frame
+  readonly timer: NodeJS.Timeout | undefined
+}
+
+/** Those who listen to what a session says outside any call; until somebody does, it is held for a while. */
+export class Standing {
+  readonly #holdMs: number
+  readonly #expectsSomebody: boolean
+  readonly #exchanges = new Set<Exchange>()
+  #held: Held[] = []
+  #hadSome = false
+
+  constructor(options: { holdMs: number; expectsSomebody: boolean }) {
+    this.#holdMs = options.holdMs
+    this.#expectsSomebody = options.expectsSomebody
+  }
+
+  get size(): number {
+    return this.#exchanges.size
+  }
+
+  /** The one who is asked: whoever came last. */
+  get last(): Exchange | undefined {
+    return [...this.#exchanges].at(-1)
+  }
+
+  attach(exchange: Exchange, capabilities: Json | undefined, left: () => void): void {
+    if (exchange.signal.reason) return
+    this.#exchanges.add(exchange)
+    this.#hadSome = true
+    exchange.signal.onAbort(() => {
+      if (this.#exchanges.delete(exchange)) left()
+    })
+    void exchange.sink({ kind: 'notice', method: ACKNOWLEDGED, params: honoured(exchange.params, capabilities) })
+    for (const { frame, timer } of this.#held.splice(0)) {
+      clearTimeout(timer)
+      void exchange.sink(frame)
+    }
+  }
+
+  notice(method: string, params: Json): void {
+    const frame: Frame = { kind: 'notice', method, params }
+    for (const exchange of this.#exchanges) void exchange.sink(frame)
+    if (this.#expectsSomebody && !this.#hadSome && this.#held.length < MOST_HELD)
+      this.#held.push({ frame, timer: undefined })
+  }
+
+  ask(question: Question): void {
+    const { last } = this
+    if (last) return void last.sink(question)
+    const held: Held = { frame: question, timer: setTimeout(() => this.#refuse(question), this.#holdMs) }
+    held.timer?.unref()
+    this.#held.push(held)
+    question.withdrawn.onAbort(() => this.#release(question))
+  }
+
+  /** Says that every list may have changed: the server behind the session is a new one. */
+  changed(capabilities: Json | undefined): void {
+    for (const [, capability, method] of FLAGS) if (changes(capabilities, capability)) this.notice(method, Json.empty)
+  }
+
+  /** Ends every exchange with that frame. */
+  close(frame: Frame): void {
+    for (const { timer } of this.#held.splice(0)) clearTimeout(timer)
+    const exchanges = [...this.#exchanges]
+    this.#exchanges.clear()
+    for (const exchange of exchanges) void exchange.sink(frame)
+  }
+
+  #release(question: Question): void {
+    const held = this.#held.find(({ frame }) => frame === question)
+    clearTimeout(held?.timer)
+    this.#held = this.#held.filter(({ frame }) => frame !== question)
+  }
+
+  #refuse(question: Question): void {
+    this.#release(question)
+    question.answer({
+      kind: 'error',
+      error: rpcError('methodNotFound', `Nobody is there to answer ${question.method}`),
+    })
+  }
+}
+
+const changes = (capabilities: Json | undefined, name: string): boolean =>
+  capabilities?.get(name)?.get('listChanged')?.asBoolean() === true
+
+const honoured = (params: Json, capabilities: Json | undefined): Json => {
+  const wanted = params.get('notifications')
+  const flags = FLAGS.filter(
+    ([flag, capability]) => wanted?.get(flag)?.asBoolean() === true && changes(capabilities, capability),
+  )
+  return Json.of({ notifications: Object.fromEntries(flags.map(([flag]) => [flag, true])) })
+}
