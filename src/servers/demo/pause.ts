@@ -1,0 +1,14 @@
+import type { Signal } from '../../protocol/abort.ts'
+
+/** Waits, but not longer than the call lives. */
+export const pause = (ms: number, signal: Signal): Promise<void> =>
+  new Promise(resolve => {
+    const timer = setTimeout(() => {
+      forget()
+      resolve()
+    }, ms)
+    const forget = signal.onAbort(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })

@@ -1,0 +1,59 @@
+import { oneOf } from '../completion.ts'
+import { type Resource, resource, type Template, template } from '../resources.ts'
+import { RED_PIXEL } from './samples.ts'
+import type { DemoState } from './state.ts'
+
+export const WATCHED = 'test://watched-resource'
+
+/** The fixed resources, and one that comes and goes. */
+export const demoResources = (state: DemoState): (() => readonly Resource[]) => {
+  const always = [
+    resource({
+      uri: 'test://static-text',
+      name: 'static-text',
+      title: 'A text',
+      description: 'A text that never changes',
+      mimeType: 'text/plain',
+      read: () => 'This is the content of the static text resource.',
+    }),
+    resource({
+      uri: 'test://static-binary',
+      name: 'static-binary',
+      title: 'A picture',
+      description: 'A picture that never changes',
+      mimeType: 'image/png',
+      read: () => Buffer.from(RED_PIXEL, 'base64'),
+    }),
+    resource({
+      uri: WATCHED,
+      name: 'watched-resource',
+      title: 'A counter',
+      description: 'Changes with every call of test_trigger_resource_update',
+      mimeType: 'text/plain',
+      read: () => `Updated ${state.updates} times`,
+    }),
+  ]
+  const more = [...always, extra]
+  return () => (state.extras.resource ? more : always)
+}
+
+const extra = resource({
+  uri: 'test://changing-resource',
+  name: 'changing-resource',
+  description: 'Comes and goes with test_trigger_resource_change',
+  mimeType: 'text/plain',
+  read: () => 'Here for now',
+})
+
+/** A family of resources. */
+export const demoTemplates: readonly Template[] = [
+  template({
+    uriTemplate: 'test://template/{id}/data',
+    name: 'template-data',
+    title: 'Data by id',
+    description: 'JSON that names the id of its URI',
+    mimeType: 'application/json',
+    complete: { id: oneOf('1', '12', '123') },
+    read: ({ id }) => JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }),
+  }),
+]
