@@ -1,0 +1,108 @@
+import type { z } from 'zod'
+import type { JsonText } from './json-text.ts'
+import { formatPath, nearest, type Problem, quoteSome, schemaProblems } from './problems.ts'
+import type { Findings } from './remote.ts'
+import { fileSchema, limitsSchema, listenSchema } from './schema.ts'
+import { readServer } from './servers.ts'
+import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
+import type { Environment } from './variables.ts'
+import { DEFAULT_WORKSPACE, deriveWorkspaces, readWorkspace } from './workspaces.ts'
+
+type Raw = Readonly<Record<string, unknown>>
+
+const TOP_LEVEL = Object.keys(fileSchema.shape)
+
+/** How other programs name what we call otherwise. */
+const ALIASES: Readonly<Record<string, string>> = { servers: 'mcpServers', mcp_servers: 'mcpServers' }
+
+/** What is served when nobody names a server. */
+const DEMO: ServerConfig = { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' }
+
+/** The whole file as a snapshot, good only where there are no problems. */
+export const checkConfig = (text: JsonText, env: Environment): { snapshot: Snapshot; problems: readonly Problem[] } => {
+  const found: Findings = { problems: [], warnings: [] }
+  const root = objectAt(text.value, [], found)
+  warnOfKeys(root, text, found)
+  const listen = section(listenSchema, root.listen, 'listen', found)
+  const limits = section(limitsSchema, root.limits, 'limits', found)
+  const entries = objectAt(root.mcpServers, ['mcpServers'], found)
+  const servers = readServers(entries, root.mcpServers !== undefined, env, found)
+  const workspaces = readWorkspaces(root.workspaces, entries, servers, found)
+  const snapshot = {
+    listen,
+    limits,
+    servers: byName(servers),
+    workspaces: byName(workspaces),
+    warnings: found.warnings,
+  }
+  return { snapshot, problems: found.problems }
+}
+
+const byName = <T extends { readonly name: string }>(things: readonly T[]): ReadonlyMap<string, T> =>
+  new Map(things.map(thing => [thing.name, thing]))
+
+const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const objectAt = (value: unknown, path: readonly string[], found: Findings): Raw => {
+  if (value === undefined) return {}
+  if (isObject(value)) return value
+  found.problems.push({ path, message: 'expected an object' })
+  return {}
+}
+
+const section = <S extends z.ZodObject>(schema: S, raw: unknown, name: string, found: Findings): z.output<S> => {
+  const parsed = schema.safeParse(raw === undefined ? {} : raw)
+  if (parsed.success) return parsed.data
+  found.problems.push(...schemaProblems(parsed.error, [name], Object.keys(schema.shape)))
+  return schema.parse({})
+}
+
+/** Other programs keep their settings in the same file; only what looks like a slip is worth a line of its own. */
+const warnOfKeys = (root: Raw, text: JsonText, found: Findings): void => {
+  const foreign: string[] = []
+  for (const key of Object.keys(root).filter(key => !TOP_LEVEL.includes(key))) {
+    const meant = Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, TOP_LEVEL)
+    if (meant) found.warnings.push(`unknown key "${key}" is ignored; did you mean "${meant}"?`)
+    else foreign.push(key)
+  }
+  if (foreign.length > 0) found.warnings.push(`ignored keys that are not ours: ${quoteSome(foreign)}`)
+  for (const path of text.repeated) found.warnings.push(`${formatPath(path)} is written twice; the last one counts`)
+}
+
+const readServers = (entries: Raw, isGiven: boolean, env: Environment, found: Findings): ServerConfig[] => {
+  const named = Object.entries(entries)
+  if (named.length > 0) return named.flatMap(([name, raw]) => readServer(name, raw, env, found) ?? [])
+  if (isGiven) found.warnings.push('mcpServers names no server; the built-in demo is served')
+  return [DEMO]
+}
+
+const readWorkspaces = (
+  raw: unknown,
+  entries: Raw,
+  servers: readonly ServerConfig[],
+  found: Findings,
+): WorkspaceConfig[] => {
+  if (raw === undefined) {
+    if (servers[0] === DEMO) return [{ name: DEFAULT_WORKSPACE, servers: [DEMO.name] }]
+    return deriveWorkspaces(servers, server => isOffered(entries[server.name]))
+  }
+  // Entries with problems of their own are known too: one mistake is reported once.
+  const names = servers[0] === DEMO ? [DEMO.name] : Object.keys(entries)
+  const given = Object.entries(objectAt(raw, ['workspaces'], found))
+  if (isObject(raw) && given.length === 0) {
+    found.problems.push({
+      path: ['workspaces'],
+      message: 'names no workspace; leave it out to have one for each server',
+    })
+  }
+  const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, names, found) ?? [])
+  const used = new Set(workspaces.flatMap(workspace => workspace.servers))
+  for (const name of names.filter(name => !used.has(name))) {
+    found.warnings.push(`${formatPath(['mcpServers', name])} is in no workspace and cannot be reached`)
+  }
+  return workspaces
+}
+
+/** By the file alone, so that a variable that is not set never turns `default` into another server. */
+const isOffered = (entry: unknown): boolean =>
+  isObject(entry) && entry.disabled !== true && entry.command === undefined && entry.type !== 'sse'

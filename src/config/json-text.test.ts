@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { JsonTextError, parseJsonText } from './json-text.ts'
+
+const faultOf = (text: string): JsonTextError => {
+  try {
+    parseJsonText(text)
+  } catch (error) {
+    if (error instanceof JsonTextError) return error
+    throw error
+  }
+  throw new Error(`accepted: ${text}`)
+}
+
+describe('parseJsonText', () => {
+  it('reads whatever JSON.stringify writes, however it is laid out', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t'), (value, space) => {
+        fc.pre(!JSON.stringify(value).includes('"__proto__"'))
+        const text = JSON.stringify(value, null, space)
+        expect(parseJsonText(text).value).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it('accepts exactly what JSON.parse accepts', () => {
+    const piece = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"',
+      '\\',
+      '1',
+      '-',
+      '.',
+      'e5',
+      'true',
+      'nul',
+      ' ',
+      '\n',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
+        const text = pieces.join('')
+        let expected: unknown
+        try {
+          expected = JSON.parse(text)
+        } catch {
+          expect(faultOf(text).line).toBeGreaterThan(0)
+          return
+        }
+        expect(parseJsonText(text).value).toEqual(expected)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('tolerates a byte order mark', () => {
+    expect(parseJsonText('\ufeff{"a":1}').value).toEqual({ a: 1 })
+  })
+
+  it.each([
+    ['{\n  "a": 1,\n}', 3, 1, 'a comma before "}"'],
+    ['{\n  // note\n}', 2, 3, 'comments'],
+    ['{\n  "a" 1\n}', 2, 7, 'expected ":", found "1"'],
+    ['{"a": [1, 2', 1, 12, 'found the end of the file'],
+    ['', 1, 1, 'expected a value, found the end of the file'],
+    ['{"a": "x\ny"}', 1, 7, 'string is not closed'],
+    ['{a: 1}', 1, 2, 'a key in double quotes'],
+    ['{"a": 01}', 1, 7, 'expected a value'],
+    ['{"__proto__": {}}', 1, 2, '__proto__'],
+    ['{} {}', 1, 4, 'expected the end of the file'],
+    [`${'['.repeat(50_000)}`, 1, 102, 'nested too deeply'],
+  ])('says where and why %j is wrong', (text, line, column, message) => {
+    const fault = faultOf(text)
+    expect([fault.line, fault.column]).toEqual([line, column])
+    expect(fault.message).toContain(message)
+  })
+
+  it('knows the line of every path, and of the nearest parent of one that is not there', () => {
+    const { lineOf } = parseJsonText('{\n  "a": {\n    "b": [\n      1,\n      2\n    ]\n  }\n}')
+    expect([[], ['a'], ['a', 'b'], ['a', 'b', 1], ['a', 'x', 'y']].map(lineOf)).toEqual([1, 2, 3, 5, 2])
+  })
+
+  it('names keys that are written twice and takes the last', () => {
+    const { value, repeated } = parseJsonText('{"a": {"b": 1, "b": 2}}')
+    expect(value).toEqual({ a: { b: 2 } })
+    expect(repeated).toEqual([['a', 'b']])
+  })
+})

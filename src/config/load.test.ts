@@ -1,0 +1,350 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadConfig } from './load.ts'
+import { ConfigError } from './problems.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, type ServerConfig, type Snapshot } from './snapshot.ts'
+import type { Environment } from './variables.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-config-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const write = async (content: unknown): Promise<string> => {
+  const file = join(folder, `${crypto.randomUUID()}.json`)
+  await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content, null, 2))
+  return file
+}
+const load = async (content: unknown, env: Environment = {}, flags = {}): Promise<Snapshot> =>
+  loadConfig({ file: await write(content), env, flags })
+
+const complaint = async (content: unknown, env: Environment = {}): Promise<string> => {
+  const outcome = await load(content, env).catch((error: unknown) => error)
+  if (outcome instanceof ConfigError) return outcome.message
+  throw outcome instanceof Error ? outcome : new Error('accepted')
+}
+const server = async (entry: object, env: Environment = {}): Promise<ServerConfig | undefined> =>
+  (await load({ mcpServers: { it: entry } }, env)).servers.get('it')
+const serverComplaint = (entry: unknown): Promise<string> => complaint({ mcpServers: { it: entry } })
+
+const workspaces = (snapshot: Snapshot): Record<string, readonly string[]> =>
+  Object.fromEntries([...snapshot.workspaces].map(([name, workspace]) => [name, workspace.servers]))
+
+const REMOTE = { url: 'http://127.0.0.1:1/mcp' }
+
+describe('without a file', () => {
+  it('serves the demo in the workspace default', async () => {
+    const snapshot = await loadConfig({ env: {} })
+    expect(snapshot.listen).toEqual(DEFAULT_LISTEN)
+    expect(snapshot.limits).toEqual(DEFAULT_LIMITS)
+    expect([...snapshot.servers.values()]).toEqual([
+      { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' },
+    ])
+    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+    expect(snapshot.warnings).toEqual([])
+  })
+
+  it('takes host and port from flags', async () => {
+    const { listen, warnings } = await loadConfig({ env: {}, flags: { host: '::1', port: 0 } })
+    expect(listen).toMatchObject({ host: '::1', port: 0 })
+    expect(warnings).toEqual([])
+  })
+
+  it('warns where others than this machine can come in', async () => {
+    const { warnings } = await loadConfig({ env: {}, flags: { host: '0.0.0.0' } })
+    expect(warnings).toEqual([expect.stringContaining('no authentication')])
+  })
+})
+
+describe('a file of another client', () => {
+  it('works unchanged, and every server has a workspace', async () => {
+    const snapshot = await load(
+      {
+        theme: 'dark',
+        mcpServers: {
+          files: { command: 'npx', args: ['-y', 'some-server'], env: { KEY: '${KEY}', DEBUG: 1 }, cwd: '/tmp' },
+          github: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer ${TOKEN}' }, alwaysAllow: [] },
+          gemini: { httpUrl: 'https://example.test/g', timeout: 5000, trust: true },
+          old: { type: 'sse', url: 'http://127.0.0.1:9121/sse' },
+          off: { type: 'streamable-http', url: 'https://example.test/off', disabled: true },
+          demo: { builtin: 'demo' },
+        },
+      },
+      { TOKEN: 's3cret' },
+    )
+    expect(snapshot.servers.get('github')).toEqual({
+      name: 'github',
+      disabled: false,
+      kind: 'remote',
+      url: 'https://example.test/mcp',
+      type: 'auto',
+      headers: { authorization: 'Bearer s3cret' },
+      era: 'auto',
+      timeoutMs: 300_000,
+    })
+    expect(snapshot.servers.get('gemini')).toMatchObject({ type: 'http', timeoutMs: 5000 })
+    expect(snapshot.servers.get('off')).toMatchObject({ disabled: true, type: 'http' })
+    expect(snapshot.servers.get('demo')).toMatchObject({ kind: 'builtin', builtin: 'demo' })
+    expect(snapshot.servers.get('files')).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringContaining('stdio'),
+    })
+    expect(snapshot.servers.get('old')).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringContaining('HTTP+SSE'),
+    })
+    expect(Object.keys(workspaces(snapshot))).toEqual(['default', 'files', 'github', 'gemini', 'old', 'off', 'demo'])
+    expect(snapshot.warnings).toEqual([
+      'ignored keys that are not ours: "theme"',
+      'mcpServers.github: ignored keys that are not ours: "alwaysAllow"',
+      'mcpServers.gemini: ignored keys that are not ours: "trust"',
+    ])
+    expect(JSON.stringify(snapshot.warnings)).not.toContain('s3cret')
+  })
+
+  it('makes default the first server that can be served, whatever variables are set', async () => {
+    const mcpServers = {
+      local: { command: 'x' },
+      off: { ...REMOTE, disabled: true },
+      first: { url: 'http://${HOST}/' },
+      second: REMOTE,
+    }
+    expect(workspaces(await load({ mcpServers })).default).toEqual(['first'])
+    expect(workspaces(await load({ mcpServers }, { HOST: 'a' })).default).toEqual(['first'])
+    expect(workspaces(await load({ mcpServers: { local: { command: 'x' } } })).default).toEqual(['local'])
+  })
+
+  it('makes a server called default the default', async () => {
+    const snapshot = await load({ mcpServers: { a: REMOTE, default: REMOTE } })
+    expect(workspaces(snapshot)).toEqual({ default: ['default'], a: ['a'] })
+  })
+
+  it('gives names that cannot stand in a URL one that can, each its own', async () => {
+    const snapshot = await load({
+      mcpServers: {
+        'My Server': REMOTE,
+        'My-Server': REMOTE,
+        'My/Server': REMOTE,
+        'é€': REMOTE,
+        ' default ': REMOTE,
+        ['x'.repeat(80)]: REMOTE,
+      },
+    })
+    expect(workspaces(snapshot)).toEqual({
+      default: ['My Server'],
+      'My-Server': ['My-Server'],
+      'My-Server-2': ['My Server'],
+      'My-Server-3': ['My/Server'],
+      server: ['é€'],
+      'default-2': [' default '],
+      ['x'.repeat(64)]: ['x'.repeat(80)],
+    })
+  })
+
+  it('serves the demo, with a warning, where it names no server', async () => {
+    const snapshot = await load({ mcpServers: {} })
+    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+    expect(snapshot.warnings).toEqual([expect.stringContaining('names no server')])
+  })
+
+  it('stays short about the many settings of other programs', async () => {
+    const settings = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`setting number ${index}`, index]))
+    const { warnings } = await load({ ...settings, mcpServers: { it: REMOTE } })
+    expect(warnings).toEqual([
+      expect.stringMatching(/^ignored keys that are not ours: .*"setting number 7" and 22 more$/),
+    ])
+  })
+
+  it('asks whether a near miss was meant', async () => {
+    const snapshot = await load({
+      workspace: {},
+      servers: {},
+      mcpServers: { it: { ...REMOTE, header: {}, transport: 'http' } },
+    })
+    expect(snapshot.warnings).toEqual([
+      'unknown key "workspace" is ignored; did you mean "workspaces"?',
+      'unknown key "servers" is ignored; did you mean "mcpServers"?',
+      'mcpServers.it: unknown key "header" is ignored; did you mean "headers"?',
+      'mcpServers.it: unknown key "transport" is ignored; did you mean "type"?',
+    ])
+  })
+
+  it('warns of a timeout that was probably meant in seconds, and of a server written twice', async () => {
+    const { warnings } = await load(
+      '{"mcpServers": {"a": {"url": "http://x/", "timeout": 60}, "a": {"url": "http://y/", "timeout": 60}}}',
+    )
+    expect(warnings).toEqual([
+      'mcpServers.a is written twice; the last one counts',
+      expect.stringContaining('were seconds meant?'),
+    ])
+  })
+})
+
+describe('a server entry', () => {
+  it.each(['http', 'streamable-http', 'streamableHttp', 'streamable_http'])(
+    'of type %s is Streamable HTTP',
+    async type => {
+      expect(await server({ ...REMOTE, type })).toMatchObject({ kind: 'remote', type: 'http' })
+    },
+  )
+
+  it('keeps the era it names', async () => {
+    expect(await server({ ...REMOTE, era: 'legacy' })).toMatchObject({ era: 'legacy' })
+  })
+
+  it('with a variable that is not set is unavailable, names it, and stops nothing else', async () => {
+    const snapshot = await load({
+      mcpServers: { a: { url: '${BASE}/mcp', headers: { 'X-Key': 'abc${KEY}' } }, b: REMOTE },
+    })
+    expect(snapshot.servers.get('a')).toEqual({
+      name: 'a',
+      disabled: false,
+      kind: 'unavailable',
+      reason: 'url: the variable BASE is not set; headers.X-Key: the variable KEY is not set',
+    })
+    expect(snapshot.servers.get('b')).toMatchObject({ kind: 'remote' })
+  })
+
+  it('is unavailable where a variable holds something unusable, without showing it', async () => {
+    const bad = await server(
+      { url: 'http://${HOST}/', headers: { a: '${KEY}' } },
+      { HOST: 'se cret', KEY: 'se\u0000cret' },
+    )
+    expect(bad).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringMatching(/url, .*not a valid URL.*headers\.a, .*cannot be sent/),
+    })
+    expect(JSON.stringify(bad)).not.toContain('cret')
+  })
+
+  it('drops the line break at the end of a secret, and headers the gateway sets itself', async () => {
+    const snapshot = await load(
+      {
+        mcpServers: { it: { ...REMOTE, headers: { 'X-Key': '${KEY}', Accept: '*/*', 'Content-Type': 'text/plain' } } },
+      },
+      { KEY: 'abc\n' },
+    )
+    expect(snapshot.servers.get('it')).toMatchObject({ headers: { 'x-key': 'abc' } })
+    expect(snapshot.warnings).toEqual([
+      'mcpServers.it.headers.Accept: ignored, the gateway sets it itself',
+      'mcpServers.it.headers.Content-Type: ignored, the gateway sets it itself',
+    ])
+  })
+
+  it.each<[unknown, string]>([
+    [{}, 'mcpServers.it: needs "url" for a remote server, "command" for a local one, or "builtin"'],
+    [{ serverUrl: 'http://x/' }, '(it has "serverUrl": did you mean "url"?)'],
+    [{ url: 'http://x/', command: 'x' }, 'mcpServers.it: has "url" and "command"; keep only one of them'],
+    [{ url: 'http://x/', builtin: 'demo' }, 'has "url" and "builtin"'],
+    [{ url: '/mcp' }, 'mcpServers.it.url: not a valid URL'],
+    [{ httpUrl: 'ftp://x/' }, 'mcpServers.it.httpUrl: expected a URL with http:// or https://'],
+    [{ url: 'http://me:pass@x/' }, 'use "headers"'],
+    [{ url: 3 }, 'mcpServers.it.url: expected a string'],
+    [{ type: 'stdio', url: 'http://x/' }, 'has type "stdio" but "url"'],
+    [{ type: 'http', command: 'x' }, 'has type "http" but "command"'],
+    [{ ...REMOTE, type: 'carrier pigeon' }, 'mcpServers.it.type: expected one of "http", "streamable-http"'],
+    [{ ...REMOTE, era: 'new' }, 'mcpServers.it.era: expected one of "auto", "modern", "legacy"'],
+    [{ builtin: 'dmeo' }, 'mcpServers.it.builtin: expected one of "demo"'],
+    [{ ...REMOTE, timeout: '5s' }, 'mcpServers.it.timeout: expected a whole number from 1 to'],
+    [{ ...REMOTE, disabled: 'no' }, 'mcpServers.it.disabled: expected true or false'],
+    [{ ...REMOTE, headers: { 'a b': 'x' } }, 'mcpServers.it.headers["a b"]: not a valid HTTP header name'],
+    [{ ...REMOTE, headers: { a: 'x\u0000' } }, 'mcpServers.it.headers.a: holds a character'],
+    [{ ...REMOTE, headers: { a: 1 } }, 'mcpServers.it.headers.a: expected a string'],
+    [{ ...REMOTE, headers: [] }, 'mcpServers.it.headers: expected an object of strings'],
+    [{ command: 'x', args: 'y' }, 'mcpServers.it.args: expected an array of strings'],
+    [null, 'mcpServers.it: expected an object'],
+    ['http://x/', 'mcpServers.it: expected an object'],
+  ])('like %j is wrong', async (entry, message) => {
+    expect(await serverComplaint(entry)).toContain(message)
+  })
+})
+
+describe('our own sections', () => {
+  it('are taken over, flags before file before defaults', async () => {
+    const content = {
+      $schema: 'x',
+      listen: { host: '0.0.0.0', port: 9000, allowedHosts: ['gate.test'], allowedOrigins: ['https://app.test'] },
+      limits: { batchSize: 5 },
+    }
+    const snapshot = await load(content, {}, { port: 0 })
+    expect(snapshot.listen).toEqual({ ...content.listen, port: 0 })
+    expect(snapshot.limits).toEqual({ ...DEFAULT_LIMITS, batchSize: 5 })
+    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+  })
+
+  it('choose the workspaces, and warn of a server in none', async () => {
+    const snapshot = await load({ mcpServers: { a: REMOTE, b: REMOTE }, workspaces: { 'code.v1': { servers: ['b'] } } })
+    expect(workspaces(snapshot)).toEqual({ 'code.v1': ['b'] })
+    expect(snapshot.warnings).toEqual(['mcpServers.a is in no workspace and cannot be reached'])
+  })
+
+  it('can put the demo behind another name', async () => {
+    expect(workspaces(await load({ workspaces: { try: { servers: ['demo'] } } }))).toEqual({ try: ['demo'] })
+  })
+
+  it.each<[object, string]>([
+    [{ listen: { prot: 1 } }, 'listen.prot: unknown key; did you mean "port"?'],
+    [{ limits: { speed: 1 } }, 'limits.speed: unknown key; expected one of "bodyBytes"'],
+    [{ listen: { port: 65536 } }, 'listen.port: expected a whole number from 0 to 65535'],
+    [{ listen: { port: '80' } }, 'listen.port: expected a whole number from 0 to 65535'],
+    [{ listen: { host: '' } }, 'listen.host: expected a host name or address'],
+    [{ listen: { allowedOrigins: 'x' } }, 'listen.allowedOrigins: expected an array of strings'],
+    [{ listen: { allowedOrigins: ['https://a.test/x'] } }, 'listen.allowedOrigins[0]: expected an origin like'],
+    [{ listen: { allowedHosts: ['https://a.test'] } }, 'listen.allowedHosts[0]: expected a host name like'],
+    [{ listen: null }, 'listen: expected an object'],
+    [{ limits: { bodyBytes: 0 } }, 'limits.bodyBytes: expected a whole number from 1 up'],
+    [{ limits: { stallMs: 1e12 } }, 'limits.stallMs: expected a whole number from 1 to 2147483647'],
+    [{ mcpServers: [] }, 'mcpServers: expected an object'],
+    [{ workspaces: [] }, 'workspaces: expected an object'],
+    [{ workspaces: {} }, 'workspaces: names no workspace'],
+    [{ workspaces: { w: { servers: [] } } }, 'workspaces.w.servers: expected exactly one server'],
+    [{ workspaces: { w: { servers: ['demo', 'demo'] } } }, 'a workspace cannot hold several in this release'],
+    [{ workspaces: { w: { servers: ['dmo'] } } }, 'workspaces.w.servers[0]: no server "dmo"; did you mean "demo"?'],
+    [{ workspaces: { w: { servers: ['other'] } } }, 'no server "other"; expected one of "demo"'],
+    [{ workspaces: { w: { server: ['demo'] } } }, 'workspaces.w.server: unknown key; did you mean "servers"?'],
+    [{ workspaces: { 'a/b': { servers: ['demo'] } } }, 'workspaces["a/b"]: a workspace name is part of a URL'],
+    [[], 'expected an object'],
+  ])('like %j are wrong', async (content, message) => {
+    expect(await complaint(content)).toContain(message)
+  })
+})
+
+describe('a wrong file', () => {
+  it('says everything that is wrong at once, in order, with lines, and no secrets', async () => {
+    const message = await complaint(
+      {
+        listen: { port: 99999 },
+        mcpServers: { a: { url: 'nope', headers: { authorization: 's3cret\u0000' } }, b: { command: 1 } },
+        workspaces: { w: { servers: ['a'] }, x: { servers: ['c'] } },
+      },
+      {},
+    )
+    const [first, ...lines] = message.split('\n')
+    expect(first).toMatch(/\.json has 5 problems:$/)
+    expect(lines).toEqual([
+      '  line 3: listen.port: expected a whole number from 0 to 65535',
+      '  line 7: mcpServers.a.url: not a valid URL; expected something like "https://example.com/mcp"',
+      '  line 9: mcpServers.a.headers.authorization: holds a character that cannot be sent in an HTTP header',
+      '  line 13: mcpServers.b.command: expected a string',
+      '  line 24: workspaces.x.servers[0]: no server "c"; expected one of "a", "b"',
+    ])
+  })
+
+  it('says line and column where it is not JSON', async () => {
+    expect(await complaint('{\n  "mcpServers": {},\n}')).toMatch(/ is not JSON: line 3, column 1: a comma before "}"/)
+  })
+
+  it('may begin with a byte order mark', async () => {
+    expect((await load('\ufeff{"listen":{"port":1}}')).listen.port).toBe(1)
+  })
+
+  it('that is not there or is a folder is named', async () => {
+    await expect(loadConfig({ file: join(folder, 'no.json'), env: {} })).rejects.toThrow(
+      'no.json: there is no such file',
+    )
+    await expect(loadConfig({ file: folder, env: {} })).rejects.toThrow('it is a directory')
+  })
+})

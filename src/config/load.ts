@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { checkConfig } from './check.ts'
+import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
+import { ConfigError, formatProblems } from './problems.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Environment } from './variables.ts'
+
+/** Where a configuration comes from: flags win over the file, the file over the defaults. */
+export interface ConfigSource {
+  readonly file?: string | undefined
+  readonly env: Environment
+  readonly flags?: { readonly host?: string | undefined; readonly port?: number | undefined }
+}
+
+const NO_FILE: JsonText = { value: {}, lineOf: () => 1, repeated: [] }
+
+/** Reads and checks the configuration, or throws a ConfigError with everything that is wrong. */
+export const loadConfig = async ({ file, env, flags }: ConfigSource): Promise<Snapshot> => {
+  const text = file === undefined ? NO_FILE : parse(file, await read(file))
+  const { snapshot, problems } = checkConfig(text, env)
+  if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
+  const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
+  const warnings = [...snapshot.warnings, ...(LOOPBACK.test(host) ? [] : [EXPOSED])]
+  return { ...snapshot, listen: { ...snapshot.listen, host, port }, warnings }
+}
+
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)$/i
+const EXPOSED =
+  'not listening on a loopback address, and this release has no authentication: whoever reaches the port can use every server'
+
+const READ_FAULTS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory',
+  EACCES: 'permission denied',
+}
+
+const read = async (file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    const { code = '', message } = cause as NodeJS.ErrnoException
+    throw new ConfigError(`cannot read ${file}: ${READ_FAULTS[code] ?? message}`)
+  }
+}
+
+const parse = (file: string, source: string): JsonText => {
+  try {
+    return parseJsonText(source)
+  } catch (cause) {
+    if (!(cause instanceof JsonTextError)) throw cause
+    throw new ConfigError(`${file} is not JSON: line ${cause.line}, column ${cause.column}: ${cause.message}`)
+  }
+}

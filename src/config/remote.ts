@@ -1,0 +1,83 @@
+import type { Path } from './json-text.ts'
+import { formatPath, type Problem } from './problems.ts'
+import type { ServerEntry } from './schema.ts'
+import type { RemoteServer, UnavailableServer } from './snapshot.ts'
+import { type Environment, fillIn, hasReference } from './variables.ts'
+
+/** What was found on the way through an entry. */
+export interface Findings {
+  readonly problems: Problem[]
+  readonly warnings: string[]
+}
+
+/** The address of an entry and the key it stood under; `httpUrl` is the more exact of the two. */
+export const addressOf = (entry: ServerEntry): { key: 'url' | 'httpUrl'; text: string } | undefined => {
+  if (entry.httpUrl !== undefined) return { key: 'httpUrl', text: entry.httpUrl }
+  return entry.url === undefined ? undefined : { key: 'url', text: entry.url }
+}
+
+/** Headers that describe the connection or the message: the gateway writes them itself. */
+const OURS = new Set(
+  `accept connection content-length content-type expect host keep-alive last-event-id mcp-method mcp-name
+  mcp-protocol-version mcp-session-id te trailer transfer-encoding upgrade`.split(/\s+/),
+)
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what HTTP forbids
+const NOT_IN_HEADERS = /[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/
+
+const headerFault = (value: string): string | undefined =>
+  NOT_IN_HEADERS.test(value) ? 'holds a character that cannot be sent in an HTTP header' : undefined
+
+const urlFault = (url: string): string | undefined => {
+  const parsed = URL.parse(url)
+  if (!parsed) return 'not a valid URL; expected something like "https://example.com/mcp"'
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') return 'expected a URL with http:// or https://'
+  return parsed.username || parsed.password ? 'credentials do not belong in a URL; use "headers"' : undefined
+}
+
+/** Reads a remote server; what the file got wrong is a problem, what the environment lacks makes it unavailable. */
+export const readRemote = (
+  entry: ServerEntry,
+  path: Path,
+  env: Environment,
+  found: Findings,
+): RemoteServer | UnavailableServer => {
+  const lacking: string[] = []
+
+  const readText = (text: string, at: Path, faultOf: (text: string) => string | undefined): string => {
+    const where = formatPath(at.slice(path.length))
+    const filled = fillIn(text, env)
+    if (filled.kind === 'missing') {
+      lacking.push(`${where}: ${filled.reason}`)
+      return ''
+    }
+    const value = filled.text.trim() // a secret out of a file often ends with a line break
+    const fault = faultOf(value)
+    if (fault && hasReference(text)) lacking.push(`${where}, with its variables filled in: ${fault}`)
+    else if (fault) found.problems.push({ path: at, message: fault })
+    return value
+  }
+
+  const readHeaders = (): Record<string, string> => {
+    const headers: Record<string, string> = {}
+    for (const [name, text] of Object.entries(entry.headers ?? {})) {
+      const at = [...path, 'headers', name]
+      if (!HEADER_NAME.test(name)) found.problems.push({ path: at, message: 'not a valid HTTP header name' })
+      else if (OURS.has(name.toLowerCase()))
+        found.warnings.push(`${formatPath(at)}: ignored, the gateway sets it itself`)
+      else headers[name.toLowerCase()] = readText(text, at, headerFault)
+    }
+    return headers
+  }
+
+  const { key, text } = addressOf(entry) ?? { key: 'url' as const, text: '' }
+  const url = readText(text, [...path, key], urlFault)
+  const headers = readHeaders()
+  if (entry.type === 'sse') {
+    return { kind: 'unavailable', reason: 'type "sse" needs the HTTP+SSE transport, which is not in this release' }
+  }
+  if (lacking.length > 0) return { kind: 'unavailable', reason: lacking.join('; ') }
+  const type = entry.type !== undefined || key === 'httpUrl' ? 'http' : 'auto'
+  return { kind: 'remote', url, type, headers, era: entry.era, timeoutMs: entry.timeout }
+}
