@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { ConfigError, nearest } from '../config/problems.ts'
+import type { Run, StartGateway } from './command.ts'
+import { columns, UsageError } from './usage.ts'
+
+interface Command {
+  readonly summary: string
+  readonly load: () => Promise<{ run: Run }>
+}
+
+/** Every command; loaded when it is asked for. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  serve: { summary: 'run the gateway in the foreground', load: () => import('./serve.ts') },
+}
+
+const help = (version: string): string => `dragoman ${version}: any MCP client, any MCP server, one URL
+
+Usage: dragoman <command> [flags]
+
+${columns(Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary]))}
+
+dragoman <command> --help says more; dragoman --version prints the version.
+`
+
+const WRONG_USE = 2
+
+/** Runs one command line and returns the exit code: 0 good, 1 it failed, 2 it was called wrongly. */
+export const run = async (args: readonly string[], startGateway: StartGateway): Promise<number> => {
+  const version = readVersion()
+  const [name, ...rest] = args
+  try {
+    if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help(version))
+    if (name === '--version' || name === '-v') return print(`${version}\n`)
+    const { run: command } = await commandOf(name).load()
+    return await command(rest, { version, startGateway })
+  } catch (error) {
+    return complain(error, name)
+  }
+}
+
+const print = (text: string): number => {
+  process.stdout.write(text)
+  return 0
+}
+
+const commandOf = (name: string): Command => {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (command) return command
+  const meant = nearest(name, Object.keys(COMMANDS))
+  throw new UsageError(`${JSON.stringify(name)} is not a command${meant ? `; did you mean "${meant}"?` : ''}`)
+}
+
+const complain = (error: unknown, name = ''): number => {
+  if (error instanceof ConfigError) return complaint(error.message, WRONG_USE)
+  if (!(error instanceof UsageError)) return complaint(listenFault(error) ?? bugReport(error), 1)
+  const command = Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''
+  return complaint(`${error.message}\nTry "dragoman${command} --help".`, WRONG_USE)
+}
+
+const complaint = (message: string, code: number): number => {
+  process.stderr.write(`dragoman: ${message}\n`)
+  return code
+}
+
+const bugReport = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+/** Why the gateway cannot listen, in words; undefined for any other error. */
+const listenFault = (error: unknown): string | undefined => {
+  const { code = '', syscall = '', address, hostname, port } = error as NodeJS.ErrnoException & Record<string, unknown>
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return undefined
+  return LISTEN_FAULTS[code]?.(String(address ?? hostname), String(port))
+}
+
+const LISTEN_FAULTS: Readonly<Record<string, (host: string, port: string) => string>> = {
+  EADDRINUSE: (host, port) =>
+    `port ${port} on ${host} is in use; stop the other program or choose another port with --port (0 takes any free one)`,
+  EACCES: (host, port) => `not allowed to listen on port ${port} of ${host}; choose another one with --port`,
+  EADDRNOTAVAIL: host => `this machine has no address ${host} to listen on; choose another one with --host`,
+  ENOTFOUND: host => `there is no host ${host} to listen on; choose another one with --host`,
+}
+
+const readVersion = (): string => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return version
+}

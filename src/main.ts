@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { run } from './cli/run.ts'
+
+const LINGER_MS = 1000
+
+// Whoever read our output may leave before us; that is no reason to fall.
+process.stdout.on('error', () => {})
+
+process.exitCode = await run(process.argv.slice(2), async (snapshot, options) => {
+  const { startGateway } = await import('./gateway.ts')
+  return startGateway(snapshot, options)
+})
+
+// Everything is closed by now; a handle somebody forgot must not keep the process.
+setTimeout(() => process.exit(), LINGER_MS).unref()

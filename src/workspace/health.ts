@@ -1,0 +1,102 @@
+import type { ServerConfig } from '../config/snapshot.ts'
+import { NEVER } from '../protocol/abort.ts'
+import { RpcFailure } from '../protocol/errors.ts'
+import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { MODERN } from '../protocol/revisions.ts'
+import type { ServerStatus } from '../protocol/status.ts'
+import { Json } from '../wire/json.ts'
+
+const TRY_MS = 10_000
+
+/** Nobody in particular: opens nothing that stays. */
+const OBSERVER: Caller = {
+  workspace: '',
+  principal: undefined,
+  revision: MODERN,
+  capabilities: Json.empty,
+  headers: new Map(),
+}
+
+/** What is known of every configured server. */
+export interface Health {
+  /** Tries every server once, all at the same time, each within its own bound. */
+  tryAll(): Promise<void>
+  of(server: string): ServerStatus
+}
+
+export const createHealth = (configs: readonly ServerConfig[], upstreams: ReadonlyMap<string, Upstream>): Health => {
+  const known = new Map<string, ServerStatus>(configs.map(config => [config.name, atFirst(config)]))
+
+  const attempt = async ({ name }: ServerConfig): Promise<void> => {
+    const upstream = upstreams.get(name)
+    if (!upstream || known.get(name)?.state !== 'connecting') return
+    known.set(
+      name,
+      await within(TRY_MS, examine(name, upstream), {
+        name,
+        state: 'down',
+        reason: `no answer within ${TRY_MS / 1000} s`,
+      }),
+    )
+  }
+
+  return {
+    tryAll: async () => void (await Promise.all(configs.map(attempt))),
+    of: server => known.get(server) ?? { name: server, state: 'unavailable', reason: 'not configured' },
+  }
+}
+
+const atFirst = (config: ServerConfig): ServerStatus => {
+  if (config.disabled) return { name: config.name, state: 'disabled' }
+  if (config.kind === 'unavailable') return { name: config.name, state: 'unavailable', reason: config.reason }
+  return { name: config.name, state: 'connecting' }
+}
+
+const examine = async (name: string, upstream: Upstream): Promise<ServerStatus> => {
+  try {
+    const peer = await upstream.open(OBSERVER)
+    const found = await ask(peer, 'server/discover')
+    const tools = found.at('capabilities', 'tools') ? await countTools(upstream) : 0
+    return { name, state: 'ready', revision: peer.revision, tools }
+  } catch (error) {
+    return { name, state: 'down', reason: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+const MOST_PAGES = 64
+
+const countTools = async (upstream: Upstream): Promise<number> => {
+  let tools = 0
+  let cursor: Json | undefined
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const list = await ask(await upstream.open(OBSERVER), 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
+    tools += list.get('tools')?.elements().length ?? 0
+    cursor = list.get('nextCursor')
+    if (!cursor) break
+  }
+  return tools
+}
+
+const ask = (peer: Peer, method: string, params: Json = Json.empty): Promise<Json> =>
+  new Promise((resolve, reject) => {
+    peer.dispatch({
+      kind: 'request',
+      method,
+      params,
+      caller: OBSERVER,
+      signal: NEVER,
+      sink: frame => {
+        if (frame.kind === 'result') resolve(frame.result)
+        else if (frame.kind === 'failure') reject(new RpcFailure(frame.error))
+      },
+    })
+  })
+
+const within = <T>(ms: number, work: Promise<T>, otherwise: T): Promise<T> =>
+  new Promise(resolve => {
+    const timer = setTimeout(() => resolve(otherwise), ms)
+    void work.then(value => {
+      clearTimeout(timer)
+      resolve(value)
+    })
+  })

@@ -1,0 +1,70 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { endPrograms, runProgram } from './program.ts'
+
+afterAll(endPrograms)
+
+describe('dragoman', () => {
+  it.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows its commands', async args => {
+    const { code, stdout } = await runProgram(args)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Usage: dragoman <command>.*\n {2}serve {3}run the gateway/s)
+  })
+
+  it('serve --help shows the flags and starts nothing', async () => {
+    const { code, stdout } = await runProgram(['serve', '--help'])
+    expect(code).toBe(0)
+    for (const flag of ['--config FILE', '--host HOST', '--port PORT', '--log-level LEVEL'])
+      expect(stdout).toContain(flag)
+  })
+
+  it('--version prints it alone', async () => {
+    const { code, stdout } = await runProgram(['--version'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
+  it.each([
+    [['serv'], '"serv" is not a command; did you mean "serve"?'],
+    [['constructor'], '"constructor" is not a command'],
+    [['serve', '--prot', '1'], "Unknown option '--prot'; did you mean '--port'?"],
+    [['serve', 'now'], "Unexpected argument 'now'"],
+    [['serve', '--port'], "Option '--port <value>' argument missing"],
+    [['serve', '--port', '70000'], '--port: expected a whole number from 0 to 65535'],
+    [['serve', '--host', ''], '--host: expected a host name or address'],
+    [['serve', '--log-level', 'loud'], '--log-level: expected one of debug, info, warn, error, silent'],
+  ])('%j is wrong, says so and exits 2', async (args, message) => {
+    const { code, stdout, stderr } = await runProgram(args)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`dragoman: ${message}`)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+    expect(stdout).toBe('')
+  })
+
+  it('with a wrong configuration says where and what, and exits 2', async () => {
+    const file = join(tmpdir(), `dragoman-wrong-${process.pid}.json`)
+    await writeFile(file, '{\n  "listen": { "port": "x" },\n  "mcpServers": { "a": { "url": "nope" } }\n}')
+    const { code, stdout, stderr } = await runProgram(['serve', '--config', file])
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      `dragoman: ${file} has 2 problems:\n` +
+        '  line 2: listen.port: expected a whole number from 0 to 65535\n' +
+        '  line 3: mcpServers.a.url: not a valid URL; expected something like "https://example.com/mcp"\n',
+    )
+    expect(stdout).toBe('')
+  })
+
+  it('with a port in use says so and exits 1', async () => {
+    const other = createServer()
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as { port: number }
+    const { code, stderr } = await runProgram(['serve', '--port', String(port)])
+    other.close()
+    expect(code).toBe(1)
+    expect(stderr).toContain(`dragoman: port ${port} on 127.0.0.1 is in use`)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+})

@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { call, callThatWaits, openSession } from './call.ts'
+import { endPrograms, startServe } from './program.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-run-'))
+})
+afterAll(async () => {
+  endPrograms()
+  await rm(folder, { recursive: true })
+})
+
+const write = async (config: object): Promise<string> => {
+  const file = join(folder, `${crypto.randomUUID()}.json`)
+  await writeFile(file, JSON.stringify(config))
+  return file
+}
+
+describe('dragoman serve', () => {
+  it('without a configuration serves the demo and says so', async () => {
+    const program = await startServe()
+    await program.saw(/default +demo +connected, 2026-07-28 \(modern\), \d+ tools\n/)
+    expect(program.stdout()).toMatch(
+      /^dragoman \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\n {2}default +http:\/\/127\.0\.0\.1:\d+\/mcp\n/,
+    )
+    expect((await fetch(`${program.origin}/healthz`)).status).toBe(200)
+    const answer = await call(`${program.origin}/mcp`, 'tools/call', {
+      name: 'example-echo',
+      arguments: { message: 'hello' },
+    })
+    expect(JSON.stringify(answer)).toContain('Echo: hello')
+    program.signal('SIGTERM')
+    expect(await program.ended).toBe(0)
+  })
+
+  it('shows what cannot be served, and serves the rest', async () => {
+    const config = await write({
+      theme: 'dark',
+      mcpServers: {
+        files: { command: 'some-server' },
+        secret: { url: 'http://127.0.0.1:1/', headers: { authorization: '${DRAGOMAN_TEST_UNSET}' } },
+        gone: { url: 'http://127.0.0.1:1/mcp' },
+        off: { builtin: 'demo', disabled: true },
+        demo: { builtin: 'demo' },
+      },
+    })
+    const program = await startServe(['--config', config])
+    await program.saw(/demo +demo +connected/)
+    expect(program.stdout()).toMatch(/files +files +unavailable: a "command" needs the stdio transport/)
+    expect(program.stdout()).toMatch(/secret +secret +unavailable: .*the variable DRAGOMAN_TEST_UNSET is not set/)
+    expect(program.stdout()).toMatch(/gone +gone +down: \S/)
+    expect(program.stdout()).toMatch(/off +off +disabled/)
+    expect(program.stderr()).toContain('ignored keys that are not ours: \\"theme\\"')
+    expect(JSON.stringify(await call(`${program.origin}/mcp/demo`, 'tools/list'))).toContain('example-echo')
+    program.signal('SIGINT')
+    expect(await program.ended).toBe(0)
+  })
+
+  it('logs JSON lines on stderr, at the level asked for', async () => {
+    const config = await write({ theme: 'dark' })
+    const loud = await startServe(['--config', config])
+    loud.signal('SIGTERM')
+    await loud.ended
+    const lines = loud.stderr().trim().split('\n')
+    expect(lines.map(line => (JSON.parse(line) as { msg: string }).msg)).toContain(
+      'ignored keys that are not ours: "theme"',
+    )
+
+    const silent = await startServe(['--config', config, '--log-level', 'silent'])
+    silent.signal('SIGTERM')
+    await silent.ended
+    expect(silent.stderr()).toBe('')
+  })
+
+  it('ends within a second of SIGTERM, though a client holds a stream open', async () => {
+    const program = await startServe()
+    const url = `${program.origin}/mcp`
+    const stream = await fetch(url, { headers: await openSession(url) })
+    expect(stream.headers.get('content-type')).toContain('text/event-stream')
+    const started = performance.now()
+    program.signal('SIGTERM')
+    await expect(stream.text()).resolves.toBeDefined() // ended properly, not cut off
+    expect(await program.ended).toBe(0)
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+
+  it('gives calls in flight their time, and then ends their streams properly', async () => {
+    const program = await startServe(['--config', await write({ limits: { shutdownMs: 300 } })])
+    const reader = await callThatWaits(`${program.origin}/mcp`)
+    const started = performance.now()
+    program.signal('SIGTERM')
+    while (!(await reader.read()).done);
+    expect(performance.now() - started).toBeGreaterThan(290)
+    expect(await program.ended).toBe(0)
+  })
+
+  it('ends at once on a second signal', async () => {
+    const program = await startServe()
+    const reader = await callThatWaits(`${program.origin}/mcp`)
+    program.signal('SIGINT')
+    await program.saw(/"msg":"closing"/, 'stderr')
+    program.signal('SIGINT')
+    expect(await program.ended).toBe(130)
+    await expect(reader.read()).rejects.toThrow() // cut off
+  })
+})
