@@ -1,0 +1,63 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** One check of a scenario that was not simply passed. */
+export interface Complaint {
+  readonly check: string
+  readonly status: 'FAILURE' | 'WARNING'
+  readonly message: string
+}
+
+/** What the suite said about one scenario. */
+export interface Outcome {
+  readonly scenario: string
+  readonly complaints: readonly Complaint[]
+}
+
+/** Whether the suite counts the scenario as passed; it does so with warnings too. */
+export const isPassed = (outcome: Outcome): boolean => outcome.complaints.every(({ status }) => status === 'WARNING')
+
+/** The warnings of a scenario. */
+export const warningsOf = (outcome: Outcome): readonly Complaint[] =>
+  outcome.complaints.filter(({ status }) => status === 'WARNING')
+
+/** The scenarios a server must pass, from the suite's own requirements file of a revision. */
+export const requiredScenarios = (requirements: string): string[] => {
+  const section = /^server:\n((?:[ \t]+-.*\n|\n)+)/m.exec(requirements)?.[1] ?? ''
+  return [...section.matchAll(/-\s*(\S+)/g)].map(match => String(match[1]))
+}
+
+/** Reads the folder the suite wrote: one subfolder per scenario, one `checks.json` in each. */
+export const readOutcomes = async (folder: string): Promise<Map<string, Outcome>> => {
+  const outcomes = new Map<string, Outcome>()
+  for (const name of await readdir(folder)) {
+    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    if (scenario === undefined) continue
+    const checks = await readFile(join(folder, name, 'checks.json'), 'utf8').catch(() => '[]')
+    outcomes.set(scenario, readOutcome(scenario, checks))
+  }
+  return outcomes
+}
+
+/** One scenario's outcome from the text of its `checks.json`; a scenario without checks proves nothing and fails. */
+export const readOutcome = (scenario: string, text: string): Outcome => {
+  const checks = JSON.parse(text) as readonly Check[]
+  if (checks.length === 0) return unrun(scenario, 'the suite made no check')
+  const complaints = checks.flatMap(({ id, status, errorMessage, description }) =>
+    status === 'FAILURE' || status === 'WARNING' ? [{ check: id, status, message: errorMessage ?? description }] : [],
+  )
+  return { scenario, complaints }
+}
+
+interface Check {
+  readonly id: string
+  readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'INFO' | 'SKIPPED'
+  readonly description: string
+  readonly errorMessage?: string
+}
+
+/** The outcome of a scenario that never came to its checks. */
+export const unrun = (scenario: string, message: string): Outcome => ({
+  scenario,
+  complaints: [{ check: 'run', status: 'FAILURE', message }],
+})
