@@ -24,6 +24,7 @@ import { routeTo } from './workspace/route.ts'
 interface Options {
   readonly log: Log
   readonly version?: string
+  readonly data?: string | undefined // the data directory, there already; without one nothing outlives the process
 }
 
 /** A gateway that listens. */
@@ -104,7 +105,7 @@ const build = (config: ServerConfig, log: Log, version: string): Upstream => {
   if (config.disabled) return unavailable(`Server "${config.name}" is disabled in the configuration`)
   switch (config.kind) {
     case 'remote':
-      return connectRemote(config, { log: log.child({ server: config.name }) })
+      return connectRemote(config, { log, identity: { name: 'dragoman', version } })
     case 'builtin':
       return demo(version)
     case 'unavailable':
