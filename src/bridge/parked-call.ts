@@ -105,9 +105,8 @@ export class ParkedCall {
   #park(): void {
     const exchange = this.#attached
     if (!exchange) return
-    const inputRequests: Record<string, Json> = {}
-    for (const [key, { method, params }] of this.#open)
-      Object.defineProperty(inputRequests, key, { value: asInputRequest(method, params), enumerable: true })
+    const asked = [...this.#open].map(([key, { method, params }]) => [key, asInputRequest(method, params)])
+    const inputRequests: Record<string, Json> = Object.fromEntries(asked)
     this.#detach()
     const requestState = this.#hooks.park(this)
     this.#timer = setTimeout(() => this.expire(), this.#hooks.ttlMs)

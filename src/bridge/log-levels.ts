@@ -1,0 +1,45 @@
+import { NEVER } from '../protocol/abort.ts'
+import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import { isLevel, LEVELS, type Level } from '../protocol/methods.ts'
+import { Json } from '../wire/json.ts'
+
+const severity = (level: Level): number => LEVELS.indexOf(level)
+
+/** False for a log line that the caller has not asked for, or not at this level. */
+export const isWanted = (frame: Frame, level: Level | undefined): boolean => {
+  if (frame.kind !== 'notice' || frame.method !== 'notifications/message') return true
+  const said = frame.params.get('level')?.asString()
+  return level !== undefined && (!isLevel(said) || severity(said) >= severity(level))
+}
+
+/** The log level of one legacy session, as talkative as the most curious of its modern callers so far. */
+export class LogLevels {
+  readonly #dispatch: Dispatch
+  #level: Level | undefined
+  #isDeaf = false // the server knows no levels
+
+  constructor(dispatch: Dispatch) {
+    this.#dispatch = dispatch
+  }
+
+  /** Calls `then` once the session logs at least what this caller asked for. */
+  ensure(exchange: Exchange, then: () => void): void {
+    const { logLevel } = exchange.caller
+    const isEnough =
+      logLevel === undefined || (this.#level !== undefined && severity(this.#level) <= severity(logLevel))
+    if (isEnough || this.#isDeaf) return then()
+    this.#dispatch({
+      kind: 'request',
+      method: 'logging/setLevel',
+      params: Json.of({ level: logLevel }),
+      caller: exchange.caller,
+      signal: NEVER,
+      sink: frame => {
+        if (frame.kind === 'result') this.#level = logLevel
+        else if (frame.kind === 'failure') this.#isDeaf = true
+        else return
+        then()
+      },
+    })
+  }
+}

@@ -1,0 +1,158 @@
+import { Abort } from '../protocol/abort.ts'
+import { rpcError } from '../protocol/errors.ts'
+import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
+import { methodRow } from '../protocol/methods.ts'
+import { Json } from '../wire/json.ts'
+import { Listeners } from './listeners.ts'
+import { isWanted, LogLevels } from './log-levels.ts'
+
+const HOLD_MS = 20_000 // a question that came before any call it could belong to
+const SETTLE_MS = 500 // servers that want roots ask right after the handshake
+const REST_MS = 30_000 // of listening on when nobody calls any more
+
+const LISTEN_TO_ALL = Json.of({
+  notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
+})
+
+interface Call {
+  readonly exchange: Exchange
+  readonly canBeAsked: boolean
+}
+
+/**
+ * One legacy session as modern callers share it. What it says outside any call (questions, logs, changes)
+ * arrives on a standing exchange of ours and finds its way to the call or the listener it is for.
+ */
+export class SharedSession {
+  readonly #peer: Peer
+  readonly #calls: Call[] = [] // in order of arrival
+  readonly #levels: LogLevels
+  readonly #listeners: Listeners
+  readonly #overhearing = new Set<(method: string, params: Json) => void>()
+  readonly #openedAt = Date.now()
+  #held: Question[] = []
+  #standing: Abort | undefined
+  #rest: NodeJS.Timeout | undefined
+
+  constructor(peer: Peer) {
+    this.#peer = peer
+    this.#levels = new LogLevels(peer.dispatch)
+    this.#listeners = new Listeners(peer.dispatch)
+  }
+
+  readonly dispatch: Dispatch = exchange => {
+    if (exchange.kind === 'notification' || exchange.method === 'server/discover') return this.#peer.dispatch(exchange)
+    this.#stand(exchange.caller)
+    if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
+    const call: Call = {
+      exchange,
+      canBeAsked: methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller),
+    }
+    this.#calls.push(call)
+    const release = exchange.signal.onAbort(() => this.#leave(call))
+    const run = (): void => {
+      if (exchange.signal.reason) return
+      this.#peer.dispatch({ ...exchange, sink: frame => this.#take(call, frame, release) })
+    }
+    if (call.canBeAsked) this.#giveHeld(exchange)
+    this.#levels.ensure(exchange, () => this.#settle(call, run))
+  }
+
+  /** Hears every notice of the session until the returned function is called. */
+  overhear(listener: (method: string, params: Json) => void): () => void {
+    this.#overhearing.add(listener)
+    return () => this.#overhearing.delete(listener)
+  }
+
+  #take(call: Call, frame: Frame, release: () => void): void | Promise<void> {
+    if (frame.kind === 'notice' && !isWanted(frame, call.exchange.caller.logLevel)) return
+    if (frame.kind === 'result' || frame.kind === 'failure') {
+      release()
+      this.#leave(call)
+    }
+    return call.exchange.sink(frame)
+  }
+
+  #leave(call: Call): void {
+    const at = this.#calls.indexOf(call)
+    if (at >= 0) this.#calls.splice(at, 1)
+    this.#restIfUnused()
+  }
+
+  /** A fresh session may have a question of its own; a call that needs the answer must not overtake it. */
+  #settle(call: Call, run: () => void): void {
+    const rest = this.#openedAt + SETTLE_MS - Date.now()
+    if (rest <= 0 || !call.canBeAsked || !call.exchange.caller.capabilities.has('roots')) return run()
+    const timer = setTimeout(run, rest)
+    call.exchange.signal.onAbort(() => clearTimeout(timer))
+  }
+
+  #stand(caller: Caller): void {
+    clearTimeout(this.#rest)
+    if (this.#standing) return
+    const standing = new Abort()
+    this.#standing = standing
+    this.#peer.dispatch({
+      kind: 'request',
+      method: 'subscriptions/listen',
+      params: LISTEN_TO_ALL,
+      caller,
+      signal: standing,
+      sink: frame => this.#overheard(frame, standing),
+    })
+  }
+
+  #overheard(frame: Frame, standing: Abort): void {
+    if (frame.kind === 'question') return this.#asked(frame)
+    if (frame.kind === 'notice') return this.#noticed(frame.method, frame.params)
+    if (this.#standing === standing) this.#standing = undefined
+    this.#listeners.end()
+  }
+
+  #noticed(method: string, params: Json): void {
+    for (const listener of [...this.#overhearing]) listener(method, params)
+    if (method === 'notifications/message') {
+      const frame = { kind: 'notice', method, params } as const
+      // Never to two calls: the earliest that asked for logs gets it.
+      void this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))?.exchange.sink(frame)
+    } else this.#listeners.tell(method, params)
+  }
+
+  /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
+  #asked(question: Question): void {
+    const call = this.#calls.findLast(({ canBeAsked }) => canBeAsked)
+    if (call) return void call.exchange.sink(question)
+    this.#held.push(question)
+    const drop = () => {
+      this.#held = this.#held.filter(held => held !== question)
+      clearTimeout(timer)
+    }
+    const timer = setTimeout(() => {
+      drop()
+      question.answer({ kind: 'error', error: rpcError('internal', `Nobody was there to answer ${question.method}`) })
+    }, HOLD_MS)
+    timer.unref()
+    question.withdrawn.onAbort(drop)
+  }
+
+  #giveHeld(exchange: Exchange): void {
+    for (const question of this.#held.splice(0)) void exchange.sink(question)
+  }
+
+  #listen(exchange: Exchange): void {
+    this.#listeners.add(exchange, () => this.#restIfUnused())
+  }
+
+  #restIfUnused(): void {
+    if (this.#calls.length > 0 || this.#listeners.size > 0 || this.#held.length > 0) return
+    clearTimeout(this.#rest)
+    this.#rest = setTimeout(() => {
+      this.#standing?.abort({ kind: 'gone' })
+      this.#standing = undefined
+    }, REST_MS)
+    this.#rest.unref()
+  }
+}
+
+const asksAnything = ({ capabilities }: Caller): boolean =>
+  capabilities.has('elicitation') || capabilities.has('sampling') || capabilities.has('roots')

@@ -1,0 +1,114 @@
+import { describe, test } from 'vitest'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Limits } from '../../src/config/snapshot.ts'
+import { startGateway } from '../../src/gateway.ts'
+import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
+import type { MatrixClient } from './client.ts'
+import type { MatrixServer } from './server.ts'
+import { sessionClient } from './session-client.ts'
+import { sessionServer } from './session-server.ts'
+import { statelessClient } from './stateless-client.ts'
+import { statelessServer } from './stateless-server.ts'
+
+interface ClientKind {
+  readonly name: string
+  readonly revision: Revision
+  open(url: string, capabilities: object): Promise<MatrixClient>
+}
+
+interface ServerKind {
+  readonly name: string
+  readonly revision: Revision
+  start(): Promise<MatrixServer>
+}
+
+const LEGACY = REVISIONS.filter(revision => !isModern(revision))
+
+export const CLIENTS: readonly ClientKind[] = [
+  { name: `${MODERN} stateless`, revision: MODERN, open: (url, capabilities) => statelessClient(url, capabilities) },
+  ...LEGACY.map(revision => ({
+    name: `${revision} streamable`,
+    revision,
+    open: (url: string, capabilities: object) => sessionClient(url, revision, capabilities),
+  })),
+]
+
+export const SERVERS: readonly ServerKind[] = [
+  { name: `${MODERN} stateless`, revision: MODERN, start: statelessServer },
+  ...LEGACY.map(revision => ({ name: `${revision} streamable`, revision, start: () => sessionServer(revision) })),
+]
+
+/** Both ends of a conversation through a gateway. */
+export interface Cell {
+  readonly client: MatrixClient
+  readonly server: MatrixServer
+  readonly url: string
+  /** Another client of the same kind. */
+  another(capabilities?: object): Promise<MatrixClient>
+}
+
+interface CellOptions {
+  readonly capabilities?: object
+  readonly limits?: Partial<Limits>
+  readonly prepare?: (server: MatrixServer) => void
+}
+
+/** Starts a server and a gateway before it, connects a client, runs the body, ends everything. */
+export const inCell = async (
+  { open }: ClientKind,
+  { start }: ServerKind,
+  options: CellOptions,
+  body: (cell: Cell) => Promise<void>,
+): Promise<void> => {
+  const server = await start()
+  options.prepare?.(server)
+  const gateway = await startGateway(
+    {
+      listen: { ...DEFAULT_LISTEN, port: 0 },
+      limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...options.limits },
+      servers: new Map([['server', server.config]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['server'] }]]),
+      warnings: [],
+    },
+    { log: SILENT },
+  )
+  await gateway.ready
+  server.arrivals.length = 0
+  const clients: MatrixClient[] = []
+  const another = async (capabilities: object = options.capabilities ?? {}): Promise<MatrixClient> => {
+    const client = await open(gateway.url(), capabilities)
+    clients.push(client)
+    return client
+  }
+  try {
+    await body({ client: await another(), server, url: gateway.url(), another })
+  } finally {
+    for (const client of clients) await client.close()
+    await gateway.close()
+    await server.close()
+  }
+}
+
+type Body = (cell: Cell) => Promise<void>
+
+/** Runs a body in every cell, or in those a filter lets through. */
+export const everyCell = (
+  name: string,
+  body: Body,
+  {
+    only = () => true,
+    ...options
+  }: CellOptions & { readonly only?: (client: Revision, server: Revision) => boolean } = {},
+): void => {
+  describe(name, () => {
+    for (const client of CLIENTS)
+      for (const server of SERVERS)
+        if (only(client.revision, server.revision))
+          test(`${client.name} → ${server.name}`, () => inCell(client, server, options, body))
+  })
+}
+
+export const clientOf = (revision: Revision): ClientKind =>
+  CLIENTS.find(kind => kind.revision === revision) as ClientKind
+export const serverOf = (revision: Revision): ServerKind =>
+  SERVERS.find(kind => kind.revision === revision) as ServerKind

@@ -1,0 +1,89 @@
+import type { ServerConfig } from '../../src/config/snapshot.ts'
+import type { Revision } from '../../src/protocol/revisions.ts'
+import type { Wire } from './client.ts'
+
+/** A request or notification as the server read it. */
+export interface Arrival {
+  readonly message: Wire
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  isGone: boolean // its connection was closed before the answer
+}
+
+/** What a tool of a test may do, whatever the manner of its server. */
+export interface ToolCall {
+  readonly params: Record<string, unknown>
+  readonly arguments: Record<string, unknown>
+  readonly meta: Record<string, unknown>
+  progress(progress: number, more?: object): void
+  log(level: string, data: unknown): void
+  /** The client's answer; a modern server asks by its result and is called again. */
+  ask(key: string, method: string, params: object): Promise<Record<string, unknown>>
+}
+
+export type Tool = (call: ToolCall) => Promise<Record<string, unknown>> | Record<string, unknown>
+
+/** Thrown by a tool that answers with an error. */
+export class ToolError extends Error {
+  readonly code: number
+  readonly data: unknown
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+/** A server made by hand, of one revision over one dialect; everything it read is kept. */
+export interface MatrixServer {
+  readonly revision: Revision
+  readonly config: ServerConfig
+  readonly arrivals: Arrival[]
+  /** Arrivals of one JSON-RPC method. */
+  of(method: string): Arrival[]
+  arrived(method: string, count?: number): Promise<Arrival>
+  readonly tools: Map<string, Tool>
+  readonly methods: Map<string, (params: Record<string, unknown>) => Record<string, unknown>>
+  /** Says something outside any call. */
+  say(method: string, params?: object): void
+  close(): Promise<void>
+}
+
+export const CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  logging: {},
+  completions: {},
+}
+
+/** What every server of the matrix answers the same way. */
+type Answer = (params: Record<string, unknown>) => Record<string, unknown>
+
+export const basics = (tools: Map<string, Tool>): Map<string, Answer> =>
+  new Map<string, Answer>([
+    [
+      'tools/list',
+      () => ({ tools: [...tools.keys()].map(name => ({ name, description: name, inputSchema: { type: 'object' } })) }),
+    ],
+    ['prompts/list', () => ({ prompts: [{ name: 'p', description: 'p' }] })],
+    ['prompts/get', () => ({ messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }] })],
+    ['resources/list', () => ({ resources: [{ uri: 'test://a', name: 'a' }] })],
+    ['resources/templates/list', () => ({ resourceTemplates: [] })],
+    ['resources/read', ({ uri }) => ({ contents: [{ uri, text: 'content' }] })],
+    ['completion/complete', () => ({ completion: { values: ['x'], total: 1, hasMore: false } })],
+    ['logging/setLevel', () => ({})],
+    ['resources/subscribe', () => ({})],
+    ['resources/unsubscribe', () => ({})],
+    ['ping', () => ({})],
+  ])
+
+export const remoteConfig = (url: string, name = 'server'): ServerConfig => ({
+  name,
+  disabled: false,
+  kind: 'remote',
+  url,
+  type: 'auto',
+  headers: {},
+  era: 'auto',
+  timeoutMs: 20_000,
+})

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import type { Revision } from '../../src/protocol/revisions.ts'
+import { scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
+import type { Wire } from './client.ts'
+import {
+  type Arrival,
+  basics,
+  CAPABILITIES,
+  type MatrixServer,
+  remoteConfig,
+  type Tool,
+  type ToolCall,
+  ToolError,
+} from './server.ts'
+
+/** A legacy revision over Streamable HTTP with sessions; asks by requests on the stream of the call. */
+export const sessionServer = async (
+  revision: Revision,
+): Promise<
+  MatrixServer & { readonly sessions: ReadonlySet<string>; askOutside(method: string, params: object): Promise<Wire> }
+> => {
+  const arrivals: Arrival[] = []
+  const tools = new Map<string, Tool>()
+  const methods = basics(tools)
+  const sessions = new Set<string>()
+  const inboxes = new Map<string, ServerResponse>()
+  const open = new Map<unknown, (message: Wire) => void>()
+  let asked = 0
+
+  const server = await scriptedServer((arrived, response) => {
+    const message = arrived.body as Wire
+    const arrival: Arrival = { message, headers: arrived.headers, isGone: false }
+    response.on('close', () => {
+      arrival.isGone = !response.writableFinished
+    })
+    arrivals.push(arrival)
+    const session = String(arrived.headers['mcp-session-id'])
+    if (arrived.method === 'GET') return inbox(session, response)
+    if (arrived.method === 'DELETE') {
+      sessions.delete(session)
+      return void response.writeHead(200).end()
+    }
+    const { id, method, params = {} } = message
+    if (method === 'initialize') {
+      const given = randomUUID()
+      sessions.add(given)
+      const result = {
+        protocolVersion: revision,
+        capabilities: CAPABILITIES,
+        serverInfo: { name: 'raw-legacy', version: '1' },
+        instructions: 'be kind',
+      }
+      return json(response, { jsonrpc: '2.0', id, result }, 200, { 'mcp-session-id': given })
+    }
+    if (!sessions.has(session))
+      return json(
+        response,
+        { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'no session' } },
+        arrived.headers['mcp-session-id'] ? 404 : 400,
+      )
+    if (!method) {
+      open.get(id)?.(message)
+      return void response.writeHead(202).end()
+    }
+    if (id === undefined) return void response.writeHead(202).end()
+    if (method === 'tools/call') return void call(id, params, response)
+    const answer = methods.get(method)
+    if (!answer) return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })
+    json(response, { jsonrpc: '2.0', id, result: answer(params) })
+  })
+
+  const inbox = (session: string, response: ServerResponse): void => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.flushHeaders()
+    inboxes.set(session, response)
+    response.on('close', () => inboxes.get(session) === response && inboxes.delete(session))
+  }
+
+  const ask = (response: ServerResponse, method: string, params: object): Promise<Wire> => {
+    const id = asked++
+    return new Promise(resolve => {
+      open.set(id, resolve)
+      event(response, { jsonrpc: '2.0', id, method, params })
+    })
+  }
+
+  const call = async (id: unknown, params: Record<string, unknown>, response: ServerResponse): Promise<void> => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const tool = tools.get(String(params.name))
+    const finish = (message: object): void => {
+      event(response, { jsonrpc: '2.0', id, ...message })
+      response.end()
+    }
+    if (!tool) return finish({ error: { code: -32602, message: `Unknown tool ${params.name}` } })
+    const meta = (params._meta ?? {}) as Record<string, unknown>
+    const handle: ToolCall = {
+      params,
+      arguments: (params.arguments ?? {}) as Record<string, unknown>,
+      meta,
+      progress: (progress, more = {}) => {
+        if (meta.progressToken !== undefined)
+          event(response, {
+            jsonrpc: '2.0',
+            method: 'notifications/progress',
+            params: { progressToken: meta.progressToken, progress, ...more },
+          })
+      },
+      log: (level, data) =>
+        event(response, { jsonrpc: '2.0', method: 'notifications/message', params: { level, data } }),
+      ask: async (_key, method, question) => {
+        const { result, error } = await ask(response, method, question)
+        if (error) throw new ToolError(error.code, error.message)
+        return result ?? {}
+      },
+    }
+    try {
+      finish({ result: await tool(handle) })
+    } catch (error) {
+      const { code, message, data } = error instanceof ToolError ? error : new ToolError(-32603, String(error))
+      finish({ error: { code, message, data } })
+    }
+  }
+
+  return {
+    revision,
+    config: remoteConfig(server.url),
+    arrivals,
+    sessions,
+    of: method => arrivals.filter(({ message }) => message.method === method),
+    arrived: async (method, count = 1) => {
+      await server.arrived(method, count)
+      return arrivals.filter(({ message }) => message.method === method)[count - 1] as Arrival
+    },
+    tools,
+    methods,
+    say: (method, params = {}) => {
+      for (const response of inboxes.values()) event(response, { jsonrpc: '2.0', method, params })
+    },
+    askOutside: async (method, params) => {
+      await server.until(() => inboxes.size > 0, 'a GET stream')
+      return ask([...inboxes.values()].at(-1) as ServerResponse, method, params)
+    },
+    close: server.close,
+  }
+}
+
+const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void => {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify(body))
+}
+
+const event = (response: ServerResponse, message: object): void =>
+  void response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
