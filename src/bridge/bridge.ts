@@ -1,6 +1,7 @@
 import type { Caller, Dispatch, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { askForLinks } from './links.ts'
+import { createMirror } from './mirror.ts'
 import { createParking } from './questions.ts'
 import { askInRounds } from './rounds.ts'
 import { SharedSession } from './shared-session.ts'
@@ -22,6 +23,7 @@ export const createBridge = (options: Options): Bridge => {
 
   const wrap = (upstream: Upstream): Upstream => {
     const subscriptions = createSubscriptions()
+    const mirror = createMirror()
     const sessions = new WeakMap<Peer, SharedSession>()
 
     const shared = (peer: Peer): SharedSession => {
@@ -34,7 +36,7 @@ export const createBridge = (options: Options): Bridge => {
     const behave = (caller: Caller, peer: Peer): Dispatch => {
       if (isModern(caller.revision) === isModern(peer.revision)) return peer.dispatch
       if (isModern(caller.revision)) return askForLinks(shared(peer))
-      return peer.asks ? peer.dispatch : askInRounds(peer.dispatch, options)
+      return peer.asks ? peer.dispatch : askInRounds(mirror.wrap(peer.dispatch), options)
     }
 
     const connect = (caller: Caller, peer: Peer): Peer => {

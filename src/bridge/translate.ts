@@ -7,11 +7,13 @@ import {
   convertResult,
 } from '../eras/convert.ts'
 import { rpcError } from '../protocol/errors.ts'
-import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import type { Subscriptions } from './subscriptions.ts'
+
+const MOST_ASKED = 3 // times one question, if the answers do not fit
 
 /** What a legacy session says that a modern server has no word for. */
 type Local = (exchange: Exchange, dispatch: Dispatch, subscriptions: Subscriptions) => void
@@ -43,30 +45,42 @@ const converted = (exchange: Exchange, to: Revision): Exchange => {
   return {
     ...exchange,
     params: convertParams(exchange.method, exchange.params, from, to),
-    sink: frame => exchange.sink(convertFrame(exchange, frame, to)),
+    sink: frame =>
+      frame.kind === 'question' ? ask(exchange, frame, to) : exchange.sink(convertFrame(exchange, frame, to)),
   }
 }
 
-const convertFrame = (exchange: Exchange, frame: Frame, peer: Revision): Frame => {
+const convertFrame = (exchange: Exchange, frame: Exclude<Frame, Question>, peer: Revision): Frame => {
   const caller = exchange.caller.revision
   switch (frame.kind) {
     case 'result':
       return { kind: 'result', result: convertResult(exchange.method, frame.result, peer, caller) }
-    case 'failure':
-      return { kind: 'failure', error: convertError(exchange.method, frame.error, exchange.params, peer, caller) }
+    case 'failure': {
+      const ending = convertError(exchange.method, frame.error, exchange.params, peer, caller)
+      return 'code' in ending ? { kind: 'failure', error: ending } : { kind: 'result', result: ending.result }
+    }
     case 'notice':
       return { ...frame, params: convertNotice(frame.method, frame.params, peer, caller) }
-    case 'question':
-      return {
-        ...frame,
-        params: convertQuestion(frame.method, frame.params, peer, caller),
-        answer: reply => frame.answer(convertReply(frame.method, reply, caller, peer)),
-      }
   }
 }
 
-const convertReply = (method: string, reply: Answer, from: Revision, to: Revision): Answer =>
-  reply.kind === 'result' ? { kind: 'result', result: convertAnswer(method, reply.result, from, to) } : reply
+/** Asks in the caller's words; an answer that breaks a rule those words could not state is asked for again. */
+const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, unfit = ''): void | Promise<void> => {
+  const { method } = question
+  const caller = exchange.caller.revision
+  const params = convertQuestion(method, question.params, peer, caller)
+  if ('refusal' in params) return question.answer({ kind: 'error', error: params.refusal })
+  const answer = (reply: Answer): void => {
+    if (reply.kind !== 'result') return question.answer(reply)
+    const result = convertAnswer(method, reply.result, question.params, caller, peer)
+    if (!('unfit' in result)) return question.answer({ kind: 'result', result })
+    if (asked < MOST_ASKED && !question.withdrawn.reason)
+      return void ask(exchange, question, peer, asked + 1, result.unfit)
+    question.answer({ kind: 'result', result: Json.of({ action: 'cancel' }) })
+  }
+  const text = params.get('message')?.asString() ?? ''
+  return exchange.sink({ ...question, params: unfit ? params.with('message', `${unfit}\n\n${text}`) : params, answer })
+}
 
 function acceptLevel(exchange: Exchange): void {
   const level = exchange.params.get('level')?.asString()

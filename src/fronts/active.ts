@@ -2,28 +2,35 @@ import type { Abort } from '../protocol/abort.ts'
 
 /** The exchanges now under way, so that a shutdown can wait for them and then end them. */
 export class Active {
-  readonly #calls = new Set<Abort>()
+  // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
+  readonly #calls: Abort[] = []
   readonly #standing = new Set<Abort>() // never end by themselves, so nobody waits for them
   #whenIdle: (() => void) | undefined
 
   get size(): number {
-    return this.#calls.size
+    return this.#calls.length
   }
 
   add(abort: Abort, isStanding: boolean): void {
     if (isStanding) this.#standing.add(abort)
-    else this.#calls.add(abort)
+    else abort.slot = this.#calls.push(abort) - 1
   }
 
   delete(abort: Abort): void {
-    this.#standing.delete(abort)
-    if (this.#calls.delete(abort) && this.#calls.size === 0) this.#whenIdle?.()
+    if (abort.slot < 0) return void this.#standing.delete(abort)
+    const last = this.#calls.pop()
+    if (last && last !== abort) {
+      this.#calls[abort.slot] = last
+      last.slot = abort.slot
+    }
+    abort.slot = -1
+    if (this.#calls.length === 0) this.#whenIdle?.()
   }
 
   /** Ends what stands, gives the calls `graceMs`, then ends them too. */
   async drain(graceMs: number): Promise<void> {
     for (const abort of [...this.#standing]) abort.abort({ kind: 'closing' })
-    if (this.#calls.size > 0) {
+    if (this.#calls.length > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
         this.#whenIdle = () => {

@@ -15,16 +15,21 @@ export interface Signal {
 /** The writing side. A typed stand-in for AbortController, which costs 4 µs per call with one listener. */
 export class Abort implements Signal {
   reason: AbortReason | undefined
-  #listeners: Set<(reason: AbortReason) => void> | undefined
+  slot = -1 // its place in the list of those under way
+  #listeners: ((reason: AbortReason) => void)[] | undefined
 
   onAbort(listener: (reason: AbortReason) => void): () => void {
     if (this.reason) {
       listener(this.reason)
       return () => {}
     }
-    this.#listeners ??= new Set()
-    this.#listeners.add(listener)
-    return () => this.#listeners?.delete(listener)
+    this.#listeners ??= []
+    const listeners = this.#listeners
+    listeners.push(listener)
+    return () => {
+      const at = listeners.indexOf(listener)
+      if (at >= 0) listeners.splice(at, 1)
+    }
   }
 
   abort(reason: AbortReason): void {
@@ -32,7 +37,7 @@ export class Abort implements Signal {
     this.reason = reason
     const listeners = this.#listeners
     this.#listeners = undefined
-    for (const listener of listeners ?? []) listener(reason)
+    for (const listener of [...(listeners ?? [])]) listener(reason)
   }
 }
 

@@ -63,5 +63,6 @@ export interface Upstream {
 export interface Peer {
   readonly revision: Revision
   readonly asks: boolean // may sink question frames; a modern remote server never does
+  readonly correlates?: boolean // false: one channel for all, so a question does not tell which call it belongs to
   readonly dispatch: Dispatch
 }

@@ -113,6 +113,16 @@ export const decodeHeaderValue = (header: string): string | undefined => {
  */
 export const mirrorsParams = (caller: Caller): boolean => isModern(caller.revision) && caller.session === undefined
 
+/** The Mcp-Param-* headers a modern HTTP client would send with these arguments. */
+export const paramHeadersOf = (schema: Json, args: Json): [name: string, value: string][] => {
+  const found = readParamHeaders(schema)
+  if (found.kind === 'invalid') return []
+  return found.params.flatMap(({ path, header }) => {
+    const value = args.at(...path)
+    return value && MIRRORED.has(value.kind) ? [[header, encodeHeaderValue(value.asString() ?? value.toString())]] : []
+  })
+}
+
 /** Compares Mcp-Param-* headers (lower-case names) with the arguments; the reason if they disagree. */
 export const checkParamHeaders = (
   schema: Json,

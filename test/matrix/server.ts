@@ -87,3 +87,31 @@ export const remoteConfig = (url: string, name = 'server'): ServerConfig => ({
   era: 'auto',
   timeoutMs: 20_000,
 })
+
+/** Keeps what arrived and lets a test wait for more of it. */
+export const createArrivals = () => {
+  const arrivals: Arrival[] = []
+  const waiting = new Set<() => void>()
+  const of = (method: string): Arrival[] => arrivals.filter(({ message }) => message.method === method)
+  return {
+    arrivals,
+    of,
+    push: (arrival: Arrival): void => {
+      arrivals.push(arrival)
+      for (const look of [...waiting]) look()
+    },
+    arrived: (method: string, count = 1): Promise<Arrival> =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`${method} did not arrive ${count} times`)), 8000)
+        const look = (): void => {
+          const found = of(method)[count - 1]
+          if (!found) return
+          waiting.delete(look)
+          clearTimeout(timer)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}

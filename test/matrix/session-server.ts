@@ -7,6 +7,7 @@ import {
   type Arrival,
   basics,
   CAPABILITIES,
+  createArrivals,
   type MatrixServer,
   remoteConfig,
   type Tool,
@@ -20,7 +21,7 @@ export const sessionServer = async (
 ): Promise<
   MatrixServer & { readonly sessions: ReadonlySet<string>; askOutside(method: string, params: object): Promise<Wire> }
 > => {
-  const arrivals: Arrival[] = []
+  const { arrivals, of, push, arrived: hasArrived } = createArrivals()
   const tools = new Map<string, Tool>()
   const methods = basics(tools)
   const sessions = new Set<string>()
@@ -34,7 +35,7 @@ export const sessionServer = async (
     response.on('close', () => {
       arrival.isGone = !response.writableFinished
     })
-    arrivals.push(arrival)
+    push(arrival)
     const session = String(arrived.headers['mcp-session-id'])
     if (arrived.method === 'GET') return inbox(session, response)
     if (arrived.method === 'DELETE') {
@@ -127,11 +128,8 @@ export const sessionServer = async (
     config: remoteConfig(server.url),
     arrivals,
     sessions,
-    of: method => arrivals.filter(({ message }) => message.method === method),
-    arrived: async (method, count = 1) => {
-      await server.arrived(method, count)
-      return arrivals.filter(({ message }) => message.method === method)[count - 1] as Arrival
-    },
+    of,
+    arrived: hasArrived,
     tools,
     methods,
     say: (method, params = {}) => {

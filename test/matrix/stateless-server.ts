@@ -6,6 +6,7 @@ import {
   type Arrival,
   basics,
   CAPABILITIES,
+  createArrivals,
   type MatrixServer,
   remoteConfig,
   type Tool,
@@ -25,7 +26,7 @@ const CACHED = /\/list$|^resources\/read$|^server\/discover$/
 
 /** 2026-07-28 only: refuses everything that does not carry the envelope. */
 export const statelessServer = async (): Promise<MatrixServer> => {
-  const arrivals: Arrival[] = []
+  const { arrivals, of, push, arrived: hasArrived } = createArrivals()
   const tools = new Map<string, Tool>()
   const methods = basics(tools)
   for (const gone of ['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']) methods.delete(gone)
@@ -42,7 +43,7 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     response.on('close', () => {
       arrival.isGone = !response.writableFinished
     })
-    arrivals.push(arrival)
+    push(arrival)
     const { id, method = '', params = {} } = arrived.body
     if (arrived.method !== 'POST') return void response.writeHead(405).end()
     const problem = envelopeProblem(arrived)
@@ -128,11 +129,8 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     revision: MODERN,
     config: remoteConfig(server.url),
     arrivals,
-    of: method => arrivals.filter(({ message }) => message.method === method),
-    arrived: async (method, count = 1) => {
-      await server.arrived(method, count)
-      return arrivals.filter(({ message }) => message.method === method)[count - 1] as Arrival
-    },
+    of,
+    arrived: hasArrived,
     tools,
     methods,
     say: (method, params = {}) => {
