@@ -1,10 +1,11 @@
 import { Abort } from '../protocol/abort.ts'
-import { rpcError } from '../protocol/errors.ts'
-import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
+import type { Answer, Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 import { Listeners } from './listeners.ts'
 import { isWanted, LogLevels } from './log-levels.ts'
+import { type Turn, Turns } from './turns.ts'
 
 const HOLD_MS = 20_000 // a question that came before any call it could belong to
 const SETTLE_MS = 500 // servers that want roots ask right after the handshake
@@ -17,6 +18,8 @@ const LISTEN_TO_ALL = Json.of({
 interface Call {
   readonly exchange: Exchange
   readonly canBeAsked: boolean
+  readonly upstream: Abort // what the session sees of the caller's signal
+  questions: number // open ones
 }
 
 /**
@@ -28,14 +31,17 @@ export class SharedSession {
   readonly #calls: Call[] = [] // in order of arrival
   readonly #levels: LogLevels
   readonly #listeners: Listeners
+  readonly #turns = new Turns()
   readonly #overhearing = new Set<(method: string, params: Json) => void>()
   readonly #openedAt = Date.now()
+  #correlates: boolean
   #held: Question[] = []
   #standing: Abort | undefined
   #rest: NodeJS.Timeout | undefined
 
   constructor(peer: Peer) {
     this.#peer = peer
+    this.#correlates = peer.correlates !== false
     this.#levels = new LogLevels(peer.dispatch)
     this.#listeners = new Listeners(peer.dispatch)
   }
@@ -44,18 +50,15 @@ export class SharedSession {
     if (exchange.kind === 'notification' || exchange.method === 'server/discover') return this.#peer.dispatch(exchange)
     this.#stand(exchange.caller)
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call: Call = {
-      exchange,
-      canBeAsked: methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller),
-    }
+    const canBeAsked = methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller)
+    const call: Call = { exchange, canBeAsked, upstream: new Abort(), questions: 0 }
     this.#calls.push(call)
-    const release = exchange.signal.onAbort(() => this.#leave(call))
-    const run = (): void => {
-      if (exchange.signal.reason) return
-      this.#peer.dispatch({ ...exchange, sink: frame => this.#take(call, frame, release) })
-    }
-    if (call.canBeAsked) this.#giveHeld(exchange)
-    this.#levels.ensure(exchange, () => this.#settle(call, run))
+    if (canBeAsked && !this.#correlates) this.#queue(call)
+    else
+      this.#begin(
+        call,
+        this.#follow(call, () => {}),
+      )
   }
 
   /** Hears every notice of the session until the returned function is called. */
@@ -64,13 +67,71 @@ export class SharedSession {
     return () => this.#overhearing.delete(listener)
   }
 
+  /** Ends the call with its caller. */
+  #follow(call: Call, left: () => void): () => void {
+    return call.exchange.signal.onAbort(reason => {
+      this.#leave(call)
+      call.upstream.abort(reason)
+      left()
+    })
+  }
+
+  #queue(call: Call): void {
+    const over = (): void => {
+      release()
+      this.#turns.leave(turn)
+    }
+    const end = (error: RpcError): void => {
+      over()
+      this.#leave(call)
+      call.upstream.abort({ kind: 'expired' })
+      void call.exchange.sink({ kind: 'failure', error })
+    }
+    const turn: Turn = {
+      get isWaitingForPerson() {
+        return call.questions > 0
+      },
+      start: () => this.#begin(call, over),
+      giveWay: () => end(GAVE_WAY),
+      refuse: end,
+    }
+    const release = this.#follow(call, () => this.#turns.leave(turn))
+    this.#turns.take(turn)
+  }
+
+  #begin(call: Call, release: () => void): void {
+    const { exchange, upstream } = call
+    const run = (): void => {
+      if (upstream.reason) return
+      this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#take(call, frame, release) })
+    }
+    if (call.canBeAsked) for (const question of this.#held.splice(0)) this.#ask(call, question)
+    this.#levels.ensure(exchange, () => this.#settle(call, run))
+  }
+
   #take(call: Call, frame: Frame, release: () => void): void | Promise<void> {
     if (frame.kind === 'notice' && !isWanted(frame, call.exchange.caller.logLevel)) return
+    if (frame.kind === 'question') return this.#ask(call, frame)
     if (frame.kind === 'result' || frame.kind === 'failure') {
       release()
       this.#leave(call)
     }
     return call.exchange.sink(frame)
+  }
+
+  #ask(call: Call, question: Question): void {
+    let isOpen = true
+    const close = (): void => {
+      if (isOpen) call.questions--
+      isOpen = false
+    }
+    call.questions++
+    question.withdrawn.onAbort(close)
+    const answer = (reply: Answer): void => {
+      if (reply.kind !== 'progress') close()
+      question.answer(reply)
+    }
+    void call.exchange.sink({ ...question, answer })
   }
 
   #leave(call: Call): void {
@@ -84,7 +145,7 @@ export class SharedSession {
     const rest = this.#openedAt + SETTLE_MS - Date.now()
     if (rest <= 0 || !call.canBeAsked || !call.exchange.caller.capabilities.has('roots')) return run()
     const timer = setTimeout(run, rest)
-    call.exchange.signal.onAbort(() => clearTimeout(timer))
+    call.upstream.onAbort(() => clearTimeout(timer))
   }
 
   #stand(caller: Caller): void {
@@ -121,7 +182,9 @@ export class SharedSession {
   /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
   #asked(question: Question): void {
     const call = this.#calls.findLast(({ canBeAsked }) => canBeAsked)
-    if (call) return void call.exchange.sink(question)
+    // From now on one call at a time: this server does not say which one it means.
+    if (this.#calls.length > 0) this.#correlates = false
+    if (call) return this.#ask(call, question)
     this.#held.push(question)
     const drop = () => {
       this.#held = this.#held.filter(held => held !== question)
@@ -133,10 +196,6 @@ export class SharedSession {
     }, HOLD_MS)
     timer.unref()
     question.withdrawn.onAbort(drop)
-  }
-
-  #giveHeld(exchange: Exchange): void {
-    for (const question of this.#held.splice(0)) void exchange.sink(question)
   }
 
   #listen(exchange: Exchange): void {
@@ -156,3 +215,9 @@ export class SharedSession {
 
 const asksAnything = ({ capabilities }: Caller): boolean =>
   capabilities.has('elicitation') || capabilities.has('sampling') || capabilities.has('roots')
+
+const GAVE_WAY = rpcError(
+  'invalidParams',
+  'Invalid or expired requestState: another call of yours needed the session while this one waited for an answer',
+  Json.of({ reason: 'invalid_request_state' }),
+)
