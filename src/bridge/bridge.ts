@@ -10,6 +10,7 @@ import { translate } from './translate.ts'
 
 interface Options {
   readonly questionTtlMs: number
+  readonly mostParked?: number
 }
 
 /** Joins callers to servers of other revisions and other manners; equal ones meet directly. */

@@ -8,10 +8,11 @@ import { ParkedCall } from './parked-call.ts'
 import { refuseUndeclared } from './refusals.ts'
 
 const PREFIX = 'gw1.'
-const MOST_PARKED = 1000
+const MOST_PARKED = 10_000
 
 interface Options {
   readonly questionTtlMs: number
+  readonly mostParked?: number // beyond that the oldest expires
 }
 
 /** Lets modern callers answer questions of live askers: the call is parked, never run again. */
@@ -20,7 +21,7 @@ export interface Parking {
   close(): void
 }
 
-export const createParking = ({ questionTtlMs }: Options): Parking => {
+export const createParking = ({ questionTtlMs, mostParked = MOST_PARKED }: Options): Parking => {
   // Random per process: after a restart an old state is refused like any foreign one.
   const keyring: Keyring = { current: { id: randomBytes(3).toString('hex'), key: randomBytes(32) } }
   const parked = new Map<string, ParkedCall>()
@@ -28,7 +29,7 @@ export const createParking = ({ questionTtlMs }: Options): Parking => {
   const hooks = {
     ttlMs: questionTtlMs,
     park: (call: ParkedCall): string => {
-      const oldest = parked.size >= MOST_PARKED ? parked.values().next().value : undefined
+      const oldest = parked.size >= mostParked ? parked.values().next().value : undefined
       oldest?.expire()
       parked.set(call.id, call)
       const state = Json.of({

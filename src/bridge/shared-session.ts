@@ -20,6 +20,7 @@ interface Call {
   readonly canBeAsked: boolean
   readonly upstream: Abort // what the session sees of the caller's signal
   questions: number // open ones
+  whenAnswered?: () => void
 }
 
 /**
@@ -102,6 +103,7 @@ export class SharedSession {
   #begin(call: Call, release: () => void): void {
     const { exchange, upstream } = call
     const run = (): void => {
+      delete call.whenAnswered
       if (upstream.reason) return
       this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#take(call, frame, release) })
     }
@@ -122,8 +124,9 @@ export class SharedSession {
   #ask(call: Call, question: Question): void {
     let isOpen = true
     const close = (): void => {
-      if (isOpen) call.questions--
+      if (!isOpen) return
       isOpen = false
+      if (--call.questions === 0) call.whenAnswered?.()
     }
     call.questions++
     question.withdrawn.onAbort(close)
@@ -142,9 +145,13 @@ export class SharedSession {
 
   /** A fresh session may have a question of its own; a call that needs the answer must not overtake it. */
   #settle(call: Call, run: () => void): void {
+    const runOnceAnswered = (): void => {
+      if (call.questions === 0) run()
+      else call.whenAnswered = run
+    }
     const rest = this.#openedAt + SETTLE_MS - Date.now()
-    if (rest <= 0 || !call.canBeAsked || !call.exchange.caller.capabilities.has('roots')) return run()
-    const timer = setTimeout(run, rest)
+    if (rest <= 0 || !call.canBeAsked || !call.exchange.caller.capabilities.has('roots')) return runOnceAnswered()
+    const timer = setTimeout(runOnceAnswered, rest)
     call.upstream.onAbort(() => clearTimeout(timer))
   }
 
