@@ -1,7 +1,14 @@
-import type { Json, Plain, PlainObject } from './json.ts'
+import type { Json } from './json.ts'
+
+/** What Json.of takes: plain data, with Json values anywhere inside; undefined members are left out. */
+export type Plain = Json | string | number | boolean | null | readonly Plain[] | PlainObject
+export interface PlainObject {
+  readonly [key: string]: Plain | undefined
+}
 
 /** The bytes of plain data; Json values inside are copied as they are. */
 export const buildJson = (value: Exclude<Plain, Json>): Buffer => {
+  if (value === null || typeof value !== 'object') return Buffer.from(JSON.stringify(value))
   const pieces: (string | Buffer)[] = []
   append(value, pieces)
   if (pieces.every(piece => typeof piece === 'string')) return Buffer.from(pieces.join(''))
@@ -9,7 +16,7 @@ export const buildJson = (value: Exclude<Plain, Json>): Buffer => {
 }
 
 const append = (value: Plain, pieces: (string | Buffer)[]): void => {
-  if (value === null || typeof value !== 'object') pieces.push(JSON.stringify(value))
+  if (value === null || typeof value !== 'object') pieces.push(JSON.stringify(value) ?? 'null')
   else if (isJson(value)) value.appendTo(pieces as Buffer[])
   else if (Array.isArray(value)) appendList(value as readonly Plain[], pieces)
   else appendObject(value as PlainObject, pieces)

@@ -1,7 +1,5 @@
-import type { Landmarks } from './json-landmarks.ts'
-import { scanMembers } from './json-scan.ts'
+import { isText, readText } from './json-text.ts'
 
-const BACKSLASH = 0x5c
 const FEW = 16 // names are compared one by one up to here, looked up in a map beyond
 
 /** Where the members of an object, or the elements of an array, lie in the text. */
@@ -16,12 +14,6 @@ export class Members {
     this.#bytes = bytes
     this.#spans = spans
     this.count = spans.length / 4
-  }
-
-  static scan(bytes: Buffer, start: number, marks: Landmarks): Members {
-    const spans: number[] = []
-    scanMembers(bytes, start, marks, spans)
-    return new Members(bytes, spans)
   }
 
   /** Where the member begins: the quote of its name, or the value of an element. */
@@ -39,8 +31,7 @@ export class Members {
   }
 
   name(i: number): string {
-    const text = this.#bytes.toString('utf8', this.#spans[i * 4], this.#spans[i * 4 + 1])
-    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+    return readText(this.#bytes, this.#spans[i * 4] as number, this.#spans[i * 4 + 1] as number)
   }
 
   /**
@@ -49,9 +40,10 @@ export class Members {
    */
   find(name: string): number {
     if (this.count > FEW) return this.#lookUp().get(name) ?? -1
+    const spans = this.#spans
     let found = -1
     for (let i = 0; i < this.count; i++) {
-      if (!this.#isNamed(i, name)) continue
+      if (!isText(this.#bytes, spans[i * 4] as number, spans[i * 4 + 1] as number, name)) continue
       if (found >= 0) this.#drop(found)
       found = i
     }
@@ -87,20 +79,5 @@ export class Members {
   #drop(i: number): void {
     this.#dropped ??= new Set()
     this.#dropped.add(i)
-  }
-
-  /** Compares in place; only a name that is written with escapes or beyond ASCII has to be decoded. */
-  #isNamed(i: number, name: string): boolean {
-    const bytes = this.#bytes
-    const start = this.#spans[i * 4] as number
-    const length = (this.#spans[i * 4 + 1] as number) - start
-    if (length < name.length) return false
-    for (let k = 0; k < name.length; k++) {
-      const unit = name.charCodeAt(k)
-      const byte = bytes[start + k]
-      if (unit >= 0x80 || byte === BACKSLASH) return this.name(i) === name
-      if (byte !== unit) return false
-    }
-    return length === name.length
   }
 }

@@ -33,7 +33,7 @@ export const readMessage = (json: Json): Message => {
   if (!json.isObject) return invalid(undefined, `expected an object, got ${json.kind}`)
   const rawId = json.get('id')
   const id = usableId(rawId)
-  if (json.get('jsonrpc')?.asString() !== '2.0') return invalid(id, 'jsonrpc must be "2.0"')
+  if (!json.get('jsonrpc')?.isString('2.0')) return invalid(id, 'jsonrpc must be "2.0"')
   const result = json.get('result')
   const error = json.get('error')
   const method = json.get('method')
@@ -70,11 +70,17 @@ const readReply = (id: Json | undefined, result: Json | undefined, error: Json |
 
 /** Whatever a peer calls an error becomes one; what does not fit is kept as its data. */
 const readError = (error: Json): ErrorObject => {
-  const code = Number(error.get('code')?.toValue() ?? Number.NaN)
+  const code = readCode(error.get('code'))
   const message = error.asString() ?? error.get('message')?.asString()
-  const fits = Number.isSafeInteger(code) && message !== undefined
+  const fits = code !== undefined && message !== undefined
   const data = error.get('data') ?? (fits ? undefined : error)
-  return { code: Number.isSafeInteger(code) ? code : INTERNAL_ERROR, message: message ?? 'Unknown error', data }
+  return { code: code ?? INTERNAL_ERROR, message: message ?? 'Unknown error', data }
+}
+
+const readCode = (code: Json | undefined): number | undefined => {
+  const text = code?.asString()
+  const number = text !== undefined && /^-?\d+$/.test(text) ? Number(text) : code?.asNumber()
+  return Number.isSafeInteger(number) ? number : undefined
 }
 
 const invalid = (id: Json | undefined, reason: string): Message => ({ kind: 'invalid', id, reason })
@@ -127,7 +133,8 @@ const wrap = (head: string, value: Json, tail: Buffer): Buffer[] => {
   return pieces
 }
 
-const idText = (id: Json | number | string): string => (typeof id === 'object' ? id.toString() : JSON.stringify(id))
+const idText = (id: Json | number | string): string =>
+  typeof id === 'number' ? `${id}` : typeof id === 'string' ? JSON.stringify(id) : id.toString()
 
 /** One buffer; not copied when there is only one piece. */
 export const join = (pieces: readonly Buffer[]): Buffer => {

@@ -19,6 +19,7 @@ const DOT = 0x2e
 const ZERO = 0x30
 const NINE = 0x39
 const TO_CLOSE = 2 // from `{` to `}` and from `[` to `]`
+const ROOT = 0 // levels are counted from there
 const LARGE = Landmarks.LARGE
 
 /** 0: nothing to look at inside a string. */
@@ -83,6 +84,14 @@ const skipScalar = (bytes: Uint8Array, at: number): number => {
   }
 }
 
+const stops = (bytes: Uint8Array, at: number): number => STOPS[bytes[at] as number] as number
+
+const skipLast = (bytes: Uint8Array, at: number): number => {
+  while (at < bytes.length && stops(bytes, at) === 0) at++
+  if (at === bytes.length) throw unended(bytes)
+  return at
+}
+
 const skipEscape = (bytes: Uint8Array, at: number): number => {
   if (bytes[at] !== BACKSLASH) throw new JsonSyntaxError('Control character in a string', at)
   const letter = bytes[at + 1] as number
@@ -93,35 +102,25 @@ const skipEscape = (bytes: Uint8Array, at: number): number => {
   return at + 6
 }
 
-/** From behind the opening quote to behind the closing one, by fours: 0.7 instead of 1.1 ns per byte. */
+/** From behind the opening quote to behind the closing one, by fours: half the time of the plain loop. */
 const skipText = (bytes: Uint8Array, at: number): number => {
   const byFours = bytes.length - 3
   for (;;) {
     while (
       at < byFours &&
-      STOPS[bytes[at] as number] === 0 &&
-      STOPS[bytes[at + 1] as number] === 0 &&
-      STOPS[bytes[at + 2] as number] === 0 &&
-      STOPS[bytes[at + 3] as number] === 0
+      (stops(bytes, at) | stops(bytes, at + 1) | stops(bytes, at + 2) | stops(bytes, at + 3)) === 0
     )
       at += 4
-    while (at < bytes.length && STOPS[bytes[at] as number] === 0) at++
-    if (at === bytes.length) throw unended(bytes)
+    if (at >= byFours) at = skipLast(bytes, at)
+    else if (stops(bytes, at) === 0 && stops(bytes, ++at) === 0 && stops(bytes, ++at) === 0) at++
     if (bytes[at] === QUOTE) return at + 1
     at = skipEscape(bytes, at)
   }
 }
 
-/** From the opening quote to behind the closing one. Names are short: the plain loop is the fastest. */
 const skipName = (bytes: Uint8Array, at: number): number => {
   if (bytes[at] !== QUOTE) throw expected('a member name', at)
-  at++
-  for (;;) {
-    while (at < bytes.length && STOPS[bytes[at] as number] === 0) at++
-    if (at === bytes.length) throw unended(bytes)
-    if (bytes[at] === QUOTE) return at + 1
-    at = skipEscape(bytes, at)
-  }
+  return skipText(bytes, at + 1)
 }
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -143,14 +142,14 @@ const skipComma = (bytes: Uint8Array, at: number, close: number): number => {
 }
 
 /** A loop, not a recursion, and with few calls in it: V8 gives up inlining early, which doubles the time. */
-const skipContainer = (bytes: Uint8Array, at: number, depth: number, marks: Landmarks): number => {
+const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
   const opened: number[] = [] // where those around us start
   let close = 0 // what ends the innermost of them
   for (;;) {
     const first = bytes[at]
     if (first === QUOTE) at = skipText(bytes, at + 1)
     else if (first === OPEN_BRACE || first === OPEN_BRACKET) {
-      if (opened.length >= depth) throw new JsonSyntaxError('Nested too deeply', at)
+      if (level + opened.length >= marks.depth) throw new JsonSyntaxError('Nested too deeply', at)
       opened.push(at)
       close = first + TO_CLOSE
       at = skipSpace(bytes, at + 1)
@@ -162,7 +161,7 @@ const skipContainer = (bytes: Uint8Array, at: number, depth: number, marks: Land
     at = skipSpace(bytes, at)
     while (bytes[at] === close) {
       const open = opened.pop() as number
-      if (at - open > LARGE) marks.note(depth - opened.length, open, at + 1)
+      if (at - open > LARGE) marks.note(level + opened.length, open, at + 1)
       if (opened.length === 0) return at + 1
       if (at + 1 === bytes.length) throw unended(bytes)
       close = (bytes[opened[opened.length - 1] as number] as number) + TO_CLOSE
@@ -173,9 +172,9 @@ const skipContainer = (bytes: Uint8Array, at: number, depth: number, marks: Land
   }
 }
 
-const skipValue = (bytes: Uint8Array, at: number, depth: number, marks: Landmarks): number => {
+const skipValue = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
   if (bytes[at] === QUOTE) return skipText(bytes, at + 1)
-  if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET) return skipContainer(bytes, at, depth, marks)
+  if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET) return skipContainer(bytes, at, level, marks)
   return skipScalar(bytes, at)
 }
 
@@ -183,8 +182,8 @@ const skipValue = (bytes: Uint8Array, at: number, depth: number, marks: Landmark
  * Walks the object or array that opens there. Four numbers go to `spans` for every member: start and end of its
  * name, without the quotes, start and end of its value. An element has an empty name where its value starts.
  */
-export const scanMembers = (bytes: Uint8Array, open: number, marks: Landmarks, spans: number[]): number => {
-  if (marks.depth < 1) throw new JsonSyntaxError('Nested too deeply', open)
+const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: Landmarks, spans: number[]): number => {
+  if (level >= marks.depth) throw new JsonSyntaxError('Nested too deeply', open)
   const isObject = bytes[open] === OPEN_BRACE
   const close = (bytes[open] as number) + TO_CLOSE
   let at = skipSpace(bytes, open + 1)
@@ -192,7 +191,7 @@ export const scanMembers = (bytes: Uint8Array, open: number, marks: Landmarks, s
   for (;;) {
     const nameEnd = isObject ? skipName(bytes, at) - 1 : at
     const start = isObject ? skipColon(bytes, nameEnd + 1) : at
-    const end = marks.endOf(start) ?? skipValue(bytes, start, marks.depth - 1, marks)
+    const end = marks.endOf(start) ?? walkMember(bytes, start, level + 1, marks)
     spans.push(isObject ? at + 1 : at, nameEnd, start, end)
     if (end === bytes.length) throw unended(bytes)
     at = skipSpace(bytes, end)
@@ -201,9 +200,27 @@ export const scanMembers = (bytes: Uint8Array, open: number, marks: Landmarks, s
   }
 }
 
+/** The object right below the root is the one everybody reads (params, result): its members come with the first walk. */
+const walkMember = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
+  if (bytes[at] !== OPEN_BRACE || level !== ROOT + 1) return skipValue(bytes, at, level, marks)
+  const spans: number[] = []
+  const end = walkMembers(bytes, at, level, marks, spans)
+  marks.remember(at, spans)
+  return end
+}
+
+/** The spans of the members of an object, or of the elements of an array, in a text that has been checked. */
+export const spansAt = (bytes: Uint8Array, open: number, marks: Landmarks): readonly number[] => {
+  const known = marks.spansAt(open)
+  if (known) return known
+  const spans: number[] = []
+  walkMembers(bytes, open, ROOT + 1, marks, spans)
+  return spans
+}
+
 /**
  * Checks a whole text, as deep as `marks` allows, and returns where its value starts. White space after it must have
- * been cut off. `spans` gets the members or elements of its root.
+ * been cut off. `spans` gets those of its root.
  */
 export const scanText = (bytes: Buffer, marks: Landmarks, spans: number[]): number => {
   const start = skipLeading(bytes)
@@ -211,7 +228,7 @@ export const scanText = (bytes: Buffer, marks: Landmarks, spans: number[]): numb
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return checkScalar(bytes, start)
   const last = bytes[bytes.length - 1]
   if (last !== CLOSE_BRACE && last !== CLOSE_BRACKET) throw expected('the text to end in } or ]', bytes.length)
-  const end = scanMembers(bytes, start, marks, spans)
+  const end = walkMembers(bytes, start, ROOT, marks, spans)
   if (end < bytes.length) throw new JsonSyntaxError('Unexpected text after the value', end)
   return start
 }

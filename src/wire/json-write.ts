@@ -44,15 +44,19 @@ export const appendChanged = <Value extends Writable>(pieces: Buffer[], changed:
     value.appendTo(pieces)
     from = keptEnd
   }
-  if (added.length === 0 && from >= 0) {
-    flush(end)
-    return
+  if (added.length === 0 && from >= 0) flush(end)
+  else {
+    flush(keptEnd)
+    appendAdded(pieces, added, isEmpty)
+    pieces.push(bytes.subarray(end - 1, end))
   }
-  flush(keptEnd)
+}
+
+const appendAdded = (pieces: Buffer[], added: Changed<Writable>['added'], isFirst: boolean): void => {
+  let separator = isFirst ? '' : ','
   for (const [name, value] of added) {
-    pieces.push(Buffer.from(`${isEmpty ? '' : ','}${JSON.stringify(name)}:`))
-    isEmpty = false
+    pieces.push(Buffer.from(`${separator}${JSON.stringify(name)}:`))
     value.appendTo(pieces)
+    separator = ','
   }
-  pieces.push(bytes.subarray(end - 1, end))
 }

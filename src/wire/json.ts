@@ -1,32 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import { buildJson } from './json-build.ts'
+import { buildJson, type Plain, type PlainObject } from './json-build.ts'
+import { type JsonKind, kindOf } from './json-kind.ts'
 import { Landmarks } from './json-landmarks.ts'
 import { Members } from './json-members.ts'
-import { JsonSyntaxError, scanText, trimEnd } from './json-scan.ts'
+import { JsonSyntaxError, scanText, spansAt, trimEnd } from './json-scan.ts'
+import { isText, readDigits, readText } from './json-text.ts'
 import { appendChanged } from './json-write.ts'
 
-/** What Json.of takes: plain data, with Json values anywhere inside; undefined members are left out. */
-export type Plain = Json | string | number | boolean | null | readonly Plain[] | PlainObject
-export interface PlainObject {
-  readonly [key: string]: Plain | undefined
-}
-
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+export type { JsonKind, Plain, PlainObject }
 
 const DEPTH = 512
+const UNMARKED = new Landmarks()
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 const QUOTE = 0x22
-const FIRST_BYTES: readonly [string, JsonKind][] = [
-  ['{', 'object'],
-  ['[', 'array'],
-  ['"', 'string'],
-  ['t', 'boolean'],
-  ['f', 'boolean'],
-  ['n', 'null'],
-]
-const KINDS = new Array<JsonKind>(128).fill('number')
-for (const [first, kind] of FIRST_BYTES) KINDS[first.charCodeAt(0)] = kind
 
 /** Members the text does not have, in the order of their setting. */
 type Added = readonly (readonly [string, Json])[]
@@ -40,66 +27,67 @@ type Children = (Json | null | undefined)[]
  * what nobody touched is written back as it was read. Values are immutable.
  */
 export class Json {
-  readonly #bytes: Buffer
-  readonly #start: number
-  readonly #end: number
-  readonly #marks: Landmarks
-  #members: Members | undefined
-  #children: Children | undefined
-  readonly #added: Added | undefined // undefined: not edited
+  private readonly bytes: Buffer
+  private readonly start: number
+  private readonly end: number
+  private readonly marks: Landmarks
+  private members: Members | undefined
+  private children: Children | undefined
+  private readonly added: Added | undefined // undefined: not edited
 
   private constructor(
     bytes: Buffer,
     start: number,
     end: number,
     marks: Landmarks,
-    members: Members | undefined,
-    children: Children | undefined,
-    added: Added | undefined,
+    members?: Members,
+    children?: Children,
+    added?: Added,
   ) {
-    this.#bytes = bytes
-    this.#start = start
-    this.#end = end
-    this.#marks = marks
-    this.#members = members
-    this.#children = children
-    this.#added = added
+    this.bytes = bytes
+    this.start = start
+    this.end = end
+    this.marks = marks
+    this.members = members
+    this.children = children
+    this.added = added
   }
 
   /** Checks the whole text once and throws JsonSyntaxError. The bytes must not change afterwards. */
   static parse(bytes: Buffer, depth = DEPTH): Json {
     if (!isUtf8(bytes)) throw new JsonSyntaxError('Not UTF-8', 0)
-    if (bytes[0] === 0xef) throw new JsonSyntaxError('Byte order mark', 0)
+    if (bytes[0] === 0xef && bytes[1] === 0xbb) throw new JsonSyntaxError('Byte order mark', 0)
     const marks = new Landmarks(depth)
     const spans: number[] = []
     const text = trimEnd(bytes)
     const start = scanText(text, marks, spans)
-    return new Json(text, start, text.length, marks, new Members(text, spans), undefined, undefined)
+    return new Json(text, start, text.length, marks, new Members(text, spans))
   }
 
+  /** Plain data as a value; Json inside it is copied, `with` is the way to wrap something large. */
   static of(value: Plain): Json {
     if (value instanceof Json) return value
     const bytes = buildJson(value)
-    return new Json(bytes, 0, bytes.length, new Landmarks(DEPTH), undefined, undefined, undefined)
+    return new Json(bytes, 0, bytes.length, typeof value === 'object' ? new Landmarks() : UNMARKED)
   }
 
   /** The object without members. */
   static readonly empty: Json = Json.of({})
 
   get kind(): JsonKind {
-    return KINDS[this.#bytes[this.#start] as number] as JsonKind
+    return kindOf(this.bytes[this.start] as number)
   }
 
   get isObject(): boolean {
-    return this.#bytes[this.#start] === OPEN_BRACE
+    return this.bytes[this.start] === OPEN_BRACE
   }
 
   /** The member of that name (the last one, if written twice), or undefined. */
   get(key: string): Json | undefined {
     if (!this.isObject) return undefined
-    const i = this.#layout.find(key)
+    const i = this.layout.find(key)
     const child = i < 0 ? null : this.child(i)
-    return child ?? this.#added?.find(([name]) => name === key)?.[1]
+    return child ?? this.added?.find(([name]) => name === key)?.[1]
   }
 
   /** The value at the end of a path of members, or undefined. */
@@ -117,34 +105,34 @@ export class Json {
   with(key: string, value: Plain): Json {
     const json = Json.of(value)
     const before = this.get(key)
-    return before && Json.#areSame(before, json) ? this : this.#edited(key, json)
+    return before && Json.areSame(before, json) ? this : this.edited(key, json)
   }
 
   /** Removes members; the same value if none was there. */
   without(...keys: readonly string[]): Json {
     let result: Json = this
-    for (const key of keys) if (result.has(key)) result = result.#edited(key, undefined)
+    for (const key of keys) if (result.has(key)) result = result.edited(key, undefined)
     return result
   }
 
   /** Members in order of writing, each name once. Empty unless an object. */
   entries(): [string, Json][] {
     if (!this.isObject) return []
-    this.#layout.dropRepeated()
+    this.layout.dropRepeated()
     const entries: [string, Json][] = []
-    for (let i = 0; i < this.#layout.count; i++) {
-      const child = this.#layout.isDropped(i) ? null : this.child(i)
-      if (child) entries.push([this.#layout.name(i), child])
+    for (let i = 0; i < this.layout.count; i++) {
+      const child = this.layout.isDropped(i) ? null : this.child(i)
+      if (child) entries.push([this.layout.name(i), child])
     }
-    for (const [key, value] of this.#added ?? NONE) entries.push([key, value])
+    for (const [key, value] of this.added ?? NONE) entries.push([key, value])
     return entries
   }
 
   /** Elements of an array; empty unless an array. */
   elements(): Json[] {
-    if (this.#bytes[this.#start] !== OPEN_BRACKET) return []
+    if (this.bytes[this.start] !== OPEN_BRACKET) return []
     const elements: Json[] = []
-    for (let i = 0; i < this.#layout.count; i++) {
+    for (let i = 0; i < this.layout.count; i++) {
       const child = this.child(i)
       if (child) elements.push(child)
     }
@@ -153,10 +141,10 @@ export class Json {
 
   /** The array with every element converted (undefined drops it); the same value if none changed. */
   map(convert: (element: Json) => Json | undefined): Json {
-    if (this.#bytes[this.#start] !== OPEN_BRACKET) return this
+    if (this.bytes[this.start] !== OPEN_BRACKET) return this
     const children: Children = []
     let isChanged = false
-    for (let i = 0; i < this.#layout.count; i++) {
+    for (let i = 0; i < this.layout.count; i++) {
       const before = this.child(i)
       const after = before && (convert(before) ?? null)
       if (after !== before) isChanged = true
@@ -166,17 +154,21 @@ export class Json {
   }
 
   asString(): string | undefined {
-    if (this.#bytes[this.#start] !== QUOTE) return undefined
-    const text = this.#bytes.toString('utf8', this.#start + 1, this.#end - 1)
-    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+    return this.bytes[this.start] === QUOTE ? readText(this.bytes, this.start + 1, this.end - 1) : undefined
+  }
+
+  /** Whether it is that very string; cheaper than reading it. */
+  isString(text: string): boolean {
+    return this.bytes[this.start] === QUOTE && isText(this.bytes, this.start + 1, this.end - 1, text)
   }
 
   asNumber(): number | undefined {
-    return this.kind === 'number' ? Number(this.toString()) : undefined
+    if (this.kind !== 'number') return undefined
+    return readDigits(this.bytes, this.start, this.end) ?? Number(this.toString())
   }
 
   asBoolean(): boolean | undefined {
-    return this.kind === 'boolean' ? this.#end - this.#start === 4 : undefined
+    return this.kind === 'boolean' ? this.end - this.start === 4 : undefined
   }
 
   /** The value as plain data, as JSON.parse would make it. */
@@ -184,12 +176,17 @@ export class Json {
     return JSON.parse(this.toString())
   }
 
+  /** So that JSON.stringify and loggers show the value and not how it is kept. */
+  toJSON(): unknown {
+    return this.toValue()
+  }
+
   toString(): string {
-    return this.#isSource ? this.#bytes.toString('utf8', this.#start, this.#end) : this.toBytes().toString('utf8')
+    return this.isSource ? this.bytes.toString('utf8', this.start, this.end) : this.toBytes().toString('utf8')
   }
 
   toBytes(): Buffer {
-    if (this.#isSource) return this.#bytes.subarray(this.#start, this.#end)
+    if (this.isSource) return this.bytes.subarray(this.start, this.end)
     const pieces: Buffer[] = []
     this.appendTo(pieces)
     return Buffer.concat(pieces)
@@ -197,67 +194,67 @@ export class Json {
 
   /** Writes the value as pieces without joining them, so that a large one is never copied. */
   appendTo(pieces: Buffer[]): void {
-    if (this.#isSource) pieces.push(this.#bytes.subarray(this.#start, this.#end))
+    if (this.isSource) pieces.push(this.bytes.subarray(this.start, this.end))
     else
       appendChanged(pieces, {
-        bytes: this.#bytes,
-        start: this.#start,
-        end: this.#end,
-        members: this.#layout,
-        replacement: i => this.#replacement(i),
-        added: this.#added ?? NONE,
+        bytes: this.bytes,
+        start: this.start,
+        end: this.end,
+        members: this.layout,
+        replacement: i => this.replacement(i),
+        added: this.added ?? NONE,
       })
   }
 
-  get #layout(): Members {
-    this.#members ??= Members.scan(this.#bytes, this.#start, this.#marks)
-    return this.#members
+  private get layout(): Members {
+    this.members ??= new Members(this.bytes, spansAt(this.bytes, this.start, this.marks))
+    return this.members
   }
 
   private child(i: number): Json | null {
-    const layout = this.#layout
-    this.#children ??= new Array<Json | null | undefined>(layout.count).fill(undefined)
-    let child = this.#children[i]
+    const layout = this.layout
+    this.children ??= new Array<Json | null | undefined>(layout.count)
+    let child = this.children[i]
     if (child === undefined) {
-      child = new Json(this.#bytes, layout.valueStart(i), layout.end(i), this.#marks, undefined, undefined, undefined)
-      this.#children[i] = child
+      child = new Json(this.bytes, layout.valueStart(i), layout.end(i), this.marks)
+      this.children[i] = child
     }
     return child
   }
 
-  #edited(key: string, value: Json | undefined): Json {
+  private edited(key: string, value: Json | undefined): Json {
     if (!this.isObject) throw new TypeError(`A JSON ${this.kind} has no members to change`)
-    const added = this.#added ?? NONE
-    const i = this.#layout.find(key)
+    const added = this.added ?? NONE
+    const i = this.layout.find(key)
     if (i >= 0 && this.child(i)) {
-      const children = this.#children?.slice() ?? []
+      const children = this.children?.slice() ?? []
       children[i] = value ?? null
       return this.copy(children, added)
     }
     const at = added.findIndex(([name]) => name === key)
-    if (!value) return this.copy(this.#children, added.toSpliced(at, 1))
-    return this.copy(this.#children, at < 0 ? [...added, [key, value]] : added.with(at, [key, value]))
+    if (!value) return this.copy(this.children, added.toSpliced(at, 1))
+    return this.copy(this.children, at < 0 ? [...added, [key, value]] : added.with(at, [key, value]))
   }
 
   private copy(children: Children | undefined, added: Added): Json {
-    return new Json(this.#bytes, this.#start, this.#end, this.#marks, this.#layout, children, added)
+    return new Json(this.bytes, this.start, this.end, this.marks, this.layout, children, added)
   }
 
   /** Still the text it was read from? A name read deep inside may have dropped an earlier one of the same name. */
-  get #isSource(): boolean {
-    if (this.#added || this.#members?.anyDropped) return false
-    return !this.#children || this.#children.every(child => !child || child.#isSource)
+  private get isSource(): boolean {
+    if (this.added || this.members?.anyDropped) return false
+    return !this.children || this.children.every(child => !child || child.isSource)
   }
 
-  static #areSame(a: Json, b: Json): boolean {
-    return a === b || (a.#bytes === b.#bytes && a.#start === b.#start && !a.#added && !b.#added)
+  private static areSame(a: Json, b: Json): boolean {
+    return a === b || (a.bytes === b.bytes && a.start === b.start && !a.added && !b.added)
   }
 
-  #replacement(i: number): Json | 'keep' | 'remove' {
-    const child = this.#children?.[i]
+  private replacement(i: number): Json | 'keep' | 'remove' {
+    const child = this.children?.[i]
     if (child === undefined) return 'keep'
     if (child === null) return 'remove'
-    const isInPlace = child.#bytes === this.#bytes && child.#start === this.#layout.valueStart(i)
-    return isInPlace && child.#isSource ? 'keep' : child
+    const isInPlace = child.bytes === this.bytes && child.start === this.layout.valueStart(i)
+    return isInPlace && child.isSource ? 'keep' : child
   }
 }
