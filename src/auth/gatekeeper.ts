@@ -1,0 +1,105 @@
+import type { Admission, Knock } from '../protocol/admission.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Attendance } from './attendance.ts'
+import { LastUsed } from './last-used.ts'
+import { invalidToken, noToken, otherWorkspace } from './refusals.ts'
+import { findToken, isExpired, opens, type Token } from './token.ts'
+import { TokenBook } from './token-book.ts'
+
+interface Options {
+  readonly data: string | undefined // the data directory
+  readonly required: boolean // a token is needed even while there is none
+  readonly own: Token // good besides those in the data directory
+  readonly log: Log
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Asks for tokens. Whoever's token is revoked or expires is out from that moment, open streams included. */
+export class Gatekeeper {
+  readonly #options: Options
+  readonly #book: TokenBook | undefined
+  readonly #lastUsed: LastUsed | undefined
+  readonly #attendance = new Attendance()
+  #tokens: ReadonlyMap<string, Token> = new Map() // by hash
+  #nextExpiry: NodeJS.Timeout | undefined
+
+  static async open(options: Options): Promise<Gatekeeper> {
+    const { data, log } = options
+    return new Gatekeeper(options, data === undefined ? undefined : await TokenBook.open(data, log))
+  }
+
+  private constructor(options: Options, book: TokenBook | undefined) {
+    const { data, log } = options
+    this.#options = options
+    this.#book = book
+    this.#lastUsed = data === undefined ? undefined : new LastUsed(data, id => this.#knows(id), log)
+    book?.onChange(() => this.#update())
+    this.#update()
+  }
+
+  /** Whether a token is needed now. */
+  get isOn(): boolean {
+    return this.#options.required || (this.#book?.exists ?? false)
+  }
+
+  check(knock: Knock, workspace: string): Admission {
+    const secret = bearerOf(knock)
+    if (secret === undefined) return noToken(knock)
+    const token = findToken(this.#tokens, secret)
+    const now = Date.now()
+    if (!token) return this.#turnAway(invalidToken(knock, 'The token is unknown or revoked'), knock, workspace)
+    if (isExpired(token, now))
+      return this.#turnAway(invalidToken(knock, 'The token has expired'), knock, workspace, token)
+    if (!opens(token, workspace)) return this.#turnAway(otherWorkspace(knock, workspace), knock, workspace, token)
+    this.#lastUsed?.note(token.id, now)
+    this.#attendance.note(knock.socket, token)
+    return { kind: 'in', principal: token.principal }
+  }
+
+  /** What `check` would say, without a trace: for lists of what a caller may see. */
+  sees(knock: Knock, workspace: string): boolean {
+    const token = findToken(this.#tokens, bearerOf(knock) ?? '')
+    return token !== undefined && !isExpired(token, Date.now()) && opens(token, workspace)
+  }
+
+  async close(): Promise<void> {
+    this.#book?.close()
+    clearTimeout(this.#nextExpiry)
+    await this.#lastUsed?.close()
+  }
+
+  #turnAway(refusal: Refusal, { socket }: Knock, workspace: string, token?: Token): Refusal {
+    const fields = { security: true, workspace, address: socket.remoteAddress, token: token?.id }
+    this.#options.log.warn({ ...fields, reason: refusal.error.message }, 'turned a caller away')
+    return refusal
+  }
+
+  #knows(id: string): boolean {
+    return [...(this.#book?.tokens.values() ?? [])].some(token => token.id === id)
+  }
+
+  #update(): void {
+    const { own } = this.#options
+    this.#tokens = new Map([...(this.#book?.tokens ?? []), [own.hash, own]])
+    this.#review()
+  }
+
+  /** Cuts off whoever is out, and looks again when the next token expires. */
+  #review(): void {
+    const now = Date.now()
+    this.#attendance.review(({ hash }) => {
+      const token = this.#tokens.get(hash)
+      return token !== undefined && !isExpired(token, now)
+    })
+    clearTimeout(this.#nextExpiry)
+    const ends = [...this.#tokens.values()].map(({ expires }) => Date.parse(expires ?? '')).filter(end => end > now)
+    if (ends.length === 0) return
+    this.#nextExpiry = setTimeout(() => this.#review(), Math.min(Math.min(...ends) - now, LONGEST_TIMER_MS))
+    this.#nextExpiry.unref()
+  }
+}
+
+type Refusal = Admission & { readonly kind: 'out' }
+
+const bearerOf = ({ headers }: Knock): string | undefined => /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]

@@ -1,0 +1,217 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createTestLog, type TestLog } from '../../test/support/log.ts'
+import { createInbound, type Inbound, type InboundOptions } from './inbound.ts'
+import { hashOf, mintSecret, type Token } from './token.ts'
+import { changeTokens, tokenFileIn } from './token-file.ts'
+
+let data: string
+let log: TestLog
+const opened: Inbound[] = []
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), 'dragoman-inbound-'))
+  log = createTestLog()
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const inbound of opened.splice(0)) await inbound.close()
+  await rm(data, { recursive: true })
+})
+
+const open = async (options: Partial<InboundOptions> = {}): Promise<Inbound> => {
+  const inbound = await createInbound({ host: '127.0.0.1', isLoopback: true, data, log: log.log, ...options })
+  opened.push(inbound)
+  return inbound
+}
+
+const create = async (more: Partial<Token> = {}): Promise<string> => {
+  const secret = mintSecret()
+  const token = { id: 'one', name: 'test', principal: 'ada', workspaces: ['*'], created: new Date().toISOString() }
+  await changeTokens(tokenFileIn(data), tokens => [...tokens, { ...token, hash: hashOf(secret), ...more }])
+  return secret
+}
+
+const knock = (authorization?: string, version?: string) => ({
+  headers: { ...(authorization && { authorization }), ...(version && { 'mcp-protocol-version': version }) },
+  socket: new Socket(),
+})
+const EXPOSED = { host: '0.0.0.0', isLoopback: false }
+
+describe('without any token', () => {
+  it('a caller on loopback is the local one', async () => {
+    expect((await open()).admit(knock(), 'default')).toEqual({ kind: 'in', principal: 'local' })
+  })
+
+  it('nobody is known where everybody is let in', async () => {
+    for (const more of [{}, EXPOSED])
+      expect((await open({ insecure: true, ...more })).admit(knock(), 'default')).toEqual({
+        kind: 'in',
+        principal: undefined,
+      })
+  })
+
+  it('it is refused to stand open to a network, with what to do', async () => {
+    await expect(open(EXPOSED)).rejects.toThrow(
+      'refusing to listen on 0.0.0.0, where everybody who reaches it could use every server; ' +
+        'create a token first (dragoman token create NAME), or listen on 127.0.0.1, or let everybody in with --insecure',
+    )
+    await expect(open({ ...EXPOSED, required: false })).rejects.toThrow('refusing to listen')
+  })
+
+  it('nobody comes in where one is required', async () => {
+    const { admit } = await open({ ...EXPOSED, required: true })
+    expect(admit(knock(), 'default')).toMatchObject({ kind: 'out', status: 401 })
+  })
+
+  it('two contradicting orders are refused', async () => {
+    await expect(open({ insecure: true, required: true })).rejects.toThrow('--insecure contradicts auth.required')
+  })
+})
+
+describe('with a token', () => {
+  it('whoever sends it comes in as its principal, also beyond loopback', async () => {
+    const secret = await create()
+    for (const more of [{}, EXPOSED, { required: true }]) {
+      const { admit } = await open(more)
+      for (const scheme of ['Bearer', 'bearer', 'BEARER '])
+        expect(admit(knock(`${scheme} ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada' })
+    }
+  })
+
+  it.each<[string, (secret: string) => string | undefined]>([
+    ['nothing', () => undefined],
+    ['another scheme', secret => `Basic ${secret}`],
+    ['no scheme', secret => secret],
+    ['two tokens', secret => `Bearer ${secret} ${secret}`],
+    ['an empty token', () => 'Bearer '],
+  ])('%s is no token: 401 with a bare challenge', async (_name, header) => {
+    const secret = await create()
+    const { admit } = await open()
+    expect(admit(knock(header(secret)), 'default')).toMatchObject({
+      status: 401,
+      error: { code: -32001 },
+      headers: { 'www-authenticate': 'Bearer realm="dragoman"' },
+    })
+  })
+
+  it('a wrong one is 401 invalid_token, and worth a line that does not show it', async () => {
+    await create()
+    const { admit } = await open()
+    const wrong = mintSecret()
+    expect(admit(knock(`Bearer ${wrong}`), 'default')).toMatchObject({
+      status: 401,
+      error: { code: -32001, message: 'Unauthorized: The token is unknown or revoked' },
+      headers: {
+        'www-authenticate':
+          'Bearer realm="dragoman", error="invalid_token", error_description="The token is unknown or revoked"',
+      },
+    })
+    expect(log.lines.at(-1)).toMatchObject({
+      level: 'warn',
+      fields: { security: true, reason: 'Unauthorized: The token is unknown or revoked' },
+    })
+    expect(JSON.stringify(log.lines)).not.toContain(wrong)
+  })
+
+  it('an expired one is 401, from the moment it expires', async () => {
+    const secret = await create({ expires: new Date(Date.now() + 60_000).toISOString() })
+    const { admit } = await open()
+    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+    vi.useFakeTimers({ now: Date.now() + 60_001, toFake: ['Date'] })
+    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({
+      status: 401,
+      error: { message: 'Unauthorized: The token has expired' },
+      headers: { 'www-authenticate': expect.stringContaining('error="invalid_token"') },
+    })
+  })
+
+  it('one of another workspace is 403 insufficient_scope', async () => {
+    const secret = await create({ workspaces: ['mine'] })
+    const { admit } = await open()
+    expect(admit(knock(`Bearer ${secret}`), 'mine')).toMatchObject({ kind: 'in' })
+    expect(admit(knock(`Bearer ${secret}`), 'other')).toMatchObject({
+      status: 403,
+      error: { code: -32001, message: expect.stringContaining('insufficient scope') },
+      headers: { 'www-authenticate': 'Bearer realm="dragoman", error="insufficient_scope", scope="other"' },
+    })
+    expect(admit(knock(`Bearer ${secret}`), 'a"\r\nx: y')).toMatchObject({
+      headers: { 'www-authenticate': expect.stringMatching(/scope="a%22%0D%0Ax%3A%20y"$/) },
+    })
+  })
+
+  it('modern callers get a code their range allows', async () => {
+    const secret = await create({ workspaces: ['mine'] })
+    const { admit } = await open()
+    for (const [version, code] of [
+      ['2025-11-25', -32001],
+      ['2026-07-28', -32603],
+      ['2027-01-01', -32603],
+      ['nonsense', -32603],
+    ] as const) {
+      expect(admit(knock(undefined, version), 'mine')).toMatchObject({ status: 401, error: { code } })
+      expect(admit(knock(`Bearer ${secret}`, version), 'other')).toMatchObject({ status: 403, error: { code } })
+    }
+  })
+
+  it('asking can be turned off', async () => {
+    await create()
+    expect((await open({ required: false })).admit(knock(), 'default')).toEqual({ kind: 'in', principal: 'local' })
+    expect((await open({ insecure: true })).admit(knock(), 'default')).toEqual({ kind: 'in', principal: undefined })
+  })
+
+  it('the secret of the process itself opens every workspace, as the local caller', async () => {
+    const { admit, localSecret } = await open({ required: true })
+    expect(admit(knock(`Bearer ${localSecret}`), 'any')).toEqual({ kind: 'in', principal: 'local' })
+    const another = await open({ required: true })
+    expect(another.admit(knock(`Bearer ${localSecret}`), 'any')).toMatchObject({ status: 401 })
+  })
+})
+
+describe('a workspace', () => {
+  it('is seen by those whose token opens it, and by nobody without a good one', async () => {
+    const secret = await create({ workspaces: ['b', 'x'] })
+    const expired = await create({ id: 'two', expires: '2020-01-01T00:00:00Z' })
+    const { sees } = await open()
+    expect(['a', 'b', 'c'].filter(name => sees(knock(`Bearer ${secret}`), name))).toEqual(['b'])
+    for (const header of [undefined, `Bearer ${expired}`, `Bearer ${mintSecret()}`])
+      expect(sees(knock(header), 'b')).toBe(false)
+    expect(log.lines.filter(({ fields }) => fields.security)).toEqual([]) // looking is not coming in
+  })
+
+  it('is seen by all where nobody is asked', async () => {
+    expect((await open()).sees(knock(), 'a')).toBe(true)
+    expect((await open({ insecure: true })).sees(knock(), 'a')).toBe(true)
+  })
+})
+
+describe('the rate', () => {
+  const rate = { perPrincipal: { perSecond: 1, burst: 0 } }
+
+  it('is counted by principal, and callers without one by address', async () => {
+    const ada = await create()
+    const bob = await create({ id: 'two', principal: 'bob' })
+    const { admit } = await open({ rate })
+    expect(await admit(knock(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'in' })
+    expect(await admit(knock(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'out', status: 429 })
+    expect(await admit(knock(`Bearer ${bob}`), 'default')).toMatchObject({ kind: 'in' })
+
+    const insecure = await open({ insecure: true, rate })
+    const from = (value: string) => ({
+      headers: {},
+      socket: Object.defineProperty(new Socket(), 'remoteAddress', { value }),
+    })
+    expect(await insecure.admit(from('10.0.0.1'), 'default')).toMatchObject({ kind: 'in' })
+    expect(await insecure.admit(from('10.0.0.1'), 'default')).toMatchObject({ status: 429 })
+    expect(await insecure.admit(from('10.0.0.2'), 'default')).toMatchObject({ kind: 'in' })
+  })
+
+  it('does not count whoever is kept out anyway', async () => {
+    const secret = await create()
+    const { admit } = await open({ rate })
+    for (let count = 0; count < 3; count++) expect(await admit(knock(), 'default')).toMatchObject({ status: 401 })
+    expect(await admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+  })
+})

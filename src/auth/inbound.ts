@@ -1,0 +1,84 @@
+import { ConfigError } from '../config/problems.ts'
+import type { Rate } from '../config/snapshot.ts'
+import type { Admission, Admit, Knock } from '../protocol/admission.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Gatekeeper } from './gatekeeper.ts'
+import { createMeter } from './rate.ts'
+import { tooMany } from './refusals.ts'
+import { EVERY_WORKSPACE, hashOf, mintSecret, type Token } from './token.ts'
+
+export interface InboundOptions {
+  readonly host: string
+  readonly isLoopback: boolean // nobody from another machine reaches the host
+  readonly data?: string | undefined // the data directory; without one there are no tokens
+  readonly required?: boolean | undefined // undefined: from the first token on
+  readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
+  readonly rate?: Rate | undefined
+  readonly log: Log
+}
+
+/** Who may come in. */
+export interface Inbound {
+  readonly admit: Admit
+  /** Whether a request could come into a workspace; it is not counted as having done so. */
+  sees(knock: Knock, workspace: string): boolean
+  /** Good for every workspace while this process lives: for programs of the same user on the same machine. */
+  readonly localSecret: string
+  close(): Promise<void>
+}
+
+const LOCAL = 'local'
+const OPEN_TO_ALL = 'everybody who reaches this address may use every server (--insecure)'
+const UNENCRYPTED = 'tokens travel unencrypted to this address: put a proxy with TLS before it'
+
+/** Decides how callers are known, and refuses to stand open to a network. */
+export const createInbound = async (options: InboundOptions): Promise<Inbound> => {
+  const { host, isLoopback, data, required, insecure = false, rate, log } = options
+  if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
+  const localSecret = mintSecret()
+  const gatekeeper =
+    insecure || required === false
+      ? undefined
+      : await Gatekeeper.open({ data, required: required ?? false, own: localToken(localSecret), log })
+  if (!isLoopback && !insecure && !gatekeeper?.isOn) {
+    await gatekeeper?.close()
+    throw new ConfigError(exposed(host))
+  }
+  if (!isLoopback) log.warn({ host }, insecure ? OPEN_TO_ALL : UNENCRYPTED)
+
+  // Without tokens a caller is somebody we know only where nobody else can come in.
+  const unasked: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
+  const identify = (knock: Knock, workspace: string): Admission =>
+    gatekeeper?.isOn ? gatekeeper.check(knock, workspace) : unasked
+  return {
+    admit: rate ? metered(identify, rate) : identify,
+    sees: (knock, workspace) => !gatekeeper?.isOn || gatekeeper.sees(knock, workspace),
+    localSecret,
+    close: async () => gatekeeper?.close(),
+  }
+}
+
+const exposed = (host: string): string =>
+  `refusing to listen on ${host}, where everybody who reaches it could use every server; ` +
+  'create a token first (dragoman token create NAME), or listen on 127.0.0.1, or let everybody in with --insecure'
+
+const localToken = (secret: string): Token => ({
+  id: LOCAL,
+  name: LOCAL,
+  hash: hashOf(secret),
+  principal: LOCAL,
+  workspaces: [EVERY_WORKSPACE],
+  created: new Date().toISOString(),
+})
+
+/** Counts whoever has come in; callers without a principal are counted by address. */
+const metered = (identify: (knock: Knock, workspace: string) => Admission, rate: Rate): Admit => {
+  const meter = createMeter(rate)
+  return async (knock, workspace) => {
+    const admission = identify(knock, workspace)
+    if (admission.kind === 'out') return admission
+    const key = admission.principal === undefined ? `@${knock.socket.remoteAddress}` : `=${admission.principal}`
+    const wait = await meter(key, workspace)
+    return wait === undefined ? admission : tooMany(knock, wait)
+  }
+}

@@ -1,0 +1,60 @@
+import type { Admission, Knock } from '../protocol/admission.ts'
+import type { RpcError } from '../protocol/errors.ts'
+import { isModern, isRevision, NEWEST_LEGACY } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+
+type Refusal = Admission & { readonly kind: 'out' }
+
+const UNAUTHORIZED = -32001
+const RATE_LIMITED = -32002
+const INTERNAL = -32603
+const CHALLENGE = 'Bearer realm="dragoman"'
+
+/** The codes legacy clients know have another history with modern ones, or are closed to them. */
+const codeFor = ({ headers }: Knock, legacy: number): number => {
+  const version = headers['mcp-protocol-version']
+  if (typeof version !== 'string') return legacy
+  return (isRevision(version) ? isModern(version) : version > NEWEST_LEGACY) ? INTERNAL : legacy
+}
+
+const refusal = (status: number, error: RpcError, headers: Readonly<Record<string, string>>): Refusal => ({
+  kind: 'out',
+  status,
+  error,
+  headers,
+})
+
+const unauthorized = (knock: Knock, message: string, challenge: string): Refusal =>
+  refusal(401, { code: codeFor(knock, UNAUTHORIZED), message }, { 'www-authenticate': challenge })
+
+/** Nobody said who they are. */
+export const noToken = (knock: Knock): Refusal =>
+  unauthorized(knock, 'Unauthorized: a token is needed; send it as "Authorization: Bearer <token>"', CHALLENGE)
+
+/** The token is not, or no longer, one of ours. */
+export const invalidToken = (knock: Knock, why: string): Refusal =>
+  unauthorized(knock, `Unauthorized: ${why}`, `${CHALLENGE}, error="invalid_token", error_description="${why}"`)
+
+/** The token is good, but not here. */
+export const otherWorkspace = (knock: Knock, workspace: string): Refusal => {
+  // The name comes from the URL: anything may be in it.
+  const scope = encodeURIComponent(workspace)
+  return refusal(
+    403,
+    {
+      code: codeFor(knock, UNAUTHORIZED),
+      message: `Forbidden: insufficient scope, the token does not open workspace ${JSON.stringify(workspace)}`,
+    },
+    { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+  )
+}
+
+/** Too much at once; says when to come again. */
+export const tooMany = (knock: Knock, retryAfterMs: number): Refusal => {
+  const message = `Too Many Requests: try again in ${retryAfterMs} ms`
+  return refusal(
+    429,
+    { code: codeFor(knock, RATE_LIMITED), message, data: Json.of({ retryAfterMs }) },
+    { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) },
+  )
+}

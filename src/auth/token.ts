@@ -1,0 +1,40 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** A bearer token as it rests: everything about it but the secret. */
+export interface Token {
+  readonly id: string
+  readonly name: string
+  readonly hash: string // SHA-256 of the secret, in hex
+  readonly principal: string
+  readonly workspaces: readonly string[] // names, or EVERY_WORKSPACE
+  readonly created: string // ISO 8601
+  readonly expires?: string | undefined
+}
+
+export const EVERY_WORKSPACE = '*'
+
+const PREFIX = 'drg_'
+const SECRET_BYTES = 32
+const SECRET = /^drg_[A-Za-z0-9_-]{43}$/
+
+export const mintSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+
+/** A short name for a token that may be shown and logged. */
+export const mintId = (): string => randomBytes(5).toString('hex')
+
+/** A secret has 256 random bits, so one round without salt is enough: there is nothing to guess. */
+export const hashOf = (secret: string): string => hash('sha256', secret, 'hex')
+
+/** Finds the token of a secret. What takes longer depends on the hash alone, which tells nothing about the secret. */
+export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): Token | undefined => {
+  if (!SECRET.test(secret)) return undefined
+  const digest = hashOf(secret)
+  const token = tokens.get(digest)
+  return token && timingSafeEqual(Buffer.from(token.hash, 'hex'), Buffer.from(digest, 'hex')) ? token : undefined
+}
+
+export const isExpired = (token: Token, now: number): boolean =>
+  token.expires !== undefined && now >= Date.parse(token.expires)
+
+export const opens = (token: Token, workspace: string): boolean =>
+  token.workspaces.includes(EVERY_WORKSPACE) || token.workspaces.includes(workspace)

@@ -1,0 +1,22 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { RpcError } from './errors.ts'
+
+/** What is known of a request before its body is read. */
+export interface Knock {
+  readonly headers: IncomingHttpHeaders
+  readonly socket: Socket
+}
+
+/** Who a request is from, or the answer that keeps it out before its body is read. */
+export type Admission =
+  | { readonly kind: 'in'; readonly principal: string | undefined } // undefined: unknown, served in isolation
+  | {
+      readonly kind: 'out'
+      readonly status: number
+      readonly error: RpcError
+      readonly headers?: Readonly<Record<string, string>>
+    }
+
+/** Decides who may come into a workspace; handed in by the composition root. */
+export type Admit = (knock: Knock, workspace: string) => Admission | Promise<Admission>
