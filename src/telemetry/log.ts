@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, pino } from 'pino'
+import { hideSecrets } from './hide-secrets.ts'
 
 /** What every part of the gateway logs through: fields first, then one sentence. */
 export interface Log {
@@ -24,7 +25,7 @@ const prettyStream = async (): Promise<DestinationStream> => {
 export const createLog = async (options: { level: LogLevel; pretty: boolean }): Promise<Log> => {
   // Synchronous, so that the last lines before an exit are written.
   const stream = options.pretty ? await prettyStream() : destination({ dest: STDERR, sync: true })
-  const log: Log = pino({ level: options.level, base: null }, stream)
+  const log: Log = pino({ level: options.level, base: null, hooks: { streamWrite: hideSecrets } }, stream)
   return log
 }
 

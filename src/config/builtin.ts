@@ -1,0 +1,16 @@
+import type { ServerEntry } from './schema.ts'
+import type { BuiltinServer, UnavailableServer } from './snapshot.ts'
+import { type Environment, fillIn } from './variables.ts'
+
+/** Reads a server that comes with the gateway. */
+export const readBuiltin = (
+  builtin: NonNullable<ServerEntry['builtin']>,
+  { root }: ServerEntry,
+  env: Environment,
+): BuiltinServer | UnavailableServer => {
+  if (builtin !== 'files') return { kind: 'builtin', builtin }
+  if (root === undefined) return { kind: 'builtin', builtin, root: process.cwd() }
+  const filled = fillIn(root, env)
+  if (filled.kind === 'missing') return { kind: 'unavailable', reason: `root: ${filled.reason}` }
+  return { kind: 'builtin', builtin, root: filled.text }
+}

@@ -1,0 +1,124 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Admission, Admit } from '../protocol/admission.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { BodyTooLarge, readBody } from '../wire/http-body.ts'
+import { Json } from '../wire/json.ts'
+import { JsonSyntaxError } from '../wire/json-scan.ts'
+import { acceptsJson, acceptsSse, isJsonBody } from '../wire/media-type.ts'
+import { runAction } from './actions-call.ts'
+import { type Place, placeOf } from './actions-path.ts'
+import type { Routes } from './listen.ts'
+import { describeWorkspaces } from './openapi-reply.ts'
+import { refuseUnread, sendError } from './reply.ts'
+import type { House, Visit } from './visit.ts'
+
+/** What the REST door has to know of the house. */
+export interface ActionsOptions {
+  readonly admit: Admit
+  readonly workspaces: ReadonlyMap<string, readonly string[]> // their servers
+  /** The workspaces a request may see. */
+  readonly visible: (request: IncomingMessage) => readonly string[]
+  readonly version: string
+}
+
+const NOT_FOUND =
+  'Not Found: POST to /actions/<tool>, /actions/<workspace>/<tool> or /actions/<workspace>/<server>/<tool>; GET /actions/openapi.json lists them'
+const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: tools are called with POST')
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: the description is read with GET')
+const NOT_JSON = rpcError(
+  'invalidRequest',
+  'Unsupported Media Type: send the arguments as JSON, with Content-Type: application/json',
+)
+const NOT_ACCEPTABLE = rpcError(
+  'invalidRequest',
+  'Not Acceptable: the answer is application/json, or text/event-stream where that is asked for',
+)
+const NOT_AN_OBJECT = 'Bad Request: the body must be a JSON object with the arguments of the tool'
+
+/** The REST door: one URL per tool, JSON arguments in, the tool's result out, for scripts and people with curl. */
+export const createActions = (house: House, options: ActionsOptions): Routes => {
+  const { admit, workspaces, visible } = options
+
+  const enter = (request: IncomingMessage, response: ServerResponse, path: string): void => {
+    const refuse = (status: number, error: RpcError, headers?: Record<string, string>): void =>
+      refuseUnread(request, response, status, error, headers)
+    const place = placeOf(path)
+    if (!place) return refuse(404, rpcError('invalidRequest', NOT_FOUND))
+    const verb = place.kind === 'tool' ? 'POST' : 'GET'
+    if (request.method !== verb) return refuse(405, verb === 'POST' ? POST_ONLY : GET_ONLY, { allow: verb })
+    const seen = place.workspace === undefined ? visible(request) : [place.workspace]
+    const workspace = seen[0] ?? [...workspaces.keys()][0] ?? ''
+    const stranger = strangerIn(place, workspaces)
+    if (stranger) return refuse(404, rpcError('invalidRequest', `There is no ${stranger}; GET / lists what there is`))
+    void Promise.resolve(admit(request, workspace))
+      .then(admission => meet(request, response, admission, place, seen.length > 0 ? seen : [workspace]))
+      .catch(error => {
+        house.log.error({ err: error }, 'a REST call failed inside the gateway')
+        if (!response.headersSent) refuse(500, rpcError('internal'))
+      })
+  }
+
+  const meet = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    admission: Admission,
+    place: Place,
+    seen: readonly string[],
+  ): Promise<void> => {
+    const { accept, 'content-type': type } = request.headers
+    if (admission.kind === 'out')
+      return refuseUnread(request, response, admission.status, admission.error, admission.headers)
+    const visit: Visit = {
+      request,
+      response,
+      workspace: seen[0] ?? '',
+      principal: admission.principal,
+      takesJson: acceptsJson(accept),
+      takesSse: acceptsSse(accept),
+    }
+    if (!visit.takesJson && !visit.takesSse) return refuseUnread(request, response, 406, NOT_ACCEPTABLE)
+    if (place.kind === 'description') return describeWorkspaces(house, visit, seen, options)
+    if (type !== undefined && !isJsonBody(type)) return refuseUnread(request, response, 415, NOT_JSON)
+    const args = await readArguments(visit)
+    const names = namesOf(place.tool, workspaces.get(place.workspace) ?? [])
+    if (args && !response.destroyed) runAction(house, visit, { tool: place.tool, names, args })
+  }
+
+  /** The arguments in the body, or nothing after having refused it. */
+  const readArguments = async (visit: Visit): Promise<Json | undefined> => {
+    const { request, response } = visit
+    try {
+      const body = await readBody(request, house.limits.bodyBytes)
+      const args = body.length === 0 ? Json.empty : Json.parse(body)
+      if (args.isObject) return args
+      sendError(response, 400, undefined, rpcError('invalidRequest', NOT_AN_OBJECT))
+    } catch (error) {
+      if (error instanceof JsonSyntaxError)
+        sendError(response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
+      else if (error instanceof BodyTooLarge)
+        refuseUnread(request, response, 413, rpcError('invalidRequest', `Payload Too Large: ${error.message}`))
+      else response.destroy() // the client broke off
+    }
+    return undefined
+  }
+
+  return { '/actions': enter, '/actions/*': enter }
+}
+
+/** A tool may be called with its server in front, and is listed without. */
+const namesOf = (tool: string, servers: readonly string[]): string[] => {
+  const prefixes = servers.flatMap(server => [`${server}__`, `${server}/`]).filter(prefix => tool.startsWith(prefix))
+  return [tool, ...prefixes.map(prefix => tool.slice(prefix.length))]
+}
+
+/** What a path names that there is not. */
+const strangerIn = (place: Place, workspaces: ActionsOptions['workspaces']): string | undefined => {
+  const { workspace } = place
+  if (workspace === undefined) return undefined
+  const servers = workspaces.get(workspace)
+  if (!servers) return `workspace ${JSON.stringify(workspace)}`
+  const server = place.kind === 'tool' ? place.server : undefined
+  return server === undefined || servers.includes(server)
+    ? undefined
+    : `server ${JSON.stringify(server)} in ${workspace}`
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Admit } from '../protocol/admission.ts'
+import { rpcError } from '../protocol/errors.ts'
+import type { ServerStatus } from '../protocol/status.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Json } from '../wire/json.ts'
+import { indexHtml, indexJson } from './index-page.ts'
+import type { Handler, Routes } from './listen.ts'
+import { refuseUnread, sendJson } from './reply.ts'
+
+interface Options {
+  /** Whether whoever reaches the port may see how the servers are. */
+  readonly isOpen: boolean
+  readonly version: string
+  readonly servers: () => readonly ServerStatus[]
+  readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
+  readonly admit: Admit
+  readonly workspaces: ReadonlyMap<string, readonly string[]> // their servers
+  /** The workspaces a request may see. */
+  readonly visible: (request: IncomingMessage) => readonly string[]
+  readonly log: Log
+}
+
+const HEALTHY = [Buffer.from('{"status":"ok"}')]
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: this is read with GET')
+const HIDDEN = rpcError(
+  'invalidRequest',
+  'Not Found: figures are shown on loopback addresses only, unless listen.exposeMetrics is true',
+)
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** What an operator asks: whether it lives, whether it is ready, how it is, and what there is. */
+export const createOperator = (options: Options): Routes => {
+  const { isOpen, version, servers, scrape, admit, workspaces, visible, log } = options
+
+  const ready: Handler = (_request, response) => {
+    const states = servers()
+    const isReady = states.every(({ state }) => state !== 'connecting')
+    const body = { status: isReady ? 'ready' : 'starting', ...(isOpen && { servers: states.map(written) }) }
+    sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], NO_STORE)
+  }
+
+  const metrics: Handler = (request, response) => {
+    if (!isOpen) return refuseUnread(request, response, 404, HIDDEN)
+    scrape().then(
+      ({ type, text }) => sendText(response, type, text),
+      error => fail(request, response, error),
+    )
+  }
+
+  /** What there is, for those who may come in. */
+  const index: Handler = (request, response) => {
+    const seen = visible(request)
+    void Promise.resolve(admit(request, seen[0] ?? [...workspaces.keys()][0] ?? ''))
+      .then(admission => {
+        if (admission.kind === 'out')
+          return refuseUnread(request, response, admission.status, admission.error, admission.headers)
+        const shown = seen.map(name => ({ name, servers: workspaces.get(name) ?? [] }))
+        if (request.headers.accept?.includes('text/html'))
+          sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
+        else sendJson(response, 200, [indexJson(version, shown).toBytes()], NO_STORE)
+      })
+      .catch(error => fail(request, response, error))
+  }
+
+  const fail = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
+    log.error({ err: error }, 'an operator could not be answered')
+    if (!response.headersSent) refuseUnread(request, response, 500, rpcError('internal'))
+  }
+
+  return {
+    '/healthz': reading((_request, response) => sendJson(response, 200, HEALTHY)),
+    '/readyz': reading(ready),
+    '/metrics': reading(metrics),
+    '/': reading(index),
+  }
+}
+
+const reading =
+  (handler: Handler): Handler =>
+  (request, response, path) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return handler(request, response, path)
+    refuseUnread(request, response, 405, GET_ONLY, { allow: 'GET, HEAD' })
+  }
+
+const written = ({ name, state, revision, tools, reason }: ServerStatus) => ({ name, state, revision, tools, reason })
+
+const sendText = (response: ServerResponse, type: string, text: string): void => {
+  response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...NO_STORE })
+  response.end(text)
+}

@@ -1,0 +1,143 @@
+import type { Metric, MetricValueWithName, Registry } from 'prom-client'
+import { BUCKETS, type Metrics, type Row } from './metrics.ts'
+
+/** Figures that are read off when somebody asks. */
+export interface Live {
+  readonly version: string
+  readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
+  readonly servers: () => readonly {
+    readonly name: string
+    readonly state: string
+    readonly revision?: string | undefined
+  }[]
+}
+
+const GAUGES = {
+  sessions: ['sessions', 'Legacy sessions over Streamable HTTP'],
+  channels: ['channels', 'SSE channels'],
+  streams: ['streams', 'Event streams that somebody reads, channels not counted'],
+  calls: ['calls_in_flight', 'Calls that have not been answered'],
+  logBytes: ['log_bytes', 'Bytes kept for clients that are behind or may come back'],
+} as const
+
+/** The text of a scrape and its media type. */
+export interface Scrape {
+  readonly type: string
+  readonly text: string
+}
+
+type Values = MetricValueWithName<string>[]
+interface Family {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly read: () => Values
+}
+
+const PREFIX = 'dragoman_'
+
+/** Makes the answer to `GET /metrics`. The library is loaded by the first scrape, so that nobody pays for it before. */
+export const createScrape = (metrics: Metrics, live: Live): (() => Promise<Scrape>) => {
+  let registry: Promise<Registry> | undefined
+  return async () => {
+    registry ??= createRegistry(familiesOf(metrics, live))
+    const [own, process] = await Promise.all([registry, processRegistry()])
+    return { type: own.contentType, text: `${await own.metrics()}\n${await process.metrics()}` }
+  }
+}
+
+let ofProcess: Promise<Registry> | undefined
+
+/** Memory, processor and event loop: there is one process, however many gateways are in it. */
+const processRegistry = (): Promise<Registry> => {
+  ofProcess ??= import('prom-client').then(({ Registry, collectDefaultMetrics }) => {
+    const register = new Registry()
+    collectDefaultMetrics({ register })
+    return register
+  })
+  return ofProcess
+}
+
+const createRegistry = async (families: readonly Family[]): Promise<Registry> => {
+  const { Registry } = await import('prom-client')
+  const registry = new Registry()
+  for (const family of families) registry.registerMetric(asMetric(family))
+  return registry
+}
+
+/** The library asks a metric for nothing but its values when it writes; ours are counted elsewhere. */
+const asMetric = ({ name, help, type, read }: Family): Metric =>
+  ({
+    name: PREFIX + name,
+    get: async () => ({
+      name: PREFIX + name,
+      help,
+      type,
+      aggregator: 'sum',
+      values: read(),
+    }),
+  }) as unknown as Metric
+
+const familiesOf = (metrics: Metrics, live: Live): Family[] => [
+  { name: 'info', help: 'The version that runs', type: 'gauge', read: () => [one(1, { version: live.version })] },
+  {
+    name: 'requests_total',
+    help: 'MCP requests that ended, by the dialect they came in by, method and outcome',
+    type: 'counter',
+    read: () => metrics.rows.flatMap(outcomesOf),
+  },
+  {
+    name: 'request_duration_seconds',
+    help: 'Time from a request to its answer; requests that were cancelled or stand open are not in it',
+    type: 'histogram',
+    read: () => metrics.rows.filter(({ isTimed }) => isTimed).flatMap(durationsOf),
+  },
+  {
+    name: 'upstream_failures_total',
+    help: 'Requests that a server did not answer, by server and reason',
+    type: 'counter',
+    read: () => metrics.failures().map(({ count, server, reason }) => one(count, { server, reason })),
+  },
+  {
+    name: 'server_up',
+    help: '1 if the server answered when it was last tried',
+    type: 'gauge',
+    read: () => live.servers().map(({ name, state }) => one(state === 'ready' ? 1 : 0, { server: name })),
+  },
+  {
+    name: 'server_info',
+    help: 'The revision of the protocol that each server speaks',
+    type: 'gauge',
+    read: () => live.servers().flatMap(({ name, revision }) => (revision ? [one(1, { server: name, revision })] : [])),
+  },
+  ...Object.entries(GAUGES).map(
+    ([figure, [name, help]]): Family => ({
+      name,
+      help,
+      type: 'gauge',
+      read: () => [one(live.load()[figure as keyof typeof GAUGES], {})],
+    }),
+  ),
+]
+
+const one = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
+  ({ value, labels, ...(metricName && { metricName: PREFIX + metricName }) }) as Values[number]
+
+const outcomesOf = ({ dialect, method, ok, error, cancelled }: Row): Values =>
+  Object.entries({ ok, error, cancelled })
+    .filter(([, count]) => count > 0)
+    .map(([outcome, count]) => one(count, { dialect, method, outcome }))
+
+const durationsOf = ({ dialect, method, seconds, buckets }: Row): Values => {
+  const labels = { dialect, method }
+  let below = 0
+  const counts = buckets.map((count, i) => {
+    below += count
+    return one(below, { ...labels, le: BUCKETS[i] ?? '+Inf' }, 'request_duration_seconds_bucket')
+  })
+  return [
+    ...counts,
+    one(seconds, labels, 'request_duration_seconds_sum'),
+    one(below, labels, 'request_duration_seconds_count'),
+  ]
+}

@@ -1,0 +1,166 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { type ScriptedServer, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
+import { openChannel, startGuarded } from '../auth/guarded.ts'
+import { modern, openSession, openStream, send } from '../support/raw.ts'
+import { type Configured, startConfigured } from './configured.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+const start = async (mcpServers: object): Promise<Configured> => {
+  const gateway = await startConfigured({ mcpServers })
+  closing.push(gateway.close)
+  return gateway
+}
+const startSilent = async (): Promise<ScriptedServer> => {
+  const server = await scriptedServer(() => {})
+  closing.push(() => server.close())
+  return server
+}
+const get = async (gateway: Configured, path: string, headers: Record<string, string> = {}) =>
+  send(gateway.origin + path, { method: 'GET', headers })
+
+describe('/readyz', () => {
+  test('is 503 until every server has been tried, then 200 with their states', async () => {
+    const silent = await startSilent()
+    const gateway = await start({
+      demo: { builtin: 'demo' },
+      slow: { url: silent.url, era: 'modern' },
+      gone: { url: 'http://127.0.0.1:1/mcp' },
+      off: { builtin: 'demo', disabled: true },
+    })
+    await silent.arrived('POST')
+    const before = await get(gateway, '/readyz')
+    expect([before.status, JSON.parse(before.text).status]).toEqual([503, 'starting'])
+    expect(JSON.parse(before.text).servers).toContainEqual({ name: 'slow', state: 'connecting' })
+    for (const { response } of silent.arrivals) response.destroy()
+    silent.become((_arrived, response) => void response.destroy())
+    await gateway.gateway.ready
+    const after = await get(gateway, '/readyz')
+    expect(after.status).toBe(200)
+    expect(JSON.parse(after.text)).toMatchObject({
+      status: 'ready',
+      servers: [
+        { name: 'demo', state: 'ready', revision: '2026-07-28', tools: expect.any(Number) },
+        { name: 'slow', state: 'down', reason: expect.any(String) },
+        { name: 'gone', state: 'down', reason: expect.any(String) },
+        { name: 'off', state: 'disabled' },
+      ],
+    })
+  })
+
+  test('takes only GET and HEAD', async () => {
+    const gateway = await start({ demo: { builtin: 'demo' } })
+    for (const path of ['/readyz', '/healthz', '/metrics', '/']) {
+      expect((await send(gateway.origin + path, { method: 'HEAD' })).text).toBe('')
+      expect((await send(gateway.origin + path, { method: 'DELETE' })).status).toBe(405)
+    }
+  })
+})
+
+describe('/metrics', () => {
+  test('counts what came in by every door, and comes back to zero', async () => {
+    const gateway = await start({ demo: { builtin: 'demo' }, gone: { url: 'http://127.0.0.1:1/mcp', era: 'modern' } })
+    const url = `${gateway.origin}/mcp`
+    const { headers } = await openSession(url)
+    const call = (id: number, name: string) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name, arguments: {} },
+    })
+    await send(url, { headers, body: call(1, 'example-ping') })
+    await send(url, { headers, body: { jsonrpc: '2.0', id: 2, method: 'made/up' } })
+    await send(url, modern(1, 'tools/list'))
+    await send(url, modern(1, 'tools/call', { name: 'nope' }))
+    await send(`${gateway.origin}/actions/example-ping`, { body: {} })
+    await send(`${gateway.origin}/actions/gone/x`, { body: {} })
+    const channel = await openChannel(gateway.origin, { authorization: '' })
+    const inbox = await openStream(url, { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } })
+    const { status, headers: sent, text } = await get(gateway, '/metrics')
+    expect([status, sent['content-type']]).toEqual([200, expect.stringContaining('text/plain')])
+    expect(text.split('\n')).toEqual(
+      expect.arrayContaining([
+        'dragoman_requests_total{dialect="streamable",method="tools/call",outcome="ok"} 1',
+        'dragoman_requests_total{dialect="streamable",method="other",outcome="error"} 1',
+        'dragoman_requests_total{dialect="stateless",method="tools/list",outcome="ok"} 1',
+        'dragoman_requests_total{dialect="stateless",method="tools/call",outcome="error"} 1',
+        'dragoman_requests_total{dialect="rest",method="tools/call",outcome="ok"} 1',
+        'dragoman_requests_total{dialect="rest",method="tools/call",outcome="error"} 1',
+        'dragoman_upstream_failures_total{server="gone",reason="upstream_unreachable"} 1',
+        'dragoman_sessions 1',
+        'dragoman_channels 1',
+        'dragoman_streams 1',
+        'dragoman_server_up{server="demo"} 1',
+        'dragoman_server_up{server="gone"} 0',
+        'dragoman_info{version="1.2.3"} 1',
+      ]),
+    )
+    channel.destroy()
+    inbox.close()
+    await send(url, { method: 'DELETE', headers })
+    const gauges = async () =>
+      (await get(gateway, '/metrics')).text.match(
+        /^dragoman_(sessions|channels|streams|calls_in_flight|log_bytes) .*/gm,
+      )
+    await expect
+      .poll(gauges)
+      .toEqual(['sessions', 'channels', 'streams', 'calls_in_flight', 'log_bytes'].map(name => `dragoman_${name} 0`))
+  })
+
+  test('a call whose client leaves counts as cancelled', async () => {
+    const silent = await startSilent()
+    const gateway = await start({ silent: { url: silent.url, era: 'modern' } })
+    const calling = fetch(`${gateway.origin}/actions/x`, { method: 'POST', signal: AbortSignal.timeout(200) })
+    await expect(calling).rejects.toThrow()
+    await expect
+      .poll(async () => (await get(gateway, '/metrics')).text)
+      .toContain('dragoman_requests_total{dialect="rest",method="tools/call",outcome="cancelled"} 1')
+  })
+
+  test('is hidden beyond loopback, and so are the servers, unless told otherwise', async () => {
+    for (const exposeMetrics of [false, true]) {
+      const exposed = await startGuarded({ insecure: true, listen: { host: '0.0.0.0', exposeMetrics } })
+      closing.push(exposed.close)
+      await exposed.gateway.ready
+      const metrics = await send(`${exposed.origin}/metrics`, { method: 'GET' })
+      expect(metrics.status).toBe(exposeMetrics ? 200 : 404)
+      const ready = JSON.parse((await send(`${exposed.origin}/readyz`, { method: 'GET' })).text)
+      expect('servers' in ready).toBe(exposeMetrics)
+      expect(ready.status).toBe('ready')
+    }
+  })
+})
+
+describe('/', () => {
+  test('lists workspaces and doors, and each of them is there', async () => {
+    const gateway = await start({ demo: { builtin: 'demo' }, 'my files': { builtin: 'files' } })
+    await gateway.gateway.ready
+    const { workspaces, ...rest } = JSON.parse((await get(gateway, '/')).text)
+    expect(workspaces).toEqual([
+      { name: 'default', servers: ['demo'], mcp: 'mcp', sse: 'sse', actions: 'actions/default/openapi.json' },
+      { name: 'demo', servers: ['demo'], mcp: 'mcp/demo', sse: 'mcp/demo/sse', actions: 'actions/demo/openapi.json' },
+      {
+        name: 'my-files',
+        servers: ['my files'],
+        mcp: 'mcp/my-files',
+        sse: 'mcp/my-files/sse',
+        actions: 'actions/my-files/openapi.json',
+      },
+    ])
+    expect(rest).toMatchObject({ name: 'dragoman', version: '1.2.3' })
+    for (const path of [rest.healthy, rest.ready, rest.metrics, rest.actions, workspaces[2].actions])
+      expect((await get(gateway, `/${path}`)).status).toBe(200)
+    for (const { mcp } of workspaces)
+      expect((await send(`${gateway.origin}/${mcp}`, modern(1, 'tools/list'))).status).toBe(200)
+  })
+
+  test('is a page for browsers', async () => {
+    const gateway = await start({ 'a<b>': { builtin: 'demo' } })
+    const { headers, text } = await get(gateway, '/', { accept: 'text/html,*/*' })
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(text).toContain('<h1>dragoman 1.2.3</h1>')
+    expect(text).toContain('a&lt;b&gt;')
+  })
+})
