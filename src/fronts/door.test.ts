@@ -126,9 +126,14 @@ test.each(['/mcp', '/mcp/', '/mcp/default', '/mcp?x=1'])('%s is the default work
   expect((await send(url.replace('/mcp', path), { headers, body })).status).toBe(200)
 })
 
-test('a GET without a session is no way in', async () => {
+test.each([
+  ['GET', { accept: 'application/json' }, 405],
+  ['DELETE', {}, 400],
+  ['PUT', {}, 405],
+])('%s without a session is no way in', async (method, headers, status) => {
   const url = await start()
-  expect((await send(url, { method: 'GET', headers: { accept: 'text/event-stream' } })).status).toBe(405)
+  const reply = await send(url, { method, headers })
+  expect([reply.status, reply.json.error?.code]).toEqual([status, -32600])
 })
 
 const talk = async (bytes: string): Promise<{ text: string; socket: Socket }> => {

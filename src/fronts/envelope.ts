@@ -34,10 +34,20 @@ const mismatch = (header: string, found: string | undefined, body: string): Read
 
 /** Checks a modern request against its headers and lifts the envelope out of it. */
 export const readEnvelope = (headers: IncomingHttpHeaders, method: string, params: Json): Reading => {
-  const meta = params.get('_meta')
-  const claim = meta?.get(META.protocolVersion)?.asString() ?? ''
+  const claim = claimOf(params)
   const version = header(headers, 'mcp-protocol-version')
   if (version !== claim) return mismatch('MCP-Protocol-Version', version, claim)
+  return liftEnvelope(method, params, () => checkNames(headers, method, params))
+}
+
+/** Lifts the envelope out of a modern request that has no headers, or whose headers `check` looks at. */
+export const liftEnvelope = (
+  method: string,
+  params: Json,
+  check: () => Reading | undefined = () => undefined,
+): Reading => {
+  const meta = params.get('_meta')
+  const claim = claimOf(params)
   if (!isRevision(claim) || !isModern(claim)) return unsupported(claim)
   const capabilities = meta?.get(META.clientCapabilities)
   if (!capabilities?.isObject)
@@ -45,12 +55,14 @@ export const readEnvelope = (headers: IncomingHttpHeaders, method: string, param
   const level = meta?.get(META.logLevel)?.asString()
   if (level !== undefined && !isLevel(level))
     return refuse(400, rpcError('invalidParams', `${META.logLevel} must be one of ${LEVELS.join(', ')}`))
-  const wrong = checkNames(headers, method, params)
+  const wrong = check()
   if (wrong) return wrong
   if (!isKnownTo(method, claim))
     return refuse(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${claim}`))
   return { envelope: { revision: claim, capabilities, info: meta?.get(META.clientInfo), logLevel: level } }
 }
+
+const claimOf = (params: Json): string => params.get('_meta')?.get(META.protocolVersion)?.asString() ?? ''
 
 const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json): Reading | undefined => {
   const named = header(headers, 'mcp-method')

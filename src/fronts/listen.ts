@@ -7,13 +7,16 @@ import { errorPieces, join } from '../wire/json-rpc.ts'
 import type { Guard } from './guard.ts'
 import { refuseUnread } from './reply.ts'
 
-type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
+/** Serves what comes to one path. */
+export type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
 
 /** A path, or with a trailing `*` everything that begins like it. */
 export type Routes = Readonly<Record<string, Handler>>
 
 export interface Listener {
   readonly port: number
+  /** When the last request came in. */
+  readonly lastRequest: number
   /** Takes no new connection and no further request on the old ones. */
   stop(): void
   /** Cuts what is still open. */
@@ -35,9 +38,11 @@ const IDLE_SOCKET_MS = 65_000 // longer than the 60 s most proxies keep theirs
 export const listen = ({ listen: where, limits, guard, routes, log }: Options): Promise<Listener> => {
   const find = routeFinder(routes)
   let isStopping = false
+  let lastRequest = Date.now()
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const { url = '/', headers } = request
+    lastRequest = Date.now()
     if (isStopping) response.setHeader('connection', 'close')
     const refusal = guard({ host: headers.host, origin: headers.origin })
     if (refusal !== undefined)
@@ -79,6 +84,9 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
       server.on('error', error => log.error({ err: error }, 'listener failed'))
       resolve({
         port: (server.address() as AddressInfo).port,
+        get lastRequest() {
+          return lastRequest
+        },
         stop: () => {
           isStopping = true
           server.close()

@@ -44,7 +44,8 @@ export const sendEmpty = (response: ServerResponse, status: number, headers?: He
   response.end()
 }
 
-const SSE_HEADERS: Headers = {
+/** What every event stream carries, so that nothing on the way buffers it. */
+export const SSE_HEADERS: Headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   connection: 'keep-alive',

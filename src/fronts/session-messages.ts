@@ -1,35 +1,69 @@
-import { Abort } from '../protocol/abort.ts'
-import { rpcError } from '../protocol/errors.ts'
+import { Abort, type AbortReason } from '../protocol/abort.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Frame } from '../protocol/exchange.ts'
 import { isKnownTo, isLevel } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 import { errorPieces, type Incoming, idKey, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
+import type { Outcome } from './answers.ts'
+import type { Conversation } from './conversation.ts'
 import { mergeName } from './merge-name.ts'
-import { sendEmpty, sendError } from './reply.ts'
-import type { Session } from './session.ts'
-import { SessionReply } from './session-reply.ts'
 import type { House, Visit } from './visit.ts'
 
 type Request = Message & { kind: 'request' }
 
-/** Takes what a legacy client POSTed into its session. */
-export const receive = (house: House, session: Session, visit: Visit, incoming: Incoming): void => {
-  if (incoming.kind === 'batch') return receiveBatch(house, session, visit, incoming.messages)
-  if (incoming.kind === 'request')
-    return runRequest(house, session, incoming, new SessionReply(house, session, visit, { isBatch: false }))
-  takeOneWay(house, session, incoming)
-  sendEmpty(visit.response, 202)
+export const REPEATED_ID = rpcError('invalidRequest', 'A request with this id is still running in this session')
+
+/** Where the answers to what a client sent at once go. */
+export interface Reply {
+  /** False: the client can only take the answer itself. */
+  readonly takesMore: boolean
+  /** Announces a request; the returned number names it in `respond`. */
+  expect(call: Abort): number
+  /** Says something that is not an answer. */
+  say(pieces: Buffer[], merge?: string): void | Promise<void>
+  /** Gives the outcome of one request. */
+  respond(index: number, outcome: Outcome): void
 }
 
-const receiveBatch = (house: House, session: Session, visit: Visit, messages: readonly Message[]): void => {
+/** How a door answers what was sent to it, with whatever it needs to know of one visit. */
+export interface Manner<C extends Conversation, V = Visit> {
+  reply(house: House, conversation: C, visit: V, isBatch: boolean): Reply
+  /** There is nothing to answer. */
+  accept(visit: V): void
+  /** None of it is taken. */
+  refuse(visit: V, error: RpcError): void
+}
+
+/** Takes what a legacy client sent; `initialize` is the door's own business. */
+export const receive = <C extends Conversation, V>(
+  house: House,
+  conversation: C,
+  visit: V,
+  incoming: Incoming,
+  manner: Manner<C, V>,
+): void => {
+  if (incoming.kind === 'batch') return receiveBatch(house, conversation, visit, incoming.messages, manner)
+  if (incoming.kind === 'request')
+    return announce(conversation, incoming, manner.reply(house, conversation, visit, false))(house)
+  takeOneWay(house, conversation, incoming)
+  manner.accept(visit)
+}
+
+const receiveBatch = <C extends Conversation, V>(
+  house: House,
+  conversation: C,
+  visit: V,
+  messages: readonly Message[],
+  manner: Manner<C, V>,
+): void => {
   const problem = checkBatch(messages, house.limits.batchSize)
-  if (problem) return sendError(visit.response, 400, undefined, rpcError('invalidRequest', problem))
+  if (problem) return manner.refuse(visit, rpcError('invalidRequest', problem))
   const answered = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
-  for (const message of messages) takeOneWay(house, session, message)
-  if (answered.length === 0) return sendEmpty(visit.response, 202)
-  const reply = new SessionReply(house, session, visit, { isBatch: true })
+  for (const message of messages) takeOneWay(house, conversation, message)
+  if (answered.length === 0) return manner.accept(visit)
+  const reply = manner.reply(house, conversation, visit, true)
   // All are announced first: the reply ends with the last answer, and the first may come at once.
-  const runs = answered.map(message => announce(session, message, reply))
+  const runs = answered.map(message => announce(conversation, message, reply))
   for (const run of runs) run(house)
 }
 
@@ -43,59 +77,62 @@ const checkBatch = (messages: readonly Message[], most: number): string | undefi
   return undefined
 }
 
-const takeOneWay = (house: House, session: Session, message: Message): void => {
-  if (message.kind === 'response') session.asks.answer(message.id, { kind: 'result', result: message.result })
+const takeOneWay = (house: House, conversation: Conversation, message: Message): void => {
+  if (message.kind === 'response') conversation.asks.answer(message.id, { kind: 'result', result: message.result })
   else if (message.kind === 'error' && message.id)
-    session.asks.answer(message.id, { kind: 'error', error: message.error })
-  else if (message.kind === 'notification') takeNotification(house, session, message.method, message.params)
+    conversation.asks.answer(message.id, { kind: 'error', error: message.error })
+  else if (message.kind === 'notification') takeNotification(house, conversation, message.method, message.params)
 }
 
-const takeNotification = (house: House, session: Session, method: string, params: Json): void => {
-  if (method === 'notifications/initialized') return session.begin()
-  if (method === 'notifications/progress') return session.asks.progress(params)
+const takeNotification = (house: House, conversation: Conversation, method: string, params: Json): void => {
+  if (method === 'notifications/initialized') return conversation.begin()
+  if (method === 'notifications/progress') return conversation.asks.progress(params)
   if (method === 'notifications/cancelled') {
     const id = params.get('requestId')
     const reason = params.get('reason')?.asString()
-    if (id) session.running.get(idKey(id))?.abort({ kind: 'cancelled', ...(reason !== undefined && { text: reason }) })
+    if (id)
+      conversation.running.get(idKey(id))?.abort({ kind: 'cancelled', ...(reason !== undefined && { text: reason }) })
     return
   }
-  house.dispatch({ kind: 'notification', method, params, caller: session.caller, signal: new Abort(), sink: () => {} })
+  house.dispatch({
+    kind: 'notification',
+    method,
+    params,
+    caller: conversation.caller,
+    signal: new Abort(),
+    sink: () => {},
+  })
 }
 
-const runRequest = (house: House, session: Session, request: Request, reply: SessionReply): void =>
-  announce(session, request, reply)(house)
-
 /** Reserves the place of an answer; the returned function runs the request. */
-const announce = (session: Session, message: Message, reply: SessionReply): ((house: House) => void) => {
+const announce = (conversation: Conversation, message: Message, reply: Reply): ((house: House) => void) => {
   const call = new Abort()
   const index = reply.expect(call)
-  const refuse = (error: ReturnType<typeof rpcError>, id: Json | undefined) => () =>
-    reply.respond(index, errorPieces(id, error))
+  const refuse = (error: RpcError, id: Json | undefined) => () => reply.respond(index, errorPieces(id, error))
   if (message.kind !== 'request') {
     const reason = message.kind === 'invalid' ? `Invalid Request: ${message.reason}` : undefined
     return refuse(rpcError('invalidRequest', reason), message.kind === 'invalid' ? message.id : undefined)
   }
   const { id, method } = message
   if (method === 'ping') return () => reply.respond(index, resultPieces(id, Json.empty))
-  if (!isKnownTo(method, session.caller.revision))
+  if (!isKnownTo(method, conversation.caller.revision))
     return refuse(rpcError('methodNotFound', `Method not found: ${method}`), id)
-  if (session.running.has(idKey(id)))
-    return refuse(rpcError('invalidRequest', 'A request with this id is still running in this session'), id)
-  session.running.set(idKey(id), call)
-  return house => run(house, session, message, call, index, reply)
+  if (conversation.running.has(idKey(id))) return refuse(REPEATED_ID, id)
+  conversation.running.set(idKey(id), call)
+  return house => run(house, conversation, message, call, index, reply)
 }
 
 const run = (
   house: House,
-  session: Session,
+  conversation: Conversation,
   request: Request,
   call: Abort,
   index: number,
-  reply: SessionReply,
+  reply: Reply,
 ): void => {
   const { id, method, params } = request
-  const settle = (outcome: Buffer[] | 'none') => {
-    if (!session.running.delete(idKey(id))) return
+  const settle = (outcome: Outcome) => {
+    if (!conversation.running.delete(idKey(id))) return
     house.active.delete(call)
     reply.respond(index, outcome)
   }
@@ -104,35 +141,48 @@ const run = (
       case 'notice':
         return reply.say(notificationPieces(frame.method, frame.params), mergeName(frame.method, frame.params))
       case 'question':
-        if (reply.takesMore) return session.asks.ask(frame, pieces => reply.say(pieces))
+        if (reply.takesMore) return conversation.asks.ask(frame, pieces => reply.say(pieces))
         return frame.answer({
           kind: 'error',
           error: rpcError('methodNotFound', 'This client takes no requests during a call'),
         })
       case 'result':
-        if (method === 'logging/setLevel') rememberLevel(session, params)
+        if (method === 'logging/setLevel') rememberLevel(conversation, params)
         return settle(resultPieces(id, frame.result))
       case 'failure':
         return settle(errorPieces(id, frame.error))
     }
   }
-  session.begin()
+  conversation.begin()
   house.active.add(call, false)
-  call.onAbort(reason => {
-    if (reason.kind !== 'closing') return settle('none')
-    settle(errorPieces(id, rpcError('internal', 'The gateway is shutting down; send the request again')))
-  })
-  house.dispatch({
-    kind: 'request',
-    method,
-    params,
-    caller: session.caller,
-    signal: call,
-    sink: frame => (session.running.get(idKey(id)) === call ? take(frame) : undefined),
-  })
+  call.onAbort(reason => settle(lastWord(id, reason)))
+  try {
+    house.dispatch({
+      kind: 'request',
+      method,
+      params,
+      caller: conversation.caller,
+      signal: call,
+      sink: frame => (conversation.running.get(idKey(id)) === call ? take(frame) : undefined),
+    })
+  } catch (error) {
+    house.log.error({ err: error }, 'a request failed inside the gateway')
+    settle(errorPieces(id, rpcError('internal')))
+  }
 }
 
-const rememberLevel = (session: Session, params: Json): void => {
+/** What a client hears of a call that ended before its answer; nothing if it wanted that itself, or is long gone. */
+export const lastWord = (id: Json, { kind }: AbortReason): Outcome => {
+  const message = LAST_WORDS[kind]
+  return message === undefined ? 'none' : errorPieces(id, rpcError('internal', message))
+}
+
+const LAST_WORDS: Readonly<Partial<Record<AbortReason['kind'], string>>> = {
+  closing: 'The gateway is shutting down; send the request again',
+  gone: 'The session ended before the answer came',
+}
+
+const rememberLevel = (conversation: Conversation, params: Json): void => {
   const level = params.get('level')?.asString()
-  if (isLevel(level)) session.setLevel(level)
+  if (isLevel(level)) conversation.setLevel(level)
 }

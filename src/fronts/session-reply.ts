@@ -1,52 +1,47 @@
 import type { Abort } from '../protocol/abort.ts'
+import { Answers, type Outcome } from './answers.ts'
 import type { EventLog } from './event-log.ts'
-import { sendEmpty, sendJson, streamTo } from './reply.ts'
+import { streamTo } from './reply.ts'
 import type { Session } from './session.ts'
+import type { Reply } from './session-messages.ts'
 import type { House, Visit } from './visit.ts'
 
 const COMMIT_MS = 100 // a call that takes longer becomes a stream, so that a dropped one can be resumed
 const TAKEN_MS = 30_000 // a finished stream whose last byte went to a live socket
-const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
-
-type Outcome = Buffer[] | 'none' // 'none': cancelled, so there is nothing to send
 
 /**
  * The answer to one POST of a legacy session, for one request or a batch of them: JSON while nothing else
  * has to be said, an event stream afterwards. The stream outlives its socket.
  */
-export class SessionReply {
+export class SessionReply implements Reply {
   readonly #house: House
   readonly #session: Session
   readonly #visit: Visit
   readonly #calls: Abort[] = []
-  readonly #outcomes: (Outcome | undefined)[] = []
-  readonly #isBatch: boolean
+  readonly #answers: Answers
   readonly #commit: NodeJS.Timeout | undefined
   #stream: EventLog | undefined
   #orphan: NodeJS.Timeout | undefined
   #stopKeepAlive: () => void = () => {}
 
-  constructor(house: House, session: Session, visit: Visit, options: { readonly isBatch: boolean }) {
+  constructor(house: House, session: Session, visit: Visit, isBatch: boolean) {
     this.#house = house
     this.#session = session
     this.#visit = visit
-    this.#isBatch = options.isBatch
+    this.#answers = new Answers(isBatch)
     if (visit.takesSse) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
     visit.response.on('close', () => this.#wait())
   }
 
-  /** False: the client can only take the answer itself. */
   get takesMore(): boolean {
     return this.#visit.takesSse
   }
 
-  /** Announces a request; the returned number names it in `respond`. */
   expect(call: Abort): number {
     this.#calls.push(call)
-    return this.#outcomes.push(undefined) - 1
+    return this.#answers.expect()
   }
 
-  /** Says something that is not an answer. */
   say(pieces: Buffer[], merge?: string): void | Promise<void> {
     if (!this.takesMore) return
     return this.#open().append(pieces, { merge })
@@ -54,43 +49,29 @@ export class SessionReply {
 
   /** Gives the outcome of one request; the last one ends the reply. */
   respond(index: number, outcome: Outcome): void {
-    this.#outcomes[index] = outcome
-    const isLast = this.#outcomes.every(known => known !== undefined)
+    this.#answers.give(index, outcome)
+    const isLast = this.#answers.isComplete
     if (this.#stream) this.#append(outcome)
     else if (!isLast) return
-    else if (this.#visit.takesJson) this.#sendWhole()
+    else if (this.#visit.takesJson) this.#answers.sendTo(this.#visit.response)
     else this.#open()
     if (isLast) this.#finish()
   }
 
-  get #isFinished(): boolean {
-    return this.#outcomes.length > 0 && this.#outcomes.every(known => known !== undefined)
-  }
-
   /** The socket is gone. The calls run on for a client that comes back, but not for ever. */
   #wait(): void {
-    if (this.#isFinished) return
+    if (this.#answers.isComplete) return
     this.#orphan = setTimeout(() => this.#giveUp(), this.#house.limits.orphanMs)
     this.#orphan.unref()
   }
 
   #giveUp(): void {
     if (this.#stream?.hasReader) return this.#wait()
-    for (const [index, call] of this.#calls.entries())
-      if (this.#outcomes[index] === undefined) call.abort({ kind: 'expired' })
+    for (const [index, call] of this.#calls.entries()) if (!this.#answers.has(index)) call.abort({ kind: 'expired' })
   }
 
   #append(outcome: Outcome): void {
     if (outcome !== 'none') void this.#stream?.append(outcome)
-  }
-
-  #sendWhole(): void {
-    const { response } = this.#visit
-    const bodies = this.#outcomes.filter((outcome): outcome is Buffer[] => outcome !== undefined && outcome !== 'none')
-    const [first] = bodies
-    if (!first) return sendEmpty(response, 202)
-    if (!this.#isBatch) return sendJson(response, 200, first)
-    sendJson(response, 200, [OPEN, ...bodies.flatMap((body, i) => (i === 0 ? body : [COMMA, ...body])), CLOSE])
   }
 
   /** From here on this is an event stream. */
@@ -101,7 +82,7 @@ export class SessionReply {
     this.#stream = stream
     this.#stopKeepAlive = this.#house.ticker.keepAlive(stream)
     this.#session.prime(stream)
-    for (const outcome of this.#outcomes) if (outcome) this.#append(outcome)
+    for (const outcome of this.#answers.known) this.#append(outcome)
     const { response } = this.#visit
     if (!response.destroyed) streamTo(response, stream, { stallMs: this.#house.limits.stallMs, sequence: 0 })
     return stream

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Limits } from '../config/snapshot.ts'
-import { Session, type SessionOpening } from './session.ts'
+import type { Caller } from '../protocol/exchange.ts'
+import { isOwner } from './owner.ts'
+import { Session } from './session.ts'
 import type { House } from './visit.ts'
 
 /** The legacy sessions, least recently used first, so that looking for idle ones costs nothing. */
@@ -20,8 +22,8 @@ export class Sessions {
   }
 
   /** A session with an id nobody can guess; it counts from `keep` on. */
-  create(opening: SessionOpening): Session {
-    return new Session(randomBytes(32).toString('base64url'), opening, this.#house)
+  create(caller: Omit<Caller, 'session' | 'headers'>): Session {
+    return new Session(randomBytes(32).toString('base64url'), caller, this.#house)
   }
 
   keep(session: Session): void {
@@ -31,7 +33,8 @@ export class Sessions {
   /** The session, if it is alive and belongs to this principal and workspace. */
   find(id: string, principal: string | undefined, workspace: string): Session | undefined {
     const session = this.#byId.get(id)
-    if (!session || session.caller.principal !== principal || session.caller.workspace !== workspace) return undefined
+    if (!session || !isOwner(session, principal, this.#house.log) || session.caller.workspace !== workspace)
+      return undefined
     this.#touch(session)
     return session
   }

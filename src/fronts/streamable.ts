@@ -1,18 +1,27 @@
 import { Abort } from '../protocol/abort.ts'
 import { rpcError } from '../protocol/errors.ts'
-import { META } from '../protocol/meta.ts'
-import { isModern, isRevision, NEWEST_LEGACY } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
-import { errorPieces, type Incoming, type Message, resultPieces } from '../wire/json-rpc.ts'
+import type { Json } from '../wire/json.ts'
+import type { Incoming, Message } from '../wire/json-rpc.ts'
+import type { Outcome } from './answers.ts'
+import { readHello, shakeHands } from './handshake.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from './reply.ts'
 import type { Session } from './session.ts'
-import { receive } from './session-messages.ts'
+import { type Manner, receive } from './session-messages.ts'
+import { SessionReply } from './session-reply.ts'
 import type { Sessions } from './sessions.ts'
 import type { House, Visit } from './visit.ts'
 
 const DEAD_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
+const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 const UNKNOWN_EVENT = rpcError('invalidRequest', 'Unknown Last-Event-ID: the events after it are no longer kept')
 const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream')
+const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
+
+const MANNER: Manner<Session> = {
+  reply: (house, session, visit, isBatch) => new SessionReply(house, session, visit, isBatch),
+  accept: visit => sendEmpty(visit.response, 202),
+  refuse: (visit, error) => sendError(visit.response, 400, undefined, error),
+}
 
 /** 2024-11-05 to 2025-11-25 over Streamable HTTP: a session per client, streams that survive their sockets. */
 export const createStreamable = (house: House, sessions: Sessions) => {
@@ -31,60 +40,36 @@ export const createStreamable = (house: House, sessions: Sessions) => {
     return undefined
   }
 
-  const initialize = (visit: Visit, request: Message & { kind: 'request' }): void => {
-    const { params, id } = request
+  const initialize = (visit: Visit, { params, id }: Message & { kind: 'request' }): void => {
+    const { response, workspace, principal } = visit
     if (visit.request.headers['mcp-session-id'] !== undefined) {
-      const session = enter(visit, id)
-      if (session) sendError(visit.response, 400, id, rpcError('invalidRequest', 'This session is already initialized'))
+      if (enter(visit, id)) sendError(response, 400, id, INITIALIZED)
       return
     }
-    const problem = checkInitialize(params)
-    if (problem) return sendError(visit.response, 400, id, rpcError('invalidParams', problem))
-    const wanted = params.get('protocolVersion')?.asString()
-    const session = sessions.create({
-      workspace: visit.workspace,
-      principal: visit.principal,
-      revision: isRevision(wanted) && !isModern(wanted) ? wanted : NEWEST_LEGACY,
-      capabilities: params.get('capabilities') ?? Json.empty,
-      info: params.get('clientInfo'),
+    const hello = readHello(params)
+    if (typeof hello === 'string') return sendError(response, 400, id, rpcError('invalidParams', hello))
+    const session = sessions.create({ workspace, principal, ...hello })
+    const abort = new Abort()
+    response.on('close', () => abort.abort({ kind: 'gone' }))
+    shakeHands(house, session.caller, id, abort, (outcome, isWelcome) => {
+      if (isWelcome) sessions.keep(session)
+      welcome(visit, session, outcome, isWelcome ? { 'mcp-session-id': session.id } : {})
+      if (!isWelcome) session.end()
     })
-    discover(visit, session, id)
   }
 
-  const discover = (visit: Visit, session: Session, id: Json): void => {
-    const abort = new Abort()
-    const answer = (pieces: Buffer[], headers?: Record<string, string>) => {
-      house.active.delete(abort)
-      if (visit.response.destroyed) return
-      if (visit.takesJson) return sendJson(visit.response, 200, pieces, headers)
-      const log = session.open()
-      void log.append(pieces)
-      log.finish()
-      streamTo(visit.response, log, { stallMs: house.limits.stallMs, ...(headers && { headers }), sequence: 0 })
-    }
-    house.active.add(abort, false)
-    visit.response.on('close', () => abort.abort({ kind: 'gone' }))
-    house.dispatch({
-      kind: 'request',
-      method: 'server/discover',
-      params: Json.empty,
-      caller: session.caller,
-      signal: abort,
-      sink: frame => {
-        if (frame.kind === 'failure') {
-          session.end()
-          answer(errorPieces(id, frame.error))
-        } else if (frame.kind === 'result') {
-          sessions.keep(session)
-          answer(resultPieces(id, initializeResult(session, frame.result)), { 'mcp-session-id': session.id })
-        }
-      },
-    })
+  const welcome = (visit: Visit, session: Session, outcome: Outcome, headers: Record<string, string>): void => {
+    if (visit.response.destroyed || outcome === 'none') return
+    if (visit.takesJson) return sendJson(visit.response, 200, outcome, headers)
+    const log = session.open()
+    void log.append(outcome)
+    log.finish()
+    streamTo(visit.response, log, { stallMs: house.limits.stallMs, headers, sequence: 0 })
   }
 
   const message = (visit: Visit, incoming: Incoming): void => {
     const session = enter(visit, 'id' in incoming ? incoming.id : undefined)
-    if (session) receive(house, session, visit, incoming)
+    if (session) receive(house, session, visit, incoming, MANNER)
   }
 
   const stream = (visit: Visit): void => {
@@ -122,22 +107,4 @@ export const createStreamable = (house: House, sessions: Sessions) => {
   return { initialize, message, stream, resume, end }
 }
 
-const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
-
-const checkInitialize = (params: Json): string | undefined => {
-  if (params.get('protocolVersion')?.asString() === undefined) return '`protocolVersion` must be a string'
-  const capabilities = params.get('capabilities')
-  return capabilities && !capabilities.isObject ? '`capabilities` must be an object' : undefined
-}
-
-const initializeResult = (session: Session, discovered: Json): Json => {
-  const meta = discovered.get('_meta')
-  const rest = meta?.without(META.serverInfo)
-  return Json.of({
-    protocolVersion: session.caller.revision,
-    capabilities: discovered.get('capabilities') ?? {},
-    serverInfo: meta?.get(META.serverInfo) ?? { name: 'dragoman', version: 'unknown' },
-    instructions: discovered.get('instructions'),
-    _meta: rest && rest.entries().length > 0 ? rest : undefined,
-  })
-}
+export type Streamable = ReturnType<typeof createStreamable>

@@ -28,6 +28,13 @@ export class Ticker {
     return () => slot.delete(log)
   }
 
+  /** How many of them somebody is reading. */
+  get streams(): number {
+    let count = 0
+    for (const slot of this.#wheel) for (const log of slot) if (log.hasReader) count++
+    return count
+  }
+
   stop(): void {
     clearInterval(this.#timer)
   }

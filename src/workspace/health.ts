@@ -56,7 +56,7 @@ const examine = async (name: string, upstream: Upstream): Promise<ServerStatus> 
   try {
     const peer = await upstream.open(OBSERVER)
     const found = await ask(peer, 'server/discover')
-    const tools = found.at('capabilities', 'tools') ? await countTools(upstream) : 0
+    const tools = found.at('capabilities', 'tools') ? await countTools(peer) : 0
     return { name, state: 'ready', revision: peer.revision, tools }
   } catch (error) {
     return { name, state: 'down', reason: error instanceof Error ? error.message : String(error) }
@@ -65,11 +65,12 @@ const examine = async (name: string, upstream: Upstream): Promise<ServerStatus> 
 
 const MOST_PAGES = 64
 
-const countTools = async (upstream: Upstream): Promise<number> => {
+/** With the same peer: another one might be another process. */
+const countTools = async (peer: Peer): Promise<number> => {
   let tools = 0
   let cursor: Json | undefined
   for (let page = 0; page < MOST_PAGES; page++) {
-    const list = await ask(await upstream.open(OBSERVER), 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
+    const list = await ask(peer, 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
     tools += list.get('tools')?.elements().length ?? 0
     cursor = list.get('nextCursor')
     if (!cursor) break

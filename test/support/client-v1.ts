@@ -1,4 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
@@ -36,7 +37,7 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
     client.setRequestHandler(ListRootsRequestSchema, ({ method, params }) => reply({ method, params: params ?? {} }))
   client.fallbackNotificationHandler = async ({ method, params }) => notices.take({ method, params: params ?? {} })
   const { fetch, requests, streamOpened } = recordingFetch()
-  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch })
+  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), { fetch })
   // The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.
   await client.connect(transport as Transport)
   await streamOpened
@@ -68,7 +69,7 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
       return { lost: new Promise(() => {}) }
     },
     close: async () => {
-      await transport.terminateSession().catch(() => undefined)
+      if ('terminateSession' in transport) await transport.terminateSession().catch(() => undefined)
       await client.close()
     },
   }

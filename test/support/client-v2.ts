@@ -1,4 +1,9 @@
-import { Client, StreamableHTTPClientTransport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import {
+  Client,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type VersionNegotiationOptions,
+} from '@modelcontextprotocol/client'
 import {
   ALL_CAPABILITIES,
   type Asked,
@@ -35,7 +40,7 @@ export const connectV2 = async (kind: keyof typeof MODES, options: ClientOptions
   }
   listenIn(client, notices)
   const { fetch, requests, streamOpened } = recordingFetch()
-  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch })
+  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), { fetch })
   await client.connect(transport)
   const era = client.getProtocolEra() ?? 'legacy'
   if (era === 'legacy') await streamOpened
@@ -56,7 +61,7 @@ export const connectV2 = async (kind: keyof typeof MODES, options: ClientOptions
       return { lost: subscription.closed.then(reason => (reason === 'remote' ? undefined : new Promise(() => {}))) }
     },
     close: async () => {
-      await transport.terminateSession().catch(() => undefined)
+      if ('terminateSession' in transport) await transport.terminateSession().catch(() => undefined)
       await client.close()
     },
   }

@@ -53,6 +53,8 @@ export interface TestClient {
 /** How a client is made. */
 export interface ClientOptions {
   readonly url: string
+  /** HTTP+SSE instead of Streamable HTTP. */
+  readonly sse?: boolean
   readonly capabilities?: Record<string, object>
   readonly answer?: Answerer
 }

@@ -1,7 +1,11 @@
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Limits, type Listen } from '../../src/config/snapshot.ts'
 import { Active } from '../../src/fronts/active.ts'
+import { createChannelDoors } from '../../src/fronts/channel-doors.ts'
+import { Channels } from '../../src/fronts/channels.ts'
 import { createDoor } from '../../src/fronts/door.ts'
+import { createEntrance } from '../../src/fronts/entrance.ts'
 import { createGuard } from '../../src/fronts/guard.ts'
+import { createHttpSse } from '../../src/fronts/http-sse.ts'
 import { listen } from '../../src/fronts/listen.ts'
 import { LogShelf } from '../../src/fronts/log-shelf.ts'
 import { Sessions } from '../../src/fronts/sessions.ts'
@@ -10,7 +14,7 @@ import { Ticker } from '../../src/fronts/ticker.ts'
 import type { House } from '../../src/fronts/visit.ts'
 import type { Dispatch, Exchange } from '../../src/protocol/exchange.ts'
 import { META } from '../../src/protocol/meta.ts'
-import { SILENT } from '../../src/telemetry/log.ts'
+import { type Log, SILENT } from '../../src/telemetry/log.ts'
 import { Json } from '../../src/wire/json.ts'
 
 /** The far side of a front in a test: what each method does. Discovery and listening have a default. */
@@ -36,10 +40,13 @@ export const startFront = async (
     readonly limits?: Partial<Limits>
     readonly listen?: Partial<Listen>
     readonly identify?: (header: string | undefined) => string | undefined
+    readonly endpoint?: 'relative' | 'absolute'
+    readonly log?: Log
   } = {},
 ) => {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const where = { ...DEFAULT_LISTEN, port: 0, ...options.listen }
+  const log = options.log ?? SILENT
   const seen: Exchange[] = []
   const dispatch: Dispatch = exchange => {
     seen.push(exchange)
@@ -51,26 +58,29 @@ export const startFront = async (
   const house: House = {
     dispatch,
     limits,
-    log: SILENT,
+    log,
     ticker: new Ticker(limits.keepAliveMs),
     shelf: new LogShelf(limits.totalLogBytes),
     active: new Active(),
   }
   house.ticker.each(now => house.shelf.sweep(now))
   const sessions = new Sessions(house)
-  const door = createDoor(house, {
-    hasWorkspace: name => name === 'default' || name === 'other',
-    admit: request => ({
+  const channels = new Channels(house, options.endpoint ?? 'relative')
+  const ways = {
+    hasWorkspace: (name: string) => name === 'default' || name === 'other',
+    enter: createEntrance(house, request => ({
       kind: 'in',
       principal: options.identify ? options.identify(request.headers.authorization) : 'local',
-    }),
+    })),
     streamable: createStreamable(house, sessions),
-  })
+    httpSse: createHttpSse(house, channels),
+  }
+  const door = createDoor(house, ways)
   const listener = await listen({
     listen: where,
     limits,
     guard: createGuard(where),
-    routes: { '/mcp': door, '/mcp/*': door },
+    routes: { '/mcp': door, '/mcp/*': door, ...createChannelDoors(house, ways) },
     log: SILENT,
   })
   return {
@@ -78,11 +88,13 @@ export const startFront = async (
     port: listener.port,
     seen,
     sessions,
+    channels,
     house,
     close: async () => {
       listener.stop()
       await house.active.drain(100)
       sessions.endAll()
+      channels.endAll('shutdown')
       await listener.close()
       house.ticker.stop()
     },

@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http'
+import { rpcError } from '../protocol/errors.ts'
+import type { Door } from './channel.ts'
+import { NO_SESSION } from './classify.ts'
+import { DEFAULT_WORKSPACE, type Enter, idOf, type Serve } from './entrance.ts'
+import type { HttpSse } from './http-sse.ts'
+import type { Handler, Routes } from './listen.ts'
+import { serveOnce } from './one-shot.ts'
+import { refuseUnread, sendError } from './reply.ts'
+import type { House } from './visit.ts'
+
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: GET opens an SSE channel here')
+const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: messages are POSTed here')
+const NOT_ACCEPTABLE = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
+
+interface Options {
+  readonly hasWorkspace: (name: string) => boolean
+  readonly enter: Enter
+  readonly httpSse: HttpSse
+}
+
+/** What `/sse` does, wherever it is. */
+export const createOpening =
+  (httpSse: HttpSse): Serve =>
+  (visit, incoming) => {
+    const { response, request } = visit
+    if (request.method !== 'GET') return sendError(response, 405, idOf(incoming), GET_ONLY, { allow: 'GET' })
+    if (!visit.takesSse) return sendError(response, 406, undefined, NOT_ACCEPTABLE)
+    httpSse.open(visit, 'sse')
+  }
+
+/** The doors of HTTP+SSE: one that opens a channel, and those its messages are posted to. */
+export const createChannelDoors = (house: House, { hasWorkspace, enter, httpSse }: Options): Routes => {
+  const open = createOpening(httpSse)
+
+  const take =
+    (door: Exclude<Door, 'mcp'>, id: string | undefined): Serve =>
+    (visit, incoming) => {
+      const { response } = visit
+      if (!incoming) return sendError(response, 405, undefined, POST_ONLY, { allow: 'POST' })
+      if (id !== undefined) return httpSse.post(visit, incoming, door, id)
+      if (door === 'message') return serveOnce(house, visit, incoming)
+      sendError(response, 400, idOf(incoming), NO_SESSION)
+    }
+
+  const route =
+    (serve: (id: string | undefined) => Serve): Handler =>
+    (request, response) => {
+      const query = queryOf(request)
+      const id = query.get('session_id') || query.get('sessionId') || undefined
+      const workspace = (id && httpSse.workspaceOf(id)) ?? query.get('workspace') ?? DEFAULT_WORKSPACE
+      if (hasWorkspace(workspace)) return enter(request, response, workspace, serve(id))
+      const error = rpcError('invalidRequest', `There is no workspace ${JSON.stringify(workspace)}; GET / lists them`)
+      refuseUnread(request, response, 404, error)
+    }
+
+  const messages = route(id => take('messages', id))
+  return {
+    '/sse': route(() => open),
+    '/messages': messages,
+    '/messages/': messages,
+    '/message': route(id => take('message', id)),
+  }
+}
+
+const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => {
+  const at = url.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
+}

@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import { isModern, isRevision, OLDEST, type Revision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { Channel, type EndReason } from './channel.ts'
+import { type EndpointForm, endpointOf, lifecycle, timestamp } from './channel-events.ts'
+import { Outbox } from './channel-outbox.ts'
+import { isOwner } from './owner.ts'
+import { SSE_HEADERS } from './reply.ts'
+import { Rota } from './rota.ts'
+import type { House, Visit } from './visit.ts'
+
+const PING_MS = 30_000
+
+/** The open SSE channels: by id, by who may write to them without one, and by when they need a sign of life. */
+export class Channels {
+  readonly #house: House
+  readonly #form: EndpointForm
+  readonly #byId = new Map<string, Channel>()
+  readonly #byGuest = new Map<string, Set<Channel>>() // those of /mcp/:workspace
+  readonly #comments: Rota<Channel>
+  readonly #pings = new Rota<Channel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
+
+  constructor(house: House, form: EndpointForm) {
+    this.#house = house
+    this.#form = form
+    this.#comments = new Rota(house.limits.keepAliveMs, channel => channel.keepAlive())
+    house.ticker.each(now => {
+      this.#comments.run(now)
+      this.#pings.run(now)
+    })
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** Turns a response into a channel of the visitor's. */
+  open(visit: Visit, openedBy: 'sse' | 'mcp'): void {
+    const { request, response, workspace, principal } = visit
+    if (response.destroyed) return // left while we looked who it was
+    const id = randomBytes(32).toString('hex') // clients cut it out of the endpoint, not all with care for `-`
+    const outbox = new Outbox(response, this.#house)
+    const revision = knownRevision(request.headers['mcp-protocol-version'])
+    const caller = { workspace, principal, revision: revision ?? OLDEST, capabilities: Json.empty }
+    const channel = new Channel({ id, caller, openedBy, outbox }, this.#house)
+    const guest = openedBy === 'mcp' ? guestOf(visit) : undefined // now: a closed socket forgets its address
+    this.#add(channel, guest)
+    response.on('close', () => this.#remove(channel, guest))
+    response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
+    response.cork()
+    void outbox.send('endpoint', [Buffer.from(endpointOf(request, id, this.#form))])
+    void outbox.send('lifecycle', lifecycle('streamOpened', { timestamp: timestamp(), sessionId: id }))
+    response.uncork()
+    // Only a client that comes back knows its revision already; it does not shake hands again, and may only listen.
+    if (revision) channel.begin()
+  }
+
+  /** The channel of that id, whoever it belongs to. */
+  peek(id: string): Channel | undefined {
+    const channel = this.#byId.get(id)
+    return channel?.isEnded ? undefined : channel
+  }
+
+  /** The channel of that id, if it belongs to this principal. */
+  find(id: string, principal: string | undefined): Channel | undefined {
+    const channel = this.peek(id)
+    return channel && isOwner(channel, principal, this.#house.log) ? channel : undefined
+  }
+
+  /** The one channel that this visitor, from this address, has opened at /mcp/:workspace; nobody unknown has one. */
+  sole(visit: Visit): Channel | undefined {
+    if (visit.principal === undefined) return undefined
+    const open = [...(this.#byGuest.get(guestOf(visit)) ?? [])].filter(channel => !channel.isEnded)
+    return open.length === 1 ? open[0] : undefined
+  }
+
+  endAll(reason: EndReason): void {
+    for (const channel of [...this.#byId.values()]) channel.end(reason)
+  }
+
+  #add(channel: Channel, guest: string | undefined): void {
+    this.#byId.set(channel.id, channel)
+    this.#comments.add(channel)
+    this.#pings.add(channel)
+    if (guest === undefined) return
+    const others = this.#byGuest.get(guest)
+    if (others) others.add(channel)
+    else this.#byGuest.set(guest, new Set([channel]))
+  }
+
+  #remove(channel: Channel, guest: string | undefined): void {
+    channel.left()
+    this.#byId.delete(channel.id)
+    this.#comments.delete(channel)
+    this.#pings.delete(channel)
+    if (guest === undefined) return
+    const others = this.#byGuest.get(guest)
+    if (others?.delete(channel) && others.size === 0) this.#byGuest.delete(guest)
+  }
+}
+
+const knownRevision = (version: string | string[] | undefined): Revision | undefined =>
+  typeof version === 'string' && isRevision(version) && !isModern(version) ? version : undefined
+
+const guestOf = ({ workspace, principal, request }: Visit): string =>
+  JSON.stringify([workspace, principal, request.socket.remoteAddress])

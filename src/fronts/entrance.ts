@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Admission, Admit } from '../protocol/admission.ts'
+import { rpcError } from '../protocol/errors.ts'
+import { BodyTooLarge, readBody } from '../wire/http-body.ts'
+import type { Json } from '../wire/json.ts'
+import { type Incoming, readIncoming } from '../wire/json-rpc.ts'
+import { JsonSyntaxError } from '../wire/json-scan.ts'
+import { acceptsJson, acceptsSse, isJsonBody } from '../wire/media-type.ts'
+import { refuseUnread, sendError } from './reply.ts'
+import type { House, Visit } from './visit.ts'
+
+const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
+
+/** The workspace of a door that names none. */
+export const DEFAULT_WORKSPACE = 'default'
+
+/** What a door does with a visit, and with the message of a POST. */
+export type Serve = (visit: Visit, incoming: Incoming | undefined) => void
+
+/** Lets a request into a workspace: asks who it is from and reads its body, or answers what is wrong with it. */
+export type Enter = (request: IncomingMessage, response: ServerResponse, workspace: string, serve: Serve) => void
+
+export const createEntrance = (house: House, admit: Admit): Enter => {
+  const enter: Enter = (request, response, workspace, serve) => {
+    const admission = admit(request, workspace)
+    if (!(admission instanceof Promise)) return meet(request, response, workspace, admission, serve)
+    admission.then(
+      decided => meet(request, response, workspace, decided, serve),
+      error => {
+        house.log.error({ err: error }, 'admission failed inside the gateway')
+        refuseUnread(request, response, 500, rpcError('internal'))
+      },
+    )
+  }
+
+  const meet = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    workspace: string,
+    admission: Admission,
+    serve: Serve,
+  ): void => {
+    if (admission.kind === 'out')
+      return refuseUnread(request, response, admission.status, admission.error, admission.headers)
+    const { accept, 'content-type': type } = request.headers
+    const visit: Visit = {
+      request,
+      response,
+      workspace,
+      principal: admission.principal,
+      takesJson: acceptsJson(accept),
+      takesSse: acceptsSse(accept),
+    }
+    if (request.method !== 'POST') return tryTo(serve, visit, undefined)
+    if (type !== undefined && !isJsonBody(type)) return refuseUnread(request, response, 415, NOT_JSON)
+    readBody(request, house.limits.bodyBytes).then(
+      body => read(visit, body, serve),
+      error => refuseBody(visit, error),
+    )
+  }
+
+  const read = (visit: Visit, body: Buffer, serve: Serve): void => {
+    let incoming: Incoming | undefined
+    try {
+      incoming = readIncoming(body)
+    } catch (error) {
+      if (!(error instanceof JsonSyntaxError)) throw error
+      return sendError(visit.response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
+    }
+    tryTo(serve, visit, incoming)
+  }
+
+  const tryTo = (serve: Serve, visit: Visit, incoming: Incoming | undefined): void => {
+    try {
+      serve(visit, incoming)
+    } catch (error) {
+      house.log.error({ err: error }, 'a request failed inside the gateway')
+      if (!visit.response.headersSent) sendError(visit.response, 500, idOf(incoming), rpcError('internal'))
+    }
+  }
+
+  const refuseBody = (visit: Visit, error: unknown): void => {
+    if (error instanceof BodyTooLarge)
+      return refuseUnread(
+        visit.request,
+        visit.response,
+        413,
+        rpcError('invalidRequest', `Payload Too Large: ${error.message}`),
+      )
+    // The client broke off; there is nobody left to answer.
+    visit.response.destroy()
+  }
+
+  return enter
+}
+
+/** The id an answer can echo, if there is one. */
+export const idOf = (incoming: Incoming | undefined): Json | undefined =>
+  incoming && 'id' in incoming ? incoming.id : undefined

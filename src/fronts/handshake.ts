@@ -1,0 +1,67 @@
+import type { Abort } from '../protocol/abort.ts'
+import type { Caller } from '../protocol/exchange.ts'
+import { META } from '../protocol/meta.ts'
+import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { errorPieces, resultPieces } from '../wire/json-rpc.ts'
+import type { Outcome } from './answers.ts'
+import { lastWord } from './session-messages.ts'
+import type { House } from './visit.ts'
+
+/** What a legacy client says of itself in `initialize`, with the revision it gets. */
+export interface Hello {
+  readonly revision: Revision
+  readonly capabilities: Json
+  readonly info: Json | undefined
+}
+
+/** Reads the params of `initialize`; a string says what is wrong with them. */
+export const readHello = (params: Json): Hello | string => {
+  const wanted = params.get('protocolVersion')?.asString()
+  if (wanted === undefined) return '`protocolVersion` must be a string'
+  const capabilities = params.get('capabilities')
+  if (capabilities && !capabilities.isObject) return '`capabilities` must be an object'
+  return {
+    revision: isRevision(wanted) && !isModern(wanted) ? wanted : NEWEST_LEGACY,
+    capabilities: capabilities ?? Json.empty,
+    info: params.get('clientInfo'),
+  }
+}
+
+type Answer = (outcome: Outcome, isWelcome: boolean) => void
+
+/** Answers `initialize`, once: by asking the far side who it is. */
+export const shakeHands = (house: House, caller: Caller, id: Json, abort: Abort, answer: Answer): void => {
+  let isOpen = true
+  const settle = (outcome: Outcome, isWelcome: boolean) => {
+    if (!isOpen) return
+    isOpen = false
+    house.active.delete(abort)
+    answer(outcome, isWelcome)
+  }
+  house.active.add(abort, false)
+  abort.onAbort(reason => settle(lastWord(id, reason), false))
+  house.dispatch({
+    kind: 'request',
+    method: 'server/discover',
+    params: Json.empty,
+    caller,
+    signal: abort,
+    sink: frame => {
+      if (frame.kind === 'failure') settle(errorPieces(id, frame.error), false)
+      else if (frame.kind === 'result') settle(resultPieces(id, initializeResult(caller.revision, frame.result)), true)
+    },
+  })
+}
+
+const initializeResult = (revision: Revision, discovered: Json): Json => {
+  const meta = discovered.get('_meta')
+  const rest = meta?.without(META.serverInfo)
+  return Json.of({
+    protocolVersion: revision,
+    capabilities: discovered.get('capabilities') ?? {},
+    serverInfo: meta?.get(META.serverInfo) ?? { name: 'dragoman', version: 'unknown' },
+    instructions: discovered.get('instructions'),
+    _meta: rest && rest.entries().length > 0 ? rest : undefined,
+  })
+}

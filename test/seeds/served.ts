@@ -1,0 +1,14 @@
+import { checkConfig } from '../../src/config/check.ts'
+import { parseJsonText } from '../../src/config/json-text.ts'
+import { startGateway } from '../../src/gateway.ts'
+import { type Log, SILENT } from '../../src/telemetry/log.ts'
+
+/** A gateway in this process from a configuration file's text, on a port of its own. */
+export const serve = async (config: object = {}, { log = SILENT }: { log?: Log } = {}) => {
+  const { snapshot, problems } = checkConfig(parseJsonText(JSON.stringify(config)), {})
+  if (problems.length > 0) throw new Error(JSON.stringify(problems))
+  const gateway = await startGateway({ ...snapshot, listen: { ...snapshot.listen, port: 0 } }, { log })
+  return { origin: gateway.origin, load: gateway.load, close: gateway.close }
+}
+
+export type Served = Awaited<ReturnType<typeof serve>>
