@@ -1,3 +1,5 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Daemon } from '../config/daemon-file.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -5,18 +7,40 @@ import type { Log } from '../telemetry/log.ts'
 /** A gateway that listens. */
 interface Running {
   readonly origin: string
+  readonly localSecret: string // good for every workspace while it runs
   readonly ready: Promise<void> // every server has been tried once
   status(): readonly WorkspaceStatus[]
+  /** How long nobody has been there. */
+  idleMs(): number
   close(): Promise<void>
 }
 
 /** Builds and starts the gateway; it is handed in because only the composition root knows the building. */
-export type StartGateway = (snapshot: Snapshot, options: { log: Log; version: string }) => Promise<Running>
+export type StartGateway = (
+  snapshot: Snapshot,
+  options: { log: Log; version: string; data: string; insecure: boolean },
+) => Promise<Running>
+
+/** Serves a workspace of the daemon on a pipe until its client is gone. */
+export type ServePipe = (options: {
+  daemon: Daemon
+  findAgain: () => Promise<Daemon | undefined>
+  workspace: string
+  input: Readable
+  output: Writable
+  log: Log
+  version: string
+}) => Promise<void>
+
+/** What needs the whole building. */
+export interface Building {
+  readonly startGateway: StartGateway
+  readonly servePipe: ServePipe
+}
 
 /** What a command gets from the process around it. */
-export interface Context {
+export interface Context extends Building {
   readonly version: string
-  readonly startGateway: StartGateway
 }
 
 /** Runs a command with the arguments after its name and returns the exit code. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, nearest } from '../config/problems.ts'
-import type { Run, StartGateway } from './command.ts'
+import type { Building, Run } from './command.ts'
 import { columns, UsageError } from './usage.ts'
 
 interface Command {
@@ -11,6 +11,8 @@ interface Command {
 /** Every command; loaded when it is asked for. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: { summary: 'run the gateway in the foreground', load: () => import('./serve.ts') },
+  stdio: { summary: 'serve a workspace of the daemon over stdin and stdout', load: () => import('./stdio.ts') },
+  token: { summary: 'create, list and revoke the tokens callers come in with', load: () => import('./token.ts') },
 }
 
 const help = (version: string): string => `dragoman ${version}: any MCP client, any MCP server, one URL
@@ -25,14 +27,14 @@ dragoman <command> --help says more; dragoman --version prints the version.
 const WRONG_USE = 2
 
 /** Runs one command line and returns the exit code: 0 good, 1 it failed, 2 it was called wrongly. */
-export const run = async (args: readonly string[], startGateway: StartGateway): Promise<number> => {
+export const run = async (args: readonly string[], building: Building): Promise<number> => {
   const version = readVersion()
   const [name, ...rest] = args
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help(version))
     if (name === '--version' || name === '-v') return print(`${version}\n`)
     const { run: command } = await commandOf(name).load()
-    return await command(rest, { version, startGateway })
+    return await command(rest, { version, ...building })
   } catch (error) {
     return complain(error, name)
   }

@@ -10,17 +10,28 @@ export class UsageError extends Error {
 }
 
 /** The flags of a command, by name; `value` is the placeholder in help, absent for a switch. */
-export type Flags = Readonly<Record<string, { readonly value?: string; readonly help: string }>>
+export type Flags = Readonly<
+  Record<string, { readonly value?: string; readonly many?: boolean; readonly help: string }>
+>
 
 /** What a flag was set to. */
-export type FlagValues = Readonly<Record<string, string | boolean | undefined>>
+export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
 /** Reads the flags of a command; anything else on the line is a UsageError. */
-export const readFlags = (args: readonly string[], flags: Flags): FlagValues => {
+export const readFlags = (args: readonly string[], flags: Flags): FlagValues => readLine(args, flags, false).flags
+
+/** Reads the flags of a command and the words between them. */
+export const readLine = (
+  args: readonly string[],
+  flags: Flags,
+  takesWords = true,
+): { readonly flags: FlagValues; readonly words: readonly string[] } => {
   const options: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } }
-  for (const [name, flag] of Object.entries(flags)) options[name] = { type: flag.value ? 'string' : 'boolean' }
+  for (const [name, { value, many = false }] of Object.entries(flags))
+    options[name] = { type: value ? 'string' : 'boolean', multiple: many }
   try {
-    return parseArgs({ args: [...args], options, strict: true }).values as FlagValues
+    const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals: takesWords })
+    return { flags: values as FlagValues, words: positionals }
   } catch (error) {
     throw new UsageError(explain((error as Error).message, Object.keys(options)))
   }
@@ -37,6 +48,12 @@ const explain = (message: string, names: readonly string[]): string => {
 export const textOf = (values: FlagValues, name: string): string | undefined => {
   const value = values[name]
   return typeof value === 'string' ? value : undefined
+}
+
+/** Every value of a flag that may be given more than once. */
+export const textsOf = (values: FlagValues, name: string): readonly string[] => {
+  const value = values[name]
+  return Array.isArray(value) ? value : []
 }
 
 /** Rows of two columns, aligned, for help. */

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { JsonText } from './json-text.ts'
 import { formatPath, nearest, type Problem, quoteSome, schemaProblems } from './problems.ts'
 import type { Findings } from './remote.ts'
-import { fileSchema, limitsSchema, listenSchema } from './schema.ts'
+import { authSchema, fileSchema, limitsSchema, listenSchema, sseSchema } from './schema.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
 import type { Environment } from './variables.ts'
@@ -24,12 +24,16 @@ export const checkConfig = (text: JsonText, env: Environment): { snapshot: Snaps
   const root = objectAt(text.value, [], found)
   warnOfKeys(root, text, found)
   const listen = section(listenSchema, root.listen, 'listen', found)
+  const auth = section(authSchema, root.auth, 'auth', found)
+  const sse = section(sseSchema, root.sse, 'sse', found)
   const limits = section(limitsSchema, root.limits, 'limits', found)
   const entries = objectAt(root.mcpServers, ['mcpServers'], found)
   const servers = readServers(entries, root.mcpServers !== undefined, env, found)
   const workspaces = readWorkspaces(root.workspaces, entries, servers, found)
   const snapshot = {
     listen,
+    auth,
+    sse,
     limits,
     servers: byName(servers),
     workspaces: byName(workspaces),
@@ -104,5 +108,4 @@ const readWorkspaces = (
 }
 
 /** By the file alone, so that a variable that is not set never turns `default` into another server. */
-const isOffered = (entry: unknown): boolean =>
-  isObject(entry) && entry.disabled !== true && entry.command === undefined && entry.type !== 'sse'
+const isOffered = (entry: unknown): boolean => isObject(entry) && entry.disabled !== true

@@ -52,11 +52,6 @@ describe('without a file', () => {
     expect(listen).toMatchObject({ host: '::1', port: 0 })
     expect(warnings).toEqual([])
   })
-
-  it('warns where others than this machine can come in', async () => {
-    const { warnings } = await loadConfig({ env: {}, flags: { host: '0.0.0.0' } })
-    expect(warnings).toEqual([expect.stringContaining('no authentication')])
-  })
 })
 
 describe('a file of another client', () => {
@@ -73,7 +68,7 @@ describe('a file of another client', () => {
           demo: { builtin: 'demo' },
         },
       },
-      { TOKEN: 's3cret' },
+      { TOKEN: 's3cret', KEY: 'k3y' },
     )
     expect(snapshot.servers.get('github')).toEqual({
       name: 'github',
@@ -88,14 +83,28 @@ describe('a file of another client', () => {
     expect(snapshot.servers.get('gemini')).toMatchObject({ type: 'http', timeoutMs: 5000 })
     expect(snapshot.servers.get('off')).toMatchObject({ disabled: true, type: 'http' })
     expect(snapshot.servers.get('demo')).toMatchObject({ kind: 'builtin', builtin: 'demo' })
-    expect(snapshot.servers.get('files')).toMatchObject({
-      kind: 'unavailable',
-      reason: expect.stringContaining('stdio'),
+    expect(snapshot.servers.get('files')).toEqual({
+      name: 'files',
+      disabled: false,
+      kind: 'process',
+      command: 'npx',
+      args: ['-y', 'some-server'],
+      env: { KEY: 'k3y', DEBUG: '1' },
+      cwd: '/tmp',
+      era: 'auto',
+      timeoutMs: 300_000,
     })
-    expect(snapshot.servers.get('old')).toMatchObject({
-      kind: 'unavailable',
-      reason: expect.stringContaining('HTTP+SSE'),
+    expect(snapshot.servers.get('old')).toEqual({
+      name: 'old',
+      disabled: false,
+      kind: 'remote',
+      url: 'http://127.0.0.1:9121/sse',
+      type: 'sse',
+      headers: {},
+      era: 'auto',
+      timeoutMs: 300_000,
     })
+    expect(workspaces(snapshot).default).toEqual(['files'])
     expect(Object.keys(workspaces(snapshot))).toEqual(['default', 'files', 'github', 'gemini', 'old', 'off', 'demo'])
     expect(snapshot.warnings).toEqual([
       'ignored keys that are not ours: "theme"',
@@ -107,7 +116,6 @@ describe('a file of another client', () => {
 
   it('makes default the first server that can be served, whatever variables are set', async () => {
     const mcpServers = {
-      local: { command: 'x' },
       off: { ...REMOTE, disabled: true },
       first: { url: 'http://${HOST}/' },
       second: REMOTE,
@@ -191,6 +199,37 @@ describe('a server entry', () => {
     },
   )
 
+  it('lets the channel of a server name an endpoint elsewhere only where the file says so', async () => {
+    expect(await server({ ...REMOTE, type: 'sse' })).not.toHaveProperty('allowCrossOriginEndpoint')
+    expect(await server({ ...REMOTE, allowCrossOriginEndpoint: true })).toMatchObject({
+      type: 'auto',
+      allowCrossOriginEndpoint: true,
+    })
+  })
+
+  it('with a command is started here, with its variables filled in and its limits completed', async () => {
+    const given = {
+      type: 'stdio',
+      command: '${TOOLS:-/opt}/server',
+      args: ['--key', '${KEY}'],
+      cwd: '${HOME}',
+      limits: { memoryBytes: 1e9 },
+    }
+    expect(await server(given, { KEY: 'k3y', HOME: '/home/a' })).toMatchObject({
+      kind: 'process',
+      command: '/opt/server',
+      args: ['--key', 'k3y'],
+      env: {},
+      cwd: '/home/a',
+      limits: { idleMs: 1_800_000, lifetimeMs: 0, memoryBytes: 1e9, processes: 64, exitMs: 2000, termMs: 2000 },
+    })
+    expect(await server({ ...given, env: { A: '${B}' } })).toMatchObject({
+      kind: 'unavailable',
+      reason:
+        'env.A: the variable B is not set; args[1]: the variable KEY is not set; cwd: the variable HOME is not set',
+    })
+  })
+
   it('keeps the era it names', async () => {
     expect(await server({ ...REMOTE, era: 'legacy' })).toMatchObject({ era: 'legacy' })
   })
@@ -239,6 +278,9 @@ describe('a server entry', () => {
     [{ serverUrl: 'http://x/' }, '(it has "serverUrl": did you mean "url"?)'],
     [{ url: 'http://x/', command: 'x' }, 'mcpServers.it: has "url" and "command"; keep only one of them'],
     [{ url: 'http://x/', builtin: 'demo' }, 'has "url" and "builtin"'],
+    [{ command: 'x', env: { 'A=B': 'c' } }, 'mcpServers.it.env["A=B"]: not a valid name of a variable'],
+    [{ command: 'x', limits: { idleMS: 1 } }, 'mcpServers.it.limits.idleMS: unknown key'],
+    [{ command: 'x', limits: { processes: 0 } }, 'mcpServers.it.limits.processes: expected a whole number from 1 up'],
     [{ url: '/mcp' }, 'mcpServers.it.url: not a valid URL'],
     [{ httpUrl: 'ftp://x/' }, 'mcpServers.it.httpUrl: expected a URL with http:// or https://'],
     [{ url: 'http://me:pass@x/' }, 'use "headers"'],
@@ -247,6 +289,7 @@ describe('a server entry', () => {
     [{ type: 'http', command: 'x' }, 'has type "http" but "command"'],
     [{ ...REMOTE, type: 'carrier pigeon' }, 'mcpServers.it.type: expected one of "http", "streamable-http"'],
     [{ ...REMOTE, era: 'new' }, 'mcpServers.it.era: expected one of "auto", "modern", "legacy"'],
+    [{ ...REMOTE, type: 'sse', era: 'modern' }, 'mcpServers.it.era: type "sse" is older than the modern era'],
     [{ builtin: 'dmeo' }, 'mcpServers.it.builtin: expected one of "demo"'],
     [{ ...REMOTE, timeout: '5s' }, 'mcpServers.it.timeout: expected a whole number from 1 to'],
     [{ ...REMOTE, disabled: 'no' }, 'mcpServers.it.disabled: expected true or false'],
@@ -270,9 +313,29 @@ describe('our own sections', () => {
       limits: { batchSize: 5 },
     }
     const snapshot = await load(content, {}, { port: 0 })
-    expect(snapshot.listen).toEqual({ ...content.listen, port: 0 })
+    expect(snapshot.listen).toEqual({ ...DEFAULT_LISTEN, ...content.listen, port: 0 })
     expect(snapshot.limits).toEqual({ ...DEFAULT_LIMITS, batchSize: 5 })
     expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+  })
+
+  it('say who may come in, and how often', async () => {
+    const { auth, limits } = await load({
+      auth: { required: true },
+      limits: { rate: { perPrincipal: 20, perWorkspace: { perSecond: 100, burst: 0 } } },
+    })
+    expect(auth).toEqual({ required: true })
+    expect(limits.rate).toEqual({
+      perPrincipal: { perSecond: 20, burst: 20 },
+      perWorkspace: { perSecond: 100, burst: 0 },
+    })
+    const nothingSaid = await load({})
+    expect(nothingSaid.auth).toEqual({})
+    expect(nothingSaid.limits.rate).toBeUndefined()
+  })
+
+  it('say how SSE channels give their address', async () => {
+    expect((await load({ sse: { endpoint: 'absolute' } })).sse).toEqual({ endpoint: 'absolute' })
+    expect((await load({})).sse).toEqual({ endpoint: 'relative' })
   })
 
   it('choose the workspaces, and warn of a server in none', async () => {
@@ -296,6 +359,13 @@ describe('our own sections', () => {
     [{ listen: { allowedHosts: ['https://a.test'] } }, 'listen.allowedHosts[0]: expected a host name like'],
     [{ listen: null }, 'listen: expected an object'],
     [{ limits: { bodyBytes: 0 } }, 'limits.bodyBytes: expected a whole number from 1 up'],
+    [{ auth: { require: true } }, 'auth.require: unknown key; did you mean "required"?'],
+    [{ sse: { endpoint: 'full' } }, 'sse.endpoint: expected one of "relative", "absolute"'],
+    [{ auth: { required: 'yes' } }, 'auth.required: expected true or false'],
+    [{ limits: { rate: 5 } }, 'limits.rate: expected an object'],
+    [{ limits: { rate: { perUser: 5 } } }, 'limits.rate.perUser: unknown key'],
+    [{ limits: { rate: { perPrincipal: 0 } } }, 'limits.rate.perPrincipal: expected a whole number from 1 to 1000000'],
+    [{ limits: { rate: { perPrincipal: '5' } } }, 'limits.rate.perPrincipal: expected a whole number of requests per'],
     [{ limits: { stallMs: 1e12 } }, 'limits.stallMs: expected a whole number from 1 to 2147483647'],
     [{ mcpServers: [] }, 'mcpServers: expected an object'],
     [{ workspaces: [] }, 'workspaces: expected an object'],

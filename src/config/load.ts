@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { checkConfig } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { ConfigError, formatProblems } from './problems.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { ServerConfig, Snapshot } from './snapshot.ts'
 import type { Environment } from './variables.ts'
 
 /** Where a configuration comes from: flags win over the file, the file over the defaults. */
@@ -20,13 +21,17 @@ export const loadConfig = async ({ file, env, flags }: ConfigSource): Promise<Sn
   const { snapshot, problems } = checkConfig(text, env)
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
-  const warnings = [...snapshot.warnings, ...(LOOPBACK.test(host) ? [] : [EXPOSED])]
-  return { ...snapshot, listen: { ...snapshot.listen, host, port }, warnings }
+  const servers = file === undefined ? snapshot.servers : new Map([...snapshot.servers].map(withRoot(dirname(file))))
+  return { ...snapshot, servers, listen: { ...snapshot.listen, host, port } }
 }
 
-const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)$/i
-const EXPOSED =
-  'not listening on a loopback address, and this release has no authentication: whoever reaches the port can use every server'
+/** A folder in a file is relative to that file. */
+const withRoot =
+  (folder: string) =>
+  ([name, server]: readonly [string, ServerConfig]): [string, ServerConfig] => [
+    name,
+    'root' in server ? { ...server, root: resolve(folder, server.root) } : server,
+  ]
 
 const READ_FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

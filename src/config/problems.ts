@@ -34,17 +34,17 @@ export const formatProblems = (file: string, problems: readonly Problem[], lineO
 const strangers = (base: Path, keys: readonly string[], accepted: readonly string[]): Problem[] =>
   keys.map(key => {
     const meant = nearest(key, accepted)
-    const hint = meant ? `did you mean ${JSON.stringify(meant)}?` : `expected one of ${quoteAll(accepted)}`
-    return { path: [...base, key], message: `unknown key; ${hint}` }
+    const list = accepted.length > 0 ? `; expected one of ${quoteAll(accepted)}` : ''
+    return { path: [...base, key], message: `unknown key${meant ? `; did you mean ${JSON.stringify(meant)}?` : list}` }
   })
 
 /** What the schema found wrong below `base`, one problem each; `accepted` are the keys it knows. */
 export const schemaProblems = (error: z.ZodError, base: Path, accepted: readonly string[] = []): Problem[] =>
-  error.issues.flatMap(issue =>
-    issue.code === 'unrecognized_keys'
-      ? strangers(base, issue.keys, accepted)
-      : [{ path: [...base, ...(issue.path as (string | number)[])], message: issue.message }],
-  )
+  error.issues.flatMap(issue => {
+    const path = [...base, ...(issue.path as (string | number)[])]
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+    return strangers(path, issue.keys, issue.path.length === 0 ? accepted : [])
+  })
 
 /** Names in quotes, for a message. */
 export const quoteAll = (names: Iterable<string>): string => [...names].map(name => JSON.stringify(name)).join(', ')

@@ -74,10 +74,15 @@ export const readRemote = (
   const { key, text } = addressOf(entry) ?? { key: 'url' as const, text: '' }
   const url = readText(text, [...path, key], urlFault)
   const headers = readHeaders()
-  if (entry.type === 'sse') {
-    return { kind: 'unavailable', reason: 'type "sse" needs the HTTP+SSE transport, which is not in this release' }
-  }
+  if (entry.type === 'sse' && entry.era === 'modern')
+    found.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
   if (lacking.length > 0) return { kind: 'unavailable', reason: lacking.join('; ') }
-  const type = entry.type !== undefined || key === 'httpUrl' ? 'http' : 'auto'
-  return { kind: 'remote', url, type, headers, era: entry.era, timeoutMs: entry.timeout }
+  const { era, timeout: timeoutMs, allowCrossOriginEndpoint } = entry
+  const crossing = allowCrossOriginEndpoint ? { allowCrossOriginEndpoint } : {}
+  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, ...crossing }
+}
+
+const typeOf = ({ type }: ServerEntry, key: 'url' | 'httpUrl'): RemoteServer['type'] => {
+  if (type === 'sse') return 'sse'
+  return type !== undefined || key === 'httpUrl' ? 'http' : 'auto'
 }

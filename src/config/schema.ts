@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, DEFAULT_TIMEOUT_MS, type Limits } from './snapshot.ts'
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_LISTEN,
+  DEFAULT_PROCESS_LIMITS,
+  DEFAULT_TIMEOUT_MS,
+  type Limits,
+  type ProcessLimits,
+  type RateLimit,
+} from './snapshot.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -18,9 +26,11 @@ const whole = (min: number, max: number) => {
   return z.int({ error }).min(min, { error }).max(max, { error })
 }
 
-const bytes = (name: keyof Limits, what: string) =>
+type Bound = Exclude<keyof Limits, 'rate'>
+
+const bytes = (name: Bound, what: string) =>
   whole(1, Number.MAX_SAFE_INTEGER).default(DEFAULT_LIMITS[name]).describe(what)
-const milliseconds = (name: keyof Limits, what: string) =>
+const milliseconds = (name: Bound, what: string) =>
   whole(1, LONGEST_TIMER_MS).default(DEFAULT_LIMITS[name]).describe(`Milliseconds ${what}`)
 
 /** `listen`: where the doors are. */
@@ -48,10 +58,67 @@ export const listenSchema = z
         )
         .default([])
         .describe('Origins of browser pages to accept besides loopback ones; "*" takes all.'),
+      exposeMetrics: flag
+        .default(DEFAULT_LISTEN.exposeMetrics)
+        .describe('Show /metrics, and the servers in /readyz, also when listening beyond loopback.'),
     },
     { error: 'expected an object' },
   )
   .describe('Where the gateway listens, and for whom.')
+
+/** `auth`: how callers are known. */
+export const authSchema = z
+  .strictObject(
+    {
+      required: flag
+        .optional()
+        .describe('Whether callers need a token; when absent, from the moment the first token is created.'),
+    },
+    { error: 'expected an object' },
+  )
+  .describe('Who may come in.')
+
+const perSecond = whole(1, 1_000_000).describe('Requests in each second.')
+const rateLimit = (what: string) =>
+  z
+    .union(
+      [
+        perSecond,
+        z.strictObject({
+          perSecond,
+          burst: whole(0, 1_000_000)
+            .describe('So many more, every ten seconds; as many as perSecond when absent.')
+            .optional(),
+        }),
+      ],
+      { error: 'expected a whole number of requests per second, or an object with "perSecond" and "burst"' },
+    )
+    .transform((limit): RateLimit => {
+      if (typeof limit === 'number') return { perSecond: limit, burst: limit }
+      return { perSecond: limit.perSecond, burst: limit.burst ?? limit.perSecond }
+    })
+    .optional()
+    .describe(what)
+
+const rateSchema = z.strictObject(
+  {
+    perPrincipal: rateLimit('Requests of one caller.'),
+    perWorkspace: rateLimit('Requests to one workspace, from all callers together.'),
+  },
+  { error: 'expected an object' },
+)
+
+/** `sse`: how SSE channels introduce themselves. */
+export const sseSchema = z
+  .strictObject(
+    {
+      endpoint: oneOf(['relative', 'absolute'])
+        .default('relative')
+        .describe('How the address for messages is written: as a path, or as a whole URL for clients that need one.'),
+    },
+    { error: 'expected an object' },
+  )
+  .describe('The SSE channels at /sse.')
 
 /** `limits`: every bound, with its default. */
 export const limitsSchema = z
@@ -69,10 +136,31 @@ export const limitsSchema = z
       totalLogBytes: bytes('totalLogBytes', 'Bytes kept for resuming, all streams together.'),
       shutdownMs: milliseconds('shutdownMs', 'given to calls in flight when the gateway closes.'),
       batchSize: bytes('batchSize', 'Most messages in one batch.'),
+      concurrentStarts: bytes('concurrentStarts', 'Most servers being started at the same time.'),
+      rate: rateSchema.optional().describe('Most requests per second; as many as come when absent.'),
     } satisfies Record<keyof Limits, z.ZodType>,
     { error: 'expected an object' },
   )
   .describe('Bounds on size, number and time.')
+
+const processLimit = (name: keyof ProcessLimits, least: number, what: string) =>
+  whole(least, name.endsWith('Ms') ? LONGEST_TIMER_MS : Number.MAX_SAFE_INTEGER)
+    .default(DEFAULT_PROCESS_LIMITS[name])
+    .describe(what)
+
+const processLimitsSchema = z
+  .strictObject(
+    {
+      idleMs: processLimit('idleMs', 0, 'Milliseconds after which an unused process is ended; 0: never.'),
+      lifetimeMs: processLimit('lifetimeMs', 0, 'Milliseconds after which a process is replaced; 0: never.'),
+      memoryBytes: processLimit('memoryBytes', 0, 'Most memory of a process and its children; 0: no limit. Linux.'),
+      processes: processLimit('processes', 1, 'Most processes at the same time.'),
+      exitMs: processLimit('exitMs', 1, 'Milliseconds to leave after stdin was closed, before SIGTERM.'),
+      termMs: processLimit('termMs', 1, 'Milliseconds to leave after SIGTERM, before SIGKILL.'),
+    } satisfies Record<keyof ProcessLimits, z.ZodType>,
+    { error: 'expected an object' },
+  )
+  .describe('Bounds on the processes of a "command".')
 
 /** One entry of `mcpServers`, as other clients write it; keys we do not know are theirs. */
 export const serverSchema = z
@@ -88,20 +176,29 @@ export const serverSchema = z
         ),
       type: oneOf(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
         .optional()
-        .describe('How the server is reached; found out when absent. sse and stdio cannot be served in this release.'),
-      command: text.optional().describe('Program to start; cannot be served in this release.'),
-      args: texts.optional(),
+        .describe('How the server is reached; found out when absent.'),
+      allowCrossOriginEndpoint: flag
+        .optional()
+        .describe('Whether the SSE channel of a remote server may send our messages to another origin.'),
+      command: text.optional().describe('Program to start, found in PATH; no shell reads it.'),
+      args: texts.optional().describe('Arguments of the program, each as it is.'),
       env: z
         .record(z.string(), z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string' }), {
           error: 'expected an object of strings',
         })
-        .optional(),
-      cwd: text.optional(),
+        .optional()
+        .describe('Variables of the program, besides PATH, HOME and the like; it gets no other of ours.'),
+      cwd: text.optional().describe('Folder to start the program in.'),
+      limits: processLimitsSchema.optional(),
       timeout: whole(1, LONGEST_TIMER_MS)
         .default(DEFAULT_TIMEOUT_MS)
         .describe('Milliseconds of silence after which a call is given up; progress starts them again.'),
       disabled: flag.default(false),
-      builtin: oneOf(['demo']).optional().describe('A server that comes with the gateway.'),
+      builtin: oneOf(['demo', 'files']).optional().describe('A server that comes with the gateway.'),
+      root: text
+        .min(1, { error: 'expected a folder' })
+        .optional()
+        .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
       era: oneOf(['auto', 'modern', 'legacy'])
         .default('auto')
         .describe('Which protocol to speak with it: modern is 2026-07-28, legacy everything before.'),
@@ -129,6 +226,8 @@ export const workspaceSchema = z.strictObject(
 export const fileSchema = z.looseObject({
   $schema: text.optional(),
   listen: listenSchema.optional(),
+  auth: authSchema.optional(),
+  sse: sseSchema.optional(),
   limits: limitsSchema.optional(),
   mcpServers: z
     .record(z.string(), serverSchema)

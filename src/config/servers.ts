@@ -1,8 +1,10 @@
+import { readBuiltin } from './builtin.ts'
 import type { Path } from './json-text.ts'
 import { formatPath, nearest, quoteSome, schemaProblems } from './problems.ts'
+import { readProcess } from './process.ts'
 import { addressOf, type Findings, readRemote } from './remote.ts'
 import { type ServerEntry, serverSchema } from './schema.ts'
-import type { BuiltinServer, RemoteServer, ServerConfig, UnavailableServer } from './snapshot.ts'
+import type { BuiltinServer, ProcessServer, RemoteServer, ServerConfig, UnavailableServer } from './snapshot.ts'
 import type { Environment } from './variables.ts'
 
 const KNOWN = Object.keys(serverSchema.shape)
@@ -28,6 +30,9 @@ const warningsOf = (entry: ServerEntry, path: Path): string[] => {
   if (foreign.length > 0) warnings.push(`${where}: ignored keys that are not ours: ${quoteSome(foreign)}`)
   if (entry.url !== undefined && entry.httpUrl !== undefined && entry.url !== entry.httpUrl) {
     warnings.push(`${where}: has "url" and "httpUrl"; "httpUrl" is used`)
+  }
+  if (entry.root !== undefined && entry.builtin !== 'files') {
+    warnings.push(`${where}: "root" is ignored; it goes with "builtin": "files"`)
   }
   if (entry.timeout < SHORT_TIMEOUT_MS) {
     warnings.push(`${where}.timeout: ${entry.timeout} milliseconds are very short; were seconds meant?`)
@@ -56,10 +61,9 @@ const readKind = (
   path: Path,
   env: Environment,
   found: Findings,
-): RemoteServer | BuiltinServer | UnavailableServer => {
-  if (entry.builtin !== undefined) return { kind: 'builtin', builtin: entry.builtin }
-  if (entry.command === undefined) return readRemote(entry, path, env, found)
-  return { kind: 'unavailable', reason: 'a "command" needs the stdio transport, which is not in this release' }
+): RemoteServer | ProcessServer | BuiltinServer | UnavailableServer => {
+  if (entry.builtin !== undefined) return readBuiltin(entry.builtin, entry, env)
+  return entry.command === undefined ? readRemote(entry, path, env, found) : readProcess(entry, path, env, found)
 }
 
 /** Reads one entry of `mcpServers`; undefined where it has problems. */

@@ -1,6 +1,8 @@
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
   readonly listen: Listen
+  readonly auth?: Auth | undefined
+  readonly sse?: Sse | undefined
   readonly limits: Limits
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
@@ -13,6 +15,17 @@ export interface Listen {
   readonly port: number // 0: any free one
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
+  readonly exposeMetrics: boolean // figures are shown beyond loopback too
+}
+
+/** How callers are known. */
+export interface Auth {
+  readonly required?: boolean | undefined // whether a token is needed; undefined: from the first one on
+}
+
+/** How SSE channels introduce themselves. */
+export interface Sse {
+  readonly endpoint: 'relative' | 'absolute' // the address for messages: a path, or a whole URL
 }
 
 /** Every bound on size, number and time. */
@@ -29,11 +42,25 @@ export interface Limits {
   readonly totalLogBytes: number // kept for resuming, all streams together
   readonly shutdownMs: number // for calls in flight when the gateway closes
   readonly batchSize: number // messages in one batch
+  readonly concurrentStarts: number // servers being started at the same time
+  readonly rate?: Rate | undefined // requests; undefined: as many as come
+}
+
+/** How many requests are taken. */
+export interface Rate {
+  readonly perPrincipal?: RateLimit | undefined
+  readonly perWorkspace?: RateLimit | undefined
+}
+
+export interface RateLimit {
+  readonly perSecond: number
+  readonly burst: number // so many more, every ten seconds
 }
 
 /** One entry of `mcpServers`. */
 export type ServerConfig = { readonly name: string; readonly disabled: boolean } & (
   | RemoteServer
+  | ProcessServer
   | BuiltinServer
   | UnavailableServer
 )
@@ -43,16 +70,38 @@ export interface RemoteServer {
   readonly kind: 'remote'
   readonly url: string
   readonly type: 'http' | 'sse' | 'auto'
+  readonly allowCrossOriginEndpoint?: boolean | undefined // of an SSE channel
   readonly headers: Readonly<Record<string, string>>
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
 }
 
-/** A server that lives in this process. */
-export interface BuiltinServer {
-  readonly kind: 'builtin'
-  readonly builtin: 'demo'
+/** A server that is started here and spoken to over its stdin and stdout. */
+export interface ProcessServer {
+  readonly kind: 'process'
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>> // besides the little every program gets
+  readonly cwd: string | undefined // undefined: where the gateway runs
+  readonly era: 'auto' | 'modern' | 'legacy'
+  readonly timeoutMs: number // silence of a call before it is given up; progress resets it
+  readonly limits?: ProcessLimits | undefined
 }
+
+/** How long, how large and how many the processes of one server may be; 0: no limit. */
+export interface ProcessLimits {
+  readonly idleMs: number // a process nobody uses
+  readonly lifetimeMs: number // also a process that is used, as soon as it can be replaced
+  readonly memoryBytes: number // resident, with its children
+  readonly processes: number // at the same time
+  readonly exitMs: number // to leave after its stdin was closed
+  readonly termMs: number // to leave after SIGTERM
+}
+
+/** A server that lives in this process. */
+export type BuiltinServer =
+  | { readonly kind: 'builtin'; readonly builtin: 'demo' }
+  | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string }
 
 /** An entry that is right but cannot be served: shown with its reason, stops nothing else. */
 export interface UnavailableServer {
@@ -69,7 +118,13 @@ export interface WorkspaceConfig {
 const MIB = 1024 * 1024
 const MINUTE = 60_000
 
-export const DEFAULT_LISTEN: Listen = { host: '127.0.0.1', port: 8765, allowedHosts: [], allowedOrigins: [] }
+export const DEFAULT_LISTEN: Listen = {
+  host: '127.0.0.1',
+  port: 8765,
+  allowedHosts: [],
+  allowedOrigins: [],
+  exposeMetrics: false,
+}
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 64 * MIB,
@@ -84,6 +139,16 @@ export const DEFAULT_LIMITS: Limits = {
   totalLogBytes: 64 * MIB,
   shutdownMs: 5_000,
   batchSize: 100,
+  concurrentStarts: 4,
+}
+
+export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
+  idleMs: 30 * MINUTE,
+  lifetimeMs: 0,
+  memoryBytes: 0,
+  processes: 64,
+  exitMs: 2000,
+  termMs: 2000,
 }
 
 /** Silence after which a call to a remote server is given up, unless its entry says otherwise. */

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
 
 describe('the documentation', () => {
-  it.each(['README.md', 'docs/configuration.md'])('of %s shows configurations that work', async file => {
+  it.each(['README.md', 'docs/configuration.md', 'docs/security.md'])('of %s shows configurations that work', async file => {
     const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
       .map(([, block]) => block ?? '')
       .filter(block => !block.includes('"jsonrpc"'))

@@ -22,13 +22,16 @@ it('01-try-it: the demo answers without any configuration', async () => {
   })
 })
 
-it('02-one-server: a file of another client serves its remote server, and shows what it cannot serve', async () => {
+it('02-one-server: a file of another client serves its remote server and its local one', async () => {
   const upstream = await startServe()
   const gateway = await startServe(['--config', example('02-one-server/mcp.json')], {
     UPSTREAM_URL: `${upstream.origin}/mcp`,
   })
   await gateway.saw(/upstream +upstream +connected, 2026-07-28 \(modern\), \d+ tools\n/)
-  await gateway.saw(/filesystem +filesystem +unavailable: .*stdio/)
+  await gateway.saw(/everything +everything +connected, 2025-11-25 \(legacy\), \d+ tools\n/)
+  expect(
+    await call(`${gateway.origin}/mcp/everything`, 'tools/call', { name: 'echo', arguments: { message: 'hello' } }),
+  ).toMatchObject({ result: { content: [{ type: 'text', text: 'Echo: hello' }] } })
   for (const door of ['/mcp', '/mcp/upstream']) {
     const answer = await call(gateway.origin + door, 'tools/call', { name: 'example-ping', arguments: {} })
     expect(answer).toMatchObject({ result: { content: [{ type: 'text', text: 'pong' }] } })

@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
@@ -19,11 +22,12 @@ export interface Program {
 
 const running = new Set<() => void>()
 
-/** Starts `dragoman` with these arguments; `endPrograms` ends what is left. */
+/** Starts `dragoman` with these arguments and a data directory of its own; `endPrograms` ends what is left. */
 export const startProgram = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Program => {
+  const data = mkdtempSync(join(tmpdir(), 'dragoman-data-'))
   const child = spawn(process.execPath, [MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NO_COLOR: '1', ...env },
+    env: { ...process.env, NO_COLOR: '1', DRAGOMAN_DATA: data, ...env },
   })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
@@ -31,10 +35,15 @@ export const startProgram = (args: readonly string[], env: Readonly<Record<strin
       output[name] += text
     })
   }
-  const end = (): void => void child.kill('SIGKILL')
+  const clear = (): void => rmSync(data, { recursive: true, force: true })
+  const end = (): void => {
+    child.kill('SIGKILL')
+    clear()
+  }
   running.add(end)
   const ended = once(child, 'close').then(([code]) => {
     running.delete(end)
+    clear()
     return code as number | null
   })
 

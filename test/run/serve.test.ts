@@ -41,7 +41,7 @@ describe('dragoman serve', () => {
     const config = await write({
       theme: 'dark',
       mcpServers: {
-        files: { command: 'some-server' },
+        files: { command: 'no-such-server' },
         secret: { url: 'http://127.0.0.1:1/', headers: { authorization: '${DRAGOMAN_TEST_UNSET}' } },
         gone: { url: 'http://127.0.0.1:1/mcp' },
         off: { builtin: 'demo', disabled: true },
@@ -50,7 +50,7 @@ describe('dragoman serve', () => {
     })
     const program = await startServe(['--config', config])
     await program.saw(/demo +demo +connected/)
-    expect(program.stdout()).toMatch(/files +files +unavailable: a "command" needs the stdio transport/)
+    expect(program.stdout()).toMatch(/files +files +down: .*"no-such-server" was not found \(PATH was searched: /)
     expect(program.stdout()).toMatch(/secret +secret +unavailable: .*the variable DRAGOMAN_TEST_UNSET is not set/)
     expect(program.stdout()).toMatch(/gone +gone +down: \S/)
     expect(program.stdout()).toMatch(/off +off +disabled/)

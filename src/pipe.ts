@@ -1,0 +1,91 @@
+import { get } from 'node:http'
+import type { Readable, Writable } from 'node:stream'
+import type { Daemon } from './config/daemon-file.ts'
+import { DEFAULT_LIMITS, type RemoteServer } from './config/snapshot.ts'
+import { Active } from './fronts/active.ts'
+import { LogShelf } from './fronts/log-shelf.ts'
+import { servePipe as serve } from './fronts/stdio.ts'
+import { Ticker } from './fronts/ticker.ts'
+import type { Upstream } from './protocol/exchange.ts'
+import { isModern } from './protocol/revisions.ts'
+import type { Log } from './telemetry/log.ts'
+import { connectRemote } from './upstreams/remote.ts'
+import { sendTo } from './workspace/route.ts'
+
+const PRESENCE_MS = 60_000 // the daemon ends when it has heard of nobody for five minutes
+
+interface Options {
+  readonly daemon: Daemon
+  /** Finds the daemon again, or starts another. */
+  readonly findAgain: () => Promise<Daemon | undefined>
+  readonly workspace: string
+  readonly input: Readable
+  readonly output: Writable
+  readonly log: Log
+  readonly version: string
+}
+
+/** A gateway with one front, a pipe, and one upstream, a workspace of the daemon; settles when the client is gone. */
+export const servePipe = async (options: Options): Promise<void> => {
+  const { workspace, input, output, log } = options
+  const limits = DEFAULT_LIMITS
+  const ticker = new Ticker(limits.keepAliveMs)
+  let upstream = connect(options.daemon, options)
+  const current: Upstream = { open: caller => upstream.open(caller), close: () => upstream.close() }
+
+  const stayPresent = keepPresence(options.daemon, async () => {
+    const daemon = await options.findAgain()
+    if (!daemon) return undefined
+    const before = upstream
+    upstream = connect(daemon, options)
+    void before.close()
+    return daemon
+  })
+  const house = {
+    dispatch: sendTo(current, log),
+    limits,
+    log,
+    ticker,
+    shelf: new LogShelf(limits.totalLogBytes),
+    active: new Active(),
+  }
+  await serve(house, { input, output, workspace, principal: 'local' })
+  stayPresent()
+  ticker.stop()
+  await current.close()
+}
+
+/** The daemon is asked in the caller's own revision, so that nothing is converted twice. */
+const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options): Upstream => {
+  const server: RemoteServer & { name: string } = {
+    name: 'the daemon',
+    kind: 'remote',
+    url: `${origin}/mcp/${encodeURIComponent(workspace)}`,
+    type: 'http',
+    headers: { authorization: `Bearer ${token}` },
+    era: 'auto',
+    timeoutMs: 0, // the daemon knows how long to wait for whom
+  }
+  const how = { log, identity: { name: 'dragoman', version }, offersCallers: true }
+  const modern = connectRemote({ ...server, era: 'modern' }, how)
+  const legacy = connectRemote({ ...server, era: 'legacy' }, how)
+  return {
+    open: caller => (isModern(caller.revision) ? modern : legacy).open(caller),
+    close: async () => void (await Promise.all([modern.close(), legacy.close()])),
+  }
+}
+
+/** Lets the daemon know now and then that somebody is there, and notices when it has gone. */
+const keepPresence = (first: Daemon, reconnect: () => Promise<Daemon | undefined>): (() => void) => {
+  let daemon = first
+  const timer = setInterval(() => {
+    const request = get(`${daemon.origin}/healthz`, response => void response.resume())
+    request.on('error', () => {
+      void reconnect().then(found => {
+        daemon = found ?? daemon
+      })
+    })
+  }, PRESENCE_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}

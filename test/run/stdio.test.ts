@@ -1,0 +1,69 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client as ClientV2 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+let data: string
+
+beforeAll(() => {
+  data = mkdtempSync(join(tmpdir(), 'dragoman-stdio-'))
+})
+
+const daemonPid = (): number => (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { pid: number }).pid
+
+afterAll(async () => {
+  const pid = daemonPid()
+  process.kill(pid, 'SIGTERM')
+  await expect.poll(() => isAlive(pid), { timeout: 8000 }).toBe(false)
+  rmSync(data, { recursive: true, force: true })
+})
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const how = () => ({ command: process.execPath, args: [MAIN, 'stdio', '--data', data], stderr: 'ignore' as const })
+
+test('an SDK v1 client starts the process, which starts the daemon; lists, calls, is asked', async () => {
+  const client = new Client({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
+  const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js')
+  client.setRequestHandler(ElicitRequestSchema, () => ({
+    action: 'accept' as const,
+    content: { username: 'ann', email: 'a@b.c', response: 'x' },
+  }))
+  await client.connect(new StdioClientTransport(how()))
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('example-echo')
+  const echo = await client.callTool({ name: 'example-echo', arguments: { message: 'over a pipe' } })
+  expect(JSON.stringify(echo.content)).toContain('over a pipe')
+  const asked = await client.callTool({ name: 'test_elicitation', arguments: { message: 'who?' } })
+  expect(JSON.stringify(asked.content)).toContain('accept')
+  await client.close()
+})
+
+test.each(['auto', '2026-07-28'] as const)('an SDK v2 client (%s) uses the daemon that runs', async era => {
+  const before = daemonPid()
+  const versionNegotiation = era === 'auto' ? { mode: 'auto' as const } : { mode: { pin: era } }
+  const client = new ClientV2({ name: 'v2', version: '1' }, { capabilities: {}, versionNegotiation })
+  await client.connect(new TransportV2(how()))
+  expect((await client.listTools()).tools.length).toBeGreaterThan(10)
+  const seen: number[] = []
+  const result = await client.callTool(
+    { name: 'test_tool_with_progress', arguments: {} },
+    { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) },
+  )
+  expect(result.isError).not.toBe(true)
+  expect(seen.slice(0, 2)).toEqual([0, 50]) // the SDK drops progress that arrives together with the answer
+  await client.close()
+  expect(daemonPid()).toBe(before)
+})
