@@ -1,39 +1,55 @@
 import { createHash } from 'node:crypto'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json.ts'
-import { mapContent } from './content.ts'
-import type { Difference } from './difference.ts'
+import { isBlock, mapContent } from './content.ts'
+import type { Difference, Instead, Refusal } from './difference.ts'
+import { mapCapabilities } from './members.ts'
+import { blocksOf } from './sampling.ts'
 
 /** 2024-11-05 against 2025-03-26: no audio, no progress message, completion without a capability. */
 export const difference: Difference = {
-  result: {
-    up: withCompletions,
-    down: (method, result) => mapContent(method, withoutCompletions(method, result), soundAsResource),
+  up: {
+    // Old servers complete without saying so; the first try tells.
+    result: (method, result) =>
+      mapCapabilities(method, result, known => (known.has('completions') ? known : known.with('completions', {}))),
+    error: asNoCompletions,
   },
-  notice: { down: (method, params) => (method === 'notifications/progress' ? params.without('message') : params) },
+  down: {
+    params: withoutMessage,
+    result: (method, result) =>
+      mapContent(
+        method,
+        mapCapabilities(method, result, known => known.without('completions')),
+        soundAsResource,
+      ),
+    notice: withoutMessage,
+    question: refuseSound,
+  },
 }
 
+function withoutMessage(method: string, params: Json): Json {
+  return method === 'notifications/progress' ? params.without('message') : params
+}
+
+/** The bytes in the one block that takes bytes of any type. */
 function soundAsResource(block: Json): Json {
-  const data = block.get('data')
-  if (block.get('type')?.asString() !== 'audio' || !data) return block
+  const data = isBlock(block, 'audio') ? block.get('data') : undefined
+  if (!data) return block
   const digest = createHash('sha256')
     .update(data.asString() ?? '')
     .digest('hex')
-  return Json.of({
-    type: 'resource',
-    resource: { uri: `audio:${digest}`, mimeType: block.get('mimeType'), blob: data },
-    annotations: block.get('annotations'),
-  })
+  const resource = { uri: `audio:${digest}`, mimeType: block.get('mimeType'), blob: data }
+  return block.without('data', 'mimeType').with('type', 'resource').with('resource', resource)
 }
 
-function withoutCompletions(method: string, result: Json): Json {
-  const capabilities = method === 'server/discover' ? result.get('capabilities') : undefined
-  return capabilities ? result.with('capabilities', capabilities.without('completions')) : result
+function refuseSound(method: string, params: Json): Json | Refusal {
+  if (method !== 'sampling/createMessage' || !blocksOf(params).some(block => isBlock(block, 'audio'))) return params
+  return { refusal: rpcError('invalidParams', 'The client does not take audio in sampling') }
 }
 
-/** Old servers complete without saying so; the first try tells. */
-function withCompletions(method: string, result: Json): Json {
-  const capabilities = method === 'server/discover' ? result.get('capabilities') : undefined
-  return capabilities && !capabilities.has('completions')
-    ? result.with('capabilities', capabilities.with('completions', {}))
-    : result
+const METHOD_NOT_FOUND = -32601
+
+function asNoCompletions(method: string, error: RpcError): RpcError | Instead {
+  if (method !== 'completion/complete' || error.code !== METHOD_NOT_FOUND) return error
+  return { result: Json.of({ completion: { values: [], hasMore: false } }) }
 }

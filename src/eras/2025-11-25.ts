@@ -2,15 +2,22 @@ import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
+import { isBlock } from './content.ts'
 import type { Difference } from './difference.ts'
+import { mapCapabilities, mapList } from './members.ts'
+import { mapBlocks } from './sampling.ts'
+import { withObjectOutput, withObjectSchemas } from './structured-output.ts'
 
-/** 2025-11-25 against 2026-07-28: no envelope, no result types, no cache hints, another handshake. */
+/** 2025-11-25 against 2026-07-28: no envelope, no result types, no cache hints, structured output only as objects. */
 export const difference: Difference = {
-  params: { down: withoutEnvelope },
-  result: { up: asModernResult, down: asLegacyResult },
-  notice: { down: (_method, params) => withoutMeta(params, [META.subscriptionId]) },
-  error: { up: asModernError, down: asLegacyError },
-  question: { up: (_method, params) => withoutMeta(params.without('elicitationId', 'task'), [META.relatedTask]) },
+  up: { result: asModernResult, error: asModernError, question: withoutIds },
+  down: {
+    params: withoutEnvelope,
+    result: asLegacyResult,
+    notice: (_method, params) => withoutMeta(params, [META.subscriptionId]),
+    error: asLegacyError,
+    question: withObjectTools,
+  },
 }
 
 /** Removes `_meta` keys, and `_meta` itself when nothing is left in it. */
@@ -28,55 +35,82 @@ function withoutEnvelope(method: string, params: Json): Json {
   return methodRow(method)?.asks ? bare.without('inputResponses', 'requestState') : bare
 }
 
+const COMPLETE = Json.of('complete')
+const STALE = Json.of(0)
+const PRIVATE = Json.of('private')
+
 function asModernResult(method: string, result: Json): Json {
-  let modern = result.with('resultType', 'complete')
+  let modern = result.get('resultType')?.isString('complete') ? result : result.with('resultType', COMPLETE)
   if (methodRow(method)?.cacheable) {
-    if (!modern.has('ttlMs')) modern = modern.with('ttlMs', 0)
-    if (!modern.has('cacheScope')) modern = modern.with('cacheScope', 'private')
+    if (!modern.has('ttlMs')) modern = modern.with('ttlMs', STALE)
+    if (!modern.has('cacheScope')) modern = modern.with('cacheScope', PRIVATE)
   }
-  if (method === 'tools/list') return withTools(modern, tool => tool.without('execution'))
+  if (method === 'tools/list') return mapList(modern, 'tools', tool => tool.without('execution'))
   // A 2026-07-28 client refuses a tool result without content.
-  return method === 'tools/call' && !modern.has('content') ? modern.with('content', []) : modern
+  if (method === 'tools/call') return modern.has('content') ? modern : modern.with('content', [])
+  return mapCapabilities(method, modern, known => known.without('tasks'))
 }
 
 function asLegacyResult(method: string, result: Json): Json {
   const bare = result.without('resultType', 'ttlMs', 'cacheScope')
   // The handshake is read by the front, which needs to know who the server is.
-  if (method === 'server/discover') return withoutTasks(bare)
-  return withoutMeta(bare, [META.serverInfo, META.subscriptionId])
+  if (method === 'server/discover') return mapCapabilities(method, bare, withoutTasks)
+  const own = withoutMeta(bare, [META.serverInfo, META.subscriptionId])
+  if (method === 'tools/call') return withObjectOutput(own)
+  return method === 'tools/list' ? mapList(own, 'tools', withObjectSchemas) : own
 }
 
-function withoutTasks(discovered: Json): Json {
-  const capabilities = discovered.get('capabilities')
-  const extensions = capabilities?.get('extensions')
-  if (!capabilities || !extensions?.has(TASKS_EXTENSION)) return discovered
+function withoutTasks(capabilities: Json): Json {
+  const extensions = capabilities.get('extensions')
+  if (!extensions?.has(TASKS_EXTENSION)) return capabilities
   const rest = extensions.without(TASKS_EXTENSION)
-  return discovered.with(
-    'capabilities',
-    rest.entries().length === 0 ? capabilities.without('extensions') : capabilities.with('extensions', rest),
+  return rest.entries().length === 0 ? capabilities.without('extensions') : capabilities.with('extensions', rest)
+}
+
+/** Tools and their results keep in sampling the forms they have in calls. */
+function withObjectTools(method: string, params: Json): Json {
+  if (method !== 'sampling/createMessage') return params
+  return mapBlocks(mapList(params, 'tools', withObjectSchemas), block =>
+    isBlock(block, 'tool_result') ? withObjectOutput(block) : block,
   )
 }
 
-function withTools(result: Json, convert: (tool: Json) => Json): Json {
-  const tools = result.get('tools')
-  return tools ? result.with('tools', tools.map(convert)) : result
+function withoutIds(_method: string, params: Json): Json {
+  return withoutMeta(params.without('elicitationId', 'task'), [META.relatedTask])
 }
 
 const RESOURCE_NOT_FOUND = -32002
+const INVALID_PARAMS = -32602
+const HEADER_MISMATCH = -32020
+const MISSING_CAPABILITY = -32021
+const UNSUPPORTED_VERSION = -32022
 
 function asModernError(_method: string, error: RpcError): RpcError {
-  if (error.code === RESOURCE_NOT_FOUND) return { ...error, code: -32602 }
+  if (error.code === RESOURCE_NOT_FOUND) return { ...error, code: INVALID_PARAMS }
+  if (error.code === MISSING_CAPABILITY && error.data?.get('requiredCapabilities')?.isObject) return error
   // The range is reserved for the specification now; a private meaning must not leak into it.
-  if (error.code <= -32020 && error.code >= -32099)
-    return { code: -32603, message: error.message, data: Json.of({ upstreamCode: error.code, data: error.data }) }
-  return error
+  return error.code <= -32020 && error.code >= -32099 ? internal(error) : error
 }
 
+const internal = ({ code, message, data }: RpcError): RpcError =>
+  rpcError('internal', message, Json.of({ upstreamCode: code, data }))
+
 function asLegacyError(method: string, error: RpcError, params: Json): RpcError {
-  const isNotFound = method === 'resources/read' && error.code === -32602
+  const isNotFound = method === 'resources/read' && error.code === INVALID_PARAMS
   if (isNotFound && error.data?.get('uri')?.asString() === params.get('uri')?.asString())
     return { ...error, code: RESOURCE_NOT_FOUND }
-  if (error.code === -32021)
-    return rpcError('internal', `The server needs a capability this client has not: ${error.message}`, error.data)
-  return error
+  if (error.code === MISSING_CAPABILITY) {
+    const required = namesOf(error.data?.get('requiredCapabilities') ?? Json.empty).join(', ')
+    const message = `The server needs a capability this client has not${required && ` (${required})`}: ${error.message}`
+    return rpcError('internal', message, error.data)
+  }
+  // Between us and the server; the client did nothing wrong.
+  return error.code === HEADER_MISMATCH || error.code === UNSUPPORTED_VERSION ? internal(error) : error
 }
+
+/** `elicitation.url`, `sampling`: what is asked for, down to where nothing more is said. */
+const namesOf = (capabilities: Json): string[] =>
+  capabilities.entries().flatMap(([name, inner]) => {
+    const inside = namesOf(inner)
+    return inside.length === 0 ? [name] : inside.map(rest => `${name}.${rest}`)
+  })

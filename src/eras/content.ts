@@ -6,14 +6,17 @@ export const mapContent = (method: string, result: Json, convert: (block: Json) 
     const content = result.get('content')
     return content ? result.with('content', content.map(convert)) : result
   }
-  if (method !== 'prompts/get') return result
-  const messages = result.get('messages')
-  if (!messages) return result
-  return result.with(
-    'messages',
-    messages.map(message => {
-      const block = message.get('content')
-      return block?.isObject ? message.with('content', convert(block)) : message
-    }),
-  )
+  const messages = method === 'prompts/get' ? result.get('messages') : undefined
+  return messages
+    ? result.with(
+        'messages',
+        messages.map(message => {
+          const block = message.get('content')
+          return block?.isObject ? message.with('content', convert(block)) : message
+        }),
+      )
+    : result
 }
+
+/** The kind of a content block. */
+export const isBlock = (block: Json, type: string): boolean => block.get('type')?.isString(type) === true

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json.ts'
-import { convertError, convertNotice, convertParams, convertQuestion, convertResult } from './convert.ts'
+import { Json, type Plain, type PlainObject } from '../wire/json.ts'
+import { convertAnswer, convertError, convertNotice, convertParams, convertQuestion, convertResult } from './convert.ts'
 
 const NEW: Revision = '2026-07-28'
+const ERROR = { code: -32042, message: 'm' }
 
 test('between equal revisions everything is the same object', () => {
   const value = Json.parse(Buffer.from('{ "resultType":"complete", "n": 1.0, "_meta": {} }'))
@@ -13,6 +14,8 @@ test('between equal revisions everything is the same object', () => {
     expect(convertResult('tools/call', value, revision, revision)).toBe(value)
     expect(convertNotice('notifications/progress', value, revision, revision)).toBe(value)
     expect(convertQuestion('elicitation/create', value, revision, revision)).toBe(value)
+    expect(convertAnswer('elicitation/create', value, Json.empty, revision, revision)).toBe(value)
+    expect(convertError('tools/call', ERROR, value, revision, revision)).toBe(ERROR)
   }
 })
 
@@ -176,26 +179,73 @@ test('notices lose what their reader does not know', () => {
   expect(convertNotice('notifications/tools/list_changed', changed, NEW, '2025-11-25').toString()).toBe('{}')
 })
 
-test('questions', () => {
-  const form = Json.of({ mode: 'form', message: 'm', requestedSchema: {} })
-  expect(convertQuestion('elicitation/create', form, NEW, '2025-06-18').toValue()).toEqual({
-    message: 'm',
-    requestedSchema: {},
-  })
-  const url = Json.of({ mode: 'url', url: 'u', elicitationId: 'e', _meta: { [META.relatedTask]: {} } })
-  expect(convertQuestion('elicitation/create', url, '2025-11-25', NEW).toValue()).toEqual({ mode: 'url', url: 'u' })
+test('a progress message is for 2025-03-26 and newer in the other direction too', () => {
+  const progress = Json.of({ progressToken: 1, progress: 1, message: 'm' })
+  const has = (to: Revision) => convertParams('notifications/progress', progress, NEW, to).has('message')
+  expect(REVISIONS.map(has)).toEqual([false, true, true, true, true])
 })
 
-test.each<[string, Revision, Revision, number, Plain | undefined, string, number]>([
-  ['an unknown resource', '2025-11-25', NEW, -32002, undefined, 'resources/read', -32602],
-  ['a private code in what is reserved now', '2025-11-25', NEW, -32050, undefined, 'tools/call', -32603],
-  ['an ordinary code', '2025-11-25', NEW, -32000, undefined, 'tools/call', -32000],
-  ['an unknown resource, back', NEW, '2025-11-25', -32602, { uri: 'a:b' }, 'resources/read', -32002],
-  ['another resource', NEW, '2025-11-25', -32602, { uri: 'c:d' }, 'resources/read', -32602],
-  ['a missing capability', NEW, '2025-06-18', -32021, { requiredCapabilities: {} }, 'tools/call', -32603],
-])('error of %s, %s to %s', (_name, from, to, code, data, method, expected) => {
-  const error = { code, message: 'm', ...(data && { data: Json.of(data) }) }
-  const converted = convertError(method, error, Json.of({ uri: 'a:b' }), from, to)
-  expect(converted.code).toBe(expected)
-  if (code === -32050) expect(converted.data?.toValue()).toEqual({ upstreamCode: -32050 })
+test('an oldest client gets sound, links and structure in blocks it knows, with equal bytes', () => {
+  const result = Json.of({
+    resultType: 'complete',
+    content: [{ ...AUDIO, annotations: { priority: 1 }, _meta: { a: 1 }, acme: 2 }, LINK],
+    structuredContent: { n: 1 },
+  })
+  const { content, ...rest } = convertResult('tools/call', result, NEW, '2024-11-05').toValue() as {
+    content: { type: string }[]
+  }
+  expect(rest).toEqual({})
+  expect(content.map(({ type }) => type)).toEqual(['resource', 'text', 'text'])
+  expect(content[0]).toMatchObject({
+    resource: { blob: 'UklGRg==', mimeType: 'audio/wav' },
+    annotations: { priority: 1 },
+    _meta: { a: 1 },
+    acme: 2,
+  })
+})
+
+test('blocks, members and contents nobody names pass as they are', () => {
+  const call = Json.of({ content: [{ type: 'acme/block', x: 1 }], acme: { resultType: 'x' } })
+  const read = Json.of({ contents: [{ uri: 'a:b', blob: 'UklGRg==', mimeType: 'audio/wav', _meta: { a: 1 } }] })
+  const list = Json.of({ prompts: [{ name: 'p', title: 'P', icons: [], arguments: [{ name: 'a', title: 'A' }] }] })
+  for (const to of REVISIONS) {
+    expect(convertResult('tools/call', call, NEW, to)).toBe(call)
+    expect(convertResult('resources/read', read, NEW, to)).toBe(read)
+    expect(convertResult('prompts/list', list, NEW, to)).toBe(list)
+  }
+})
+
+test('capabilities in the handshake per revision', () => {
+  const capabilities = (server: Revision, known: PlainObject) =>
+    REVISIONS.map(to => convertResult('server/discover', Json.of({ capabilities: known }), server, to)).map(result =>
+      result.get('capabilities')?.toValue(),
+    )
+  const tasks = { tasks: { list: {} } }
+  expect(capabilities('2025-11-25', { ...tasks, completions: {} })).toEqual([
+    {},
+    { completions: {} },
+    { completions: {} },
+    { ...tasks, completions: {} },
+    { completions: {} },
+  ])
+  const apps = { 'io.modelcontextprotocol/ui': {} }
+  const extended = { extensions: { ...apps, [TASKS_EXTENSION]: {} } }
+  const without = { extensions: apps }
+  expect(capabilities(NEW, extended)).toEqual([without, without, without, without, extended])
+  const old = { completions: {} }
+  expect(capabilities('2024-11-05', {})).toEqual([{}, old, old, old, old])
+})
+
+test('questions', () => {
+  const form = Json.of({ mode: 'form', message: 'm', requestedSchema: {} })
+  const url = Json.of({ mode: 'url', url: 'u', elicitationId: 'e', _meta: { [META.relatedTask]: {} } })
+  const ask = (params: Json, from: Revision, to: Revision): unknown => {
+    const asked = convertQuestion('elicitation/create', params, from, to)
+    return 'refusal' in asked ? asked.refusal.code : asked.toValue()
+  }
+  expect(ask(form, NEW, '2025-06-18')).toEqual({ message: 'm', requestedSchema: {} })
+  expect(ask(url, '2025-11-25', NEW)).toEqual({ mode: 'url', url: 'u' })
+  expect(REVISIONS.map(to => ask(form, NEW, to)).slice(0, 2)).toEqual([-32601, -32601])
+  expect(REVISIONS.map(to => ask(url, NEW, to)).slice(0, 3)).toEqual([-32602, -32602, -32602])
+  expect(convertQuestion('roots/list', Json.empty, NEW, '2024-11-05')).toBe(Json.empty)
 })

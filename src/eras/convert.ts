@@ -5,23 +5,32 @@ import { difference as d20241105 } from './2024-11-05.ts'
 import { difference as d20250326 } from './2025-03-26.ts'
 import { difference as d20250618 } from './2025-06-18.ts'
 import { difference as d20251125 } from './2025-11-25.ts'
-import type { Difference } from './difference.ts'
+import type { Difference, Instead, Refusal, Shapes, Unfit } from './difference.ts'
 
 /** Oldest first: entry i lies between REVISIONS[i] and REVISIONS[i + 1]. */
 const CHAIN: readonly Difference[] = [d20241105, d20250326, d20250618, d20251125]
 
-type Payload = 'params' | 'result' | 'notice' | 'question' | 'answer'
+const walk = (a: number, b: number): readonly Shapes[] =>
+  a <= b
+    ? CHAIN.slice(a, b).map(({ up }) => up)
+    : CHAIN.slice(b, a)
+        .reverse()
+        .map(({ down }) => down)
 
-/** The steps between two revisions in walking order, and the direction to take each in. */
-const steps = (from: Revision, to: Revision): readonly [readonly Difference[], 'up' | 'down'] => {
-  const [a, b] = [REVISIONS.indexOf(from), REVISIONS.indexOf(to)]
-  return a <= b ? [CHAIN.slice(a, b), 'up'] : [CHAIN.slice(b, a).reverse(), 'down']
-}
+const PATHS: ReadonlyMap<Revision, ReadonlyMap<Revision, readonly Shapes[]>> = new Map(
+  REVISIONS.map((from, a) => [from, new Map(REVISIONS.map((to, b) => [to, walk(a, b)]))]),
+)
+
+/** What is applied between two revisions, in walking order. */
+const path = (from: Revision, to: Revision): readonly Shapes[] => PATHS.get(from)?.get(to) ?? []
+
+type Payload = 'params' | 'result' | 'notice'
 
 const convert = (what: Payload, method: string, payload: Json, from: Revision, to: Revision): Json => {
-  if (from === to) return payload
-  const [chain, direction] = steps(from, to)
-  return chain.reduce((value, step) => step[what]?.[direction]?.(method, value) ?? value, payload)
+  if (from === to || !payload.isObject) return payload
+  let value = payload
+  for (const shapes of path(from, to)) value = shapes[what]?.(method, value) ?? value
+  return value
 }
 
 /** Params of a client's request or notification, from the client's revision to the server's. */
@@ -36,17 +45,50 @@ export const convertResult = (method: string, result: Json, from: Revision, to: 
 export const convertNotice = (method: string, params: Json, from: Revision, to: Revision): Json =>
   convert('notice', method, params, from, to)
 
-/** Params of a question, from the asking server's revision to the client's. */
-export const convertQuestion = (method: string, params: Json, from: Revision, to: Revision): Json =>
-  convert('question', method, params, from, to)
-
-/** The result a client gave to a question, from the client's revision to the server's. */
-export const convertAnswer = (method: string, result: Json, from: Revision, to: Revision): Json =>
-  convert('answer', method, result, from, to)
-
 /** An error, from the server's revision to the client's; `params` are those of the request. */
-export const convertError = (method: string, error: RpcError, params: Json, from: Revision, to: Revision): RpcError => {
-  if (from === to) return error
-  const [chain, direction] = steps(from, to)
-  return chain.reduce((value, step) => step.error?.[direction]?.(method, value, params) ?? value, error)
+export const convertError = (
+  method: string,
+  error: RpcError,
+  params: Json,
+  from: Revision,
+  to: Revision,
+): RpcError | Instead => {
+  let ending: RpcError | Instead = error
+  for (const shapes of path(from, to)) {
+    if ('code' in ending) ending = shapes.error?.(method, ending, params) ?? ending
+    else if (shapes.result) ending = { result: shapes.result(method, ending.result) }
+  }
+  return ending
+}
+
+/** Params of a question, from the asking server's revision to the client's; or why it cannot be asked there. */
+export const convertQuestion = (method: string, params: Json, from: Revision, to: Revision): Json | Refusal => {
+  let value = params
+  for (const shapes of path(from, to)) {
+    const shaped = shapes.question?.(method, value) ?? value
+    if ('refusal' in shaped) return shaped
+    value = shaped
+  }
+  return value
+}
+
+/**
+ * The result a client gave to a question, from the client's revision to the server's; or why it must be asked again.
+ * `question` are the params as the server wrote them.
+ */
+export const convertAnswer = (
+  method: string,
+  result: Json,
+  question: Json,
+  from: Revision,
+  to: Revision,
+): Json | Unfit => {
+  if (from === to || !result.isObject) return result
+  let value = result
+  for (const shapes of path(from, to)) {
+    const shaped = shapes.answer?.(method, value, question) ?? value
+    if ('unfit' in shaped) return shaped
+    value = shaped
+  }
+  return value
 }

@@ -1,21 +1,46 @@
 import type { RpcError } from '../protocol/errors.ts'
 import type { Json } from '../wire/json.ts'
 
-/** Reshapes one payload of a method; returns its argument where nothing differs. */
-export type Shape = (method: string, payload: Json) => Json
-
-/**
- * How a revision differs from the next newer one. `up` turns the older form into the newer, `down` the
- * reverse. Each touches only the members it names; an absent member means: no difference.
- */
+/** How a revision differs from the next newer one: `up` turns the older form into the newer, `down` the reverse. */
 export interface Difference {
-  readonly params?: { readonly up?: Shape; readonly down?: Shape } // of requests and notifications of the client
-  readonly result?: { readonly up?: Shape; readonly down?: Shape }
-  readonly notice?: { readonly up?: Shape; readonly down?: Shape } // what the server says
-  readonly error?: { readonly up?: ErrorShape; readonly down?: ErrorShape }
-  readonly question?: { readonly up?: Shape; readonly down?: Shape }
-  readonly answer?: { readonly up?: Shape; readonly down?: Shape }
+  readonly up: Shapes
+  readonly down: Shapes
 }
 
-/** Reshapes an error; `params` are those of the request it answers. */
-export type ErrorShape = (method: string, error: RpcError, params: Json) => RpcError
+/**
+ * What is reshaped in one direction. Each shape touches only the members it names and returns its argument
+ * where nothing differs; an absent one means: no difference.
+ */
+export interface Shapes {
+  readonly params?: Shape // of requests and notifications of the client
+  readonly result?: Shape
+  readonly notice?: Shape // what the server says
+  readonly error?: ErrorShape
+  readonly question?: QuestionShape
+  readonly answer?: AnswerShape
+}
+
+export type Shape = (method: string, payload: Json) => Json
+
+/** `params` are those of the request the error answers. */
+export type ErrorShape = (method: string, error: RpcError, params: Json) => RpcError | Instead
+
+export type QuestionShape = (method: string, params: Json) => Json | Refusal
+
+/** `question` are the params of what is answered, as the asking server wrote them. */
+export type AnswerShape = (method: string, result: Json, question: Json) => Json | Unfit
+
+/** An error that the caller's revision tells as a result. */
+export interface Instead {
+  readonly result: Json
+}
+
+/** The client's revision has no words for the question: the asker gets this error. */
+export interface Refusal {
+  readonly refusal: RpcError
+}
+
+/** The answer breaks a rule the client's revision could not state: what to tell the user before asking again. */
+export interface Unfit {
+  readonly unfit: string
+}

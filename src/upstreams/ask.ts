@@ -22,11 +22,15 @@ export const ask = (
     const request = {
       method: 'POST' as const,
       target: link.target,
-      headers: [...headers],
+      headers,
       body: join(requestPieces(id, method, params)),
       patience: link.patience,
     }
-    link.http.send(request, new Reply(answerReader(id, resolve), link.maxBytes))
+    const settle = (answered: Answered): void => {
+      resolve(answered)
+      if (answered.kind === 'accepted') sending.abort()
+    }
+    const sending = link.http.send(request, new Reply(answerReader(id, settle), link.maxBytes))
   })
 
 const answerReader = (id: number, resolve: (answered: Answered) => void): Reader => {
@@ -36,6 +40,11 @@ const answerReader = (id: number, resolve: (answered: Answered) => void): Reader
     began: (code, all) => {
       status = code
       headers = all
+    },
+    // A server of 2024-11-05 that opens its channel for a POST too has taken it for a GET.
+    event: ({ event }) => {
+      if (event === 'endpoint') resolve({ kind: 'accepted' })
+      return event === 'endpoint'
     },
     message: message => {
       if (message.kind === 'response' && message.id.asNumber() === id)
@@ -52,8 +61,9 @@ const NO_ANSWER: Answered = {
   resume: undefined,
 }
 
-const isFor = (message: Extract<Message, { kind: 'error' }>, id: number): boolean =>
-  message.id === undefined || message.id.asNumber() === id
+/** Our ids are numbers; an error with any other, or none, is about the request that was posted. */
+const isFor = ({ id: given }: Extract<Message, { kind: 'error' }>, id: number): boolean =>
+  given?.kind !== 'number' || given.asNumber() === id
 
 const errorOf = ({ error }: Extract<Message, { kind: 'error' }>): Answered => ({
   kind: 'error',

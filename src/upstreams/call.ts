@@ -66,6 +66,7 @@ export abstract class Call implements Reader, Watched {
 
   start(): void {
     const { signal } = this.exchange
+    if (this.#isDone) return // while it had to wait
     if (signal.reason) return this.finished(undefined)
     this.#release = signal.onAbort(reason => this.#abort(reason))
     this.link.watch.add(this)
@@ -116,7 +117,7 @@ export abstract class Call implements Reader, Watched {
         if (message.id.asNumber() !== this.id) return this.strayed(message)
         return this.#finish({ kind: 'result', result: tidy(this.exchange.method, message.result) })
       case 'error':
-        if (message.id && message.id.asNumber() !== this.id) return this.strayed(message)
+        if (message.id?.kind === 'number' && message.id.asNumber() !== this.id) return this.strayed(message)
         return this.#finish({ kind: 'failure', error: message.error })
       case 'invalid':
         if (message.id?.asNumber() !== this.id) this.#sawNonsense = true
@@ -124,9 +125,13 @@ export abstract class Call implements Reader, Watched {
     }
   }
 
-  /** An error without an id was about this call, and this call is over. */
+  receiving(): void {
+    this.touch()
+  }
+
+  /** An error that is nobody else's was about this call, and this call is over. */
   #late(message: Message): void {
-    if (message.kind !== 'error' || message.id) this.strayed(message)
+    if (message.kind !== 'error' || message.id?.kind === 'number') this.strayed(message)
   }
 
   ended(end: ReplyEnd): void {

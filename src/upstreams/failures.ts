@@ -21,10 +21,12 @@ export interface Loss {
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */
 export class UpstreamFailure extends RpcFailure {
   readonly reason: Reason
+  readonly loss: Loss
 
   constructor(server: string, loss: Loss) {
     super(toError(server, loss))
     this.reason = loss.reason
+    this.loss = loss
   }
 }
 
@@ -59,6 +61,10 @@ export const lossOfStatus = (status: number, location?: string): Loss => {
   const moved = status >= 300 && status < 400 && location ? ` to ${location}: use that URL in the configuration` : ''
   return { reason: 'upstream_protocol', text: `answered HTTP ${status}${moved}${HINTS[status] ?? ''}` }
 }
+
+/** Whether a status says something about what the server is; credentials, outages and haste do not. */
+export const isEvidence = (status: number): boolean =>
+  status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408 && status !== 429
 
 /** Where a request was when it failed. */
 export type Phase = 'connect' | 'headers' | 'body'

@@ -1,9 +1,10 @@
+import { ERRORS } from '../protocol/errors.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { isModern, isRevision, NEWEST_LEGACY, OLDEST, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
-import { type Answered, ask } from './ask.ts'
-import { type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
-import { type Link, POST_HEADERS } from './link.ts'
+import type { Answered } from './ask.ts'
+import { isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
+import type { Link } from './link.ts'
 
 /** What `initialize` settled. */
 export interface Handshake {
@@ -13,20 +14,62 @@ export interface Handshake {
   readonly isImplied?: true // the server knows no handshake
 }
 
-const METHOD_NOT_FOUND = -32601
+type Unanswered = Exclude<Answered, { kind: 'response' }>
 
-/** Opens a legacy conversation as that caller; rejects with UpstreamFailure. */
-export const shakeHands = async (link: Link, caller: Caller, id: number): Promise<Handshake> => {
+const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
+// What a modern server says to `initialize`: it knows well what was asked.
+const MODERN_REFUSALS: ReadonlySet<number> = new Set([
+  ERRORS.headerMismatch.code,
+  ERRORS.missingCapability.code,
+  ERRORS.unsupportedVersion.code,
+])
+
+/** A server that takes no `initialize` here; one that answers elsewhere may take it there. */
+export class NotTaken extends UpstreamFailure {
+  readonly answer: 'accepted' | 'refused' | 'error' // without a word, or with one that is JSON-RPC
+
+  constructor(server: string, loss: Loss, answer: NotTaken['answer']) {
+    super(server, loss)
+    this.answer = answer
+  }
+}
+
+/** Sends one request of ours. */
+type Say = (method: string, params: Json) => Promise<Answered>
+
+/**
+ * Opens a legacy conversation as that caller; rejects with UpstreamFailure.
+ * `mayBeSilent`: the server may be of a kind that does not even refuse what it does not know.
+ */
+export const shakeHands = async (link: Link, caller: Caller, say: Say, mayBeSilent = false): Promise<Handshake> => {
   const params = Json.of({
-    protocolVersion: NEWEST_LEGACY,
+    protocolVersion: link.offersCallers ? caller.revision : NEWEST_LEGACY,
     capabilities: caller.capabilities,
     clientInfo: caller.info ?? link.identity,
   })
-  const answered = await ask(link, [...link.headers, ...POST_HEADERS], 'initialize', params, id)
+  const answered = await say('initialize', params)
   if (answered.kind === 'response') return agree(link, answered.result, answered.headers['mcp-session-id'])
-  if (codeOf(answered) === METHOD_NOT_FOUND) return withoutHandshake(link)
+  if (await isNeedless(answered, say, mayBeSilent)) return withoutHandshake(link)
+  throw refusalOf(link, answered)
+}
+
+/** Some servers have no handshake: they say so, or they answer other requests although they refused it. */
+const isNeedless = async (answered: Unanswered, say: Say, mayBeSilent: boolean): Promise<boolean> => {
+  const code = codeOf(answered)
+  if (code === METHOD_NOT_FOUND) return true
+  const isSilence = mayBeSilent && answered.kind === 'lost' && answered.loss.reason === 'upstream_timeout'
+  const isRefusal = code !== undefined && !MODERN_REFUSALS.has(code)
+  if (!isSilence && !isRefusal) return false
+  return (await say('tools/list', Json.empty)).kind === 'response'
+}
+
+const refusalOf = (link: Link, answered: Unanswered): UpstreamFailure => {
   const loss = lossOf(answered)
-  throw new UpstreamFailure(link.name, loss)
+  if (answered.kind === 'accepted') return new NotTaken(link.name, loss, 'accepted')
+  const isWord = answered.kind === 'refused' && isEvidence(answered.status)
+  const isNonsense = answered.kind === 'lost' && loss.reason === 'upstream_protocol'
+  if (!isWord && !isNonsense) return new UpstreamFailure(link.name, loss)
+  return new NotTaken(link.name, loss, isWord && answered.error ? 'error' : 'refused')
 }
 
 const agree = (link: Link, result: Json, sessionId: string | string[] | undefined): Handshake => {
@@ -50,12 +93,13 @@ const withoutHandshake = (link: Link): Handshake => ({
   isImplied: true,
 })
 
-const codeOf = (answered: Answered): number | undefined => {
+const codeOf = (answered: Unanswered): number | undefined => {
   if (answered.kind === 'error') return answered.code
-  return answered.kind === 'refused' ? answered.error?.error.code : undefined
+  const isWord = answered.kind === 'refused' && isEvidence(answered.status)
+  return isWord ? answered.error?.error.code : undefined
 }
 
-const lossOf = (answered: Exclude<Answered, { kind: 'response' }>): Loss => {
+const lossOf = (answered: Unanswered): Loss => {
   switch (answered.kind) {
     case 'lost':
       return answered.loss

@@ -23,7 +23,7 @@ const connect = (secrets: string[] = [], connectMs = 2000) => {
   return http
 }
 
-const patience = { headersMs: 100, bodyMs: 100 }
+const patience = { headersMs: 250, bodyMs: 250 }
 
 const post = (http: Http, url: string, more: Partial<HttpRequest> = {}) => {
   let settle: (end: { loss?: Loss; status?: number; text?: string }) => void = () => {}
@@ -73,16 +73,16 @@ describe('phases', () => {
     const server = await serve((arrived, response) => {
       response.write('a')
       if (arrived.url === '/stops') return
-      let left = 8
+      let left = 6
       const timer = setInterval(() => {
         response.write('b')
         if (--left > 0) return
         clearInterval(timer)
         response.end()
-      }, 40)
+      }, 60)
     })
     const http = connect()
-    expect((await post(http, `${server.origin}/goes-on`).done).text).toBe('abbbbbbbb')
+    expect((await post(http, `${server.origin}/goes-on`).done).text).toBe('abbbbbb')
     expect((await post(http, `${server.origin}/stops`).done).loss?.text).toBe('fell silent in the middle of its answer')
   })
 
@@ -220,6 +220,7 @@ describe('abort', () => {
     http.send({ method: 'POST', target: targetOf(server.url), headers: [], body: null }, receiver).abort()
     await post(http, server.url).done
     expect(heard).toEqual([])
+    expect(server.arrivals).toHaveLength(1)
   })
 })
 

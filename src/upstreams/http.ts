@@ -9,7 +9,7 @@ import type { SilenceWatch, Watched } from './silence.ts'
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly target: Target
-  readonly headers: string[]
+  readonly headers: readonly string[]
   readonly body: Buffer | null
   readonly patience?: Patience | undefined // absent: whoever sends keeps watch itself
   readonly stays?: boolean // a stream that stays open for long
@@ -23,7 +23,8 @@ export interface Patience {
 
 /** What a reply is read by. Exactly one of `end` and `lost` is last, unless the request is aborted. */
 export interface Receiver {
-  status(status: number, headers: IncomingHttpHeaders): void
+  /** `from` is where redirects have led to. */
+  status(status: number, headers: IncomingHttpHeaders, from: Hop): void
   /** A promise stops the reading until it settles. */
   bytes(chunk: Buffer): void | Promise<void>
   end(): void
@@ -78,9 +79,15 @@ export class Http {
 
   dispatch(request: HttpRequest, hop: Hop | undefined, handler: Dispatcher.DispatchHandler): void {
     const { origin, path } = hop?.target ?? request.target
-    const headers = hop && !hop.keepsSecrets ? withoutSecrets(request.headers, this.#secrets) : request.headers
+    const headers = hop ? this.headersFor(hop, request.headers) : request.headers
     const agent = request.stays ? this.#streams : this.#calls
-    agent.dispatch({ origin, path, method: request.method, headers, body: request.body }, handler)
+    // The client only reads the list, though its types do not say so.
+    agent.dispatch({ origin, path, method: request.method, headers: headers as string[], body: request.body }, handler)
+  }
+
+  /** The headers that may be sent there. */
+  headersFor(hop: Hop, headers: readonly string[]): readonly string[] {
+    return hop.keepsSecrets ? headers : withoutSecrets(headers, this.#secrets)
   }
 
   /** The server said for good where it lives now. */
@@ -144,7 +151,7 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
     this.#phase = 'body'
     this.#allow(this.#request.patience?.bodyMs)
     if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirect(status, headers.location)
-    else this.#receiver.status(status, headers)
+    else this.#receiver.status(status, headers, this.#from)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -170,12 +177,16 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
     this.#lose(lossOfError(error, this.#phase))
   }
 
+  get #from(): Hop {
+    return this.#hop ?? { target: this.#request.target, keepsSecrets: true }
+  }
+
   #allow(ms: number | undefined): void {
     if (ms !== undefined) this.deadline = ms > 0 ? Date.now() + ms : FOREVER
   }
 
   #redirect(status: number, location: string): void {
-    const next = hopTo(this.#hop ?? { target: this.#request.target, keepsSecrets: true }, location)
+    const next = hopTo(this.#from, location)
     this.#hops++
     if (status !== 308) this.#isForGood = false
     if (next && this.#hops <= MOST_HOPS) {

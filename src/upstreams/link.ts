@@ -12,7 +12,9 @@ export interface LinkOptions {
   readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
   readonly connectMs?: number
   readonly answerMs?: number // for handshakes, notifications and everything else that is quick
+  readonly endpointMs?: number // for an SSE channel to say where messages go
   readonly maxBytes?: number // one message from the server
+  readonly offersCallers?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
 }
 
 /** Everything the dialects share to speak with one server. */
@@ -24,10 +26,14 @@ export interface Link {
   readonly headers: readonly string[] // of every request: the configured ones and ours
   readonly timeoutMs: number // silence of a call
   readonly patience: Patience // silence of everything else
+  readonly endpointMs: number // for a channel to name its endpoint
+  readonly mayCross: boolean // the endpoint may be on another origin
   readonly maxBytes: number
   readonly identity: Json
+  readonly offersCallers: boolean
   readonly log: Log
   listens: boolean // until the server says that it has no GET stream
+  correlates: boolean // until the server asks elsewhere than on the stream of a call
 }
 
 const OURS: ReadonlySet<string> = new Set([
@@ -38,7 +44,7 @@ const MIB = 1024 * 1024
 
 /** Prepares what every request to that server needs; nothing is sent yet. */
 export const createLink = (server: RemoteServer & { readonly name: string }, options: LinkOptions): Link => {
-  const { connectMs = 10_000, answerMs = 30_000, maxBytes = 64 * MIB } = options
+  const { connectMs = 10_000, answerMs = 30_000, endpointMs = 5000, maxBytes = 64 * MIB } = options
   const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
   const { log } = options
   const configured = Object.entries(server.headers).filter(([header]) => !isOurs(header, log))
@@ -53,10 +59,14 @@ export const createLink = (server: RemoteServer & { readonly name: string }, opt
     headers: [...configured.flat(), ...(hasAgent ? [] : ['user-agent', `${name}/${version}`])],
     timeoutMs: server.timeoutMs,
     patience: { headersMs: answerMs, bodyMs: answerMs },
+    endpointMs,
+    mayCross: server.allowCrossOriginEndpoint === true,
     maxBytes,
     identity: Json.of({ name, version }),
+    offersCallers: options.offersCallers ?? false,
     log,
     listens: true,
+    correlates: true,
   }
 }
 

@@ -7,10 +7,12 @@ import { type Reader, Reply, type ReplyEnd, type Resume } from './reply.ts'
 
 interface Hooks {
   readonly link: Link
-  headers(): string[]
+  headers(): readonly string[]
   message(message: Message): void
   /** The server says that the session is over; rejects if there will be no new one yet. */
   gone(): Promise<void>
+  /** The stream broke off, and what it would have said is lost. */
+  cut(): void
 }
 
 const RETRY_MS = 1000
@@ -86,6 +88,7 @@ export class Listening implements Reader {
     this.#isOpen = false
     this.#sending?.abort()
     if ('resume' in end) this.#remember(end.resume)
+    if (wasOpen && !this.#isStopped && this.#lastEventId === undefined) this.#hooks.cut()
     this.#next(end, wasOpen)
     this.#settled?.()
   }

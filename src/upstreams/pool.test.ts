@@ -103,6 +103,74 @@ describe('which session a caller gets', () => {
   })
 })
 
+describe('the session of an unknown caller', () => {
+  const nobody = callerOf({ principal: undefined, capabilities: Json.of({ roots: {} }) })
+  const LISTEN = 'subscriptions/listen'
+
+  /** Long enough for a session that is going to close to have closed. */
+  const aWhile = () => new Promise(resolve => setTimeout(resolve, 50))
+
+  it('serves every request that follows from one exchange', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
+    let call: ReturnType<typeof exchangeWith> | undefined
+    const level = exchangeWith(peer, 'logging/setLevel', {
+      caller: nobody,
+      onFrame: () => {
+        call = exchangeWith(peer, 'tools/call', { caller: nobody })
+      },
+    })
+    await level.result()
+    expect(await call?.result()).toEqual({})
+    await server.arrived('DELETE')
+    expect(server.of('POST').flatMap(({ headers }) => headers['mcp-session-id'] ?? [])).not.toContain('s2')
+    expect(await standing.result()).toEqual({ resultType: 'complete' })
+  })
+
+  it('lasts as long as its longest request', async () => {
+    const { server, upstream } = await connect(({ body }, response) => {
+      if (body.method !== 'tools/call') answerOk({ body } as Parameters<Script>[0], response)
+    })
+    const peer = await upstream.open(nobody)
+    const call = exchangeWith(peer, 'tools/call', { caller: nobody })
+    const { response, body } = await server.arrived('tools/call')
+    await exchangeWith(peer, 'tools/list', { caller: nobody }).result()
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    sendJson(response, result(body.id, { done: true }))
+    expect(await call.result()).toEqual({ done: true })
+    await server.arrived('DELETE')
+  })
+
+  it('lasts as long as somebody listens and asked for nothing else', async () => {
+    const { server, upstream } = await connect()
+    const standing = exchangeWith(await upstream.open(nobody), LISTEN, { caller: nobody })
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    standing.abort.abort({ kind: 'gone' })
+    await server.arrived('DELETE')
+  })
+
+  it('lasts as long as somebody listens to a resource', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
+    await exchangeWith(peer, 'resources/subscribe', { caller: nobody, params: { uri: 'a:b' } }).result()
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    standing.abort.abort({ kind: 'gone' })
+    await server.arrived('DELETE')
+  })
+
+  it('is over after a notification', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    exchangeWith(peer, 'notifications/roots/list_changed', { kind: 'notification', caller: nobody })
+    await server.arrived('DELETE')
+  })
+})
+
 describe('idle sessions', () => {
   it('are ended, and busy ones are not', async () => {
     const { server, upstream } = await connect(

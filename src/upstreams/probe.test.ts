@@ -98,7 +98,7 @@ describe('finding out the era', () => {
       () => link.http.close(),
       () => server.close(),
     )
-    const { legacyMs = 1000, backoffMs = 40, era = 'auto' } = options
+    const { legacyMs = 1000, backoffMs = 400, era = 'auto' } = options
     return { server, detector: createDetector(link, { configured: era, legacyMs, backoffMs }) }
   }
 
@@ -131,13 +131,12 @@ describe('finding out the era', () => {
   it('lets a legacy verdict end', async () => {
     const { server, detector } = await detectorFor(
       legacy(() => {}),
-      { legacyMs: 30 },
+      { legacyMs: 400 },
     )
     expect(await detector.detect()).toBe('legacy')
     server.become(modern(() => {}))
     expect(await detector.detect()).toBe('legacy')
-    await new Promise(resolve => setTimeout(resolve, 40))
-    expect(await detector.detect()).toBe('modern')
+    await expect.poll(() => detector.detect()).toBe('modern')
   })
 
   it('asks nobody where the configuration says it', async () => {
@@ -155,8 +154,7 @@ describe('finding out the era', () => {
     await expect(detector.detect()).rejects.toThrow('HTTP 503')
     expect(server.arrivals).toHaveLength(1)
     server.become(modern(() => {}))
-    await new Promise(resolve => setTimeout(resolve, 50))
-    expect(await detector.detect()).toBe('modern')
+    await expect.poll(() => detector.detect().catch(() => 'down')).toBe('modern')
   })
 
   it('gives up on silence', async () => {

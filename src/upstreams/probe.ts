@@ -2,7 +2,7 @@ import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { type Answered, ask } from './ask.ts'
-import { type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
+import { isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
 import { type Link, POST_HEADERS } from './link.ts'
 
 export type Era = 'modern' | 'legacy'
@@ -34,9 +34,6 @@ export const judge = (answered: Answered): Verdict => {
 }
 
 const LEGACY: Verdict = { kind: 'legacy' }
-
-const isEvidence = (status: number): boolean =>
-  status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408 && status !== 429
 
 const judgeError = (code: number | undefined, data: Json | undefined): Verdict => {
   if (code === UNSUPPORTED_VERSION) return judgeVersions(data?.get('supported'))

@@ -80,7 +80,7 @@ describe('opening', () => {
     const { server, upstream } = await connect(
       (_, response) => void response.writeHead(503).end(),
       {},
-      { backoffMs: 200 },
+      { backoffMs: 4000 },
     )
     for (let i = 0; i < 20; i++) await expect(upstream.open(dedicated)).rejects.toThrow('HTTP 503')
     expect(server.arrivals).toHaveLength(1)
@@ -99,6 +99,24 @@ describe('opening', () => {
     const peer = await upstream.open({ ...dedicated, session: 'client-2' })
     expect(peer.revision).toBe('2026-07-28')
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
+  })
+
+  it('follows it also under a session that was open', async () => {
+    const { server, upstream } = await connect(legacy(answerOk))
+    const peer = await upstream.open(dedicated)
+    const data = { supported: ['2026-07-28'], requested: '2025-11-25' }
+    server.become(
+      modern(({ body, headers }, response) => {
+        const isModern = headers['mcp-protocol-version'] === '2026-07-28'
+        if (isModern) sendJson(response, result(body.id, { ok: true }))
+        else if (body.method === 'initialize') sendJson(response, failure(body.id, -32022, 'Unsupported', data), 400)
+        else sendJson(response, failure(null, -32001, 'Session not found'), 404)
+      }),
+    )
+    await exchangeWith(peer, 'tools/list').failure()
+    const next = await upstream.open(dedicated)
+    expect(next.revision).toBe('2026-07-28')
+    expect(await exchangeWith(next, 'tools/list').result()).toEqual({ ok: true })
   })
 
   it('works with a server that moved', async () => {
@@ -137,7 +155,7 @@ describe('closing', () => {
     const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     await server.arrived('tools/call')
     await upstream.close()
-    expect((await call.failure()).data).toMatchObject({ upstream: 'far' })
+    expect((await call.failure()).data).toEqual({ reason: 'upstream_lost', upstream: 'far' })
     await server.until(() => server.sockets.size === 0, 'sockets to close')
   })
 

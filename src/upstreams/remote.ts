@@ -1,6 +1,7 @@
 import type { RemoteServer } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { DISCONNECTED, UpstreamFailure } from './failures.ts'
+import { createLegacy } from './legacy.ts'
 import { createLink, type LinkOptions } from './link.ts'
 import { SessionPool } from './pool.ts'
 import { createDetector, type Era } from './probe.ts'
@@ -27,9 +28,15 @@ export const connectRemote = (server: RemoteServer & { readonly name: string }, 
     backoffMs = 250,
   } = options
   const link = createLink(server, options)
-  const detector = createDetector(link, { configured: server.era, legacyMs, backoffMs })
+  const configured = server.type === 'sse' ? 'legacy' : server.era
+  const detector = createDetector(link, { configured, legacyMs, backoffMs })
   const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
-  const pool = new SessionPool(link, { idleMs, holdMs })
+  const openLegacy = createLegacy(link, server.type)
+  const pool = new SessionPool({
+    name: server.name,
+    idleMs,
+    open: (caller, place) => openLegacy(caller, { ...place, holdMs }),
+  })
   let closing: Promise<void> | undefined
 
   const openSession = async (caller: Caller): Promise<Peer> => {

@@ -8,6 +8,7 @@ import { isEventStream } from '../wire/media-type.ts'
 import { EventTooLarge, SseDecoder, type SseEvent } from '../wire/sse.ts'
 import type { Loss } from './failures.ts'
 import type { Receiver } from './http.ts'
+import type { Hop } from './redirect.ts'
 
 /** How a reply was over. */
 export type ReplyEnd =
@@ -32,7 +33,11 @@ export interface Resume {
 
 /** Reads the messages of one reply. `ended` comes once and last. */
 export interface Reader {
-  began?(status: number, headers: IncomingHttpHeaders): void
+  began?(status: number, headers: IncomingHttpHeaders, from: Hop): void
+  /** May take an event before it is read as a message; true if so. */
+  event?(event: SseEvent): boolean
+  /** More of a body has arrived that is one message, however large. */
+  receiving?(): void
   message(message: Message): void | Promise<void>
   ended(end: ReplyEnd): void
 }
@@ -56,12 +61,12 @@ export class Reply implements Receiver {
     this.#maxBytes = maxBytes
   }
 
-  status(status: number, headers: IncomingHttpHeaders): void {
+  status(status: number, headers: IncomingHttpHeaders, from: Hop): void {
     this.#status = status
     this.#headers = headers
     if (status < 300 && isEventStream(headers['content-type']))
       this.#events = new SseDecoder(event => this.#event(event), { maxBytes: this.#maxBytes })
-    this.#reader.began?.(status, headers)
+    this.#reader.began?.(status, headers, from)
   }
 
   bytes(chunk: Buffer): void | Promise<void> {
@@ -99,13 +104,14 @@ export class Reply implements Receiver {
   #gather(chunk: Buffer): void {
     if (this.#status >= 300 && this.#body.length >= REFUSAL_BYTES) return
     this.#body.push(chunk)
+    this.#reader.receiving?.()
     if (this.#body.length <= this.#maxBytes) return
     this.#body.clear()
     this.lost({ reason: 'too_large', text: `answered more than ${this.#maxBytes} bytes` })
   }
 
   #event(event: SseEvent): void {
-    if (this.#isOver || event.data.length === 0) return
+    if (this.#isOver || event.data.length === 0 || this.#reader.event?.(event)) return
     for (const message of messagesOf(event)) {
       const waiting = this.#reader.message(message)
       if (waiting) this.#waiting = waiting

@@ -40,7 +40,7 @@ export class Standing {
   }
 
   attach(exchange: Exchange, capabilities: Json | undefined, left: () => void): void {
-    if (exchange.signal.reason) return
+    if (exchange.signal.reason) return left()
     this.#exchanges.add(exchange)
     this.#hadSome = true
     exchange.signal.onAbort(() => {

@@ -261,6 +261,15 @@ describe('a misbehaving server', () => {
       { message: /ended its stream/, reason: 'upstream_stream_lost' },
     ],
     [
+      'nothing but an empty event',
+      (_, response) => {
+        const stream = openStream(response)
+        stream.raw('id: 1\ndata:\n\n')
+        stream.end()
+      },
+      { message: /ended its stream/, reason: 'upstream_stream_lost' },
+    ],
+    [
       'garbage in an event',
       (_, response) => {
         const stream = openStream(response)
@@ -493,17 +502,34 @@ describe('giving up', () => {
     const { peer } = await connect(
       ({ body }, response) => {
         const stream = openStream(response)
-        let left = 5
+        let left = 8
         const timer = setInterval(() => {
           if (left-- > 0) return void stream.event(notice('notifications/message', {}))
           clearInterval(timer)
           stream.event(result(body.id, { done: true }))
           stream.end()
-        }, 100)
+        }, 80)
       },
-      { timeoutMs: 250 },
+      { timeoutMs: 500 },
     )
     expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ done: true })
+  })
+
+  it('has patience with one large message as long as it keeps arriving', async () => {
+    const { peer } = await connect(
+      ({ body }, response) => {
+        const text = JSON.stringify(result(body.id, { text: 'x'.repeat(800) }))
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length })
+        let at = 0
+        const timer = setInterval(() => {
+          response.write(text.slice(at, at + 100))
+          at += 100
+          if (at >= text.length) clearInterval(timer)
+        }, 80)
+      },
+      { timeoutMs: 500 },
+    )
+    expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ text: 'x'.repeat(800) })
   })
 
   it('has unlimited patience with subscriptions/listen', async () => {

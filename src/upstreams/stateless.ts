@@ -7,7 +7,7 @@ import { toError } from './failures.ts'
 import type { Sending } from './http.ts'
 import { addCallerHeaders, type Link, POST_HEADERS } from './link.ts'
 import { Reply, type ReplyEnd } from './reply.ts'
-import { forgetful } from './unanswered.ts'
+import { tell } from './tell.ts'
 
 const LISTEN = 'subscriptions/listen'
 const UNSUPPORTED_VERSION = -32022
@@ -38,16 +38,8 @@ interface Shared {
 }
 
 const notify = ({ link, headers }: Shared, { method, params, caller }: Exchange): void => {
-  link.http.send(
-    {
-      method: 'POST',
-      target: link.target,
-      headers: addCallerHeaders([...headers, 'mcp-method', method], caller),
-      body: join(notificationPieces(method, params)),
-      patience: link.patience,
-    },
-    new Reply(forgetful(link, method), link.maxBytes),
-  )
+  const sent = addCallerHeaders([...headers, 'mcp-method', method], caller)
+  tell(link, 'POST', sent, notificationPieces(method, params), method)
 }
 
 class StatelessCall extends Call {

@@ -67,6 +67,12 @@ const answerTo = async (server: ScriptedServer, id: unknown) => {
   return server.arrivals.find(isAnswer)?.body
 }
 
+/** Asks on the GET stream until the test has seen it: at first a call may still wait for its own stream. */
+const askUntil = async (stream: Stream, isSeen: () => boolean): Promise<void> => {
+  let asked = 0
+  await expect.poll(() => stream.event(request(`q${++asked}`, 'elicitation/create')) && isSeen()).toBe(true)
+}
+
 describe('opening a session', () => {
   it('shakes hands as the caller, opens the GET stream, and says that it is ready', async () => {
     const { server, peer } = await listening()
@@ -151,6 +157,18 @@ describe('opening a session', () => {
     expect(server.of('GET')).toHaveLength(1)
   })
 
+  it('is used without handshake where the server refuses it and answers all the same', async () => {
+    const { server, upstream } = await connect(({ method, body }, response) => {
+      if (method === 'GET') response.writeHead(405).end()
+      else if (body.method === 'initialize') sendJson(response, failure('server-error', -32600, 'What?'), 400)
+      else sendJson(response, result(body.id, { tools: [] }))
+    })
+    const peer = await upstream.open(dedicated)
+    expect(peer.revision).toBe('2024-11-05')
+    expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ tools: [] })
+    expect(server.of('notifications/initialized')).toHaveLength(0)
+  })
+
   it('is used without handshake where the server knows none', async () => {
     const { server, upstream } = await connect(({ body }, response) => {
       if (body.method === 'initialize') sendJson(response, failure(body.id, -32601, 'Method not found'))
@@ -224,6 +242,43 @@ describe('a call', () => {
     expect(await calls[0]?.result()).toEqual({ over: 'GET' })
   })
 
+  it('may be an error under an id of the server’s own', async () => {
+    const { peer } = await listening((arrived, response) => {
+      if (arrived.body.id === undefined) return void response.writeHead(202).end()
+      const stream = openStream(response)
+      stream.event(failure('server-error', -32600, 'Not that'))
+      stream.end()
+    })
+    expect(await exchangeWith(peer, 'tools/call').failure()).toMatchObject({ code: -32600, message: 'Not that' })
+  })
+
+  it('may be accepted, and asked about on the GET stream', async () => {
+    const { peer, stream, server } = await listening((_, response) => void response.writeHead(202).end('Accepted'))
+    const call = exchangeWith(peer, 'tools/call')
+    await server.arrived('tools/call')
+    await askUntil(stream, () => call.frames.length > 0)
+    expect(await call.question()).toMatchObject({ method: 'elicitation/create' })
+  })
+
+  it('tells which call a question belongs to, until the server asks elsewhere during one', async () => {
+    const { peer, stream, server } = await listening(({ method, body }, response) => {
+      if (method === 'POST' && body.method !== 'tools/call') response.writeHead(202).end()
+    })
+    expect(peer.correlates).toBe(true)
+    exchangeWith(peer, 'tools/call')
+    await server.arrived('tools/call')
+    await askUntil(stream, () => peer.correlates === false)
+  })
+
+  it('that was to come on the GET stream is lost with it', async () => {
+    const { peer, stream, server } = await listening((_, response) => void response.writeHead(202).end('Accepted'))
+    const call = exchangeWith(peer, 'tools/call')
+    await server.arrived('tools/call')
+    await askUntil(stream, () => call.frames.length > 0)
+    stream.cut()
+    expect((await call.failure()).data).toMatchObject({ reason: 'upstream_stream_lost' })
+  })
+
   it('may be accepted and answered on the GET stream', async () => {
     const { peer, stream, server } = await listening((_, response) => void response.writeHead(202).end('Accepted'))
     const call = exchangeWith(peer, 'tools/call')
@@ -285,6 +340,10 @@ describe('questions', () => {
     const { body, response } = await server.arrived('tools/call')
     response.end(`data: ${JSON.stringify(result(body.id, { done: true }))}\n\n`)
     expect(await call.result()).toEqual({ done: true })
+    for (let i = 1; i <= 3; i++) {
+      exchangeWith(peer, 'notifications/acme', { kind: 'notification' })
+      await server.arrived('notifications/acme', i)
+    }
     expect(server.arrivals.filter(({ body }) => body.id === 'q-1')).toHaveLength(1)
   })
 
@@ -303,6 +362,9 @@ describe('questions', () => {
     const { server, upstream } = await connect(legacy(asking), { timeoutMs: 100 })
     const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     const question = await call.question()
+    const { response } = await server.arrived('tools/call')
+    response.write(`data: ${JSON.stringify(notice('notifications/message', {}))}\n\n`)
+    await call.notice('notifications/message')
     await new Promise(resolve => setTimeout(resolve, 300))
     expect(call.finals()).toEqual([])
     question.answer({ kind: 'result', result: Json.of({ action: 'accept' }) })
@@ -350,6 +412,16 @@ describe('questions', () => {
     await standing.notice('notifications/message')
     expect(standing.frames[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
     expect(server.arrivals.filter(({ body }) => body.id === 0)).toEqual([])
+  })
+
+  it('that waited are not refused any more once somebody came', async () => {
+    const { peer, stream, server } = await listening(answerOk, { holdMs: 60 })
+    stream.event(request(0, 'roots/list'))
+    await exchangeWith(peer, 'tools/list').result()
+    const question = await exchangeWith(peer, 'subscriptions/listen', { caller: dedicated }).question()
+    await new Promise(resolve => setTimeout(resolve, 120))
+    question.answer({ kind: 'result', result: Json.of({ roots: [] }) })
+    expect(await answerTo(server, 0)).toEqual(result(0, { roots: [] }))
   })
 
   it('are refused when nobody comes', async () => {
@@ -509,7 +581,7 @@ describe('a stream that breaks', () => {
     stream.event(notice('notifications/message', { n: 1 }), 'retry: 50\nid: g7\n')
     await standing.notice('notifications/message')
     stream.end()
-    await server.arrived('GET', 2)
+    expect((await server.arrived('GET', 2)).headers['last-event-id']).toBe('g7')
     streams[1]?.event(notice('notifications/tools/list_changed', {}))
     await standing.notice('notifications/tools/list_changed')
   })
@@ -541,6 +613,22 @@ describe('a session the server forgot', () => {
     expect(said.slice(0, 4)).toEqual(['GET', 'notifications/initialized', 'resources/subscribe', 'logging/setLevel'])
     expect(said.filter(method => method === 'tools/call')).toHaveLength(3)
     expect(again.find(({ body }) => body.method === 'resources/subscribe')?.body.params).toEqual({ uri: 'a:1' })
+  })
+
+  it('is not replaced again for those who find out late', async () => {
+    const late: (() => void)[] = []
+    const { server, peer } = await listening((arrived, response) => {
+      if (arrived.headers['mcp-session-id'] === 's2') return answerOk(arrived, response)
+      const refuse = () => sendJson(response, failure(null, -32001, 'Session not found'), 404)
+      if (arrived.body.params?.name === 'late') late.push(refuse)
+      else refuse()
+    })
+    const slow = exchangeWith(peer, 'tools/call', { params: { name: 'late' } })
+    await server.arrived('tools/call')
+    expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ ok: true })
+    for (const refuse of late) refuse()
+    expect(await slow.result()).toEqual({ ok: true })
+    expect(server.of('initialize')).toHaveLength(2)
   })
 
   it('fails the calls it had taken, and no others', async () => {

@@ -1,120 +1,65 @@
-import type { Caller, Dispatch, Exchange, Frame, Peer } from '../protocol/exchange.ts'
-import { META } from '../protocol/meta.ts'
-import { manners, type Revision, SERVED } from '../protocol/revisions.ts'
+import type { Caller, Exchange } from '../protocol/exchange.ts'
+import { manners, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
-import { join, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
-import { ask } from './ask.ts'
-import { DISCONNECTED, type Loss, toError } from './failures.ts'
+import { notificationPieces } from '../wire/json-rpc.ts'
+import { type Answered, ask } from './ask.ts'
+import { errorOf, type Loss, UpstreamFailure } from './failures.ts'
 import { type Handshake, shakeHands } from './handshake.ts'
 import { type Link, POST_HEADERS } from './link.ts'
 import { Listening } from './listening.ts'
-import { Questions } from './questions.ts'
-import { type Reader, Reply } from './reply.ts'
-import { Standing } from './standing.ts'
-import { type Home, StreamableCall } from './streamable-call.ts'
-import { forgetful } from './unanswered.ts'
-
-interface Options {
-  readonly holdMs: number // a question nobody can be asked yet
-  readonly isDedicated: boolean // belongs to one client session and ends with its standing exchange
-  readonly onClosed: () => void
-}
+import { LegacySession, type SessionOptions } from './session.ts'
+import { StreamableCall, type StreamableHome } from './streamable-call.ts'
+import { tell } from './tell.ts'
 
 const LISTENING_MS = 500 // a server that asks right after the handshake needs a stream to ask on
+const GONE: Loss = { reason: 'upstream_lost', text: 'ended the session this belonged to: start again' }
+const CUT: Loss = { reason: 'upstream_stream_lost', text: 'broke off the stream the answer was to come on' }
 
 /** A legacy session over Streamable HTTP, as one caller. */
-export class Session implements Home, Peer {
-  readonly asks = true
-  readonly link: Link
-  readonly questions = new Questions((pieces, what) => this.post(pieces, what))
-  lastUsed = Date.now()
-
-  readonly #caller: Caller
-  readonly #options: Options
-  readonly #standing: Standing
+export class StreamableSession extends LegacySession<StreamableCall> implements StreamableHome {
+  headers: readonly string[] = []
+  postHeaders: readonly string[] = []
   readonly #listening: Listening
-  readonly #calls: StreamableCall[] = [] // a Map would keep dead calls alive, as SilenceWatch explains
-  readonly #subscriptions = new Map<string, Json>()
-  #level: Json | undefined
-  #handshake: Handshake
+  #handshake: Handshake | undefined
   #renewing: Promise<void> | undefined
-  #closing: Promise<void> | undefined
-  #lastId: number
 
-  private constructor(link: Link, caller: Caller, handshake: Handshake, options: Options) {
-    this.link = link
-    this.#caller = caller
-    this.#handshake = handshake
-    this.#options = options
-    this.#lastId = 1
-    this.#standing = new Standing({ holdMs: options.holdMs, expectsSomebody: options.isDedicated })
+  private constructor(link: Link, caller: Caller, options: SessionOptions) {
+    super(link, caller, options)
     this.#listening = new Listening({
       link,
-      headers: () => this.headers(),
+      headers: () => this.headers,
       message: message => this.strayed(message),
       gone: () => this.renew(this.sessionId),
+      cut: () => this.#cut(),
     })
   }
 
   /** Shakes hands and opens the GET stream; rejects with UpstreamFailure. */
-  static async open(link: Link, caller: Caller, options: Options): Promise<Session> {
-    const session = new Session(link, caller, await shakeHands(link, caller, 1), options)
+  static async open(link: Link, caller: Caller, options: SessionOptions): Promise<StreamableSession> {
+    const session = new StreamableSession(link, caller, options)
+    session.#adopt(await session.#shakeHands())
     await session.#settleIn()
     return session
   }
 
   get revision(): Revision {
-    return this.#handshake.revision
+    return this.#agreed.revision
+  }
+
+  get correlates(): boolean {
+    return this.link.correlates
   }
 
   get sessionId(): string | undefined {
-    return this.#handshake.sessionId
+    return this.#handshake?.sessionId
   }
 
   get hearsAnswersElsewhere(): boolean {
     return this.#listening.isOpen
   }
 
-  get isBusy(): boolean {
-    return this.#calls.length > 0 || this.#standing.size > 0
-  }
-
-  readonly dispatch: Dispatch = exchange => {
-    this.lastUsed = Date.now()
-    if (exchange.kind === 'notification') return this.#notify(exchange)
-    const local = LOCAL[exchange.method]
-    if (this.#closing) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
-    if (local && Object.hasOwn(LOCAL, exchange.method)) return local(this, exchange)
-    const call = new StreamableCall(this, exchange, ++this.#lastId)
-    this.#calls.push(call)
-    call.start()
-  }
-
-  headers(): string[] {
-    const { revision, sessionId } = this.#handshake
-    const headers = [...this.link.headers]
-    if (manners(revision).versionHeader) headers.push('mcp-protocol-version', revision)
-    if (sessionId !== undefined) headers.push('mcp-session-id', sessionId)
-    return headers
-  }
-
   post(pieces: Buffer[], what: string): void {
-    this.#send(pieces, forgetful(this.link, what))
-  }
-
-  /** A message that belongs to no call by the stream it came on. */
-  strayed(message: Message): void {
-    switch (message.kind) {
-      case 'request':
-        return this.#asked(message)
-      case 'notification':
-        return this.#noticed(message.method, message.params, message)
-      case 'response':
-      case 'error':
-        return this.#answered(message)
-      case 'invalid':
-        this.link.log.debug({ reason: message.reason }, 'dropped something that is no message')
-    }
+    tell(this.link, 'POST', this.postHeaders, pieces, what)
   }
 
   renew(lost: string | undefined): Promise<void> {
@@ -125,149 +70,97 @@ export class Session implements Home, Peer {
     return this.#renewing
   }
 
-  finished(call: StreamableCall, frame: Frame | undefined): void {
-    const at = this.#calls.indexOf(call)
-    if (at >= 0) this.#calls.splice(at, 1)
-    this.lastUsed = Date.now()
-    if (frame?.kind === 'result') this.#remember(call.exchange)
+  protected get introduction(): Json {
+    return this.#agreed.result
   }
 
-  /** The InitializeResult as a modern server would say it. */
-  discover(exchange: Exchange): void {
-    const { result } = this.#handshake
-    const serverInfo = result.get('serverInfo')
-    const meta = result.get('_meta') ?? Json.empty
-    const discovered = result
-      .without('protocolVersion', 'serverInfo')
-      .with('resultType', 'complete')
-      .with('supportedVersions', SERVED)
-      .with('ttlMs', 0)
-      .with('cacheScope', 'private')
-      .with('_meta', serverInfo ? meta.with(META.serverInfo, serverInfo) : meta)
-    void exchange.sink({ kind: 'result', result: discovered })
+  protected createCall(exchange: Exchange, id: number): StreamableCall {
+    return new StreamableCall(this, exchange, id)
   }
 
-  listen(exchange: Exchange): void {
-    this.#standing.attach(exchange, this.#capabilities, () => {
-      this.questions.abandon(exchange)
-      this.lastUsed = Date.now()
-      if (this.#options.isDedicated && this.#standing.size === 0) void this.close()
-    })
+  protected begin(call: StreamableCall): void {
+    if (!this.#renewing) return call.start()
+    this.#renewing.then(
+      () => call.start(),
+      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+    )
   }
 
-  /** Ends everything; the server is told, if it takes no longer than a request may. */
-  close(): Promise<void> {
-    this.#closing ??= this.#end()
-    return this.#closing
+  protected callAsked(): StreamableCall | undefined {
+    const call = this.calls.findLast(({ canBeAsked, isElsewhere }) => canBeAsked && isElsewhere)
+    if (!call && this.calls.some(({ canBeAsked }) => canBeAsked)) this.link.correlates = false
+    return call
   }
 
-  get #capabilities(): Json | undefined {
-    return this.#handshake.result.get('capabilities')
+  protected callTold(): undefined {}
+
+  protected async disconnect(): Promise<void> {
+    this.#listening.stop()
+    await this.#delete()
+  }
+
+  get #agreed(): Handshake {
+    if (!this.#handshake) throw new Error('a session without a handshake')
+    return this.#handshake
+  }
+
+  #adopt(handshake: Handshake): void {
+    const { revision, sessionId } = handshake
+    const version = manners(revision).versionHeader ? ['mcp-protocol-version', revision] : []
+    const session = sessionId === undefined ? [] : ['mcp-session-id', sessionId]
+    this.headers = [...this.link.headers, ...version, ...session]
+    this.postHeaders = [...this.headers, ...POST_HEADERS]
+    this.#handshake = handshake
   }
 
   async #settleIn(): Promise<void> {
-    if (this.#handshake.isImplied) return
+    if (this.#agreed.isImplied) return
     await this.#listening.start(LISTENING_MS)
-    await new Promise<void>(resolve => {
-      const pieces = notificationPieces('notifications/initialized', Json.empty)
-      this.#send(pieces, forgetful(this.link, 'notifications/initialized', resolve))
-    })
-    if (!this.#closing) this.#listening.insist()
+    const pieces = notificationPieces('notifications/initialized', Json.empty)
+    await new Promise<void>(resolve => tell(this.link, 'POST', this.postHeaders, pieces, 'readiness', resolve))
+    if (!this.isClosing) this.#listening.insist()
   }
 
   async #startOver(): Promise<void> {
     const lost = this.sessionId
     this.link.log.info({}, 'the server forgot the session; starting a new one')
-    this.#handshake = await shakeHands(this.link, this.#caller, ++this.#lastId)
-    if (this.#closing) return this.#delete()
+    this.#adopt(await this.#shakeHandsAgain())
+    if (this.isClosing) return this.#delete()
     this.link.listens = true
     this.#listening.stop()
     this.questions.clear()
-    for (const call of [...this.#calls]) if (call.isBoundTo(lost)) call.lose(GONE)
+    for (const call of [...this.calls]) if (call.isBoundTo(lost)) call.lose(GONE)
     await this.#settleIn()
-    const again: [string, Json][] = [...this.#subscriptions.values()].map(params => ['resources/subscribe', params])
-    if (this.#level) again.push(['logging/setLevel', this.#level])
-    for (const [method, params] of again)
-      await ask(this.link, [...this.headers(), ...POST_HEADERS], method, params, ++this.#lastId)
-    this.#standing.changed(this.#capabilities)
+    for (const [method, params] of this.told.again()) await this.#ask(this.postHeaders, method, params)
+    this.announceChanges()
   }
 
-  #notify({ method, params }: Exchange): void {
-    // Ours was sent with the handshake.
-    if (method !== 'notifications/initialized') this.post(notificationPieces(method, params), method)
-  }
-
-  #asked(message: Extract<Message, { kind: 'request' }>): void {
-    if (message.method === 'ping') return this.post(resultPieces(message.id, Json.empty), 'answer to ping')
-    const question = this.questions.ask(message, this.#standing.last ?? this)
-    if (question) this.#standing.ask(question)
-  }
-
-  #noticed(method: string, params: Json, message: Message): void {
-    if (method === 'notifications/cancelled') return this.questions.withdraw(params.get('requestId'))
-    if (method !== 'notifications/progress') return this.#standing.notice(method, params)
-    void this.#callOf(params.get('progressToken'))?.message(message)
-  }
-
-  #answered(message: Extract<Message, { kind: 'response' | 'error' }>): void {
-    const { id } = message
-    if (id) return void this.#callOf(id)?.message(message)
-    for (const call of [...this.#calls]) void call.message(message)
-  }
-
-  #callOf(id: Json | undefined): StreamableCall | undefined {
-    const number = id?.asNumber()
-    return this.#calls.find(call => call.id === number)
-  }
-
-  #remember({ method, params }: Exchange): void {
-    const uri = params.get('uri')?.asString() ?? ''
-    if (method === 'logging/setLevel') this.#level = params
-    else if (method === 'resources/subscribe') this.#subscriptions.set(uri, params)
-    else if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
-  }
-
-  #send(pieces: Buffer[], reader: Reader): void {
-    const { link } = this
-    const headers = [...this.headers(), ...POST_HEADERS]
-    const request = {
-      method: 'POST' as const,
-      target: link.target,
-      headers,
-      body: join(pieces),
-      patience: link.patience,
+  async #shakeHandsAgain(): Promise<Handshake> {
+    try {
+      return await this.#shakeHands()
+    } catch (error) {
+      // It answers, but is no server of this kind any more: whoever comes next has to find out what it is.
+      if (error instanceof UpstreamFailure && error.reason === 'upstream_protocol') void this.close()
+      throw error
     }
-    link.http.send(request, new Reply(reader, link.maxBytes))
   }
 
-  async #end(): Promise<void> {
-    this.#options.onClosed()
-    this.#listening.stop()
-    for (const call of [...this.#calls]) call.lose(DISCONNECTED)
-    this.questions.clear()
-    this.#standing.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
-    if (this.sessionId !== undefined) await this.#delete()
+  #shakeHands(): Promise<Handshake> {
+    const headers = [...this.link.headers, ...POST_HEADERS]
+    return shakeHands(this.link, this.caller, (method, params) => this.#ask(headers, method, params))
+  }
+
+  #ask(headers: readonly string[], method: string, params: Json): Promise<Answered> {
+    return ask(this.link, headers, method, params, this.nextId())
+  }
+
+  /** Nothing will bring the answers that were to come on the GET stream. */
+  #cut(): void {
+    for (const call of this.calls.filter(({ isElsewhere }) => isElsewhere)) call.lose(CUT)
   }
 
   #delete(): Promise<void> {
-    const { link } = this
-    const request = {
-      method: 'DELETE' as const,
-      target: link.target,
-      headers: this.headers(),
-      body: null,
-      patience: link.patience,
-    }
-    return new Promise(resolve => {
-      link.http.send(request, new Reply(forgetful(link, 'end of session', resolve), link.maxBytes))
-    })
+    if (this.sessionId === undefined) return Promise.resolve()
+    return new Promise(resolve => tell(this.link, 'DELETE', this.headers, [], 'end of session', resolve))
   }
-}
-
-const GONE: Loss = { reason: 'upstream_lost', text: 'ended the session this belonged to: start again' }
-
-/** What a legacy server has no word for and the session answers itself. */
-const LOCAL: Readonly<Record<string, (session: Session, exchange: Exchange) => void>> = {
-  'server/discover': (session, exchange) => session.discover(exchange),
-  'subscriptions/listen': (session, exchange) => session.listen(exchange),
 }

@@ -17,7 +17,7 @@ export interface Daemon {
 export const startDaemon = async (folder: string, name: string, server: object): Promise<Daemon> => {
   const config = join(folder, `${name}.json`)
   await writeFile(config, JSON.stringify({ mcpServers: { [name]: server } }))
-  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0'])
+  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, `${name}-data`)])
   let hasEnded = false
   void child.ended.then(() => {
     hasEnded = true

@@ -1,0 +1,16 @@
+import { META } from '../protocol/meta.ts'
+import { SERVED } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+
+/** An InitializeResult as a modern server would say it in answer to `server/discover`; what we do not know stays. */
+export const discovered = (introduction: Json): Json => {
+  const serverInfo = introduction.get('serverInfo')
+  const meta = introduction.get('_meta') ?? Json.empty
+  return introduction
+    .without('protocolVersion', 'serverInfo')
+    .with('resultType', 'complete')
+    .with('supportedVersions', SERVED)
+    .with('ttlMs', 0)
+    .with('cacheScope', 'private')
+    .with('_meta', serverInfo ? meta.with(META.serverInfo, serverInfo) : meta)
+}

@@ -1,0 +1,150 @@
+import type { Caller, Exchange } from '../protocol/exchange.ts'
+import type { Revision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { notificationPieces } from '../wire/json-rpc.ts'
+import { DISCONNECTED, errorOf, UpstreamFailure } from './failures.ts'
+import { type Handshake, shakeHands } from './handshake.ts'
+import { ChannelCall, type ChannelHome } from './http-sse-call.ts'
+import { Channel } from './http-sse-channel.ts'
+import type { Link } from './link.ts'
+import { LegacySession, type SessionOptions } from './session.ts'
+
+/** A legacy session over HTTP+SSE, as one caller: one channel; should it break, the next call opens another. */
+export class ChannelSession extends LegacySession<ChannelCall> implements ChannelHome {
+  readonly #hasAccepted: boolean
+  #channel: Channel | undefined
+  #connecting: Promise<void> | undefined
+  #handshake: Handshake | undefined
+
+  private constructor(link: Link, caller: Caller, options: SessionOptions, hasAccepted: boolean) {
+    super(link, caller, options)
+    this.#hasAccepted = hasAccepted
+  }
+
+  /** Opens the channel and shakes hands; rejects with UpstreamFailure, NoChannel if there is no channel to use. */
+  static async open(
+    link: Link,
+    caller: Caller,
+    options: SessionOptions,
+    hasAccepted: boolean,
+  ): Promise<ChannelSession> {
+    const session = new ChannelSession(link, caller, options, hasAccepted)
+    await session.#connect()
+    return session
+  }
+
+  get revision(): Revision {
+    return this.#agreed.revision
+  }
+
+  get correlates(): boolean {
+    return false
+  }
+
+  get channel(): Channel | undefined {
+    return this.#channel?.isOpen ? this.#channel : undefined
+  }
+
+  post(pieces: Buffer[], what: string): void {
+    if (this.channel) this.channel.tell(pieces, what)
+    else this.link.log.debug({ what }, 'there is no channel to send it for')
+  }
+
+  renew(lost: Channel | undefined): Promise<void> {
+    if (lost && lost === this.#channel) {
+      lost.close()
+      this.#lost(lost)
+    }
+    return this.#reconnect()
+  }
+
+  protected get introduction(): Json {
+    return this.#agreed.result
+  }
+
+  protected createCall(exchange: Exchange, id: number): ChannelCall {
+    return new ChannelCall(this, exchange, id)
+  }
+
+  protected begin(call: ChannelCall): void {
+    if (this.channel && !this.#connecting) return call.start()
+    this.#reconnect().then(
+      () => call.start(),
+      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+    )
+  }
+
+  /** Nothing says which call a question belongs to: most likely it is the latest that can carry one. */
+  protected callAsked(): ChannelCall | undefined {
+    return this.calls.findLast(({ canBeAsked }) => canBeAsked)
+  }
+
+  /** A log line is about the only thing that was asked, if only one was. */
+  protected callTold(method: string): ChannelCall | undefined {
+    return method === 'notifications/message' && this.calls.length === 1 ? this.calls[0] : undefined
+  }
+
+  protected async disconnect(): Promise<void> {
+    this.#channel?.close()
+  }
+
+  get #agreed(): Handshake {
+    if (!this.#handshake) throw new Error('a session without a handshake')
+    return this.#handshake
+  }
+
+  #reconnect(): Promise<void> {
+    if (this.channel && !this.#connecting) return Promise.resolve()
+    this.#connecting ??= this.#startOver().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #startOver(): Promise<void> {
+    this.link.log.info({}, 'the channel is gone; opening a new one')
+    try {
+      const channel = await this.#connect()
+      for (const [method, params] of this.told.again()) await channel.ask(method, params, this.nextId())
+    } catch (error) {
+      // It answers, but is no server of this kind any more: whoever comes next has to find out what it is.
+      if (error instanceof UpstreamFailure && error.reason === 'upstream_protocol') void this.close()
+      throw error
+    }
+    this.announceChanges()
+  }
+
+  async #connect(): Promise<Channel> {
+    const channel: Channel = new Channel(this.link, {
+      message: message => this.strayed(message),
+      lost: () => this.#lost(channel),
+    })
+    this.#channel = channel // from its first event on the server may want an answer
+    try {
+      await channel.open(this.#hasAccepted)
+      await this.#greet(channel)
+      if (!channel.isOpen || this.isClosing) throw new UpstreamFailure(this.link.name, DISCONNECTED)
+    } catch (error) {
+      channel.close()
+      this.#lost(channel)
+      throw error
+    }
+    return channel
+  }
+
+  async #greet(channel: Channel): Promise<void> {
+    const say = (method: string, params: Json) => channel.ask(method, params, this.nextId())
+    const handshake = await shakeHands(this.link, this.caller, say, channel.isHere)
+    this.#handshake = handshake
+    if (handshake.isImplied) return
+    channel.agree(handshake.revision)
+    const pieces = notificationPieces('notifications/initialized', Json.empty)
+    await new Promise<void>(resolve => channel.tell(pieces, 'readiness', resolve))
+  }
+
+  #lost(channel: Channel): void {
+    if (this.#channel === channel) this.#channel = undefined
+    this.questions.clear()
+    for (const call of [...this.calls]) call.cutFrom(channel)
+  }
+}

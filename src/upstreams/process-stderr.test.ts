@@ -1,0 +1,22 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { StderrRing, tailOf } from './process-stderr.ts'
+
+it('keeps the last bytes, however they came', () => {
+  fc.assert(
+    fc.property(fc.array(fc.stringMatching(/^[a-z]{0,40}$/), { maxLength: 30 }), chunks => {
+      const ring = new StderrRing(16)
+      for (const chunk of chunks) ring.push(Buffer.from(chunk))
+      expect(ring.text()).toBe(chunks.join('').slice(-16))
+    }),
+  )
+})
+
+it('shows the last lines on one, without colours and secrets', () => {
+  const text = '1\n2\n3\n4\n\n\u001b[31mERROR\u001b[0m bad key tok-12345678\r\n  at x\n6\n'
+  expect(tailOf(text, ['tok-12345678'])).toBe('3 | 4 | ERROR bad key *** | at x | 6')
+})
+
+it('shows no more than a few hundred characters', () => {
+  expect(tailOf('x'.repeat(10_000), [])).toHaveLength(600)
+})

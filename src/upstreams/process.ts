@@ -1,0 +1,144 @@
+import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
+import type { Signal } from '../protocol/abort.ts'
+import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { type Place, SessionPool } from './pool.ts'
+import { Roster } from './process-roster.ts'
+import { createStdioLink, type StdioOptions } from './stdio-link.ts'
+import { openProcess } from './stdio-opening.ts'
+import type { Pipe } from './stdio-pipe.ts'
+import { type SessionOptions, StdioSession } from './stdio-session.ts'
+import { StdioShared } from './stdio-shared.ts'
+import { createVerdict } from './stdio-verdict.ts'
+
+/** What `connectProcess` may be told; everything but the log has a default. */
+export interface ProcessOptions extends StdioOptions {
+  readonly holdMs?: number // a question nobody can be asked yet
+  readonly legacyMs?: number // how long a server counts as legacy without being asked again
+}
+
+/** What is known of one process. */
+interface ProcessStatus {
+  readonly pid: number
+  readonly startedAt: number
+  readonly noise: number // lines on stdout that were no messages
+  readonly stderr: string // its last lines
+}
+
+/** A server this machine runs. */
+export interface ProcessUpstream extends Upstream {
+  status(): { readonly processes: readonly ProcessStatus[]; readonly crashes: number }
+}
+
+const OTHER: Loss = {
+  reason: 'upstream_protocol',
+  text: 'speaks another version of the protocol than before: call again, the gateway knows now',
+}
+
+/** A process turned out to speak otherwise than whoever started it had thought. */
+class OtherEra extends UpstreamFailure {}
+
+const NOBODY = { capabilities: Json.empty, info: undefined }
+const DAY = 24 * 60 * 60_000
+
+/** A server that is started here and spoken to over its stdin and stdout. `open` rejects with UpstreamFailure. */
+export const connectProcess = (
+  server: ProcessServer & { readonly name: string },
+  options: ProcessOptions,
+): ProcessUpstream => {
+  const { holdMs = 20_000, legacyMs = DAY } = options
+  const bounds = server.limits ?? DEFAULT_PROCESS_LIMITS
+  const link = createStdioLink(server, options)
+  const roster = new Roster(server.name, bounds.processes)
+  const verdict = createVerdict(link.fingerprint, server.era, legacyMs)
+  const sessions = new Set<StdioSession>()
+  let probing: Promise<Peer> | undefined
+  let closing: Promise<void> | undefined
+
+  const openShared = async (signal: Signal): Promise<Pipe> => {
+    const opened = await openProcess(link, NOBODY, server.era === 'modern' ? 'modern' : undefined, signal)
+    verdict.found(opened)
+    if (opened.era === 'modern') return opened.pipe
+    void opened.pipe.child.stop()
+    throw new OtherEra(server.name, OTHER)
+  }
+
+  const openOwn: SessionOptions['open'] = async (caller, signal, isLegacy) => {
+    const opened = await openProcess(link, caller, isLegacy ? 'legacy' : verdict.era, signal)
+    verdict.found(opened)
+    if (opened.era === 'legacy') return opened
+    if (shared.isRunning) void opened.pipe.child.stop()
+    else shared.adopt(opened.pipe)
+    throw new OtherEra(server.name, OTHER)
+  }
+
+  const openSession = async (caller: Caller, { isDedicated, onClosed }: Place): Promise<StdioSession> => {
+    const leave = (): void => {
+      sessions.delete(session)
+      onClosed()
+    }
+    const { greeting } = verdict
+    const place = { isDedicated, onClosed: leave }
+    const session = new StdioSession(link, caller, { ...place, roster, bounds, holdMs, greeting, open: openOwn })
+    sessions.add(session)
+    await session.begin().catch(error => {
+      sessions.delete(session)
+      throw error
+    })
+    return session
+  }
+
+  const shared = new StdioShared(link, { roster, bounds, open: openShared })
+  const sharedPeer = Promise.resolve<Peer>(shared)
+  const pool = new SessionPool({ name: server.name, idleMs: bounds.idleMs || DAY, open: openSession })
+
+  const openAs = (caller: Caller): Promise<Peer> =>
+    verdict.era === 'modern' ? shared.ensure().then(() => sharedPeer) : pool.open(caller)
+
+  const openAnyway = (caller: Caller): Promise<Peer> =>
+    openAs(caller).catch((error: unknown) => {
+      if (error instanceof OtherEra && !closing) return openAs(caller)
+      throw error
+    })
+
+  /** The first caller finds out what the server speaks; those who come meanwhile share what he finds. */
+  const find = (caller: Caller): Promise<Peer> => {
+    if (verdict.era !== undefined) return openAnyway(caller)
+    if (probing) return probing.then(() => open(caller))
+    probing = openAnyway(caller)
+    const over = () => {
+      probing = undefined
+    }
+    probing.then(over, over)
+    return probing
+  }
+
+  const open = (caller: Caller): Promise<Peer> => {
+    if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
+    if (shared.isRunning && sessions.size === 0) return sharedPeer
+    return pool.find(caller) ?? find(caller)
+  }
+
+  const close = async (): Promise<void> => {
+    await Promise.all([shared.close(), ...[...sessions].map(session => session.close()), pool.close()])
+    await link.endAll()
+    link.watch.close()
+  }
+
+  const statusOf = ({ child, noise }: Pipe): ProcessStatus => ({
+    pid: child.pid,
+    startedAt: child.startedAt,
+    noise,
+    stderr: link.tailOf(child),
+  })
+
+  return {
+    open,
+    close: () => (closing ??= close()),
+    status: () => ({
+      processes: [...shared.pipes, ...[...sessions].flatMap(({ pipes }) => pipes)].map(statusOf),
+      crashes: link.restarts.crashes,
+    }),
+  }
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Json } from '../wire/json.ts'
+import type { Loss } from './failures.ts'
+import type { Child, Exit } from './process-child.ts'
+import { lastWords, lossOfExit } from './process-failures.ts'
+import { Restarts } from './process-restarts.ts'
+import { startChild } from './process-spawn.ts'
+import { STARTS, type Starts } from './process-starts.ts'
+import { tailOf } from './process-stderr.ts'
+import { SilenceWatch } from './silence.ts'
+import { Pipe } from './stdio-pipe.ts'
+
+/** What may be tuned; tests shorten the times. */
+export interface StdioOptions {
+  readonly log: Log
+  readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
+  readonly starts?: Starts // shared by all servers, unless told otherwise
+  readonly probeMs?: number // for an answer to `server/discover`
+  readonly startMs?: number // for an answer to `initialize`; the first start may have to fetch the program
+  readonly maxBytes?: number // one line from the server
+  readonly pendingBytes?: number // written and not yet read by the server
+  readonly backoffMs?: number
+  readonly breakAfter?: number
+  readonly breakMs?: number
+  readonly steadyMs?: number
+}
+
+/** Everything the conversations with processes of one server share. */
+export interface StdioLink {
+  readonly name: string
+  readonly log: Log
+  readonly identity: Json
+  readonly watch: SilenceWatch
+  readonly timeoutMs: number // silence of a call
+  readonly probeMs: number
+  readonly startMs: number
+  readonly maxBytes: number
+  readonly pendingBytes: number
+  readonly starts: Starts
+  readonly restarts: Restarts
+  readonly fingerprint: string // equal for servers that are started the same way
+  /** Starts a process; rejects with UpstreamFailure. */
+  start(): Promise<Pipe>
+  /** Settles when nothing of any process is left. */
+  endAll(): Promise<void>
+  /** Why a process that ended gives no answer. */
+  lossOf(child: Child, exit: Exit, reason: 'upstream_lost' | 'upstream_unreachable'): Loss
+  /** The last lines of stderr, fit to be shown. */
+  tailOf(child: Child): string
+}
+
+const MIB = 1024 * 1024
+const SHORTEST_SECRET = 8
+
+/** Prepares what every process of that server needs; none is started yet. */
+export const createStdioLink = (
+  server: ProcessServer & { readonly name: string },
+  options: StdioOptions,
+): StdioLink => {
+  const { log, probeMs = 3000, startMs = 60_000, maxBytes = 64 * MIB, pendingBytes = 64 * MIB } = options
+  const { backoffMs = 250, breakAfter = 5, breakMs = 30_000, steadyMs = 10_000 } = options
+  const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
+  const { exitMs, termMs } = server.limits ?? DEFAULT_PROCESS_LIMITS
+  const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
+  const tail = (child: Child): string => tailOf(child.stderr.text(), secrets)
+
+  const children = new Set<Child>()
+
+  const start = async (): Promise<Pipe> => {
+    const pipe = await Pipe.open(log, reader => startChild(server, { maxBytes, exitMs, termMs }, reader))
+    children.add(pipe.child)
+    void pipe.child.over.then(() => children.delete(pipe.child))
+    return pipe
+  }
+
+  const lossOf: StdioLink['lossOf'] = (child, exit, reason) => {
+    if (!exit.isTooLong) return lossOfExit(exit, tail(child), reason)
+    return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes${lastWords(tail(child))}` }
+  }
+
+  return {
+    name: server.name,
+    log,
+    identity: Json.of({ name, version }),
+    watch: new SilenceWatch(Math.max(10, Math.min(1000, (server.timeoutMs || 1000) / 4))),
+    timeoutMs: server.timeoutMs,
+    probeMs,
+    startMs,
+    maxBytes,
+    pendingBytes,
+    starts: options.starts ?? STARTS,
+    restarts: new Restarts(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
+    fingerprint: fingerprintOf(server),
+    start,
+    endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),
+    lossOf,
+    tailOf: tail,
+  }
+}
+
+const fingerprintOf = ({ command, args, env, cwd }: ProcessServer): string => {
+  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([command, args, cwd, variables]))
+    .digest('base64url')
+}

@@ -1,0 +1,183 @@
+import type { Signal } from '../protocol/abort.ts'
+import type { Caller } from '../protocol/exchange.ts'
+import { META } from '../protocol/meta.ts'
+import { isModern, isRevision, MODERN, NEWEST_LEGACY, type Revision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
+import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { type Era, judge } from './probe.ts'
+import type { Exit } from './process-child.ts'
+import type { StdioLink } from './stdio-link.ts'
+import type { Pipe, PipeReader } from './stdio-pipe.ts'
+
+/** What `initialize` settled. */
+export interface Greeting {
+  readonly revision: Revision
+  readonly result: Json // the InitializeResult as it came
+}
+
+/** A process that is ready for its first request, of the era it turned out to be. */
+export type Opened =
+  | { readonly era: 'modern'; readonly pipe: Pipe }
+  | { readonly era: 'legacy'; readonly pipe: Pipe; readonly greeting: Greeting }
+
+const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
+const INITIALIZE = 0
+const LONGEST_TURN_MS = 10_000 // one that takes its time to start must not keep the others waiting
+
+/** Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure. */
+export const openProcess = async (
+  link: StdioLink,
+  caller: Pick<Caller, 'capabilities' | 'info'>,
+  era: Era | undefined,
+  signal: Signal,
+): Promise<Opened> => {
+  await link.restarts.turn()
+  const leave = await link.starts.enter()
+  const late = setTimeout(leave, LONGEST_TURN_MS)
+  late.unref()
+  const startedAt = Date.now()
+  try {
+    const opened = await new Opening(link, caller, signal, era === undefined).run(era)
+    if (typeof opened !== 'string') return opened
+    return (await new Opening(link, caller, signal, false).run(opened)) as Opened
+  } catch (error) {
+    if (error instanceof UpstreamFailure && !signal.reason) link.restarts.crashed(error.loss, Date.now() - startedAt)
+    throw error
+  } finally {
+    clearTimeout(late)
+    leave()
+  }
+}
+
+/** The first words with a new process. */
+class Opening implements PipeReader {
+  readonly #link: StdioLink
+  readonly #caller: Pick<Caller, 'capabilities' | 'info'>
+  readonly #signal: Signal
+  readonly #probes: boolean
+  #pipe: Pipe | undefined
+  #isAsked = false // `initialize` was sent
+  #isProbed = false // the probe was answered
+  #timer: NodeJS.Timeout | undefined
+  #settle: (opened: Opened | Era) => void = () => {}
+  #fail: (loss: Loss) => void = () => {}
+
+  constructor(link: StdioLink, caller: Pick<Caller, 'capabilities' | 'info'>, signal: Signal, probes: boolean) {
+    this.#link = link
+    this.#caller = caller
+    this.#signal = signal
+    this.#probes = probes
+  }
+
+  /** Only an era: start another process and speak that with it. */
+  async run(era: Era | undefined): Promise<Opened | Era> {
+    if (this.#signal.reason) throw new UpstreamFailure(this.#link.name, DISCONNECTED)
+    const pipe = await this.#link.start()
+    this.#pipe = pipe
+    if (era === 'modern') return { era, pipe }
+    const release = this.#signal.onAbort(() => this.#fail(DISCONNECTED))
+    try {
+      return await new Promise<Opened | Era>((resolve, reject) => {
+        this.#settle = resolve
+        this.#fail = loss => reject(new UpstreamFailure(this.#link.name, loss))
+        if (this.#signal.reason) return this.#fail(DISCONNECTED)
+        if (this.#probes) this.#probe()
+        else this.#initialize()
+        pipe.readBy(this)
+      })
+    } catch (error) {
+      void pipe.child.stop()
+      throw error
+    } finally {
+      release()
+      clearTimeout(this.#timer)
+      pipe.readBy(undefined)
+    }
+  }
+
+  message(message: Message): void {
+    if (message.kind !== 'response' && message.kind !== 'error') return
+    if (this.#probes && !this.#isProbed && isAnswerTo(message, PROBE, !this.#isAsked)) return this.#probed(message)
+    if (this.#isAsked && isAnswerTo(message, INITIALIZE, false)) this.#greeted(message)
+  }
+
+  gone(exit: Exit): void {
+    // Some servers quit when they are asked anything before `initialize`.
+    if (this.#probes && !exit.isTooLong) return this.#settle('legacy')
+    const { child } = this.#pipe as Pipe
+    this.#fail(this.#link.lossOf(child, exit, 'upstream_unreachable'))
+  }
+
+  #probe(): void {
+    const envelope = {
+      [META.protocolVersion]: MODERN,
+      [META.clientInfo]: this.#link.identity,
+      [META.clientCapabilities]: {},
+    }
+    this.#pipe?.send(requestPieces(PROBE, 'server/discover', Json.of({ _meta: envelope })))
+    this.#timer = setTimeout(() => this.#initialize(), this.#link.probeMs)
+  }
+
+  #probed(message: Extract<Message, { kind: 'response' | 'error' }>): void {
+    this.#isProbed = true
+    const verdict = judge(
+      message.kind === 'response'
+        ? { kind: 'response', status: 0, headers: {}, result: message.result }
+        : { kind: 'error', ...message.error, data: message.error.data },
+    )
+    if (verdict.kind === 'none') this.#fail(verdict.loss)
+    else if (verdict.kind === 'modern') this.#modern(this.#pipe as Pipe)
+    else if (!this.#isAsked) this.#initialize()
+  }
+
+  #modern(pipe: Pipe): void {
+    pipe.readBy(undefined)
+    if (!this.#isAsked) return this.#settle({ era: 'modern', pipe })
+    // It answers late, and a server of both eras took our `initialize` for a choice.
+    void pipe.child.stop()
+    this.#settle('modern')
+  }
+
+  #initialize(): void {
+    this.#isAsked = true
+    const params = Json.of({
+      protocolVersion: NEWEST_LEGACY,
+      capabilities: this.#caller.capabilities,
+      clientInfo: this.#caller.info ?? this.#link.identity,
+    })
+    this.#pipe?.send(requestPieces(INITIALIZE, 'initialize', params))
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#giveUp(), this.#link.startMs)
+  }
+
+  #giveUp(): void {
+    const { child } = this.#pipe as Pipe
+    const tail = this.#link.tailOf(child)
+    const text = `did not answer initialize within ${this.#link.startMs / 1000} s${tail && `; it last wrote: ${tail}`}`
+    this.#fail({ reason: 'upstream_timeout', text })
+  }
+
+  #greeted(message: Extract<Message, { kind: 'response' | 'error' }>): void {
+    // A refusal while the probe has no answer yet may be that of a modern server.
+    if (message.kind === 'error' && this.#probes && !this.#isProbed) return
+    if (message.kind === 'error')
+      return this.#fail({ reason: 'upstream_protocol', text: `refused initialize: ${message.error.message}` })
+    const version = message.result.get('protocolVersion')?.asString()
+    if (!isRevision(version) || isModern(version)) {
+      const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
+      return this.#fail({ reason: 'upstream_protocol', text })
+    }
+    const pipe = this.#pipe as Pipe
+    pipe.readBy(undefined) // what it says from here on is for whoever takes it over
+    pipe.send(notificationPieces('notifications/initialized', Json.empty))
+    this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result } })
+  }
+}
+
+/** An error without an id answers whatever was asked alone. */
+const isAnswerTo = (
+  { kind, id }: Extract<Message, { kind: 'response' | 'error' }>,
+  wanted: string | number,
+  isAlone: boolean,
+): boolean => (id === undefined ? kind === 'error' && isAlone : id.toValue() === wanted)

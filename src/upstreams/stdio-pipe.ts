@@ -1,0 +1,80 @@
+import type { Log } from '../telemetry/log.ts'
+import { join, type Message, readIncoming } from '../wire/json-rpc.ts'
+import { JsonSyntaxError } from '../wire/json-scan.ts'
+import { linePieces } from '../wire/ndjson.ts'
+import type { Child, ChildReader, Exit } from './process-child.ts'
+
+/** Reads what a server writes. `gone` comes once and last. */
+export interface PipeReader {
+  message(message: Message): void
+  gone(exit: Exit): void
+}
+
+const SHOWN = 200
+
+/** JSON-RPC with one process, a message per line each way. What comes while nobody reads is kept. */
+export class Pipe implements ChildReader {
+  noise = 0 // lines on stdout that are no messages
+  readonly #log: Log
+  readonly #kept: Message[] = []
+  #child: Child | undefined
+  #reader: PipeReader | undefined
+  #exit: Exit | undefined
+
+  private constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Rejects as `start` does. */
+  static async open(log: Log, start: (reader: ChildReader) => Promise<Child>): Promise<Pipe> {
+    const pipe = new Pipe(log)
+    pipe.#child = await start(pipe)
+    return pipe
+  }
+
+  get child(): Child {
+    if (!this.#child) throw new Error('a pipe without a process')
+    return this.#child
+  }
+
+  /** From now on this one reads; undefined: nobody, until somebody does. */
+  readBy(reader: PipeReader | undefined): void {
+    this.#reader = reader
+    for (const message of this.#kept.splice(0)) this.#take(message)
+    if (this.#exit) this.#reader?.gone(this.#exit)
+  }
+
+  send(pieces: readonly Buffer[]): void {
+    this.child.write(join(linePieces(pieces)))
+  }
+
+  line(line: Buffer): void {
+    try {
+      const incoming = readIncoming(line)
+      // With an id it answers something, however badly.
+      if (incoming.kind === 'invalid' && !incoming.id) this.#ignore(line)
+      else if (incoming.kind === 'batch') for (const message of incoming.messages) this.#take(message)
+      else this.#take(incoming)
+    } catch (error) {
+      if (error instanceof JsonSyntaxError) this.#ignore(line)
+      else this.#log.error({ err: error }, 'reading a message failed') // a fault of ours; the next line is another
+    }
+  }
+
+  gone(exit: Exit): void {
+    this.#exit = exit
+    this.#reader?.gone(exit)
+  }
+
+  #take(message: Message): void {
+    if (this.#reader) this.#reader.message(message)
+    else this.#kept.push(message)
+  }
+
+  /** Some servers print a banner, or their logs, where only messages belong. */
+  #ignore(line: Buffer): void {
+    if (this.noise++ > 0) return
+    const text = line.subarray(0, SHOWN).toString('utf8')
+    this.#log.warn({ text }, 'the server writes text to stdout that is no message; such lines are ignored')
+  }
+}

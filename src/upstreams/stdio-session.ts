@@ -1,0 +1,244 @@
+import type { Signal } from '../protocol/abort.ts'
+import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import type { Revision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { type Message, notificationPieces, requestPieces, resultPieces } from '../wire/json-rpc.ts'
+import { discovered } from './discovered.ts'
+import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure } from './failures.ts'
+import type { Place, Pooled } from './pool.ts'
+import type { Roster } from './process-roster.ts'
+import type { Bounds } from './process-vitals.ts'
+import { Questions } from './questions.ts'
+import { Standing } from './standing.ts'
+import { type CallHome, StdioCall } from './stdio-call.ts'
+import { Keeper, type Tenant } from './stdio-keeper.ts'
+import type { StdioLink } from './stdio-link.ts'
+import type { Greeting } from './stdio-opening.ts'
+import type { Pipe } from './stdio-pipe.ts'
+import { Told } from './told.ts'
+
+/** What a session is opened with. */
+export interface SessionOptions extends Place {
+  readonly roster: Roster
+  readonly bounds: Bounds
+  readonly holdMs: number // a question nobody can be asked yet
+  readonly greeting: Greeting | undefined // of another process of this server: then none is started before a call
+  /** Starts a process for that caller, of a server that is or is to be found legacy; rejects with UpstreamFailure. */
+  open(caller: Caller, signal: Signal, isLegacy: boolean): Promise<{ readonly pipe: Pipe; readonly greeting: Greeting }>
+}
+
+const REVIVE_MS = 1000
+
+/** A legacy session over stdio: one caller, one process; should it end, the next call gets another. */
+export class StdioSession implements Pooled, CallHome, Tenant {
+  readonly asks = true
+  readonly correlates = false
+  readonly link: StdioLink
+  lastUsed = Date.now()
+
+  readonly #caller: Caller
+  readonly #options: SessionOptions
+  readonly #keeper: Keeper
+  readonly #standing: Standing
+  readonly #questions = new Questions(pieces => this.#keeper.pipe?.send(pieces))
+  readonly #calls: StdioCall[] = []
+  readonly #told = new Told()
+  #greeting: Greeting | undefined
+  #hasRun = false
+  #lastId = 0
+  #closing: Promise<void> | undefined
+
+  constructor(link: StdioLink, caller: Caller, options: SessionOptions) {
+    this.link = link
+    this.#caller = caller
+    this.#options = options
+    this.#greeting = options.greeting
+    this.#standing = new Standing({ holdMs: options.holdMs, expectsSomebody: options.isDedicated })
+    this.#keeper = new Keeper(link, this, options.roster, options.bounds)
+  }
+
+  /** Must come first: starts a process where one must be asked who it is; rejects with UpstreamFailure. */
+  async begin(): Promise<void> {
+    if (!this.#greeting) await this.#keeper.ensure()
+  }
+
+  get revision(): Revision {
+    return this.#greeted.revision
+  }
+
+  /** The session is needed; its process perhaps not. */
+  get isBusy(): boolean {
+    return this.isWorking || this.#standing.size > 0
+  }
+
+  get isWorking(): boolean {
+    return this.#calls.length > 0 || this.#told.isWatching
+  }
+
+  get pipes(): Pipe[] {
+    return this.#keeper.pipes
+  }
+
+  readonly dispatch: Dispatch = exchange => {
+    this.lastUsed = Date.now()
+    if (exchange.kind === 'notification') return this.#notify(exchange)
+    if (this.#closing) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+    const local = LOCAL[exchange.method]
+    if (local && Object.hasOwn(LOCAL, exchange.method)) return local(this, exchange)
+    const call = new StdioCall(this, exchange, ++this.#lastId)
+    this.#calls.push(call)
+    call.start()
+  }
+
+  discover(exchange: Exchange): void {
+    void exchange.sink({ kind: 'result', result: discovered(this.#greeted.result) })
+  }
+
+  listen(exchange: Exchange): void {
+    this.#standing.attach(exchange, this.#capabilities, () => {
+      this.#questions.abandon(exchange)
+      this.lastUsed = Date.now()
+      if (this.#options.isDedicated && this.#standing.size === 0) void this.close()
+    })
+  }
+
+  /** Ends everything, the process too. */
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  prepare(params: Json): Json {
+    return params
+  }
+
+  transmit(call: StdioCall): void {
+    const { pipe } = this.#keeper
+    if (pipe) return call.send(pipe)
+    this.#keeper.ensure().then(
+      started => call.send(started),
+      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+    )
+  }
+
+  finished(call: StdioCall, frame: Frame | undefined): void {
+    const at = this.#calls.indexOf(call)
+    if (at >= 0) this.#calls.splice(at, 1)
+    this.#questions.abandon(call)
+    this.lastUsed = Date.now()
+    if (frame?.kind === 'result') this.#told.remember(call.exchange)
+  }
+
+  async open(signal: Signal): Promise<Pipe> {
+    const { pipe, greeting } = await this.#options.open(this.#caller, signal, this.#greeting !== undefined)
+    const promised = this.#greeting?.revision ?? greeting.revision
+    if (promised !== greeting.revision) {
+      void pipe.child.stop()
+      void this.close()
+      const text = `speaks ${greeting.revision} now and spoke ${promised} before: start a new session`
+      throw new UpstreamFailure(this.link.name, { reason: 'upstream_protocol', text })
+    }
+    this.#greeting = greeting
+    return pipe
+  }
+
+  /** A new process knows nothing of what the one before was told. */
+  ready(pipe: Pipe): void {
+    if (this.#hasRun) {
+      for (const [method, params] of this.#told.again()) pipe.send(requestPieces(++this.#lastId, method, params))
+      this.#standing.changed(this.#capabilities)
+    }
+    this.#hasRun = true
+  }
+
+  message(message: Message): void {
+    switch (message.kind) {
+      case 'request':
+        return this.#asked(message)
+      case 'notification':
+        return this.#noticed(message.method, message.params)
+      default:
+        ;(message.id ? this.#callOf(message.id) : this.#only)?.answered(message)
+    }
+  }
+
+  lost(pipe: Pipe, loss: Loss): void {
+    this.#questions.clear()
+    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(loss)
+    this.#revive()
+  }
+
+  aged(): void {
+    if (this.isWorking) return // it is asked again in a while
+    this.link.log.info({ pid: this.#keeper.pipe?.child.pid }, 'ended a process that has lived long enough')
+    this.#keeper.rest()
+  }
+
+  get #greeted(): Greeting {
+    if (!this.#greeting) throw new Error('a session without a handshake')
+    return this.#greeting
+  }
+
+  get #capabilities(): Json | undefined {
+    return this.#greeted.result.get('capabilities')
+  }
+
+  /** Whoever watches resources hears of them only while a process runs. */
+  #revive(): void {
+    if (!this.#told.isWatching || this.#standing.size === 0 || this.#closing) return
+    this.#keeper.ensure().catch(() => {
+      setTimeout(() => this.#revive(), this.link.restarts.brokenMs || REVIVE_MS).unref()
+    })
+  }
+
+  #notify({ method, params }: Exchange): void {
+    const { pipe } = this.#keeper
+    // Ours was sent with the handshake; and what nobody was started for nobody needs to know.
+    if (method === 'notifications/initialized' || !pipe) return
+    if (pipe.child.pendingBytes <= this.link.pendingBytes) pipe.send(notificationPieces(method, params))
+    else this.link.log.warn({ method }, 'dropped a notification: the server does not read what it is sent')
+  }
+
+  /** On a pipe nothing says which call a question belongs to: most likely it is the latest that can carry one. */
+  #asked(message: Extract<Message, { kind: 'request' }>): void {
+    if (message.method === 'ping') return this.#keeper.pipe?.send(resultPieces(message.id, Json.empty))
+    const call = this.#calls.findLast(({ canBeAsked, pipe }) => canBeAsked && pipe !== undefined)
+    const question = this.#questions.ask(message, call ?? this.#standing.last ?? this, () => call?.settled())
+    if (!question) return
+    if (call) call.ask(question)
+    else this.#standing.ask(question)
+  }
+
+  #noticed(method: string, params: Json): void {
+    if (method === 'notifications/cancelled') return this.#questions.withdraw(params.get('requestId'))
+    if (method === 'notifications/progress') return this.#callOf(params.get('progressToken'))?.progressed(params)
+    const call = method === 'notifications/message' ? this.#only : undefined
+    if (call) call.notice(method, params)
+    else this.#standing.notice(method, params)
+  }
+
+  #callOf(id: Json | undefined): StdioCall | undefined {
+    const number = id?.asNumber()
+    return this.#calls.find(call => call.id === number)
+  }
+
+  /** What has no id, an error or a log line, is about the only thing that was asked, if only one was. */
+  get #only(): StdioCall | undefined {
+    return this.#calls.length === 1 ? this.#calls[0] : undefined
+  }
+
+  async #end(): Promise<void> {
+    this.#options.onClosed()
+    const closing = this.#keeper.close()
+    for (const call of [...this.#calls]) call.lose(DISCONNECTED)
+    this.#questions.clear()
+    this.#standing.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    await closing
+  }
+}
+
+/** What a legacy server has no word for and the session answers itself. */
+const LOCAL: Readonly<Record<string, (session: StdioSession, exchange: Exchange) => void>> = {
+  'server/discover': (session, exchange) => session.discover(exchange),
+  'subscriptions/listen': (session, exchange) => session.listen(exchange),
+}

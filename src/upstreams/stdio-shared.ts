@@ -1,0 +1,188 @@
+import type { Signal } from '../protocol/abort.ts'
+import type { Dispatch, Exchange, Peer } from '../protocol/exchange.ts'
+import { META } from '../protocol/meta.ts'
+import { MODERN } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { type Message, notificationPieces } from '../wire/json-rpc.ts'
+import { withEnvelope } from './envelope.ts'
+import { DISCONNECTED, errorOf, type Loss, toError } from './failures.ts'
+import { missedBy } from './missed.ts'
+import type { Roster } from './process-roster.ts'
+import type { Bounds } from './process-vitals.ts'
+import { type CallHome, StdioCall } from './stdio-call.ts'
+import { Keeper, type Tenant } from './stdio-keeper.ts'
+import type { StdioLink } from './stdio-link.ts'
+import type { Pipe } from './stdio-pipe.ts'
+
+interface Options {
+  readonly roster: Roster
+  readonly bounds: Bounds
+  /** Starts a process of a server that is modern; rejects with UpstreamFailure. */
+  open(signal: Signal): Promise<Pipe>
+}
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const COMPLETE = Json.of({ resultType: 'complete' })
+const REVIVE_MS = 1000
+
+/** A modern server over stdio: every request stands alone, so all callers share one process. */
+export class StdioShared implements Peer, CallHome, Tenant {
+  readonly revision = MODERN
+  readonly asks = false
+  readonly link: StdioLink
+  lastUsed = Date.now()
+
+  readonly #options: Options
+  readonly #keeper: Keeper
+  readonly #calls: StdioCall[] = [] // in order of arrival
+  readonly #acknowledged = new WeakSet<StdioCall>()
+  #lastId = 0
+  #isClosed = false
+
+  constructor(link: StdioLink, options: Options) {
+    this.link = link
+    this.#options = options
+    this.#keeper = new Keeper(link, this, options.roster, options.bounds)
+  }
+
+  get isRunning(): boolean {
+    return this.#keeper.pipe !== undefined
+  }
+
+  get isWorking(): boolean {
+    return this.#calls.length > 0
+  }
+
+  get pipes(): Pipe[] {
+    return this.#keeper.pipes
+  }
+
+  /** Settles when the server runs; rejects with UpstreamFailure. */
+  async ensure(): Promise<void> {
+    await this.#keeper.ensure()
+  }
+
+  /** Takes over a process that was found to be modern. */
+  adopt(pipe: Pipe): void {
+    this.#keeper.adopt(pipe)
+  }
+
+  readonly dispatch: Dispatch = exchange => {
+    this.lastUsed = Date.now()
+    if (exchange.kind === 'notification') return this.#notify(exchange)
+    if (this.#isClosed) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+    const call = new StdioCall(this, exchange, ++this.#lastId)
+    this.#calls.push(call)
+    call.start()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const closing = this.#keeper.close()
+    for (const call of [...this.#calls])
+      if (call.isListen) call.finish({ kind: 'result', result: COMPLETE })
+      else call.lose(DISCONNECTED)
+    await closing
+  }
+
+  prepare(params: Json, { caller }: Exchange): Json {
+    return withEnvelope(params, caller)
+  }
+
+  transmit(call: StdioCall): void {
+    const { pipe } = this.#keeper
+    if (call.isDone) return
+    if (pipe) return call.send(pipe)
+    this.#keeper.ensure().then(
+      started => call.send(started),
+      (thrown: unknown) => this.#refused(call, thrown),
+    )
+  }
+
+  finished(call: StdioCall): void {
+    const at = this.#calls.indexOf(call)
+    if (at >= 0) this.#calls.splice(at, 1)
+    this.lastUsed = Date.now()
+    if (call.pipe && call.pipe !== this.#keeper.pipe) this.#endIfDone(call.pipe)
+  }
+
+  open(signal: Signal): Promise<Pipe> {
+    return this.#options.open(signal)
+  }
+
+  ready(): void {}
+
+  message(message: Message): void {
+    switch (message.kind) {
+      case 'request': // a modern server must not ask; one that does gets no answer
+        return this.link.log.debug({ method: message.method }, 'ignored a request of a modern server')
+      case 'notification':
+        return this.#noticed(message.method, message.params)
+      default:
+        this.#callOf(message.id)?.answered(message)
+    }
+  }
+
+  lost(pipe: Pipe, loss: Loss): void {
+    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(loss)
+  }
+
+  /** New requests go to a new process; the old one finishes what it has begun. */
+  aged(): void {
+    const { pipe } = this.#keeper
+    if (!pipe) return
+    this.link.log.info({ pid: pipe.child.pid }, 'replaces a process that has lived long enough')
+    this.#keeper.retire()
+    for (const call of this.#calls.filter(call => call.isListen && call.pipe === pipe)) call.move()
+    this.#endIfDone(pipe)
+  }
+
+  #endIfDone(pipe: Pipe): void {
+    const isNeeded = this.#calls.some(call => call.pipe === pipe)
+    if (!isNeeded) void this.#keeper.end(pipe)
+  }
+
+  /** A listen outlasts an outage: it is sent as soon as there is a process again. */
+  #refused(call: StdioCall, thrown: unknown): void {
+    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOf(this.link.name, thrown))
+    setTimeout(() => this.transmit(call), this.link.restarts.brokenMs || REVIVE_MS).unref()
+  }
+
+  #notify({ method, params }: Exchange): void {
+    const { pipe } = this.#keeper
+    if (!pipe) return
+    if (pipe.child.pendingBytes <= this.link.pendingBytes) pipe.send(notificationPieces(method, params))
+    else this.link.log.warn({ method }, 'dropped a notification: the server does not read what it is sent')
+  }
+
+  #noticed(method: string, params: Json): void {
+    if (method === 'notifications/progress') return this.#callOf(params.get('progressToken'))?.progressed(params)
+    if (method === 'notifications/cancelled') return this.#ended(this.#callOf(params.get('requestId')))
+    const subscription = params.get('_meta')?.get(META.subscriptionId)
+    if (subscription) return this.#told(this.#callOf(subscription), method, params)
+    // Nothing says whose log line it is: never to two, so to the earliest that asked for logs.
+    const call =
+      method === 'notifications/message'
+        ? this.#calls.find(({ exchange }) => exchange.caller.logLevel !== undefined)
+        : undefined
+    if (call) call.notice(method, params)
+    else this.link.log.debug({ method }, 'dropped a notification that is for nobody')
+  }
+
+  /** A server may end a listen, and nothing else. */
+  #ended(call: StdioCall | undefined): void {
+    if (call?.isListen) call.finish({ kind: 'result', result: COMPLETE })
+  }
+
+  #told(call: StdioCall | undefined, method: string, params: Json): void {
+    if (!call || method !== ACKNOWLEDGED || !this.#acknowledged.has(call)) call?.notice(method, params)
+    // By a new process: the listener knows, but what happened meanwhile he does not.
+    else for (const missed of missedBy(params)) call.notice(missed.method, missed.params)
+    if (call && method === ACKNOWLEDGED) this.#acknowledged.add(call)
+  }
+
+  #callOf(id: Json | undefined): StdioCall | undefined {
+    const number = id?.asNumber()
+    return this.#calls.find(call => call.id === number)
+  }
+}
