@@ -1,3 +1,4 @@
+import { usesTools } from '../eras/sampling.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Exchange, Question, Sink } from '../protocol/exchange.ts'
 import type { Json } from '../wire/json.ts'
@@ -9,7 +10,7 @@ export const refusalOf = (capabilities: Json, method: string, params: Json): Rpc
   const declared = kind && capabilities.get(kind)
   if (!declared) return rpcError('methodNotFound', `The client does not take ${method}`)
   if (method === 'elicitation/create') return modeRefusal(declared, params.get('mode')?.asString() ?? 'form')
-  if (method === 'sampling/createMessage' && params.has('tools') && !declared.has('tools'))
+  if (method === 'sampling/createMessage' && usesTools(params) && !declared.has('tools'))
     return rpcError('invalidParams', 'The client does not take tools in sampling')
   return undefined
 }

@@ -1,4 +1,4 @@
-import { Abort } from '../protocol/abort.ts'
+import { Abort, NEVER } from '../protocol/abort.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Frame } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
@@ -19,6 +19,7 @@ export class PipeRequests {
   readonly #base: Base
   readonly #send: (pieces: Buffer[]) => void | Promise<void>
   readonly #running = new Map<string, Abort>()
+  #caller: Caller | undefined // of the last request: notifications do not say who sends them
 
   constructor(house: House, base: Base, send: (pieces: Buffer[]) => void | Promise<void>) {
     this.#house = house
@@ -37,7 +38,8 @@ export class PipeRequests {
     if ('refusal' in reading) return void this.#send(errorPieces(id, reading.refusal.error))
     if (this.#running.has(key))
       return void this.#send(errorPieces(id, rpcError('invalidRequest', 'A request with this id is still running')))
-    const { revision, capabilities, info, logLevel } = reading.envelope
+    const caller: Caller = { ...this.#base, ...reading.envelope }
+    this.#caller = caller
     const abort = new Abort()
     const isListen = method === LISTEN
     this.#running.set(key, abort)
@@ -52,14 +54,20 @@ export class PipeRequests {
       kind: 'request',
       method,
       params,
-      caller: { ...this.#base, revision, capabilities, info, logLevel },
+      caller,
       signal: abort,
       sink: frame => (this.#running.get(key) === abort ? this.#take(request, frame, finish) : undefined),
     })
   }
 
-  /** True for a notification that belongs to one of these requests. */
-  notify({ method, params }: Message & { kind: 'notification' }): boolean {
+  /** Takes a notification of a client that has only sent modern requests so far. */
+  notify({ method, params }: Message & { kind: 'notification' }): void {
+    if (!this.#caller) return
+    this.#house.dispatch({ kind: 'notification', method, params, caller: this.#caller, signal: NEVER, sink: () => {} })
+  }
+
+  /** True for the cancellation of one of these requests. */
+  cancel({ method, params }: Message & { kind: 'notification' }): boolean {
     if (method !== 'notifications/cancelled') return false
     const id = params.get('requestId')
     const abort = id && this.#running.get(idKey(id))

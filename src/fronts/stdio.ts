@@ -92,7 +92,10 @@ class Pipe {
       if (this.#requests.has(incoming.id))
         return this.#refuse(incoming.id, rpcError('invalidRequest', 'A request with this id is still running'))
     }
-    if (incoming.kind === 'notification' && this.#requests.notify(incoming)) return
+    if (incoming.kind === 'notification') {
+      if (this.#requests.cancel(incoming)) return
+      if (!this.#session.isGreeted) return this.#requests.notify(incoming)
+    }
     receive(this.#house, this.#session, undefined, incoming, this.#session.manner)
   }
 

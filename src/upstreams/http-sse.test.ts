@@ -422,8 +422,8 @@ describe('an answer', () => {
   })
 
   it('that never comes is given up, and the server told', async () => {
-    const { server, peer } = await talking(silent)
-    const call = exchangeWith(peer, 'tools/call', { caller: dedicated })
+    const { server, upstream } = await connect(silent, {}, { type: 'sse', timeoutMs: 100 })
+    const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     const { id } = (await server.arrived('tools/call')).body
     expect((await call.failure()).data).toMatchObject({ reason: 'upstream_timeout' })
     expect((await server.arrived('notifications/cancelled')).body.params).toMatchObject({ requestId: id })
@@ -465,11 +465,19 @@ describe('a call', () => {
     const { server, peer, channel } = await talking()
     const slow = exchangeWith(peer, 'tools/call', { onFrame: frame => (frame.kind === 'notice' ? hang() : undefined) })
     const { id } = (await server.arrived('tools/call')).body
-    for (let i = 0; i < 1100; i++) channel.event(notice('notifications/message', { level: 'info', data: i }))
+    const log = (count: number) => {
+      for (let i = 0; i < count; i++) channel.event(notice('notifications/message', { level: 'info', data: i }))
+    }
+    log(500)
+    await slow.notice('notifications/message')
     const other = exchangeWith(peer, 'tools/list')
     channel.event(result(await idOf(server, 'tools/list'), { ok: true }))
     expect(await other.result()).toEqual({ ok: true })
-    expect((await server.arrived('notifications/cancelled')).body.params).toMatchObject({ requestId: id })
+    log(1001)
+    expect((await server.arrived('notifications/cancelled')).body.params).toEqual({
+      requestId: id,
+      reason: 'the client reads too slowly',
+    })
     expect(slow.frames).toHaveLength(1)
   })
 })

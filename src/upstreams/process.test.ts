@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Json } from '../wire/json.ts'
@@ -43,6 +46,24 @@ describe('a server that is started', () => {
     expect(upstream.status().processes).toHaveLength(1) // the others start when they are called
     const again = connectSmall({ discover: 'silence' }, { ...same, options: { probeMs: 60_000 } })
     expect(await callTool(await again.open(), 'echo', { text: 'at once' })).toBe('at once')
+  })
+
+  it.each([
+    ['legacy', 'modern'],
+    ['modern', 'legacy'],
+  ])('that was %s and is replaced by a %s one is found out again', async (before, after) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'dragoman-habits-')), 'habits.json')
+    const become = (era: string) => writeFileSync(file, JSON.stringify({ era }))
+    become(before)
+    const { open } = connectSmall({}, { server: { env: { HABITS_FILE: file } } })
+    const peer = await open()
+    become(after)
+    await failTool(peer, 'die')
+    await failTool(peer, 'echo') // whoever holds on to what was is told to call again
+    const now = await open()
+    expect(now.revision).not.toBe(peer.revision)
+    expect(await callTool(now, 'echo', { text: 'new' })).toBe('new')
+    rmSync(dirname(file), { recursive: true })
   })
 
   it('shakes hands as the caller', async () => {

@@ -64,13 +64,21 @@ export const connectProcess = (
     throw new OtherEra(server.name, OTHER)
   }
 
-  const openOwn: SessionOptions['open'] = async (caller, signal, isLegacy) => {
-    const opened = await openProcess(link, caller, isLegacy ? 'legacy' : verdict.era, signal)
+  const openOwn: SessionOptions['open'] = async (caller, signal, promised) => {
+    const opened = await openProcess(link, caller, promised ? 'legacy' : verdict.era, signal).catch(doubt)
     verdict.found(opened)
-    if (opened.era === 'legacy') return opened
-    if (shared.isRunning) void opened.pipe.child.stop()
-    else shared.adopt(opened.pipe)
+    if (opened.era === 'legacy' && (!promised || promised.revision === opened.greeting.revision)) return opened
+    if (opened.era === 'modern' && !shared.isRunning) shared.adopt(opened.pipe)
+    else void opened.pipe.child.stop()
     throw new OtherEra(server.name, OTHER)
+  }
+
+  /** A server that fails as what it was may have become another: next time it is asked. */
+  const doubt = (error: unknown): never => {
+    const wasKnown = server.era === 'auto' && verdict.era !== undefined
+    verdict.forget()
+    const refuses = error instanceof UpstreamFailure && error.reason === 'upstream_protocol'
+    throw wasKnown && refuses ? new OtherEra(server.name, OTHER) : error
   }
 
   const openSession = async (caller: Caller, { isDedicated, onClosed }: Place): Promise<StdioSession> => {

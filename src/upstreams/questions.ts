@@ -22,6 +22,10 @@ export class Questions {
     this.#post = post
   }
 
+  get size(): number {
+    return this.#open.size
+  }
+
   /** Makes a frame of a server's request; undefined for one that is open already (a replayed stream). */
   ask(asked: Asked, owner: object, settled: () => void = () => {}): Question | undefined {
     const key = idKey(asked.id)

@@ -23,8 +23,12 @@ export interface SessionOptions extends Place {
   readonly bounds: Bounds
   readonly holdMs: number // a question nobody can be asked yet
   readonly greeting: Greeting | undefined // of another process of this server: then none is started before a call
-  /** Starts a process for that caller, of a server that is or is to be found legacy; rejects with UpstreamFailure. */
-  open(caller: Caller, signal: Signal, isLegacy: boolean): Promise<{ readonly pipe: Pipe; readonly greeting: Greeting }>
+  /** Starts a process for that caller, which greets as it was promised; rejects with UpstreamFailure. */
+  open(
+    caller: Caller,
+    signal: Signal,
+    promised: Greeting | undefined,
+  ): Promise<{ readonly pipe: Pipe; readonly greeting: Greeting }>
 }
 
 const REVIVE_MS = 1000
@@ -72,7 +76,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   }
 
   get isWorking(): boolean {
-    return this.#calls.length > 0 || this.#told.isWatching
+    return this.#calls.length > 0 || this.#told.isWatching || this.#questions.size > 0
   }
 
   get pipes(): Pipe[] {
@@ -130,16 +134,15 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   }
 
   async open(signal: Signal): Promise<Pipe> {
-    const { pipe, greeting } = await this.#options.open(this.#caller, signal, this.#greeting !== undefined)
-    const promised = this.#greeting?.revision ?? greeting.revision
-    if (promised !== greeting.revision) {
-      void pipe.child.stop()
-      void this.close()
-      const text = `speaks ${greeting.revision} now and spoke ${promised} before: start a new session`
-      throw new UpstreamFailure(this.link.name, { reason: 'upstream_protocol', text })
+    try {
+      const { pipe, greeting } = await this.#options.open(this.#caller, signal, this.#greeting)
+      this.#greeting = greeting
+      return pipe
+    } catch (error) {
+      // It is another server than it was, and nothing this session was promised holds.
+      if (error instanceof UpstreamFailure && error.reason === 'upstream_protocol') void this.close()
+      throw error
     }
-    this.#greeting = greeting
-    return pipe
   }
 
   /** A new process knows nothing of what the one before was told. */

@@ -318,3 +318,64 @@ test('the client’s capabilities and level reach a modern server as they are', 
     },
   )
 })
+
+test.each([
+  ['stdio', serverOf('2025-06-18', 'stdio')],
+  ['http-sse', serverOf('2025-11-25', 'http-sse')],
+])(
+  'B2: over %s, which does not tell calls apart, the second call that can be asked waits for the first',
+  async (_name, kind) => {
+    await inCell(M, kind, ELICITS, async ({ client, another, server }) => {
+      server.tools.set('ask', async call => {
+        const answer = await call.ask('n', 'elicitation/create', { ...FORM, message: String(call.arguments.who) })
+        return { content: [{ type: 'text', text: JSON.stringify([call.arguments.who, answer.content]) }] }
+      })
+      server.tools.set('plain', () => ({ content: [] }))
+      const ask = (who: string, by: typeof client) =>
+        by.call(
+          'tools/call',
+          { name: 'ask', arguments: { who } },
+          { answer: ({ params }) => ({ action: 'accept', content: { for: params.message } }) },
+        )
+      const results = await Promise.all([ask('one', client), ask('two', await another()), client.call('tools/list')])
+      expect(
+        results
+          .slice(0, 2)
+          .map(({ result }) => JSON.parse((result?.content as { text: string }[] | undefined)?.[0]?.text ?? ''))
+          .sort(),
+      ).toEqual([
+        ['one', { for: 'one' }],
+        ['two', { for: 'two' }],
+      ])
+      const order = server.arrivals.flatMap(({ message }) =>
+        message.method === 'tools/call' ? 'call' : message.method === undefined ? 'answer' : [],
+      )
+      expect(order).toEqual(['call', 'answer', 'call', 'answer'])
+    })
+  },
+)
+
+test('B16: three rounds of a modern server are three questions on an old client’s channel', async () => {
+  await inCell(
+    clientOf('2024-11-05', 'http-sse'),
+    serverOf('2026-07-28'),
+    { capabilities: { sampling: {} } },
+    async ({ client, server }) => {
+      server.tools.set('ask', async call => {
+        const state = String(call.params.requestState ?? '')
+        const round = state === '' ? 0 : Number(/st-(\d)/.exec(state)?.[1])
+        if (round < 3)
+          await call.ask(`round ${round}`, 'sampling/createMessage', {
+            messages: [{ role: 'user', content: { type: 'text', text: `r${round}` } }],
+            maxTokens: 5,
+          })
+        return { content: [{ type: 'text', text: 'done' }] }
+      })
+      const answer = () => ({ role: 'assistant', content: { type: 'text', text: 'x' }, model: 'm' })
+      const { result, asked } = await client.call('tools/call', { name: 'ask' }, { answer })
+      expect(asked.map(({ method }) => method)).toEqual(Array(3).fill('sampling/createMessage'))
+      expect(result?.content).toEqual([{ type: 'text', text: 'done' }])
+      expect(server.of('tools/call')).toHaveLength(4)
+    },
+  )
+})

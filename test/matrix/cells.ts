@@ -3,7 +3,11 @@ import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Limits } from '../../src/config/sn
 import { startGateway } from '../../src/gateway.ts'
 import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
+import { sseServer } from '../support/sse-server.ts'
+import { channelClient } from './channel-client.ts'
 import type { MatrixClient } from './client.ts'
+import { pipeClient } from './pipe-client.ts'
+import { pipeServer } from './pipe-server.ts'
 import type { MatrixServer } from './server.ts'
 import { sessionClient } from './session-client.ts'
 import { sessionServer } from './session-server.ts'
@@ -31,11 +35,31 @@ export const CLIENTS: readonly ClientKind[] = [
     revision,
     open: (url: string, capabilities: object) => sessionClient(url, revision, capabilities),
   })),
+  ...(['2024-11-05', '2025-06-18'] as const).map(revision => ({
+    name: `${revision} http-sse`,
+    revision,
+    open: (url: string, capabilities: object) => channelClient(url, revision, capabilities),
+  })),
+  ...(['2025-11-25', MODERN] as const).map(revision => ({
+    name: `${revision} stdio`,
+    revision,
+    open: (url: string, capabilities: object) => pipeClient(url, revision, capabilities),
+  })),
 ]
 
 export const SERVERS: readonly ServerKind[] = [
   { name: `${MODERN} stateless`, revision: MODERN, start: statelessServer },
   ...LEGACY.map(revision => ({ name: `${revision} streamable`, revision, start: () => sessionServer(revision) })),
+  ...(['2024-11-05', '2025-11-25'] as const).map(revision => ({
+    name: `${revision} http-sse`,
+    revision,
+    start: () => sseServer(revision),
+  })),
+  ...(['2025-06-18', MODERN] as const).map(revision => ({
+    name: `${revision} stdio`,
+    revision,
+    start: () => pipeServer(revision),
+  })),
 ]
 
 /** Both ends of a conversation through a gateway. */
@@ -108,7 +132,8 @@ export const everyCell = (
   })
 }
 
-export const clientOf = (revision: Revision): ClientKind =>
-  CLIENTS.find(kind => kind.revision === revision) as ClientKind
-export const serverOf = (revision: Revision): ServerKind =>
-  SERVERS.find(kind => kind.revision === revision) as ServerKind
+/** The kind of a revision and, if it matters, of a dialect; the first there is. */
+export const clientOf = (revision: Revision, dialect = ''): ClientKind =>
+  CLIENTS.find(kind => kind.revision === revision && kind.name.includes(dialect)) as ClientKind
+export const serverOf = (revision: Revision, dialect = ''): ServerKind =>
+  SERVERS.find(kind => kind.revision === revision && kind.name.includes(dialect)) as ServerKind

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { NEVER } from '../protocol/abort.ts'
+import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
+import { MODERN, NEWEST_LEGACY, OLDEST, REVISIONS, type Revision } from '../protocol/revisions.ts'
+import { Json, type Plain } from '../wire/json.ts'
+import { createSubscriptions } from './subscriptions.ts'
+import { translate } from './translate.ts'
+
+const PLAIN_FORMS = REVISIONS[2] // the last revision without choices of several
+
+/** A call by a client of that revision; what the server sinks is given by the test. */
+const call = (revision: Revision, server: Revision, sink: (frame: Frame) => void): Exchange => {
+  let below: Exchange | undefined
+  const keep: Dispatch = exchange => {
+    below = exchange
+  }
+  const dispatch = translate(server, keep, createSubscriptions())
+  const caller = { workspace: 'w', principal: 'p', revision, capabilities: Json.empty, headers: new Map() }
+  dispatch({ kind: 'request', method: 'tools/call', params: Json.of({ name: 't' }), caller, signal: NEVER, sink })
+  if (!below) throw new Error('nothing was dispatched')
+  return below
+}
+
+const question = (method: string, params: Plain, answers: unknown[]): Question => ({
+  kind: 'question',
+  method,
+  params: Json.of(params),
+  withdrawn: NEVER,
+  answer: (reply: Answer) => answers.push(reply.kind === 'result' ? reply.result.toValue() : reply),
+})
+
+const CHOICE = {
+  mode: 'form',
+  message: 'Which?',
+  requestedSchema: {
+    type: 'object',
+    properties: { colours: { type: 'array', title: 'Colours', items: { enum: ['red', 'blue'] }, minItems: 1 } },
+    required: ['colours'],
+  },
+}
+
+test('a choice of several is asked as checkboxes, and again while the answer breaks its bounds', () => {
+  const asked: Question[] = []
+  const answers: unknown[] = []
+  const below = call(PLAIN_FORMS, MODERN, frame => frame.kind === 'question' && asked.push(frame))
+  void below.sink(question('elicitation/create', CHOICE, answers))
+  asked[0]?.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
+  expect(asked.map(({ params }) => params.get('message')?.asString())).toEqual([
+    'Which?',
+    'Colours: choose at least 1\n\nWhich?',
+  ])
+  expect(answers).toEqual([])
+  asked[1]?.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { 'colours — blue': true } }) })
+  expect(answers).toEqual([{ action: 'accept', content: { colours: ['blue'] } }])
+})
+
+test('after three answers that do not fit the question is cancelled', () => {
+  const answers: unknown[] = []
+  let asked = 0
+  const below = call(PLAIN_FORMS, MODERN, frame => {
+    if (frame.kind !== 'question') return
+    asked++
+    frame.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
+  })
+  void below.sink(question('elicitation/create', CHOICE, answers))
+  expect(asked).toBe(3)
+  expect(answers).toEqual([{ action: 'cancel' }])
+})
+
+test('a question the client has no words for is refused to the server, and never shown', () => {
+  const answers: unknown[] = []
+  const below = call(OLDEST, MODERN, () => expect.unreachable())
+  void below.sink(question('elicitation/create', CHOICE, answers))
+  void below.sink(question('sampling/createMessage', { tools: [], messages: [] }, answers))
+  expect(answers).toMatchObject([
+    { kind: 'error', error: { code: -32601 } },
+    { kind: 'error', error: { code: -32602 } },
+  ])
+})
+
+test('links an older client cannot open end its call with a result that names them', () => {
+  const frames: Frame[] = []
+  const below = call(PLAIN_FORMS, NEWEST_LEGACY, frame => frames.push(frame))
+  const data = Json.of({ elicitations: [{ mode: 'url', url: 'https://a.example', message: 'Sign in' }] })
+  void below.sink({ kind: 'failure', error: { code: -32042, message: 'Links', data } })
+  expect(frames).toHaveLength(1)
+  expect(frames[0]?.kind === 'result' && frames[0].result.toValue()).toEqual({
+    content: [{ type: 'text', text: 'Links\nSign in\nhttps://a.example' }],
+    isError: true,
+  })
+})

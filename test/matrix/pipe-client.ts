@@ -1,0 +1,34 @@
+import { PassThrough } from 'node:stream'
+import { servePipe } from '../../src/pipe.ts'
+import type { Revision } from '../../src/protocol/revisions.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
+import { LineDecoder } from '../../src/wire/ndjson.ts'
+import type { MatrixClient, Wire } from './client.ts'
+import { messageClient } from './message-client.ts'
+
+/** A client of any revision on a pipe, served as `dragoman stdio` serves it. */
+export const pipeClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const daemon = { origin: new URL(url).origin, pid: process.pid, token: 'none is asked for' }
+  const served = servePipe({
+    daemon,
+    findAgain: async () => daemon,
+    workspace: 'default',
+    input,
+    output,
+    log: SILENT,
+    version: '0',
+  })
+  const line = {
+    send: (message: object) => void input.write(`${JSON.stringify(message)}\n`),
+    listen: (take: (message: Wire) => void) => {
+      const lines = new LineDecoder(text => take(JSON.parse(text.toString()) as Wire))
+      output.on('data', chunk => lines.feed(chunk))
+    },
+    close: async () => {
+      input.end()
+      await served
+    },
+  }
+  return messageClient(line, revision, capabilities)
+}
