@@ -73,10 +73,10 @@ test('where they do not, one call that can be asked runs at a time, the others a
   call('a')
   call('b')
   call('plain', { capabilities: Json.empty })
-  call('list', { method: 'tools/list' })
-  expect(names()).toEqual(['a', 'plain', 'list'])
+  call('complete', { method: 'completion/complete' })
+  expect(names()).toEqual(['a', 'plain', 'complete'])
   finish(sentOf('a'))
-  expect(names()).toEqual(['a', 'plain', 'list', 'b'])
+  expect(names()).toEqual(['a', 'plain', 'complete', 'b'])
 })
 
 test('a call that is cancelled while it waits for its turn is never sent', () => {
@@ -174,4 +174,21 @@ test('it stops listening when nobody uses the session any more, and listens agai
   expect(first?.signal.reason).toEqual({ kind: 'gone' })
   call('b')
   expect(standing).not.toBe(first)
+})
+
+test('the first list of a session waits until a ping is answered, even by an error; later ones do not', async () => {
+  start(true)
+  call('list', { method: 'tools/list' })
+  expect(sent.map(({ method }) => method)).toEqual(['ping'])
+  void sent[0]?.sink({ kind: 'failure', error: { code: -32601, message: 'what?' } })
+  expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list'])
+  call('again', { method: 'prompts/list' })
+  expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list', 'prompts/list'])
+})
+
+test('a ping nobody answers holds the first list back for half a second', async () => {
+  start(true)
+  call('list', { method: 'tools/list' })
+  await vi.advanceTimersByTimeAsync(500)
+  expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list'])
 })

@@ -1,4 +1,4 @@
-import { Abort } from '../protocol/abort.ts'
+import { Abort, NEVER } from '../protocol/abort.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -9,6 +9,7 @@ import { type Turn, Turns } from './turns.ts'
 
 const HOLD_MS = 20_000 // a question that came before any call it could belong to
 const SETTLE_MS = 500 // servers that want roots ask right after the handshake
+const FENCE_MS = 500 // for a ping, which even an error answers
 const REST_MS = 30_000 // of listening on when nobody calls any more
 
 const LISTEN_TO_ALL = Json.of({
@@ -36,6 +37,7 @@ export class SharedSession {
   readonly #overhearing = new Set<(method: string, params: Json) => void>()
   readonly #openedAt = Date.now()
   #correlates: boolean
+  #isFenced = false
   #held: Question[] = []
   #standing: Abort | undefined
   #rest: NodeJS.Timeout | undefined
@@ -108,7 +110,10 @@ export class SharedSession {
       this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#take(call, frame, release) })
     }
     if (call.canBeAsked) for (const question of this.#held.splice(0)) this.#ask(call, question)
-    this.#levels.ensure(exchange, () => this.#settle(call, run))
+    // The level last: a session of one's own ends when nothing is under way.
+    this.#settle(call, () =>
+      this.#levels.ensure(exchange, exchange.method.endsWith('/list') ? () => this.#fence(call, run) : run),
+    )
   }
 
   #take(call: Call, frame: Frame, release: () => void): void | Promise<void> {
@@ -153,6 +158,21 @@ export class SharedSession {
     if (rest <= 0 || !call.canBeAsked || !call.exchange.caller.capabilities.has('roots')) return runOnceAnswered()
     const timer = setTimeout(runOnceAnswered, rest)
     call.upstream.onAbort(() => clearTimeout(timer))
+  }
+
+  /** Servers offer some tools only once they have dealt with the handshake: a ping that is answered tells that they have. */
+  #fence({ exchange }: Call, run: () => void): void {
+    if (this.#isFenced) return run()
+    let isOver = false
+    const go = (): void => {
+      if (isOver) return
+      isOver = true
+      this.#isFenced = true
+      clearTimeout(timer)
+      run()
+    }
+    const timer = setTimeout(go, FENCE_MS)
+    this.#peer.dispatch({ ...exchange, method: 'ping', params: Json.empty, signal: NEVER, sink: go })
   }
 
   #stand(caller: Caller): void {

@@ -35,6 +35,7 @@ export const readProcess = (
     env: Object.fromEntries(variables),
     cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, 'cwd'),
     era: entry.era,
+    pool: entry.pool,
     timeoutMs: entry.timeout,
     limits: entry.limits,
   }

@@ -77,9 +77,9 @@ export const readRemote = (
   if (entry.type === 'sse' && entry.era === 'modern')
     found.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
   if (lacking.length > 0) return { kind: 'unavailable', reason: lacking.join('; ') }
-  const { era, timeout: timeoutMs, allowCrossOriginEndpoint } = entry
+  const { era, timeout: timeoutMs, allowCrossOriginEndpoint, pool } = entry
   const crossing = allowCrossOriginEndpoint ? { allowCrossOriginEndpoint } : {}
-  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, ...crossing }
+  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, pool, ...crossing }
 }
 
 const typeOf = ({ type }: ServerEntry, key: 'url' | 'httpUrl'): RemoteServer['type'] => {

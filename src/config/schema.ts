@@ -199,6 +199,11 @@ export const serverSchema = z
         .min(1, { error: 'expected a folder' })
         .optional()
         .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
+      pool: oneOf(['sticky', 'stateless', 'isolated'])
+        .optional()
+        .describe(
+          'which session of a legacy server callers without one of their own get: one per user, one for all, or one per request',
+        ),
       era: oneOf(['auto', 'modern', 'legacy'])
         .default('auto')
         .describe('Which protocol to speak with it: modern is 2026-07-28, legacy everything before.'),

@@ -65,6 +65,12 @@ export type ServerConfig = { readonly name: string; readonly disabled: boolean }
   | UnavailableServer
 )
 
+/**
+ * Which session a caller without one of its own gets at a legacy server: `sticky`, one per principal and set of
+ * capabilities; `stateless`, one for all, where the server keeps nothing between requests; `isolated`, one per request.
+ */
+export type PoolManner = 'sticky' | 'stateless' | 'isolated'
+
 /** A server reached over HTTP. */
 export interface RemoteServer {
   readonly kind: 'remote'
@@ -74,6 +80,7 @@ export interface RemoteServer {
   readonly headers: Readonly<Record<string, string>>
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
+  readonly pool?: PoolManner | undefined // undefined: sticky
 }
 
 /** A server that is started here and spoken to over its stdin and stdout. */
@@ -85,6 +92,7 @@ export interface ProcessServer {
   readonly cwd: string | undefined // undefined: where the gateway runs
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
+  readonly pool?: PoolManner | undefined // undefined: sticky
   readonly limits?: ProcessLimits | undefined
 }
 

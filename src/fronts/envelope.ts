@@ -12,6 +12,7 @@ export interface Envelope {
   readonly capabilities: Json
   readonly info: Json | undefined
   readonly logLevel: Level | undefined
+  readonly affinity: string | undefined
 }
 
 interface Refusal {
@@ -59,7 +60,8 @@ export const liftEnvelope = (
   if (wrong) return wrong
   if (!isKnownTo(method, claim))
     return refuse(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${claim}`))
-  return { envelope: { revision: claim, capabilities, info: meta?.get(META.clientInfo), logLevel: level } }
+  const affinity = meta?.get(META.affinity)?.asString()
+  return { envelope: { revision: claim, capabilities, info: meta?.get(META.clientInfo), logLevel: level, affinity } }
 }
 
 const claimOf = (params: Json): string => params.get('_meta')?.get(META.protocolVersion)?.asString() ?? ''

@@ -23,7 +23,7 @@ export const serveStateless = (house: House, visit: Visit, message: Request | No
   if (message.kind === 'notification') return notify(house, visit, message)
   const reading = readEnvelope(visit.request.headers, message.method, message.params)
   if ('refusal' in reading) return sendError(visit.response, reading.refusal.status, message.id, reading.refusal.error)
-  const { revision, capabilities, info, logLevel } = reading.envelope
+  const { revision, capabilities, info, logLevel, affinity } = reading.envelope
   const reply = new StatelessReply(house, visit, message)
   house.dispatch({
     kind: 'request',
@@ -36,12 +36,19 @@ export const serveStateless = (house: House, visit: Visit, message: Request | No
       capabilities,
       info,
       logLevel,
+      affinity: affinity ?? affinityIn(visit.request.url),
       headers: carriedHeaders(visit.request.headers),
     },
     signal: reply.abort,
     sink: frame => reply.take(frame),
   })
 }
+
+/** `?affinity=` of the URL, for clients whose requests cannot be changed. */
+const affinityIn = (url = ''): string | undefined =>
+  url.includes('affinity=')
+    ? (new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('affinity') ?? undefined)
+    : undefined
 
 /** The specification defines none over HTTP; an extension's goes to the server. */
 const notify = (house: House, visit: Visit, { method, params }: Notification): void => {

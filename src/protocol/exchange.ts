@@ -23,6 +23,7 @@ export interface Caller {
   readonly info?: Json | undefined
   readonly logLevel?: Level | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
+  readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
 }
 

@@ -9,6 +9,7 @@ export const META = {
   serverInfo: `${SPEC}serverInfo`,
   subscriptionId: `${SPEC}subscriptionId`,
   relatedTask: `${SPEC}related-task`,
+  affinity: 'dragoman/affinity',
 } as const
 
 /** What a modern request says about its sender; removed toward legacy peers. */

@@ -10,6 +10,7 @@ export type Reason =
   | 'upstream_protocol' // it answered something that is no answer
   | 'upstream_auth' // it wants other credentials
   | 'upstream_busy' // it asks us to come back later
+  | 'pool_exhausted' // more callers than sessions
   | 'too_large'
 
 /** What went wrong below JSON-RPC; `text` continues the sentence `Server "x" …`. */

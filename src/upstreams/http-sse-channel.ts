@@ -68,6 +68,7 @@ export class Channel implements Reader {
     this.#hasAccepted = hasAccepted
     return new Promise((resolve, reject) => {
       this.#opened = loss => {
+        this.#opened = () => {}
         if (!loss) return resolve()
         this.close()
         reject(new NoChannel(this.#link.name, loss, this.#isStream))
@@ -101,7 +102,8 @@ export class Channel implements Reader {
         resolve(answered)
       }
       const { patience, endpointMs } = this.#link
-      const timer = setTimeout(() => settle(SILENCE), this.isHere ? endpointMs : patience.headersMs)
+      const ms = this.isHere ? endpointMs : patience.headersMs
+      const timer = setTimeout(() => settle(silence(method, ms)), ms)
       if (!this.isOpen) return settle(lost(CLOSED))
       this.#asked.set(id, settle)
       this.post(join(requestPieces(id, method, params)), [], this.#answerReader(settle), patience)
@@ -124,6 +126,7 @@ export class Channel implements Reader {
     this.#state = 'over'
     clearTimeout(this.#timer)
     this.#sending?.abort()
+    this.#opened(DISCONNECTED)
     this.#settleAll(lost(DISCONNECTED))
   }
 
@@ -212,7 +215,8 @@ export class Channel implements Reader {
 
 const lost = (loss: Loss): Answered => ({ kind: 'lost', loss, resume: undefined })
 
-const SILENCE = lost({ reason: 'upstream_timeout', text: 'did not answer in time' })
+const silence = (method: string, ms: number): Answered =>
+  lost({ reason: 'upstream_timeout', text: `did not answer ${method} within ${ms / 1000} s` })
 
 const toAnswered = (message: Extract<Message, { kind: 'response' | 'error' }>): Answered =>
   message.kind === 'response'

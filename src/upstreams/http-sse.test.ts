@@ -199,6 +199,19 @@ describe('the endpoint', () => {
     expect(server.of('tools/list').every(({ headers }) => headers.authorization === 'Bearer s3cret')).toBe(true)
   })
 
+  it('gets no credentials where a redirect led to another origin', async () => {
+    const { server } = await connect()
+    const door = await scriptedServer(
+      (_, response) => void response.writeHead(307, { location: `${server.url}` }).end(),
+    )
+    const headers = { authorization: 'Bearer s3cret' }
+    const upstream = connectTo({ ...door, url: `${door.origin}/sse` }, closing, { type: 'sse', headers })
+    await exchangeWith(await upstream.open(dedicated), 'tools/list').result()
+    expect(door.of('GET')[0]?.headers.authorization).toBe('Bearer s3cret')
+    expect(server.of('tools/list')[0]?.url).toBe('/messages/?session_id=1')
+    expect(server.arrivals.filter(({ headers }) => 'authorization' in headers)).toEqual([])
+  })
+
   it('is refused on another origin, and nothing is sent there', async () => {
     const other = await scriptedServer((_, response) => void response.writeHead(202).end())
     closing.push(other.close)
@@ -307,7 +320,10 @@ describe('the handshake', () => {
       else response.writeHead(202).end()
     })
     const upstream = connectTo({ ...server, url: `${server.origin}/sse` }, closing, { type: 'sse' }, { answerMs: 100 })
-    await expect(upstream.open(dedicated)).rejects.toMatchObject({ reason: 'upstream_timeout' })
+    await expect(upstream.open(dedicated)).rejects.toMatchObject({
+      reason: 'upstream_timeout',
+      message: 'Server "far" did not answer initialize within 0.1 s',
+    })
     await server.until(() => server.of('GET').every(({ isGone }) => isGone), 'the channel to be closed')
   })
 })
@@ -411,6 +427,17 @@ describe('an answer', () => {
   ])('of HTTP %s is a failure of its own kind', async (status, reason) => {
     const { peer } = await talking((_, __, response) => void response.writeHead(status).end('<html>'))
     expect((await exchangeWith(peer, 'tools/call').failure()).data).toMatchObject({ reason, upstream: 'far' })
+  })
+
+  it('cannot come where the server hangs up on the request', async () => {
+    const { server, peer } = await talking(({ body }, _, response) => {
+      if (body.method?.startsWith('tools/')) response.destroy()
+      else response.writeHead(202).end()
+    })
+    expect((await exchangeWith(peer, 'tools/call').failure()).data).toMatchObject({ reason: 'upstream_stream_lost' })
+    await exchangeWith(peer, 'tools/list').failure()
+    expect(server.of('tools/call')).toHaveLength(1)
+    expect(server.of('tools/list')).toHaveLength(2) // this may be asked twice
   })
 
   it('with a string for an id fails what is in flight', async () => {
@@ -663,6 +690,44 @@ describe('closing', () => {
     expect((await call.failure()).message).toContain('is being disconnected')
     expect(await standing.result()).toEqual({ resultType: 'complete' })
     await server.until(() => server.sockets.size === 0, 'every socket to be closed')
+  })
+
+  it('while a channel is being opened again tells the calls that wait for it', async () => {
+    const { server, peer, channel } = await talking(answerOk)
+    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    channel.event(request('q', 'elicitation/create'))
+    const question = await standing.question()
+    server.become(() => {}) // answers nothing any more
+    channel.cut()
+    await new Promise<void>(resolve => question.withdrawn.onAbort(() => resolve()))
+    const call = exchangeWith(peer, 'tools/call')
+    await server.arrived('GET', 2)
+    standing.abort.abort({ kind: 'gone' })
+    expect((await call.failure()).message).toContain('is being disconnected')
+    await server.until(() => server.of('GET')[1]?.isGone === true, 'the second channel to be given up')
+  })
+
+  it('leaves no timer and no socket behind, also of channels that broke', async () => {
+    const resources = () =>
+      process.getActiveResourcesInfo().filter(name => name === 'Timeout' || name === 'TCPSocketWrap').length
+    const server = await channelServer(silent)
+    const before = resources()
+    const upstream = connectTo(server, closing, { type: 'sse', timeoutMs: 60_000 })
+    const calls = []
+    for (let i = 0; i < 20; i++) {
+      const caller = callerOf({ session: `client-${i}` })
+      const peer = await upstream.open(caller)
+      calls.push(exchangeWith(peer, 'tools/call', { caller }))
+      exchangeWith(peer, 'subscriptions/listen', { caller })
+    }
+    await server.arrived('tools/call', 20)
+    expect(resources()).toBeGreaterThan(before)
+    for (const channel of server.streams.slice(0, 10)) channel.cut()
+    for (const call of calls.slice(0, 10)) await call.failure()
+    await upstream.close()
+    for (const call of calls) await call.failure()
+    await server.until(() => server.sockets.size === 0, 'every socket to be closed')
+    await expect.poll(resources).toBeLessThanOrEqual(before + 1) // the clock of this very poll
   })
 })
 

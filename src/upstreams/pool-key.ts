@@ -1,11 +1,15 @@
+import type { PoolManner } from '../config/snapshot.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import type { Json } from '../wire/json.ts'
 
-/** Equal for callers who may share a session; undefined for one nobody knows: he shares not even with himself. */
-export const poolKey = ({ workspace, principal, session, capabilities }: Caller): string | undefined => {
+/** Equal for callers who may share a session; undefined for one who shares not even with himself. */
+export const poolKey = (caller: Caller, manner: PoolManner = 'sticky'): string | undefined => {
+  const { workspace, principal, session, capabilities, affinity = '' } = caller
   if (session !== undefined) return JSON.stringify(['session', workspace, session])
-  if (principal === undefined) return undefined
-  return JSON.stringify(['principal', workspace, principal, fingerprint(capabilities)])
+  // Whoever nobody knows could be anybody, so he shares with nobody.
+  if (principal === undefined || manner === 'isolated') return undefined
+  const owner = manner === 'stateless' ? [] : [principal, affinity]
+  return JSON.stringify(['shared', workspace, fingerprint(capabilities), ...owner])
 }
 
 // A client writes its capabilities the same way every time.

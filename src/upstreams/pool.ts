@@ -1,5 +1,6 @@
+import type { PoolManner } from '../config/snapshot.ts'
 import type { Caller, Peer } from '../protocol/exchange.ts'
-import { DISCONNECTED, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
 import { leaseOf } from './lease.ts'
 import { poolKey } from './pool-key.ts'
 
@@ -20,14 +21,22 @@ export interface Place {
 interface Options<S extends Pooled> {
   readonly name: string // of the server
   readonly idleMs: number // after which a session nobody uses is closed
+  readonly manner?: PoolManner | undefined
+  readonly most?: number // sessions shared by callers without one of their own
   /** Opens a session for that caller; rejects with UpstreamFailure. */
   readonly open: (caller: Caller, place: Place) => Promise<S>
 }
 
 interface Entry<S extends Pooled> {
+  readonly isDedicated: boolean
   ready: Promise<S> | undefined
   session: S | undefined // once it is ready
 }
+
+const MOST_SHARED = 256
+const QUEUE_MS = 5000
+const LOOK_MS = 100
+const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
 /** Decides which session a caller gets; nothing is shared between principals. */
 export class SessionPool<S extends Pooled> {
@@ -42,7 +51,7 @@ export class SessionPool<S extends Pooled> {
 
   /** The session this caller has already, if any. */
   find(caller: Caller): Promise<Peer> | undefined {
-    const key = poolKey(caller)
+    const key = poolKey(caller, this.#options.manner)
     const entry = key === undefined ? undefined : this.#entries.get(key)
     if (entry?.session) entry.session.lastUsed = Date.now()
     return entry?.ready
@@ -50,9 +59,33 @@ export class SessionPool<S extends Pooled> {
 
   /** Opens a session for this caller; rejects with UpstreamFailure. */
   open(caller: Caller): Promise<Peer> {
-    const key = poolKey(caller)
-    if (key === undefined) return this.#create(Symbol('isolated'), caller).then(leaseOf)
-    return this.#entries.get(key)?.ready ?? this.#create(key, caller)
+    const key = poolKey(caller, this.#options.manner)
+    const known = key === undefined ? undefined : this.#entries.get(key)?.ready
+    if (known) return known
+    const create = (): Promise<Peer> =>
+      key === undefined ? this.#create(Symbol('isolated'), caller).then(leaseOf) : this.#create(key, caller)
+    if (caller.session !== undefined || this.#hasRoom()) return create()
+    return this.#waitForRoom().then(() => (key === undefined ? undefined : this.#entries.get(key)?.ready) ?? create())
+  }
+
+  /** Room for one more; the session that has been unused for longest gives way. */
+  #hasRoom(): boolean {
+    const { most = MOST_SHARED } = this.#options
+    if (this.#entries.size < most) return true
+    const shared = [...this.#entries].filter(([, { isDedicated }]) => !isDedicated)
+    if (shared.length < most) return true
+    const idle = shared.flatMap(([, { session }]) => (session && !session.isBusy ? session : []))
+    const [oldest] = idle.sort((a, b) => a.lastUsed - b.lastUsed)
+    void oldest?.close()
+    return oldest !== undefined
+  }
+
+  async #waitForRoom(): Promise<void> {
+    for (let waited = 0; waited < QUEUE_MS; waited += LOOK_MS) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+      if (this.#hasRoom()) return
+    }
+    throw new UpstreamFailure(this.#options.name, EXHAUSTED)
   }
 
   async close(): Promise<void> {
@@ -65,7 +98,7 @@ export class SessionPool<S extends Pooled> {
   }
 
   #create(key: string | symbol, caller: Caller): Promise<S> {
-    const entry: Entry<S> = { ready: undefined, session: undefined }
+    const entry: Entry<S> = { isDedicated: caller.session !== undefined, ready: undefined, session: undefined }
     this.#entries.set(key, entry)
     entry.ready = this.#fill(key, entry, caller)
     this.#sweep()

@@ -21,15 +21,15 @@ interface Subject {
 
 /** Looks after a process from time to time, and says so when it should go; the returned function ends that. */
 export const watchVitals = (subject: Subject, bounds: Bounds, due: (why: Due) => void): (() => void) => {
-  const look = async (): Promise<void> => {
+  const look = (): void => {
     const now = Date.now()
-    if (bounds.memoryBytes > 0 && ((await readMemory(subject.pid)) ?? 0) > bounds.memoryBytes) return due('large')
+    if (bounds.memoryBytes > 0 && (readMemory(subject.pid) ?? 0) > bounds.memoryBytes) return due('large')
     const idleSince = subject.idleSince()
     if (bounds.idleMs > 0 && idleSince !== undefined && now - idleSince > bounds.idleMs) return due('idle')
     if (bounds.lifetimeMs > 0 && now - subject.startedAt > bounds.lifetimeMs) due('old')
   }
   const times = [bounds.idleMs / 4, bounds.lifetimeMs / 4].filter(ms => ms > 0)
-  const timer = setInterval(() => void look(), Math.max(SHORTEST_MS, Math.min(LONGEST_MS, ...times)))
+  const timer = setInterval(look, Math.max(SHORTEST_MS, Math.min(LONGEST_MS, ...times)))
   timer.unref()
   return () => clearInterval(timer)
 }

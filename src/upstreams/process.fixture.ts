@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 import { DEFAULT_PROCESS_LIMITS, type ProcessLimits, type ProcessServer } from '../config/snapshot.ts'
 import type { Caller, Peer } from '../protocol/exchange.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
@@ -63,7 +64,7 @@ export const failTool = (peer: Peer, name: string, given: Plain = {}) =>
   exchangeWith(peer, 'tools/call', { params: { name, arguments: given } }).failure()
 
 /** The processes whose environment holds that text. */
-export const livingWith = (text: string): number[] =>
+const livingWith = (text: string): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name) && environmentOf(name).includes(text))
     .map(Number)
@@ -82,3 +83,6 @@ export const keepLog = (level: 'warn' | 'info'): { log: Log; lines: string[] } =
   const log: Log = { ...SILENT, [level]: (_: object, message: string) => void lines.push(message), child: () => log }
   return { log, lines }
 }
+
+/** Waits, also on a busy machine, until that becomes what is expected of it. */
+export const eventually = <T>(find: () => T) => expect.poll(find, { timeout: 10_000 })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Json } from '../wire/json.ts'
-import { callTool, closeAll, connectSmall, failTool, SERVER } from './process.fixture.ts'
+import { callTool, closeAll, connectSmall, eventually, failTool, SERVER } from './process.fixture.ts'
 import { Starts } from './process-starts.ts'
 import { callerOf, exchangeWith } from './scripted-server.fixture.ts'
 
@@ -131,7 +131,7 @@ describe('a server that cannot be started', () => {
     await expect(silent.open()).rejects.toThrow(
       'did not answer initialize within 0.3 s; it last wrote: waiting for a database',
     )
-    await expect.poll(silent.living).toEqual([])
+    await eventually(silent.living).toEqual([])
   })
 
   it('that speaks no version we know says which', async () => {
@@ -193,7 +193,7 @@ describe('a server that crashes', () => {
     await exchangeWith(peer, 'resources/subscribe', { caller, params: { uri: 'test://watched' } }).result()
     await failTool(peer, 'die')
     await standing.notice('notifications/tools/list_changed') // of the new process, which nobody had to call for
-    await expect.poll(() => upstream.status().processes[0]?.stderr).toBe('watches test://watched')
+    await eventually(() => upstream.status().processes[0]?.stderr).toBe('watches test://watched')
   })
 })
 
@@ -234,9 +234,9 @@ describe('how many processes there are', () => {
     const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
     await callTool(peer, 'pid')
     standing.abort.abort({ kind: 'gone' })
-    await expect.poll(living).toEqual([])
+    await eventually(living).toEqual([])
     await callTool(await open(callerOf({ principal: undefined })), 'pid')
-    await expect.poll(living).toEqual([])
+    await eventually(living).toEqual([])
   })
 
   it('no more at a time than may be started at a time', async () => {
@@ -244,7 +244,7 @@ describe('how many processes there are', () => {
     const first = connectSmall({ slow: 300 }, { options: { starts } })
     const second = connectSmall({}, { options: { starts } })
     const opening = Promise.all([first.open(), second.open()])
-    await expect.poll(() => first.living().length).toBe(1)
+    await eventually(() => first.living().length).toBe(1)
     expect(second.living()).toEqual([])
     await opening
     expect(second.living()).toHaveLength(1)
@@ -256,7 +256,7 @@ describe('how many processes there are', () => {
     const two = await open(callerOf({ session: 'two' }))
     const pid = await callTool(one, 'pid')
     expect(await callTool(two, 'pid')).not.toBe(pid)
-    await expect.poll(() => living().length).toBe(1)
+    await eventually(() => living().length).toBe(1)
     exchangeWith(two, 'tools/call', { params: { name: 'wait' } })
     expect(await failTool(one, 'pid')).toMatchObject({ data: { reason: 'upstream_busy' } })
   })
@@ -270,7 +270,7 @@ describe('a process is ended', () => {
       const peer = await open(caller)
       if (era === 'legacy') exchangeWith(peer, 'subscriptions/listen', { caller })
       const pid = await callTool(peer, 'pid')
-      await expect.poll(living).toEqual([])
+      await eventually(living).toEqual([])
       expect(await callTool(await open(caller), 'pid')).not.toBe(pid)
     }
   })
@@ -289,7 +289,7 @@ describe('a process is ended', () => {
   it('when it is old: a legacy one between two calls', async () => {
     const { open } = connectSmall({}, { limits: { lifetimeMs: 200 } })
     const pid = await callTool(await open(), 'pid')
-    await expect.poll(async () => callTool(await open(), 'pid'), { timeout: 5000 }).not.toBe(pid)
+    await eventually(async () => callTool(await open(), 'pid')).not.toBe(pid)
   })
 
   it('when it is old: a modern one once it has answered, and new calls go to another', async () => {
@@ -297,11 +297,11 @@ describe('a process is ended', () => {
     const peer = await open()
     const [pid = 0] = living()
     const waiting = exchangeWith(peer, 'tools/call', { params: { name: 'wait' } })
-    await expect.poll(async () => callTool(await open(), 'pid'), { timeout: 5000 }).not.toBe(String(pid))
+    await eventually(async () => callTool(await open(), 'pid')).not.toBe(String(pid))
     expect(living()).toContain(pid)
     expect(waiting.finals()).toEqual([])
     waiting.abort.abort({ kind: 'cancelled' })
-    await expect.poll(living).not.toContain(pid)
+    await eventually(living).not.toContain(pid)
   })
 
   it('when it grows too large, and its callers hear why', async () => {
@@ -310,15 +310,32 @@ describe('a process is ended', () => {
     const peer = await open()
     expect(await callTool(peer, 'echo', { text: 'small' })).toBe('small')
     expect((await failTool(peer, 'grow', { bytes: 256 * 1024 * 1024 })).message).toBe(
-      'Server "small" was ended, because it used more than 200 MiB of memory',
+      'Server "small" used more than 200 MiB of memory and was ended',
     )
-    await expect.poll(living).toEqual([])
+    await eventually(living).toEqual([])
+  })
+
+  it.each(['legacy', 'modern'])('when it hangs: silent in a call, and silent to a ping (%s)', async era => {
+    const { open, living } = connectSmall(
+      { era },
+      { server: { timeoutMs: 200 }, options: { pingMs: 150 }, limits: { exitMs: 50, termMs: 50 } },
+    )
+    const peer = await open()
+    const [pid] = living()
+    expect(await failTool(peer, 'wait')).toMatchObject({ data: { reason: 'upstream_timeout' } })
+    await new Promise(resolve => setTimeout(resolve, 500))
+    expect(living()).toEqual([pid]) // it answered the ping
+    const hanging = failTool(peer, 'hang')
+    expect(await hanging).toMatchObject({ data: { reason: 'upstream_timeout' } })
+    const waiting = exchangeWith(peer, 'tools/list').result()
+    expect(await waiting).toBeDefined() // of a new process
+    await eventually(living).not.toContain(pid)
   })
 
   it('with everything it started, also what left its group', async () => {
     const { open, upstream, living } = connectSmall({ family: true }, { limits: { termMs: 100 } })
     await callTool(await open(), 'pid')
-    await expect.poll(() => living().length).toBe(3)
+    await eventually(() => living().length).toBe(3)
     await upstream.close()
     expect(living()).toEqual([])
   })
@@ -326,9 +343,9 @@ describe('a process is ended', () => {
   it('with everything it started when it dies by itself', async () => {
     const { open, living } = connectSmall({ family: true }, { limits: { termMs: 100 } })
     const peer = await open()
-    await expect.poll(() => living().length).toBe(3)
+    await eventually(() => living().length).toBe(3)
     await failTool(peer, 'die')
-    await expect.poll(living).toEqual([])
+    await eventually(living).toEqual([])
   })
 
   it('by force where it neither leaves with its input nor on request', async () => {
@@ -342,7 +359,7 @@ describe('a process is ended', () => {
   it('also in the middle of its start', async () => {
     const { open, upstream, living } = connectSmall({ slow: 10_000 }, { options: { probeMs: 60_000 } })
     const opening = open().catch((error: Error) => error.message)
-    await expect.poll(() => living().length).toBe(1)
+    await eventually(() => living().length).toBe(1)
     await upstream.close()
     expect(living()).toEqual([])
     expect(await opening).toContain('is being disconnected')

@@ -35,6 +35,7 @@ export const connectRemote = (server: RemoteServer & { readonly name: string }, 
   const pool = new SessionPool({
     name: server.name,
     idleMs,
+    manner: server.pool,
     open: (caller, place) => openLegacy(caller, { ...place, holdMs }),
   })
   let closing: Promise<void> | undefined

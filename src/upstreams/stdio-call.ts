@@ -15,6 +15,8 @@ export interface CallHome {
   readonly link: StdioLink
   /** Calls `call.send` once there is a process to send to, or `call.fail` where there will be none. */
   transmit(call: StdioCall): void
+  /** A call was given up because of silence. */
+  doubt(pipe: Pipe): void
   /** The params as this server wants them. */
   prepare(params: Json, exchange: Exchange): Json
   /** The last thing that happens to a call, just before its final frame; none if it was aborted. */
@@ -63,7 +65,6 @@ export class StdioCall implements Watched {
     const { signal } = this.exchange
     if (signal.reason) return this.#home.finished(this, undefined)
     this.#release = signal.onAbort(reason => this.#abort(reason))
-    this.touch()
     this.#home.link.watch.add(this)
     this.#home.transmit(this)
   }
@@ -92,6 +93,7 @@ export class StdioCall implements Watched {
   /** Goes to another process. */
   move(): void {
     this.pipe = undefined
+    this.deadline = NEVER // until it is sent; a start has its own limit
     this.#home.transmit(this)
   }
 
@@ -136,6 +138,7 @@ export class StdioCall implements Watched {
     if (this.#isDone) return
     const seconds = this.#home.link.timeoutMs / 1000
     this.#cancel('timed out')
+    if (this.pipe) this.#home.doubt(this.pipe)
     this.lose({ reason: 'upstream_timeout', text: `was silent for ${seconds} s after ${this.exchange.method}` })
   }
 

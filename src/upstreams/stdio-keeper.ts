@@ -20,6 +20,8 @@ export interface Tenant {
   lost(pipe: Pipe, loss: Loss): void
   /** The process is older than it should be. */
   aged(): void
+  /** A request that every server of this era answers. */
+  ping(): readonly Buffer[]
 }
 
 /** Keeps a process for a tenant: started when it is needed, and not kept for ever. */
@@ -30,6 +32,7 @@ export class Keeper implements Resident {
   readonly #bounds: Bounds
   readonly #closing = new Abort()
   readonly #pipes = new Map<Pipe, () => void>() // those that run, each with what ends the watch over it
+  readonly #doubted = new WeakSet<Pipe>()
   #pipe: Pipe | undefined
   #starting: Promise<Pipe> | undefined
 
@@ -90,6 +93,20 @@ export class Keeper implements Resident {
     return pipe.child.stop()
   }
 
+  /** A call was not answered: a process that does not answer a ping either hangs, and is ended. */
+  doubt(pipe: Pipe): void {
+    if (!this.#pipes.has(pipe) || this.#doubted.has(pipe)) return
+    const { lines } = pipe
+    this.#doubted.add(pipe)
+    pipe.send(this.#tenant.ping())
+    const look = () => {
+      this.#doubted.delete(pipe)
+      if (pipe.lines === lines && this.#pipes.has(pipe))
+        this.#endFor(pipe, 'did not answer a ping either and was ended')
+    }
+    setTimeout(look, this.#link.pingMs).unref()
+  }
+
   async close(): Promise<void> {
     this.#closing.abort({ kind: 'closing' })
     await Promise.all([this.#starting?.catch(() => {}), ...this.pipes.map(pipe => this.end(pipe))])
@@ -138,12 +155,13 @@ export class Keeper implements Resident {
 
   #tooLarge(pipe: Pipe): void {
     const mib = Math.round(this.#bounds.memoryBytes / 1024 / 1024)
-    this.#link.log.warn({ pid: pipe.child.pid, mib }, 'ended a process that uses too much memory')
+    this.#endFor(pipe, `used more than ${mib} MiB of memory and was ended`)
+  }
+
+  #endFor(pipe: Pipe, text: string): void {
+    this.#link.log.warn({ pid: pipe.child.pid, reason: text }, 'ended the server')
     void this.end(pipe)
-    this.#tenant.lost(pipe, {
-      reason: 'upstream_lost',
-      text: `was ended, because it used more than ${mib} MiB of memory`,
-    })
+    this.#tenant.lost(pipe, { reason: 'upstream_lost', text })
   }
 
   #gone(pipe: Pipe, exit: Exit): void {

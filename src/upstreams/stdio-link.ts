@@ -18,6 +18,7 @@ export interface StdioOptions {
   readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
   readonly starts?: Starts // shared by all servers, unless told otherwise
   readonly probeMs?: number // for an answer to `server/discover`
+  readonly pingMs?: number // for a process that was silent in a call
   readonly startMs?: number // for an answer to `initialize`; the first start may have to fetch the program
   readonly maxBytes?: number // one line from the server
   readonly pendingBytes?: number // written and not yet read by the server
@@ -35,6 +36,7 @@ export interface StdioLink {
   readonly watch: SilenceWatch
   readonly timeoutMs: number // silence of a call
   readonly probeMs: number
+  readonly pingMs: number
   readonly startMs: number
   readonly maxBytes: number
   readonly pendingBytes: number
@@ -59,7 +61,8 @@ export const createStdioLink = (
   server: ProcessServer & { readonly name: string },
   options: StdioOptions,
 ): StdioLink => {
-  const { log, probeMs = 3000, startMs = 60_000, maxBytes = 64 * MIB, pendingBytes = 64 * MIB } = options
+  const { log, probeMs = 3000, pingMs = 30_000, startMs = 60_000 } = options
+  const { maxBytes = 64 * MIB, pendingBytes = 64 * MIB } = options
   const { backoffMs = 250, breakAfter = 5, breakMs = 30_000, steadyMs = 10_000 } = options
   const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
   const { exitMs, termMs } = server.limits ?? DEFAULT_PROCESS_LIMITS
@@ -87,6 +90,7 @@ export const createStdioLink = (
     watch: new SilenceWatch(Math.max(10, Math.min(1000, (server.timeoutMs || 1000) / 4))),
     timeoutMs: server.timeoutMs,
     probeMs,
+    pingMs,
     startMs,
     maxBytes,
     pendingBytes,

@@ -110,12 +110,7 @@ class Opening implements PipeReader {
   }
 
   #probe(): void {
-    const envelope = {
-      [META.protocolVersion]: MODERN,
-      [META.clientInfo]: this.#link.identity,
-      [META.clientCapabilities]: {},
-    }
-    this.#pipe?.send(requestPieces(PROBE, 'server/discover', Json.of({ _meta: envelope })))
+    this.#pipe?.send(requestPieces(PROBE, 'server/discover', introduction(this.#link.identity)))
     this.#timer = setTimeout(() => this.#initialize(), this.#link.probeMs)
   }
 
@@ -174,6 +169,12 @@ class Opening implements PipeReader {
     this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result } })
   }
 }
+
+/** The params of a modern request of our own. */
+export const introduction = (identity: Json): Json =>
+  Json.of({
+    _meta: { [META.protocolVersion]: MODERN, [META.clientInfo]: identity, [META.clientCapabilities]: {} },
+  })
 
 /** An error without an id answers whatever was asked alone. */
 const isAnswerTo = (

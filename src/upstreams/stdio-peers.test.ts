@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../protocol/exchange.ts'
 import { Json, type Plain } from '../wire/json.ts'
-import { closeAll, connectSmall } from './process.fixture.ts'
+import { closeAll, connectSmall, eventually } from './process.fixture.ts'
 import { callerOf, exchangeWith } from './scripted-server.fixture.ts'
 
 afterEach(closeAll)
@@ -68,7 +68,7 @@ describe('a server on SDK v1 over stdio', () => {
     const waiting = call('wait', { _meta: { progressToken: 1 } })
     await waiting.notice('notifications/progress')
     waiting.abort.abort({ kind: 'cancelled' })
-    await expect.poll(journal).toContain('{"kind":"cancelled","name":"wait"}')
+    await eventually(journal).toContain('{"kind":"cancelled","name":"wait"}')
     expect(waiting.finals()).toEqual([])
   })
 })
@@ -101,7 +101,7 @@ describe('a server on SDK v2 over stdio', () => {
     const waiting = call('wait', { _meta: { progressToken: 1 } })
     await waiting.notice('notifications/progress')
     waiting.abort.abort({ kind: 'cancelled' })
-    await expect.poll(journal).toContain('{"kind":"cancelled","name":"wait"}')
+    await eventually(journal).toContain('{"kind":"cancelled","name":"wait"}')
   })
 })
 
@@ -118,7 +118,7 @@ describe('the everything server of the protocol itself', () => {
       const { tools } = (await send('tools/list').result()) as { tools: { name: string }[] }
       return tools.map(({ name }) => name)
     }
-    await expect.poll(tools).toContain('get-roots-list')
+    await eventually(tools).toContain('get-roots-list')
     expect(JSON.stringify(await call('get-roots-list').result())).toContain('file:///here')
   })
 })

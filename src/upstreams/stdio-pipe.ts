@@ -14,7 +14,8 @@ const SHOWN = 200
 
 /** JSON-RPC with one process, a message per line each way. What comes while nobody reads is kept. */
 export class Pipe implements ChildReader {
-  noise = 0 // lines on stdout that are no messages
+  lines = 0 // read so far
+  noise = 0 // of them, those that are no messages
   readonly #log: Log
   readonly #kept: Message[] = []
   #child: Child | undefined
@@ -49,6 +50,7 @@ export class Pipe implements ChildReader {
   }
 
   line(line: Buffer): void {
+    this.lines++
     try {
       const incoming = readIncoming(line)
       // With an id it answers something, however badly.

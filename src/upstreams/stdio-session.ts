@@ -116,6 +116,10 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     return params
   }
 
+  doubt(pipe: Pipe): void {
+    this.#keeper.doubt(pipe)
+  }
+
   transmit(call: StdioCall): void {
     const { pipe } = this.#keeper
     if (pipe) return call.send(pipe)
@@ -175,6 +179,10 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     if (this.isWorking) return // it is asked again in a while
     this.link.log.info({ pid: this.#keeper.pipe?.child.pid }, 'ended a process that has lived long enough')
     this.#keeper.rest()
+  }
+
+  ping(): readonly Buffer[] {
+    return requestPieces(++this.#lastId, 'ping', Json.empty)
   }
 
   get #greeted(): Greeting {

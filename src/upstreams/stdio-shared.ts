@@ -3,7 +3,7 @@ import type { Dispatch, Exchange, Peer } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
-import { type Message, notificationPieces } from '../wire/json-rpc.ts'
+import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { withEnvelope } from './envelope.ts'
 import { DISCONNECTED, errorOf, type Loss, toError } from './failures.ts'
 import { missedBy } from './missed.ts'
@@ -12,6 +12,7 @@ import type { Bounds } from './process-vitals.ts'
 import { type CallHome, StdioCall } from './stdio-call.ts'
 import { Keeper, type Tenant } from './stdio-keeper.ts'
 import type { StdioLink } from './stdio-link.ts'
+import { introduction } from './stdio-opening.ts'
 import type { Pipe } from './stdio-pipe.ts'
 
 interface Options {
@@ -89,6 +90,10 @@ export class StdioShared implements Peer, CallHome, Tenant {
     return withEnvelope(params, caller)
   }
 
+  doubt(pipe: Pipe): void {
+    this.#keeper.doubt(pipe)
+  }
+
   transmit(call: StdioCall): void {
     const { pipe } = this.#keeper
     if (call.isDone) return
@@ -135,6 +140,10 @@ export class StdioShared implements Peer, CallHome, Tenant {
     this.#keeper.retire()
     for (const call of this.#calls.filter(call => call.isListen && call.pipe === pipe)) call.move()
     this.#endIfDone(pipe)
+  }
+
+  ping(): readonly Buffer[] {
+    return requestPieces(++this.#lastId, 'server/discover', introduction(this.link.identity))
   }
 
   #endIfDone(pipe: Pipe): void {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { META } from '../protocol/meta.ts'
 import { Json, type Plain } from '../wire/json.ts'
-import { callTool, closeAll, connectSmall, failTool, keepLog } from './process.fixture.ts'
+import { callTool, closeAll, connectSmall, eventually, failTool, keepLog } from './process.fixture.ts'
 import { callerOf, exchangeWith } from './scripted-server.fixture.ts'
 
 afterEach(closeAll)
@@ -50,7 +50,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
   it('that closes its output is over', async () => {
     const { open, living } = connectSmall({ era, stays: true }, { limits: { exitMs: 50 } })
     expect(await failTool(await open(), 'close')).toMatchObject({ data: { reason: 'upstream_lost' } })
-    await expect.poll(living).toEqual([])
+    await eventually(living).toEqual([])
   })
 
   it('may answer in a batch', async () => {
@@ -93,7 +93,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     const waiting = start(peer, 'wait')
     await callTool(peer, 'echo', { text: 'x' })
     waiting.abort.abort({ kind: 'cancelled', text: 'changed my mind' })
-    await expect.poll(() => upstream.status().processes[0]?.stderr).toMatch(/cancelled \d+: changed my mind/)
+    await eventually(() => upstream.status().processes[0]?.stderr).toMatch(/cancelled \d+: changed my mind/)
     expect(waiting.frames).toEqual([])
   })
 
@@ -103,7 +103,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
       message: 'Server "small" was silent for 0.15 s after tools/call',
       data: { reason: 'upstream_timeout' },
     })
-    await expect.poll(() => upstream.status().processes[0]?.stderr).toContain('timed out')
+    await eventually(() => upstream.status().processes[0]?.stderr).toContain('timed out')
   })
 
   it('that does not read is not sent more than a bound', async () => {
@@ -127,7 +127,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(await callTool(peer, 'echo', { text: 'quick' })).toBe('quick')
     expect(slow.frames).toHaveLength(1)
     go()
-    await expect.poll(() => slow.frames.length).toBe(2)
+    await eventually(() => slow.frames.length).toBe(2)
     go()
     await slow.result()
     expect(slow.frames[1]).toMatchObject({ kind: 'notice' })
@@ -143,7 +143,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
       params: { name: 'logs', arguments: { count: 3000 } },
       onFrame: frame => (frame.kind === 'notice' ? new Promise<void>(resolve => (go = resolve)) : undefined),
     })
-    await expect.poll(() => upstream.status().processes[0]?.stderr).toContain('logged')
+    await eventually(() => upstream.status().processes[0]?.stderr).toContain('the client reads too slowly')
     expect(await callTool(peer, 'echo', { text: 'quick' })).toBe('quick')
     go()
     expect(await slow.failure()).toMatchObject({ data: { reason: 'slow_reader' } })
@@ -194,8 +194,13 @@ describe('a legacy server over a pipe', () => {
     const peer = await connectSmall().open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
+    const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
     await failTool(peer, 'die')
     expect(question.withdrawn.reason).toBeDefined()
+    await start(peer, 'askLater').result()
+    const another = await standing.question()
+    await failTool(peer, 'die')
+    expect(another.withdrawn.reason).toBeDefined()
     expect(await asking.failure()).toMatchObject({ data: { reason: 'upstream_lost' } })
   })
 
@@ -278,7 +283,7 @@ describe('a modern server over a pipe', () => {
       'notifications/tools/list_changed',
     ])
     listen.abort.abort({ kind: 'gone' })
-    await expect.poll(() => upstream.status().processes[0]?.stderr).toContain('cancelled')
+    await eventually(() => upstream.status().processes[0]?.stderr).toContain('cancelled')
   })
 
   it('ends its listens when the gateway closes', async () => {
