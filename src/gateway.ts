@@ -146,7 +146,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     sessions.endAll()
     channels.endAll('shutdown')
     bridge.close()
-    await Promise.all([...servers.values()].map(server => server.close()))
+    await Promise.allSettled([...servers.values()].map(server => server.close()))
     await listener.close()
     await inbound.close()
     house.ticker.stop()

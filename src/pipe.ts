@@ -79,11 +79,15 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options
 const keepPresence = (first: Daemon, reconnect: () => Promise<Daemon | undefined>): (() => void) => {
   let daemon = first
   const timer = setInterval(() => {
-    const request = get(`${daemon.origin}/healthz`, response => void response.resume())
+    const request = get(`${daemon.origin}/healthz`, { timeout: PRESENCE_MS / 2 }, response => void response.resume())
+    request.on('timeout', () => request.destroy())
     request.on('error', () => {
-      void reconnect().then(found => {
-        daemon = found ?? daemon
-      })
+      reconnect().then(
+        found => {
+          daemon = found ?? daemon
+        },
+        () => {}, // tried again at the next beat
+      )
     })
   }, PRESENCE_MS)
   timer.unref()

@@ -39,6 +39,8 @@ const ask = (session: SharedSession, exchange: Exchange, links: readonly Json[],
   const refusal = refusalOf(exchange.caller.capabilities, 'elicitation/create', Json.of({ mode: 'url' }))
   if (refusal) return void exchange.sink({ kind: 'failure', error: NEEDS_LINKS })
   const completed = completions(session, exchange, links)
+  const release = session.hold()
+  exchange.signal.onAbort(release)
   let open = links.length
   let isOver = false
   const answer = (reply: Answer): void => {
@@ -47,11 +49,15 @@ const ask = (session: SharedSession, exchange: Exchange, links: readonly Json[],
     if (!isAccepted) {
       isOver = true
       completed.forget()
+      release()
       return give(exchange, 'The user did not open the link the server asked for')
     }
     if (--open > 0) return
     isOver = true
-    completed.wait(() => send(session, exchange, round + 1))
+    completed.wait(() => {
+      send(session, exchange, round + 1)
+      release()
+    })
   }
   for (const link of links)
     void exchange.sink({

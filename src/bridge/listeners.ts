@@ -16,11 +16,16 @@ interface Listener {
   readonly uris: Set<string>
 }
 
+interface Watch {
+  listeners: number
+  readonly accepted: Promise<boolean>
+}
+
 /** The modern listeners on one legacy session: each hears what it asked for, each URI is subscribed once. */
 export class Listeners {
   readonly #dispatch: Dispatch
   readonly #all = new Set<Listener>()
-  readonly #watched = new Map<string, number>() // listeners per URI
+  readonly #watched = new Map<string, Watch>()
   #honoured: Json = Json.empty // list flags the server stands for
   #isKnown: Promise<void>
   #know: () => void = () => {}
@@ -80,8 +85,9 @@ export class Listeners {
   async #acknowledge(listener: Listener): Promise<void> {
     const { exchange } = listener
     const wanted = exchange.params.get('notifications') ?? Json.empty
-    const uris = (wanted.get('resourceSubscriptions')?.elements() ?? []).flatMap(uri => uri.asString() ?? [])
-    await Promise.all([this.#isKnown, ...uris.map(uri => this.#watch(listener, uri))])
+    const named = (wanted.get('resourceSubscriptions')?.elements() ?? []).flatMap(uri => uri.asString() ?? [])
+    const uris = [...new Set(named)]
+    await Promise.all([within(PATIENCE_MS, this.#isKnown), ...uris.map(uri => this.#watch(listener, uri))])
     if (!this.#all.has(listener)) return
     const flags = this.#honoured.entries().filter(([flag]) => wanted.get(flag)?.asBoolean() === true)
     const notifications = {
@@ -92,11 +98,12 @@ export class Listeners {
   }
 
   async #watch(listener: Listener, uri: string): Promise<void> {
-    const count = this.#watched.get(uri) ?? 0
-    this.#watched.set(uri, count + 1)
-    const isAccepted = count > 0 || (await this.#say('resources/subscribe', uri, listener.exchange))
-    if (isAccepted && this.#all.has(listener)) listener.uris.add(uri)
-    else this.#forget(uri, listener.exchange)
+    const { exchange } = listener
+    const watch = this.#watched.get(uri) ?? { listeners: 0, accepted: this.#say('resources/subscribe', uri, exchange) }
+    this.#watched.set(uri, watch)
+    watch.listeners++
+    if ((await watch.accepted) && this.#all.has(listener)) listener.uris.add(uri)
+    else this.#forget(uri, exchange)
   }
 
   #remove(listener: Listener): void {
@@ -105,8 +112,8 @@ export class Listeners {
   }
 
   #forget(uri: string, exchange: Exchange): void {
-    const count = (this.#watched.get(uri) ?? 1) - 1
-    if (count > 0) return void this.#watched.set(uri, count)
+    const watch = this.#watched.get(uri)
+    if (!watch || --watch.listeners > 0) return
     this.#watched.delete(uri)
     void this.#say('resources/unsubscribe', uri, exchange)
   }
@@ -130,3 +137,14 @@ export class Listeners {
     })
   }
 }
+
+/** Settles with the work, or without it when it takes too long. */
+const within = (ms: number, work: Promise<void>): Promise<void> =>
+  new Promise(resolve => {
+    const timer = setTimeout(resolve, ms)
+    timer.unref()
+    void work.then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })

@@ -3,6 +3,8 @@ import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { isLevel, LEVELS, type Level } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 
+const METHOD_NOT_FOUND = -32601
+
 const severity = (level: Level): number => LEVELS.indexOf(level)
 
 /** False for a log line that the caller has not asked for, or not at this level. */
@@ -16,6 +18,7 @@ export const isWanted = (frame: Frame, level: Level | undefined): boolean => {
 export class LogLevels {
   readonly #dispatch: Dispatch
   #level: Level | undefined
+  #asked: Level | undefined // the most talkative that was ever sent
   #isDeaf = false // the server knows no levels
 
   constructor(dispatch: Dispatch) {
@@ -28,15 +31,18 @@ export class LogLevels {
     const isEnough =
       logLevel === undefined || (this.#level !== undefined && severity(this.#level) <= severity(logLevel))
     if (isEnough || this.#isDeaf) return then()
+    // Never below one that is still under way: the later of two wins.
+    const level = this.#asked !== undefined && severity(this.#asked) < severity(logLevel) ? this.#asked : logLevel
+    this.#asked = level
     this.#dispatch({
       kind: 'request',
       method: 'logging/setLevel',
-      params: Json.of({ level: logLevel }),
+      params: Json.of({ level }),
       caller: exchange.caller,
       signal: NEVER,
       sink: frame => {
-        if (frame.kind === 'result') this.#level = logLevel
-        else if (frame.kind === 'failure') this.#isDeaf = true
+        if (frame.kind === 'result') this.#level = level
+        else if (frame.kind === 'failure') this.#isDeaf = frame.error.code === METHOD_NOT_FOUND
         else return
         then()
       },

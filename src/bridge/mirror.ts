@@ -46,7 +46,7 @@ export const createMirror = (): Mirror => {
     const sink = (frame: Frame): void | Promise<void> => {
       const isStale = !isAgain && frame.kind === 'failure' && frame.error.code === HEADER_MISMATCH
       if (!isStale) return exchange.sink(frame)
-      void refresh(dispatch, exchange.caller).then(() => call(exchange, dispatch, true))
+      void refresh(dispatch, exchange.caller).finally(() => call(exchange, dispatch, true))
     }
     if (!exchange.signal.reason) dispatch({ ...exchange, caller, sink })
   }
@@ -70,7 +70,7 @@ export const createMirror = (): Mirror => {
       if (exchange.method === 'tools/list') return list(exchange, dispatch)
       if (exchange.method !== 'tools/call') return dispatch(exchange)
       if (schemas) return call(exchange, dispatch, false)
-      void refresh(dispatch, exchange.caller).then(() => call(exchange, dispatch, false))
+      void refresh(dispatch, exchange.caller).finally(() => call(exchange, dispatch, false))
     }
 
   return { wrap }

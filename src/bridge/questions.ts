@@ -58,7 +58,10 @@ export const createParking = ({ questionTtlMs, mostParked = MOST_PARKED }: Optio
 
   const resume = (state: string, exchange: Exchange): void => {
     const call = find(state, exchange)
-    if (call) return call.resume(exchange)
+    if (call) {
+      parked.delete(call.id) // it runs again: nobody may expire it for want of room
+      return call.resume(exchange)
+    }
     const data = Json.of({ reason: 'invalid_request_state' })
     const message = 'Invalid or expired requestState: send the request again without it'
     exchange.sink({ kind: 'failure', error: rpcError('invalidParams', message, data) })

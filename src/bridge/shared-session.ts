@@ -5,6 +5,7 @@ import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 import { Listeners } from './listeners.ts'
 import { isWanted, LogLevels } from './log-levels.ts'
+import { abandoned } from './refusals.ts'
 import { type Turn, Turns } from './turns.ts'
 
 const HOLD_MS = 20_000 // a question that came before any call it could belong to
@@ -20,8 +21,15 @@ interface Call {
   readonly exchange: Exchange
   readonly canBeAsked: boolean
   readonly upstream: Abort // what the session sees of the caller's signal
-  questions: number // open ones
+  readonly open: Set<Question>
+  isBegun: boolean // no question can be meant for one that still waits for its turn
+  askedAt?: number
   whenAnswered?: () => void
+}
+
+interface Held {
+  readonly question: Question
+  readonly release: () => void
 }
 
 /**
@@ -38,7 +46,7 @@ export class SharedSession {
   readonly #openedAt = Date.now()
   #correlates: boolean
   #isFenced = false
-  #held: Question[] = []
+  #held: Held[] = []
   #standing: Abort | undefined
   #rest: NodeJS.Timeout | undefined
 
@@ -54,7 +62,7 @@ export class SharedSession {
     this.#stand(exchange.caller)
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
     const canBeAsked = methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller)
-    const call: Call = { exchange, canBeAsked, upstream: new Abort(), questions: 0 }
+    const call: Call = { exchange, canBeAsked, upstream: new Abort(), open: new Set(), isBegun: false }
     this.#calls.push(call)
     if (canBeAsked && !this.#correlates) this.#queue(call)
     else
@@ -62,6 +70,11 @@ export class SharedSession {
         call,
         this.#follow(call, () => {}),
       )
+  }
+
+  /** Keeps the session until the returned function is called, if it would end with its last request. */
+  hold(): () => void {
+    return this.#peer.hold?.() ?? (() => {})
   }
 
   /** Hears every notice of the session until the returned function is called. */
@@ -87,19 +100,20 @@ export class SharedSession {
     const end = (error: RpcError): void => {
       over()
       this.#leave(call)
+      for (const question of [...call.open]) question.answer(abandoned(question.method))
       call.upstream.abort({ kind: 'expired' })
       void call.exchange.sink({ kind: 'failure', error })
     }
     const turn: Turn = {
-      get isWaitingForPerson() {
-        return call.questions > 0
+      get askedAt() {
+        return call.open.size > 0 ? call.askedAt : undefined
       },
       start: () => this.#begin(call, over),
       giveWay: () => end(GAVE_WAY),
       refuse: end,
     }
     const release = this.#follow(call, () => this.#turns.leave(turn))
-    this.#turns.take(turn)
+    if (!call.upstream.reason) this.#turns.take(turn)
   }
 
   #begin(call: Call, release: () => void): void {
@@ -109,7 +123,12 @@ export class SharedSession {
       if (upstream.reason) return
       this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#take(call, frame, release) })
     }
-    if (call.canBeAsked) for (const question of this.#held.splice(0)) this.#ask(call, question)
+    call.isBegun = true
+    if (call.canBeAsked)
+      for (const { question, release } of this.#held.splice(0)) {
+        release()
+        this.#ask(call, question)
+      }
     // The level last: a session of one's own ends when nothing is under way.
     this.#settle(call, () =>
       this.#levels.ensure(exchange, exchange.method.endsWith('/list') ? () => this.#fence(call, run) : run),
@@ -127,13 +146,11 @@ export class SharedSession {
   }
 
   #ask(call: Call, question: Question): void {
-    let isOpen = true
     const close = (): void => {
-      if (!isOpen) return
-      isOpen = false
-      if (--call.questions === 0) call.whenAnswered?.()
+      if (call.open.delete(question) && call.open.size === 0) call.whenAnswered?.()
     }
-    call.questions++
+    if (call.open.size === 0) call.askedAt = Date.now()
+    call.open.add(question)
     question.withdrawn.onAbort(close)
     const answer = (reply: Answer): void => {
       if (reply.kind !== 'progress') close()
@@ -151,7 +168,7 @@ export class SharedSession {
   /** A fresh session may have a question of its own; a call that needs the answer must not overtake it. */
   #settle(call: Call, run: () => void): void {
     const runOnceAnswered = (): void => {
-      if (call.questions === 0) run()
+      if (call.open.size === 0) run()
       else call.whenAnswered = run
     }
     const rest = this.#openedAt + SETTLE_MS - Date.now()
@@ -193,7 +210,8 @@ export class SharedSession {
   #overheard(frame: Frame, standing: Abort): void {
     if (frame.kind === 'question') return this.#asked(frame)
     if (frame.kind === 'notice') return this.#noticed(frame.method, frame.params)
-    if (this.#standing === standing) this.#standing = undefined
+    if (this.#standing !== standing) return
+    this.#standing = undefined
     this.#listeners.end()
   }
 
@@ -208,24 +226,30 @@ export class SharedSession {
 
   /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
   #asked(question: Question): void {
-    const call = this.#calls.findLast(({ canBeAsked }) => canBeAsked)
+    const call = this.#calls.findLast(({ canBeAsked, isBegun }) => canBeAsked && isBegun)
     // From now on one call at a time: this server does not say which one it means.
     if (this.#calls.length > 0) this.#correlates = false
     if (call) return this.#ask(call, question)
-    this.#held.push(question)
     const drop = () => {
-      this.#held = this.#held.filter(held => held !== question)
-      clearTimeout(timer)
+      release()
+      this.#held = this.#held.filter(held => held.question !== question)
+      this.#restIfUnused()
     }
     const timer = setTimeout(() => {
       drop()
       question.answer({ kind: 'error', error: rpcError('internal', `Nobody was there to answer ${question.method}`) })
     }, HOLD_MS)
     timer.unref()
-    question.withdrawn.onAbort(drop)
+    const forget = question.withdrawn.onAbort(drop)
+    const release = () => {
+      clearTimeout(timer)
+      forget()
+    }
+    if (!question.withdrawn.reason) this.#held.push({ question, release })
   }
 
   #listen(exchange: Exchange): void {
+    if (!this.#standing) return void exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
     this.#listeners.add(exchange, () => this.#restIfUnused())
   }
 

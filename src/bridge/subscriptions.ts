@@ -7,7 +7,12 @@ import { Json } from '../wire/json.ts'
 interface Watch {
   readonly standing: Exchange
   readonly uris: Set<string>
-  listen: Abort | undefined // ends the listen now in force
+  readonly listens: Listen[] // the one in force, then those that shall replace it
+}
+
+interface Listen {
+  readonly abort: Abort
+  readonly settle: (honoured: ReadonlySet<string>) => void
 }
 
 /** Keeps what legacy sessions watch at one modern server, as `subscriptions/listen` exchanges of our own. */
@@ -22,11 +27,11 @@ export const createSubscriptions = (): Subscriptions => {
 
   const begin = (standing: Exchange, dispatch: Dispatch): void => {
     const session = standing.caller.session ?? ''
-    const watch: Watch = { standing, uris: watches.get(session)?.uris ?? new Set(), listen: undefined }
+    const watch: Watch = { standing, uris: watches.get(session)?.uris ?? new Set(), listens: [] }
     watches.set(session, watch)
     standing.signal.onAbort(reason => {
       if (watches.get(session) === watch) watches.delete(session)
-      watch.listen?.abort(reason)
+      for (const { abort } of watch.listens.splice(0)) abort.abort(reason)
     })
     relisten(watch, dispatch, () => {})
   }
@@ -60,15 +65,22 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 /** Make before break: the old listen ends only when the new one is acknowledged. */
 const relisten = (watch: Watch, dispatch: Dispatch, settled: (honoured: ReadonlySet<string>) => void): void => {
-  const old = watch.listen
-  const listen = new Abort()
-  watch.listen = listen
-  let acknowledged = false
+  let isSettled = false
   const settle = (honoured: ReadonlySet<string>) => {
-    if (acknowledged) return
-    acknowledged = true
-    old?.abort({ kind: 'closing' })
+    if (isSettled) return
+    isSettled = true
     settled(honoured)
+  }
+  const listen: Listen = { abort: new Abort(), settle }
+  watch.listens.push(listen)
+  const acknowledged = (honoured: ReadonlySet<string>): void => {
+    const at = watch.listens.indexOf(listen)
+    settle(honoured)
+    // Acknowledgements may overtake each other: the newer list holds what an older one asked for.
+    for (const older of at > 0 ? watch.listens.splice(0, at) : []) {
+      older.settle(honoured)
+      older.abort.abort({ kind: 'closing' })
+    }
   }
   const { standing } = watch
   const notifications = (standing.params.get('notifications') ?? Json.empty).with('resourceSubscriptions', [
@@ -80,15 +92,17 @@ const relisten = (watch: Watch, dispatch: Dispatch, settled: (honoured: Readonly
       'notifications',
       watch.uris.size > 0 ? notifications : notifications.without('resourceSubscriptions'),
     ),
-    signal: listen,
+    signal: listen.abort,
     sink: frame => {
       if (frame.kind === 'notice' && frame.method === ACKNOWLEDGED) {
         const uris = frame.params.at('notifications', 'resourceSubscriptions')?.elements() ?? []
-        return settle(new Set(uris.map(uri => uri.asString() ?? '')))
+        return acknowledged(new Set(uris.map(uri => uri.asString() ?? '')))
       }
       if (frame.kind !== 'notice' && frame.kind !== 'question') {
+        const at = watch.listens.indexOf(listen)
+        if (at >= 0) watch.listens.splice(at, 1)
         settle(new Set())
-        if (watch.listen !== listen || listen.reason) return
+        if (at < 0 || watch.listens.length > 0) return // another is in force, or will be
       }
       return standing.sink(frame)
     },

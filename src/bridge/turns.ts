@@ -6,7 +6,7 @@ const MOST_WAITING = 64
 
 /** A call that may be asked something, as far as taking turns is concerned. */
 export interface Turn {
-  readonly isWaitingForPerson: boolean
+  readonly askedAt: number | undefined // since when a person has been asked
   start(): void
   /** Ends a call whose person has not answered, for the sake of the next. */
   giveWay(): void
@@ -48,7 +48,8 @@ export class Turns {
   #wait(): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#impatience = undefined
-      if (this.#holder?.isWaitingForPerson) this.#holder.giveWay()
+      const askedAt = this.#holder?.askedAt
+      if (askedAt !== undefined && Date.now() - askedAt >= PATIENCE_MS) this.#holder?.giveWay()
       if (this.#waiting.length > 0) this.#impatience ??= this.#wait()
     }, PATIENCE_MS)
     timer.unref()

@@ -20,6 +20,7 @@ export abstract class Conversation {
 
   protected readonly house: House
   #standing: Abort | undefined
+  #over: Abort | undefined // a standing exchange the far side ended; whoever keeps something for it must hear the end
   #stoodAt = 0
   #isEnded = false
 
@@ -74,6 +75,7 @@ export abstract class Conversation {
     this.#isEnded = true
     for (const call of [...this.running.values()]) call.abort({ kind: 'gone' })
     this.#standing?.abort({ kind: 'gone' })
+    this.#over?.abort({ kind: 'gone' })
     this.asks.abandon()
     return true
   }
@@ -82,6 +84,7 @@ export abstract class Conversation {
     if (this.#isEnded || standing !== this.#standing) return
     if (frame.kind === 'result' || frame.kind === 'failure') {
       this.#standing = undefined
+      this.#over = standing
       if (frame.kind === 'failure') this.house.log.debug({ error: frame.error }, 'standing exchange ended')
       return
     }

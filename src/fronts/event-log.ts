@@ -40,6 +40,7 @@ export class EventLog {
   #bytes = 0
   #cursor = 0 // sequence number of the next event for the reader
   #reader: Reader | undefined
+  readonly #replaced = new Set<Reader>() // have an idle socket until the stream ends
   #isBlocked = false
   #isFinished = false
   #caughtUp: (() => void)[] = []
@@ -85,6 +86,7 @@ export class EventLog {
   /** Gives the stream to a reader, from `sequence` on; whoever had it keeps an idle socket. */
   attach(reader: Reader, sequence: number = this.#cursor): void {
     this.#release()
+    if (this.#reader) this.#replaced.add(this.#reader)
     this.#reader = reader
     this.#cursor = Math.max(sequence, this.#first)
     this.#isBlocked = false
@@ -101,12 +103,14 @@ export class EventLog {
 
   /** The reader is gone; what it may have missed stays. */
   detach(reader: Reader): void {
+    this.#replaced.delete(reader)
     if (reader !== this.#reader) return
     this.#reader = undefined
     this.#release()
   }
 
   keepAlive(): void {
+    for (const reader of this.#replaced) reader.write([commentBytes]) // or nobody would see that it is dead
     if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([commentBytes])
   }
 
@@ -125,6 +129,12 @@ export class EventLog {
     this.#reader = undefined
     this.#release()
     reader?.end()
+    this.#dismiss()
+  }
+
+  #dismiss(): void {
+    for (const reader of this.#replaced) reader.end()
+    this.#replaced.clear()
   }
 
   #encode(sequence: number, data: readonly Buffer[], merge: string | undefined, retry?: number): Entry {
@@ -172,6 +182,7 @@ export class EventLog {
       this.#reader = undefined
       this.#release()
       reader.end()
+      this.#dismiss()
     } else if (!this.#isBlocked) this.#release()
   }
 
@@ -207,7 +218,10 @@ export class EventLog {
         this.#entries.length - drop > streamLogEvents ||
         this.#shelf.isSpent
       const isTaken = this.#first + drop < this.#cursor
-      if (!isFull || (this.#reader && !isTaken)) break
+      // However large, the newest is what a client that lost its stream comes back for.
+      const isNewest = this.key !== undefined && drop === this.#entries.length - 1
+      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#shelf.isSpent
+      if (!isFull || isKept) break
       const { bytes } = this.#entries[drop] as Entry
       this.#grow(-bytes)
       drop++

@@ -41,10 +41,12 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
   let lastRequest = Date.now()
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const { url = '/', headers } = request
+    const { headers } = request
+    const { authority, url } = targetOf(request.url)
     lastRequest = Date.now()
+    if (response.socket === null) follow(request.socket, response)
     if (isStopping) response.setHeader('connection', 'close')
-    const refusal = guard({ host: headers.host, origin: headers.origin })
+    const refusal = guard({ host: authority ?? headers.host, origin: headers.origin })
     if (refusal !== undefined)
       return refuseUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${refusal}`))
     const query = url.indexOf('?')
@@ -76,7 +78,6 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
     handle,
   )
   server.on('clientError', answerBadHttp)
-
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(where.port, where.host, () => {
@@ -100,6 +101,21 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
       })
     })
   })
+}
+
+/** Node tells only the response whose turn it is that its socket has closed; one that waits behind it hears it from here. */
+const follow = (socket: Socket, response: ServerResponse): void => {
+  const onClose = (): void => {
+    if (response.socket === null) response.emit('close')
+  }
+  socket.once('close', onClose)
+  response.once('close', () => socket.off('close', onClose))
+}
+
+/** A proxy's client names the whole URL, and then its host counts and not the header's. */
+const targetOf = (target = '/'): { readonly authority?: string; readonly url: string } => {
+  const [, authority, url = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? []
+  return authority === undefined ? { url: target } : { authority, url: url || '/' }
 }
 
 const routeFinder = (routes: Routes): ((path: string) => Handler | undefined) => {

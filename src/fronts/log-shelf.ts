@@ -27,7 +27,8 @@ export class LogShelf {
 
   add(bytes: number): void {
     this.#used += bytes
-    while (this.isSpent && this.#discardOldest()) {}
+    // Discarding takes bytes away and comes back here: only what adds looks for room.
+    if (bytes > 0) while (this.isSpent && this.#discardOldest()) {}
   }
 
   /** Keeps a finished log for a while; `forget` is called when it goes. */
@@ -38,9 +39,12 @@ export class LogShelf {
   }
 
   sweep(now: number): void {
-    for (const queue of this.#queues.values()) {
+    for (const [lifetimeMs, queue] of this.#queues) {
       const alive = queue.findIndex(shelved => shelved.until > now)
-      for (const shelved of queue.splice(0, alive < 0 ? queue.length : alive)) discard(shelved)
+      for (const shelved of queue.splice(0, alive < 0 ? queue.length : alive))
+        if (shelved.log.hasReader)
+          queue.push({ ...shelved, until: now + lifetimeMs }) // it still reads
+        else discard(shelved)
     }
   }
 

@@ -67,13 +67,13 @@ export const streamTo = (
       for (const piece of pieces) hasRoom = response.write(piece)
       response.uncork()
       if (!hasRoom && !stall) {
-        stall = setTimeout(() => response.destroy(), options.stallMs)
+        stall = setTimeout(() => response.req.socket.destroy(), options.stallMs)
         stall.unref()
       }
       return hasRoom
     },
     end: () => void response.end(),
-    destroy: () => void response.destroy(),
+    destroy: () => void response.req.socket.destroy(), // its own may not have its turn yet
   }
   response.on('drain', () => {
     clearTimeout(stall)

@@ -78,8 +78,8 @@ export const createStreamable = (house: House, sessions: Sessions) => {
     if (!session) return
     session.begin()
     const log = session.inbox()
-    session.prime(log)
     streamTo(visit.response, log, { stallMs: house.limits.stallMs })
+    session.prime(log) // now: before, it would go to the reader this one replaces
   }
 
   const resume = (visit: Visit): void => {

@@ -66,4 +66,5 @@ export interface Peer {
   readonly asks: boolean // may sink question frames; a modern remote server never does
   readonly correlates?: boolean // false: one channel for all, so a question does not tell which call it belongs to
   readonly dispatch: Dispatch
+  readonly hold?: () => () => void // keeps a session of one's own open between requests until the returned function is called
 }

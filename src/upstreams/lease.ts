@@ -55,5 +55,16 @@ export const leaseOf = (session: Pooled): Peer => {
     })
   }
 
-  return { revision: session.revision, asks: session.asks, correlates: session.correlates, dispatch }
+  const hold = (): (() => void) => {
+    let isHeld = true
+    underWay++
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      underWay--
+      closeIfUnused()
+    }
+  }
+
+  return { revision: session.revision, asks: session.asks, correlates: session.correlates, dispatch, hold }
 }

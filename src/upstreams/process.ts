@@ -99,7 +99,12 @@ export const connectProcess = (
 
   const shared = new StdioShared(link, { roster, bounds, open: openShared })
   const sharedPeer = Promise.resolve<Peer>(shared)
-  const pool = new SessionPool({ name: server.name, idleMs: bounds.idleMs || DAY, manner: server.pool, open: openSession })
+  const pool = new SessionPool({
+    name: server.name,
+    idleMs: bounds.idleMs || DAY,
+    manner: server.pool,
+    open: openSession,
+  })
 
   const openAs = (caller: Caller): Promise<Peer> =>
     verdict.era === 'modern' ? shared.ensure().then(() => sharedPeer) : pool.open(caller)

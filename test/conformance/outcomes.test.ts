@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isPassed, type Outcome, readOutcome, readOutcomes, requiredScenarios, unrun, warningsOf } from './outcomes.ts'
-import { type Report, tally } from './report.ts'
+import { type Outcome, readOutcome, readOutcomes, requiredScenarios, unrun, worstOf } from './outcomes.ts'
+import { type Exception, type Report, tally } from './report.ts'
 
 const check = (status: string, errorMessage?: string) => ({
   id: 'a-check',
@@ -22,16 +22,17 @@ describe('a scenario’s checks', () => {
     const text = JSON.stringify([check('SUCCESS'), check('FAILURE', 'It does not'), check('FAILURE')])
     const { complaints } = readOutcome('ping', text)
     expect(complaints.map(({ message }) => message)).toEqual(['It does not', 'It does'])
-    expect(isPassed({ scenario: 'ping', complaints })).toBe(false)
+    expect(worstOf({ scenario: 'ping', complaints })).toBe('FAILURE')
   })
 
-  it('pass with warnings, which are kept', () => {
-    expect(isPassed(outcome('SUCCESS', 'WARNING'))).toBe(true)
-    expect(warningsOf(outcome('SUCCESS', 'WARNING'))).toHaveLength(1)
+  it('are as bad as the worst of them', () => {
+    expect(worstOf(outcome('SUCCESS'))).toBeUndefined()
+    expect(worstOf(outcome('SUCCESS', 'WARNING'))).toBe('WARNING')
+    expect(worstOf(outcome('WARNING', 'FAILURE'))).toBe('FAILURE')
   })
 
   it('fail where there are none', () => {
-    expect(isPassed(readOutcome('ping', '[]'))).toBe(false)
+    expect(worstOf(readOutcome('ping', '[]'))).toBe('FAILURE')
   })
 })
 
@@ -47,40 +48,48 @@ describe('the folder of a run', () => {
     await mkdir(finished)
     await writeFile(join(finished, 'checks.json'), JSON.stringify([check('SUCCESS')]))
     await mkdir(join(folder, 'server-ping-2026-11-15T06-36-52-890Z'))
+    await mkdir(join(folder, 'tools_call-2026-11-15T06-36-52-890Z')) // of a client
     const outcomes = await readOutcomes(folder)
-    expect([...outcomes.keys()].sort()).toEqual(['ping', 'server-sse-polling'])
+    expect([...outcomes.keys()].sort()).toEqual(['ping', 'server-sse-polling', 'tools_call'])
     expect(outcomes.get('server-sse-polling')?.complaints).toEqual([])
     expect(outcomes.get('ping')?.complaints).toHaveLength(1)
   })
 })
 
 describe('a requirements file', () => {
-  it('names the scenarios of the server alone', () => {
+  it('names the scenarios of each side', () => {
     const text =
       '# about\nserver:\n  - ping\n  - tools-list\n\nclient:\n  - auth/basic\n\nnot_scored:\n  - scenario: polling\n'
-    expect(requiredScenarios(text)).toEqual(['ping', 'tools-list'])
+    expect(requiredScenarios(text, 'server')).toEqual(['ping', 'tools-list'])
+    expect(requiredScenarios(text, 'client')).toEqual(['auth/basic'])
   })
 })
 
 describe('the tally', () => {
-  const report = (required: Outcome[], expected: Report['expected']): Report => ({
+  const report = (required: Outcome[], exceptions: Exception[] = []): Report => ({
     name: 'demo',
-    expected,
+    exceptions,
     required,
     others: [],
   })
+  const exception = (status: Exception['status']): Exception => ({ scenario: 'ping', status, why: 'it cannot be' })
 
-  it('is as expected where every cell reached its numbers', () => {
-    const good = report([outcome('SUCCESS'), outcome('SUCCESS')], { passed: 2, warnings: 0 })
-    expect(tally([good])).toEqual({ passed: 2, failed: 0, isAsExpected: true })
+  it('counts what passed in all cells', () => {
+    const good = report([outcome('SUCCESS'), outcome('SUCCESS')])
+    expect(tally([good, good])).toEqual({ passed: 4, failed: 0 })
   })
 
-  it('counts a warning as a failure where none is expected', () => {
-    const warned = report([outcome('SUCCESS'), outcome('WARNING')], { passed: 2, warnings: 0 })
-    expect(tally([warned])).toEqual({ passed: 1, failed: 1, isAsExpected: false })
+  it('counts a warning as a failure', () => {
+    expect(tally([report([outcome('SUCCESS'), outcome('WARNING')])])).toEqual({ passed: 1, failed: 1 })
   })
 
-  it('leaves out cells that are not scored, and is never good with nothing scored', () => {
-    expect(tally([report([unrun('ping', 'no')], 'not scored')])).toEqual({ passed: 0, failed: 0, isAsExpected: false })
+  it('lets an exception warn or fail as it must', () => {
+    expect(tally([report([outcome('WARNING')], [exception('WARNING')])])).toEqual({ passed: 1, failed: 0 })
+    expect(tally([report([unrun('ping', 'no')], [exception('FAILURE')])])).toEqual({ passed: 0, failed: 0 })
+  })
+
+  it('counts an exception that is worse, or no exception any more, as a failure', () => {
+    expect(tally([report([unrun('ping', 'no')], [exception('WARNING')])])).toEqual({ passed: 0, failed: 1 })
+    expect(tally([report([outcome('SUCCESS')], [exception('FAILURE')])])).toEqual({ passed: 0, failed: 1 })
   })
 })

@@ -14,16 +14,16 @@ export interface Outcome {
   readonly complaints: readonly Complaint[]
 }
 
-/** Whether the suite counts the scenario as passed; it does so with warnings too. */
-export const isPassed = (outcome: Outcome): boolean => outcome.complaints.every(({ status }) => status === 'WARNING')
+/** The worst the suite said about the scenario; it counts one with warnings as passed. */
+export const worstOf = ({ complaints }: Outcome): Complaint['status'] | undefined =>
+  complaints.find(({ status }) => status === 'FAILURE')?.status ?? complaints[0]?.status
 
-/** The warnings of a scenario. */
-export const warningsOf = (outcome: Outcome): readonly Complaint[] =>
-  outcome.complaints.filter(({ status }) => status === 'WARNING')
+/** Which side of a conversation the suite judges. */
+export type Leg = 'server' | 'client'
 
-/** The scenarios a server must pass, from the suite's own requirements file of a revision. */
-export const requiredScenarios = (requirements: string): string[] => {
-  const section = /^server:\n((?:[ \t]+-.*\n|\n)+)/m.exec(requirements)?.[1] ?? ''
+/** The scenarios a revision requires of one side, from the suite's own requirements file. */
+export const requiredScenarios = (requirements: string, leg: Leg): string[] => {
+  const section = new RegExp(`^${leg}:\\n((?:[ \\t]+-.*\\n|\\n)+)`, 'm').exec(requirements)?.[1] ?? ''
   return [...section.matchAll(/-\s*(\S+)/g)].map(match => String(match[1]))
 }
 
@@ -31,13 +31,16 @@ export const requiredScenarios = (requirements: string): string[] => {
 export const readOutcomes = async (folder: string): Promise<Map<string, Outcome>> => {
   const outcomes = new Map<string, Outcome>()
   for (const name of await readdir(folder)) {
-    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    const scenario = SUBFOLDER.exec(name)?.[1]
     if (scenario === undefined) continue
     const checks = await readFile(join(folder, name, 'checks.json'), 'utf8').catch(() => '[]')
     outcomes.set(scenario, readOutcome(scenario, checks))
   }
   return outcomes
 }
+
+/** Those of servers begin with the side they judge. */
+const SUBFOLDER = /^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/
 
 /** One scenario's outcome from the text of its `checks.json`; a scenario without checks proves nothing and fails. */
 export const readOutcome = (scenario: string, text: string): Outcome => {
@@ -57,7 +60,10 @@ interface Check {
 }
 
 /** The outcome of a scenario that never came to its checks. */
-export const unrun = (scenario: string, message: string): Outcome => ({
+export const unrun = (scenario: string, message: string): Outcome => withFailure({ scenario, complaints: [] }, message)
+
+/** An outcome with a failure that is none of the suite's checks. */
+export const withFailure = ({ scenario, complaints }: Outcome, message: string): Outcome => ({
   scenario,
-  complaints: [{ check: 'run', status: 'FAILURE', message }],
+  complaints: [...complaints, { check: 'run', status: 'FAILURE', message }],
 })

@@ -1,39 +1,50 @@
-import { isPassed, type Outcome, warningsOf } from './outcomes.ts'
+import { type Complaint, type Outcome, worstOf } from './outcomes.ts'
 
-/** One cell's result beside what was expected of it. */
+/** A scenario that cannot be passed in full, and why. */
+export interface Exception {
+  readonly scenario: string
+  readonly status: Complaint['status']
+  readonly why: string
+}
+
+/** One cell's result beside what is not expected of it. */
 export interface Report {
   readonly name: string
-  readonly expected: { readonly passed: number; readonly warnings: number; readonly why?: string } | 'not scored'
+  readonly exceptions: readonly Exception[]
   readonly required: readonly Outcome[]
   readonly others: readonly Outcome[]
 }
 
 const MESSAGE_LENGTH = 1_000
 
-const passedOf = (report: Report): number => report.required.filter(isPassed).length
+const isPassed = (outcome: Outcome): boolean => worstOf(outcome) !== 'FAILURE'
 
-const warningCount = (report: Report): number => report.required.flatMap(warningsOf).length
+const exceptionOf = ({ exceptions }: Report, { scenario }: Outcome): Exception | undefined =>
+  exceptions.find(exception => exception.scenario === scenario)
 
-/** Whether a cell reached what is expected of it. */
-export const isAsExpected = (report: Report): boolean =>
-  report.expected === 'not scored' ||
-  (passedOf(report) >= report.expected.passed && warningCount(report) <= report.expected.warnings)
+/** Without a warning, or exactly as bad as it must be: an exception that is none any more is to be struck out. */
+const isExpected = (report: Report, outcome: Outcome): boolean =>
+  worstOf(outcome) === exceptionOf(report, outcome)?.status
 
-/** Counts the required scenarios of the scored cells; a cell that fell short in warnings alone fails by those. */
-export const tally = (reports: readonly Report[]): { passed: number; failed: number; isAsExpected: boolean } => {
-  const scored = reports.filter(({ expected }) => expected !== 'not scored')
-  const good = (report: Report) =>
-    report.required.filter(outcome => isPassed(outcome) && (isAsExpected(report) || warningsOf(outcome).length === 0))
-  const passed = scored.flatMap(good).length
-  const allExpected = scored.length > 0 && scored.every(isAsExpected)
-  const failed = allExpected ? 0 : scored.flatMap(({ required }) => required).length - passed
-  return { passed, failed, isAsExpected: allExpected }
+/** Counts the required scenarios; one with an unexpected warning is not passed. */
+export const tally = (reports: readonly Report[]): { passed: number; failed: number } => {
+  const count = (test: (report: Report, outcome: Outcome) => boolean): number =>
+    reports.flatMap(report => report.required.filter(outcome => test(report, outcome))).length
+  return {
+    passed: count((report, outcome) => isPassed(outcome) && isExpected(report, outcome)),
+    failed: count((report, outcome) => !isExpected(report, outcome)),
+  }
 }
 
 /** Prints what went wrong in one cell, and in one line how the unscored scenarios did. */
-export const printCell = ({ required, others }: Report): void => {
+export const printCell = (report: Report): void => {
+  process.stdout.write(`${report.name}\n`)
   const said = new Set<string>()
-  for (const { scenario, complaints } of required) {
+  for (const outcome of report.required) {
+    const { scenario, complaints } = outcome
+    if (isExpected(report, outcome)) continue
+    if (complaints.length === 0)
+      process.stdout.write(`  UNEXPECTED ${scenario}: passes, and is listed as an exception\n`)
     for (const { check, status, message } of complaints) {
       // What kept one scenario from running usually kept them all.
       if (check === 'run' && said.has(message)) continue
@@ -41,6 +52,7 @@ export const printCell = ({ required, others }: Report): void => {
       process.stdout.write(`  ${status} ${scenario} › ${check}: ${short(message)}\n`)
     }
   }
+  const { others } = report
   if (others.length === 0) return
   const failing = others.filter(outcome => !isPassed(outcome)).map(({ scenario }) => scenario)
   const passing = `${others.length - failing.length} of ${others.length} unscored scenarios pass`
@@ -53,12 +65,12 @@ const short = (message: string): string => {
   return text.length > MESSAGE_LENGTH ? `${text.slice(0, MESSAGE_LENGTH)} …` : text
 }
 
-/** Prints one line per cell. */
+/** Prints one line per cell, and one per exception. */
 export const printTable = (reports: readonly Report[]): void => {
   const rows = reports.map(report => [
     report.name,
-    `${passedOf(report)}/${report.required.length}`,
-    String(warningCount(report)),
+    `${report.required.filter(isPassed).length}/${report.required.length}`,
+    String(report.required.filter(outcome => worstOf(outcome) === 'WARNING').length),
     verdict(report),
   ])
   const header = ['cell', 'passed', 'warnings', '']
@@ -68,11 +80,13 @@ export const printTable = (reports: readonly Report[]): void => {
     const line = row.map((value, column) => value.padEnd(widths[column] ?? 0)).join('  ')
     process.stdout.write(`${line.trimEnd()}\n`)
   }
+  const notes = reports.flatMap(({ exceptions }) => exceptions)
+  for (const { scenario, status, why } of new Set(notes))
+    process.stdout.write(`* ${status === 'FAILURE' ? 'fails' : 'warns'}: ${scenario}, for ${why}\n`)
 }
 
 const verdict = (report: Report): string => {
-  if (report.expected === 'not scored') return 'not scored'
-  const { passed, why } = report.expected
-  if (!isAsExpected(report)) return `expected ${passed}`
-  return why ?? ''
+  const { failed } = tally([report])
+  if (failed > 0) return `${failed} not as expected`
+  return report.exceptions.length > 0 ? '*' : ''
 }

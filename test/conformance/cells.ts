@@ -1,0 +1,62 @@
+import type { Exception } from './report.ts'
+import type { SuiteRevision } from './suite.ts'
+
+/** The suite as a client of the gateway, with some server behind it. */
+export interface ServerCell {
+  readonly leg: 'server'
+  readonly upstream: Upstream
+  readonly revision: SuiteRevision
+  readonly exceptions?: readonly Exception[]
+}
+
+/** The suite as the server behind the gateway, with a real client before it. */
+export interface ClientCell {
+  readonly leg: 'client'
+  readonly client: 'sdk-v1' | 'sdk-v2'
+  readonly revision: SuiteRevision
+  readonly exceptions?: readonly Exception[]
+}
+
+/** One run of the suite. */
+export type Cell = ServerCell | ClientCell
+
+/** What stands behind the gateway; `sdk-v1` speaks 2025-11-25 and older, `sdk-v2` only 2026-07-28. */
+export type Upstream = 'demo' | 'sdk-v1-http' | 'sdk-v1-sse' | 'sdk-v1-stdio' | 'sdk-v2-http' | 'sdk-v2-stdio'
+
+/** What no gateway can do for a server that asks by requests, for a request has no key and leaves no state. */
+const KEYLESS: readonly Exception[] = [
+  {
+    scenario: 'input-required-result-basic-elicitation',
+    status: 'FAILURE',
+    why: 'the suite wants its question under the key user_name, and the server’s question has no key',
+  },
+  {
+    scenario: 'input-required-result-ignore-extra-params',
+    status: 'WARNING',
+    why: 'the suite answers under that key too, and without the state that finds the waiting call',
+  },
+]
+
+/** Every cell, in the order they run: both eras the same, then one era before the other. */
+export const CELLS: readonly Cell[] = [
+  { leg: 'server', upstream: 'demo', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'demo', revision: '2026-07-28' },
+  { leg: 'server', upstream: 'sdk-v1-http', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v1-sse', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v2-http', revision: '2026-07-28' },
+  { leg: 'server', upstream: 'sdk-v2-stdio', revision: '2026-07-28' },
+  { leg: 'server', upstream: 'sdk-v2-http', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v2-stdio', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v1-http', revision: '2026-07-28', exceptions: KEYLESS },
+  { leg: 'server', upstream: 'sdk-v1-sse', revision: '2026-07-28', exceptions: KEYLESS },
+  { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2026-07-28', exceptions: KEYLESS },
+  { leg: 'client', client: 'sdk-v1', revision: '2025-11-25' },
+  { leg: 'client', client: 'sdk-v2', revision: '2026-07-28' },
+  { leg: 'client', client: 'sdk-v2', revision: '2025-11-25' },
+  { leg: 'client', client: 'sdk-v1', revision: '2026-07-28' },
+]
+
+/** How a cell is called on the command line and in the table. */
+export const nameOf = (cell: Cell): string =>
+  cell.leg === 'server' ? `${cell.upstream}-${cell.revision}` : `client-${cell.client}-${cell.revision}`
