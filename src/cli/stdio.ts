@@ -78,6 +78,7 @@ const launch = async (data: string, config: string | undefined, deadline: number
   const child = spawn(process.execPath, [process.argv[1] ?? '', ...args], {
     detached: true,
     stdio: ['ignore', log, log],
+    env: withoutMark(process.env),
   })
   let hasEnded = false
   child.on('exit', () => {
@@ -94,3 +95,6 @@ const launch = async (data: string, config: string | undefined, deadline: number
   }
   return undefined
 }
+
+/** A gateway that started us would end the daemon with us, by the mark its children carry. */
+const withoutMark = ({ DRAGOMAN_CHILD: _, ...env }: NodeJS.ProcessEnv): NodeJS.ProcessEnv => env

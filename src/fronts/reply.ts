@@ -5,7 +5,7 @@ import { errorPieces } from '../wire/json-rpc.ts'
 import type { EventLog, Reader } from './event-log.ts'
 
 const JSON_TYPE = 'application/json'
-const JOIN_BELOW = 16_384 // one small write is cheaper than several; a large one must not be copied
+const JOIN_BELOW = 4096 // one small write is cheaper than several; above half the buffer pool joining costs more
 
 type Headers = Readonly<Record<string, string>>
 

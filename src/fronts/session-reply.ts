@@ -93,9 +93,10 @@ export class SessionReply implements Reply {
     clearTimeout(this.#orphan)
     this.#stopKeepAlive()
     const stream = this.#stream
+    const session = this.#session // not this: the shelf would keep the socket with it
     if (!stream) return
     const lifetimeMs = stream.hasReader ? TAKEN_MS : this.#house.limits.orphanMs
     stream.finish()
-    this.#house.shelf.shelve(stream, lifetimeMs, () => this.#session.forget(stream))
+    this.#house.shelf.shelve(stream, lifetimeMs, () => session.forget(stream))
   }
 }

@@ -29,7 +29,7 @@ export const readIncoming = (bytes: Buffer): Incoming => {
 }
 
 /** Classifies one message; never throws. */
-export const readMessage = (json: Json): Message => {
+const readMessage = (json: Json): Message => {
   if (!json.isObject) return invalid(undefined, `expected an object, got ${json.kind}`)
   const rawId = json.get('id')
   const id = usableId(rawId)

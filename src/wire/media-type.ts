@@ -6,11 +6,30 @@ interface MediaRange {
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 
+/** What a client may be answered with. */
+interface Acceptance {
+  readonly json: boolean
+  readonly sse: boolean
+}
+
+// The handful of clients there are write a handful of headers; anything longer is not worth keeping.
+const known = new Map<string, Acceptance>()
+const MOST_KNOWN = 100
+const LONGEST_KNOWN = 200
+
+const acceptance = (accept = ''): Acceptance => {
+  const before = known.get(accept)
+  if (before) return before
+  const found = { json: accepts(accept, JSON_TYPE), sse: accepts(accept, SSE_TYPE) }
+  if (known.size < MOST_KNOWN && accept.length <= LONGEST_KNOWN) known.set(accept, found)
+  return found
+}
+
 /** May we answer with JSON? Yes if the header is absent, empty, or names JSON in any width. */
-export const acceptsJson = (accept: string | undefined): boolean => accepts(accept, JSON_TYPE)
+export const acceptsJson = (accept: string | undefined): boolean => acceptance(accept).json
 
 /** May we answer with an event stream? */
-export const acceptsSse = (accept: string | undefined): boolean => accepts(accept, SSE_TYPE)
+export const acceptsSse = (accept: string | undefined): boolean => acceptance(accept).sse
 
 /** Is that body JSON? A body without a type is given the benefit of the doubt; forms and plain text are not. */
 export const isJsonBody = (contentType: string | undefined): boolean => {
@@ -31,8 +50,8 @@ const mediaType = (header: string | undefined): string => {
 }
 
 /** The most specific range that matches decides, as RFC 9110 12.5.1 has it. */
-const accepts = (header: string | undefined, type: string): boolean => {
-  if (header === undefined || header.trim() === '') return true
+const accepts = (header: string, type: string): boolean => {
+  if (header.trim() === '') return true
   const ranges = header.split(',').map(readRange)
   const wide = `${type.slice(0, type.indexOf('/'))}/*`
   for (const wanted of [[type], [wide], ['*/*', '*']]) {

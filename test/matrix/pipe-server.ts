@@ -9,19 +9,13 @@ import {
   basics,
   CAPABILITIES,
   createArrivals,
+  InputRequired,
+  isWanted,
   type MatrixServer,
   type Tool,
   type ToolCall,
   ToolError,
 } from './server.ts'
-
-class InputRequired extends Error {
-  readonly requests: Record<string, unknown>
-  constructor(requests: Record<string, unknown>) {
-    super('input required')
-    this.requests = requests
-  }
-}
 
 /** A server of one revision over stdio; its processes are relays into this one, so that everything is recorded here. */
 export const pipeServer = async (
@@ -167,12 +161,6 @@ export const pipeServer = async (
       await new Promise(resolve => server.close(resolve))
     },
   }
-}
-
-const isWanted = (filter: Record<string, unknown>, method: string, params: { uri?: string }): boolean => {
-  const list = /notifications\/(\w+)\/list_changed/.exec(method)?.[1]
-  if (list) return filter[`${list}ListChanged`] === true
-  return (filter.resourceSubscriptions as string[] | undefined)?.includes(params.uri ?? '') ?? false
 }
 
 const complete = (method: string, result: Record<string, unknown>): Record<string, unknown> => ({

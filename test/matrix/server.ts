@@ -33,6 +33,22 @@ export class ToolError extends Error {
   }
 }
 
+/** Thrown by a modern tool that cannot go on without answers. */
+export class InputRequired extends Error {
+  readonly requests: Record<string, unknown>
+  constructor(requests: Record<string, unknown>) {
+    super('input required')
+    this.requests = requests
+  }
+}
+
+/** Whether a listener with this filter wants to hear of that. */
+export const isWanted = (filter: Record<string, unknown>, method: string, params: { uri?: string }): boolean => {
+  const list = /notifications\/(\w+)\/list_changed/.exec(method)?.[1]
+  if (list) return filter[`${list}ListChanged`] === true
+  return (filter.resourceSubscriptions as string[] | undefined)?.includes(params.uri ?? '') ?? false
+}
+
 /** A server made by hand, of one revision over one dialect; everything it read is kept. */
 export interface MatrixServer {
   readonly revision: Revision

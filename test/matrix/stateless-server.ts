@@ -7,20 +7,14 @@ import {
   basics,
   CAPABILITIES,
   createArrivals,
+  InputRequired,
+  isWanted,
   type MatrixServer,
   remoteConfig,
   type Tool,
   type ToolCall,
   ToolError,
 } from './server.ts'
-
-class InputRequired extends Error {
-  readonly requests: Record<string, unknown>
-  constructor(requests: Record<string, unknown>) {
-    super('input required')
-    this.requests = requests
-  }
-}
 
 const CACHED = /\/list$|^resources\/read$|^server\/discover$/
 
@@ -140,12 +134,6 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     },
     close: server.close,
   }
-}
-
-const isWanted = (filter: Record<string, unknown>, method: string, params: { uri?: string }): boolean => {
-  const list = /notifications\/(\w+)\/list_changed/.exec(method)?.[1]
-  if (list) return filter[`${list}ListChanged`] === true
-  return (filter.resourceSubscriptions as string[] | undefined)?.includes(params.uri ?? '') ?? false
 }
 
 const complete = (method: string, result: Record<string, unknown>): Record<string, unknown> => ({

@@ -1,0 +1,72 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Connection } from './connection.ts'
+import { type HttpResponse, headerOf } from './http-response.ts'
+import type { Dialect } from './peer.ts'
+import { endSession, FIRST_ID, initialize, initialized, legacyCall, modernCall } from './requests.ts'
+import type { Scenario } from './scenarios.ts'
+
+/** One connection that repeats one call. */
+export interface Caller {
+  call(done: () => void): void
+  close(): Promise<void>
+}
+
+const send = (connection: Connection, request: Buffer): Promise<HttpResponse> =>
+  new Promise(resolve => connection.call(request, resolve))
+
+const openSession = async (connection: Connection, url: URL): Promise<string> => {
+  const response = await send(connection, initialize(url))
+  const session = headerOf(response, 'mcp-session-id')
+  if (response.status !== 200 || !session)
+    throw new Error(`initialize was answered ${response.status}: ${response.body}`)
+  await send(connection, initialized(url, session))
+  return session
+}
+
+const messageOf = (response: HttpResponse): { id?: unknown; result?: Record<string, unknown> } => {
+  const text = response.body.toString()
+  if (!headerOf(response, 'content-type')?.startsWith('text/event-stream')) return JSON.parse(text)
+  const data = [...text.matchAll(/^data: ?(.+)$/gm)].map(match => match[1] ?? '')
+  return JSON.parse(data.at(-1) ?? 'null')
+}
+
+const assertRight = (response: HttpResponse, scenario: Scenario): void => {
+  const { id, result } = messageOf(response)
+  const { content, structuredContent } = result ?? {}
+  const isRight =
+    response.status === 200 &&
+    id === FIRST_ID &&
+    isDeepStrictEqual(content, scenario.result.content) &&
+    isDeepStrictEqual(structuredContent, scenario.result.structuredContent)
+  if (!isRight)
+    throw new Error(`wrong answer to ${scenario.name}: ${response.status} ${response.body.subarray(0, 500)}`)
+}
+
+/** Opens a connection (and a session, where the dialect has them) and makes sure that the answer is right. */
+export const openCaller = async (
+  url: URL,
+  dialect: Dialect,
+  scenario: Scenario,
+  fail: (error: Error) => void,
+): Promise<Caller> => {
+  const connection = await Connection.open(url, fail)
+  const session = dialect === 'legacy' ? await openSession(connection, url) : undefined
+  const request = session === undefined ? modernCall(url, scenario) : legacyCall(url, session, scenario)
+  const idAt = request.indexOf(`"id":${FIRST_ID}`) + '"id":'.length
+  assertRight(await send(connection, request), scenario)
+  let id = FIRST_ID
+  return {
+    call: done => {
+      const digits = String(++id)
+      request.write(digits, idAt, 'latin1')
+      connection.call(request, response => {
+        if (response.status === 200 && response.body.includes(digits)) done()
+        else fail(new Error(`wrong answer to call ${digits}: ${response.status} ${response.body.subarray(0, 500)}`))
+      })
+    },
+    close: async () => {
+      if (session !== undefined) await send(connection, endSession(url, session))
+      connection.close()
+    },
+  }
+}

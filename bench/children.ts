@@ -1,0 +1,50 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Ready } from './contestant.ts'
+import type { Figures, Job, Outcome } from './load.ts'
+import type { Target } from './peer.ts'
+
+const children: ChildProcess[] = []
+
+const start = (program: string, args: readonly string[] = []): ChildProcess => {
+  const child = fork(fileURLToPath(new URL(`./${program}.js`, import.meta.url)), args)
+  children.push(child)
+  return child
+}
+
+const nextMessage = <T>(child: ChildProcess): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended early`))
+    child.once('exit', ended)
+    child.once('message', message => {
+      child.off('exit', ended)
+      resolve(message as T)
+    })
+  })
+
+export const startUpstream = (): Promise<Target> => nextMessage(start('upstream'))
+
+export const startContestant = (name: string, upstream: Target): Promise<Ready> =>
+  nextMessage(start('contestant', [name, upstream.url, String(upstream.pid)]))
+
+/** Starts the load client; the function does one job at a time. */
+export const startLoad = (): ((job: Job) => Promise<Figures>) => {
+  const child = start('load')
+  return async job => {
+    child.send(job)
+    const outcome = await nextMessage<Outcome>(child)
+    if ('failure' in outcome) throw new Error(outcome.failure)
+    return outcome.figures
+  }
+}
+
+/** Ends every process started here; each ends what it started itself when its channel closes. */
+export const stopAll = async (): Promise<void> => {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    const ended = once(child, 'exit')
+    child.disconnect()
+    await ended
+  }
+}

@@ -1,0 +1,14 @@
+// The process a contestant lives in: `node contestant.js <name> <upstream url> <upstream pid>`.
+import type { Dialect, Peer, Target } from './peer.ts'
+
+/** What a contestant's process says once it can be called. */
+export interface Ready extends Target {
+  readonly about: string
+  readonly dialect: Dialect
+}
+
+const [name, url, pid] = process.argv.slice(2)
+const { peer } = (await import(`./peers/${name}.js`)) as { peer: Peer }
+const target = await peer.start({ url: url ?? '', pid: Number(pid) })
+process.once('disconnect', () => process.exit())
+process.send?.({ ...target, about: peer.about, dialect: peer.dialect } satisfies Ready)

@@ -1,0 +1,77 @@
+// The load client's process: does one timing per message it gets, and answers with the figures.
+import { type Caller, openCaller } from './caller.ts'
+import type { Dialect, Target } from './peer.ts'
+import { cpuMicros, rssMiB } from './process-figures.ts'
+import { type ScenarioName, scenario } from './scenarios.ts'
+import { quantile } from './statistics.ts'
+
+/** One timing to do. */
+export interface Job {
+  readonly target: Target
+  readonly dialect: Dialect
+  readonly scenario: ScenarioName
+  readonly connections: number
+  readonly milliseconds: number
+}
+
+/** What came of it; CPU is that of the contestant's process. */
+export interface Figures {
+  readonly calls: number
+  readonly cpuMicrosPerCall: number
+  readonly callsPerSecond: number
+  readonly p50Micros: number
+  readonly p99Micros: number
+  readonly rssMiB: number
+}
+
+const repeat = (caller: Caller, end: number, latencies: number[]): Promise<void> =>
+  new Promise(resolve => {
+    const next = () => {
+      const start = performance.now()
+      if (start >= end) return resolve()
+      caller.call(() => {
+        latencies.push((performance.now() - start) * 1000)
+        next()
+      })
+    }
+    next()
+  })
+
+const time = async (job: Job, callers: readonly Caller[]): Promise<Figures> => {
+  const latencies: number[] = []
+  const cpuBefore = cpuMicros(job.target.pid)
+  const start = performance.now()
+  await Promise.all(callers.map(caller => repeat(caller, start + job.milliseconds, latencies)))
+  const seconds = (performance.now() - start) / 1000
+  const cpu = cpuMicros(job.target.pid) - cpuBefore
+  const sorted = Float64Array.from(latencies).sort()
+  return {
+    calls: sorted.length,
+    cpuMicrosPerCall: cpu / sorted.length,
+    callsPerSecond: sorted.length / seconds,
+    p50Micros: quantile(sorted, 0.5),
+    p99Micros: quantile(sorted, 0.99),
+    rssMiB: rssMiB(job.target.pid),
+  }
+}
+
+const run = async (job: Job, fail: (error: Error) => void): Promise<Figures> => {
+  const url = new URL(job.target.url)
+  const open = () => openCaller(url, job.dialect, scenario(job.scenario), fail)
+  const callers = await Promise.all(Array.from({ length: job.connections }, open))
+  const figures = await time(job, callers)
+  await Promise.all(callers.map(caller => caller.close()))
+  return figures
+}
+
+/** The answer to a job: its figures, or what went wrong. */
+export type Outcome = { readonly figures: Figures } | { readonly failure: string }
+
+process.on('message', (job: Job) => {
+  const outcome = new Promise<Figures>((resolve, reject) => run(job, reject).then(resolve, reject))
+  outcome.then(
+    figures => process.send?.({ figures } satisfies Outcome),
+    (error: Error) => process.send?.({ failure: error.message } satisfies Outcome),
+  )
+})
+process.once('disconnect', () => process.exit())

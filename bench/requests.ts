@@ -1,0 +1,71 @@
+import type { Scenario } from './scenarios.ts'
+
+const CLIENT = { name: 'dragoman-bench', version: '1.0.0' }
+const MODERN = '2026-07-28'
+const LEGACY = '2025-11-25'
+
+/** Stands in every rendered call where the id goes; ids have as many digits, so only these bytes change. */
+export const FIRST_ID = 1_000_000
+
+type Headers = Readonly<Record<string, string>>
+
+const render = (url: URL, method: 'POST' | 'DELETE', headers: Headers, message?: object): Buffer => {
+  const body = message ? JSON.stringify({ jsonrpc: '2.0', ...message }) : ''
+  const all: Headers = {
+    Host: url.host,
+    'Content-Type': 'application/json',
+    Accept: 'application/json, text/event-stream',
+    ...headers,
+    'Content-Length': String(Buffer.byteLength(body)),
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`${method} ${url.pathname} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** A tools/call of 2026-07-28, with every header and member the revision asks for. */
+export const modernCall = (url: URL, scenario: Scenario): Buffer =>
+  render(
+    url,
+    'POST',
+    { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': scenario.name },
+    {
+      id: FIRST_ID,
+      method: 'tools/call',
+      params: {
+        name: scenario.name,
+        arguments: scenario.arguments,
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': MODERN,
+          'io.modelcontextprotocol/clientInfo': CLIENT,
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      },
+    },
+  )
+
+export const initialize = (url: URL): Buffer =>
+  render(
+    url,
+    'POST',
+    {},
+    {
+      id: FIRST_ID,
+      method: 'initialize',
+      params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: CLIENT },
+    },
+  )
+
+const sessionHeaders = (session: string): Headers => ({ 'MCP-Protocol-Version': LEGACY, 'Mcp-Session-Id': session })
+
+export const initialized = (url: URL, session: string): Buffer =>
+  render(url, 'POST', sessionHeaders(session), { method: 'notifications/initialized' })
+
+/** A tools/call of 2025-11-25 in a session. */
+export const legacyCall = (url: URL, session: string, scenario: Scenario): Buffer =>
+  render(url, 'POST', sessionHeaders(session), {
+    id: FIRST_ID,
+    method: 'tools/call',
+    params: { name: scenario.name, arguments: scenario.arguments },
+  })
+
+export const endSession = (url: URL, session: string): Buffer => render(url, 'DELETE', sessionHeaders(session))

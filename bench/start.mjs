@@ -1,0 +1,24 @@
+// Installs and builds what a bench needs, then runs it: `node start.mjs run --quick`. Plain Node, no dependency.
+import { spawnSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = dirname(fileURLToPath(import.meta.url))
+const root = dirname(here)
+
+const run = (command, args, cwd) => {
+  const { status } = spawnSync(command, args, { cwd, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+const isInstalled = () => {
+  const installed = join(here, 'node_modules/.package-lock.json')
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(here, 'package-lock.json')).mtimeMs
+}
+
+const [program, ...args] = process.argv.slice(2)
+run(process.execPath, [join(root, 'scripts/ready.mjs')], root)
+if (!isInstalled()) run('npm', ['ci', '--include=dev'], here)
+run(process.execPath, [join(here, 'node_modules/typescript/bin/tsc'), '-p', here], here)
+run(process.execPath, [join(here, 'dist', `${program}.js`), ...args], here)
