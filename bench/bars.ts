@@ -16,6 +16,7 @@ export const BARS: readonly Bar[] = [
   { what: 'big: dragoman ÷ parse-proxy', scenario: 'big', of: 'dragoman', to: 'parse-proxy', atMost: 1.2 },
   { what: 'echo: sdk-v2-proxy ÷ dragoman', scenario: 'echo', of: 'sdk-v2-proxy', to: 'dragoman', atLeast: 10 },
   { what: 'echo: dragoman-cross ÷ dragoman', scenario: 'echo', of: 'dragoman-cross', to: 'dragoman', atMost: 1.25 },
+  { what: 'echo: dragoman-stdio ÷ dragoman', scenario: 'echo', of: 'dragoman-stdio', to: 'dragoman', atMost: 1.5 },
 ]
 
 /** The bar's ratio in each round, both sides timed within the same minute. */

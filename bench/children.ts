@@ -2,18 +2,24 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Ready } from './contestant.ts'
-import type { Figures, Job, Outcome } from './load.ts'
 import type { Target } from './peer.ts'
 
 const children: ChildProcess[] = []
 
-const start = (program: string, args: readonly string[] = []): ChildProcess => {
-  const child = fork(fileURLToPath(new URL(`./${program}.js`, import.meta.url)), args)
+/** Lets `stopAll` end a process that ends when its channel closes. */
+export const adopt = (child: ChildProcess): ChildProcess => {
   children.push(child)
   return child
 }
 
-const nextMessage = <T>(child: ChildProcess): Promise<T> =>
+export const start = (
+  program: string,
+  args: readonly string[] = [],
+  execArgv: readonly string[] = process.execArgv,
+): ChildProcess =>
+  adopt(fork(fileURLToPath(new URL(`./${program}.js`, import.meta.url)), args, { execArgv: [...execArgv] }))
+
+export const nextMessage = <T>(child: ChildProcess): Promise<T> =>
   new Promise((resolve, reject) => {
     const ended = (): void => reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended early`))
     child.once('exit', ended)
@@ -28,14 +34,14 @@ export const startUpstream = (): Promise<Target> => nextMessage(start('upstream'
 export const startContestant = (name: string, upstream: Target): Promise<Ready> =>
   nextMessage(start('contestant', [name, upstream.url, String(upstream.pid)]))
 
-/** Starts the load client; the function does one job at a time. */
-export const startLoad = (): ((job: Job) => Promise<Figures>) => {
-  const child = start('load')
+/** A process that does one job at a time and fails with what it says went wrong. */
+export const worker = <J extends object, R>(program: string): ((job: J) => Promise<R>) => {
+  const child = start(program)
   return async job => {
     child.send(job)
-    const outcome = await nextMessage<Outcome>(child)
+    const outcome = await nextMessage<{ readonly done: R } | { readonly failure: string }>(child)
     if ('failure' in outcome) throw new Error(outcome.failure)
-    return outcome.figures
+    return outcome.done
   }
 }
 

@@ -1,5 +1,6 @@
 // The load client's process: does one timing per message it gets, and answers with the figures.
 import { type Caller, openCaller } from './caller.ts'
+import { serveJobs } from './jobs.ts'
 import type { Dialect, Target } from './peer.ts'
 import { cpuMicros, rssMiB } from './process-figures.ts'
 import { type ScenarioName, scenario } from './scenarios.ts'
@@ -64,14 +65,4 @@ const run = async (job: Job, fail: (error: Error) => void): Promise<Figures> => 
   return figures
 }
 
-/** The answer to a job: its figures, or what went wrong. */
-export type Outcome = { readonly figures: Figures } | { readonly failure: string }
-
-process.on('message', (job: Job) => {
-  const outcome = new Promise<Figures>((resolve, reject) => run(job, reject).then(resolve, reject))
-  outcome.then(
-    figures => process.send?.({ figures } satisfies Outcome),
-    (error: Error) => process.send?.({ failure: error.message } satisfies Outcome),
-  )
-})
-process.once('disconnect', () => process.exit())
+serveJobs(run)

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startLoad, startUpstream, stopAll } from './children.ts'
+import { startUpstream, stopAll, worker } from './children.ts'
+import type { Figures, Job } from './load.ts'
 import type { ScenarioName } from './scenarios.ts'
 import { startDragoman } from './start-dragoman.ts'
 
@@ -52,8 +53,8 @@ const era = values.era === 'legacy' ? 'legacy' : 'modern'
 mkdirSync(folder, { recursive: true })
 try {
   const upstream = await startUpstream()
-  const time = startLoad()
-  const target = await startDragoman(upstream.url, era, ['--cpu-prof', `--cpu-prof-dir=${folder}`])
+  const time = worker<Job, Figures>('load')
+  const target = await startDragoman({ url: upstream.url, era }, ['--cpu-prof', `--cpu-prof-dir=${folder}`])
   const job = { target, dialect: era, scenario: values.scenario as ScenarioName, connections: 16 } as const
   const figures = await time({ ...job, milliseconds: Number(values.seconds) * 1000 })
   await end(target.pid)

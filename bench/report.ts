@@ -1,7 +1,9 @@
 import { BARS, type Bar, ratios } from './bars.ts'
-import type { Cell, Results } from './results.ts'
+import { figure, spread, table } from './markdown.ts'
+import type { Sections } from './page.ts'
+import { type Cell, factsLine, type Results } from './results.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
-import { type Summary, summarize } from './statistics.ts'
+import { summarize } from './statistics.ts'
 
 const OURS = 'dragoman'
 const REFERENCE = 16
@@ -10,16 +12,6 @@ const select = (results: Results, contestant: string, scenario: ScenarioName, co
   results.cells.filter(
     cell => cell.contestant === contestant && cell.scenario === scenario && cell.connections === connections,
   )
-
-const figure = (value: number): string =>
-  value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0)
-
-const spread = ({ median, min, max }: Summary): string => `${figure(median)} (${figure(min)}–${figure(max)})`
-
-const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`
-
-const table = (head: readonly string[], rows: readonly string[][]): string =>
-  [row(head), row(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(row)].join('\n')
 
 const COLUMNS: readonly [head: string, show: (cells: readonly Cell[]) => string][] = [
   ['CPU µs per call', cells => spread(summarize(cells.map(cell => cell.cpuMicrosPerCall)))],
@@ -96,9 +88,7 @@ const losses = (results: Results): string => {
   return table(['to', 'scenario', 'connections', 'we need'], rows)
 }
 
-const method = (results: Results): string => {
-  const versions = Object.entries(results.versions).map(([name, version]) => `${name} ${version}`)
-  return `${results.date.slice(0, 10)} · ${results.machine} · ${versions.join(' · ')}
+const method = (results: Results): string => `${factsLine(results)}
 
 Every contestant, the upstream and the load client run in a process of their own, on loopback, with keep-alive. Each of
 the ${results.rounds} rounds starts them afresh and warms them up; then every contestant is timed for ${results.secondsPerTiming} s in each case, turn by
@@ -106,29 +96,14 @@ turn and in rotated order, after its answer was found right. CPU is user and sys
 all its threads) divided by calls: the figure that survives a busy machine. Figures are the median over the rounds with
 the lowest and the highest; ratios are taken within each round, then their median. *echo* is a \`tools/call\` of 2026-07-28
 with ~100 bytes in and out, *big* one whose result holds 10 KB of structured content. Raw values are in \`bench/results/\`.`
-}
 
-/** The page of a run: bars first, then where we lose, then everything. */
-export const report = (results: Results): string => {
+/** What a run has to say about calls: bars first, then where we lose, then everything. */
+export const report = (results: Results): Sections => {
   const contestants = Object.entries(results.contestants).map(([name, about]) => `- **${name}**: ${about}`)
-  return `# Benchmarks
-
-<!-- Written by \`npm run bench\`. Do not edit. -->
-
-${method(results)}
-
-${contestants.join('\n')}
-
-## Bars
-
-${barsTable(results)}
-
-## Where we lose
-
-${losses(results)}
-
-## Figures
-
-${allFigures(results)}
-`
+  return {
+    '': `${method(results)}\n\n${contestants.join('\n')}`,
+    Bars: barsTable(results),
+    'Where we lose': losses(results),
+    Figures: allFigures(results),
+  }
 }

@@ -1,11 +1,11 @@
 // `npm run bench [-- --quick] [--only a,b] [--rounds N]`: times every contestant turn by turn and writes the report.
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { startContestant, startLoad, startUpstream, stopAll } from './children.ts'
+import { startContestant, startUpstream, stopAll, worker } from './children.ts'
 import type { Ready } from './contestant.ts'
 import type { Figures, Job } from './load.ts'
+import { publish, render } from './page.ts'
 import { report } from './report.ts'
-import { type Cell, machine, type Results, versions } from './results.ts'
+import { type Cell, facts, type Results, save } from './results.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 /** V8 goes on optimising for thousands of calls; a slow contestant is not waited for for ever. */
@@ -24,8 +24,8 @@ interface Plan {
   readonly isWhole: boolean // only a whole run may write the page in docs/
 }
 
-const ALL = ['direct', 'bytes-proxy', 'parse-proxy', 'sdk-v2-proxy', 'dragoman', 'dragoman-2025', 'dragoman-cross']
-const INFORMATION = new Set(['dragoman-2025', 'dragoman-cross']) // timed at one number of connections only
+const INFORMATION = new Set(['dragoman-2025', 'dragoman-cross', 'dragoman-stdio']) // timed at one number of connections only
+const ALL = ['direct', 'bytes-proxy', 'parse-proxy', 'sdk-v2-proxy', 'dragoman', ...INFORMATION]
 const REFERENCE = 16
 
 const readPlan = (): Plan => {
@@ -90,7 +90,7 @@ const timeRound = async (plan: Plan, round: number): Promise<{ ready: Map<string
   const cells: Cell[] = []
   try {
     const upstream = await startUpstream()
-    const time = startLoad()
+    const time = worker<Job, Figures>('load')
     for (const name of plan.contestants) {
       const target = await startContestant(name, upstream)
       await warmUp(target, time, plan.warm)
@@ -112,7 +112,7 @@ const timeRound = async (plan: Plan, round: number): Promise<{ ready: Map<string
 }
 
 const timeAll = async (plan: Plan): Promise<Results> => {
-  const facts = { date: new Date().toISOString(), machine: machine(), versions: versions(), rounds: plan.rounds }
+  const known = { ...facts(), rounds: plan.rounds }
   const cells: Cell[] = []
   const contestants: Record<string, string> = {}
   for (let round = 0; round < plan.rounds; round++) {
@@ -120,18 +120,12 @@ const timeAll = async (plan: Plan): Promise<Results> => {
     cells.push(...timed.cells)
     for (const [name, { about }] of timed.ready) contestants[name] = about
   }
-  return { ...facts, secondsPerTiming: plan.milliseconds / 1000, contestants, cells }
-}
-
-const write = (results: Results, isWhole: boolean): void => {
-  const folder = new URL('../results/', import.meta.url)
-  mkdirSync(folder, { recursive: true })
-  const file = new URL(`${results.date.replaceAll(/[:.]/g, '-')}.json`, folder)
-  writeFileSync(file, JSON.stringify(results, null, 1))
-  const page = report(results)
-  if (isWhole) writeFileSync(new URL('../../docs/benchmarks.md', import.meta.url), page)
-  console.log(page)
+  return { ...known, secondsPerTiming: plan.milliseconds / 1000, contestants, cells }
 }
 
 const plan = readPlan()
-write(await timeAll(plan), plan.isWhole)
+const results = await timeAll(plan)
+const sections = report(results)
+save('calls', results)
+if (plan.isWhole) publish(sections)
+console.log(render(sections))

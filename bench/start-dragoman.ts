@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { adopt } from './children.ts'
 import type { Target } from './peer.ts'
+import { PROBE_FLAGS, type Probed, probe } from './probed.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
@@ -34,22 +36,37 @@ const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<vo
   }
 }
 
-/** Starts the built daemon in a process of its own, with the upstream as its only server. */
-export const startDragoman = async (
-  upstream: string,
-  era: 'modern' | 'legacy',
-  nodeFlags: readonly string[] = [],
-): Promise<Target> => {
+interface Config {
+  readonly mcpServers: Readonly<Record<string, object>>
+  readonly limits?: Readonly<Record<string, number>>
+}
+
+const launch = async (
+  settings: Config,
+  nodeFlags: readonly string[],
+  channel: 'ipc' | 'ignore',
+): Promise<{ target: Target; child: ChildProcess }> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-bench-'))
   const config = join(folder, 'config.json')
-  await writeFile(config, JSON.stringify({ mcpServers: { upstream: { url: upstream, era } } }))
+  await writeFile(config, JSON.stringify(settings))
   const port = await freePort()
   const args = [...nodeFlags, PROGRAM, 'serve', '--config', config, '--port', String(port), '--data', folder]
-  const child = spawn(process.execPath, [...args, '--log-level', 'error'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const stdio = ['ignore', 'ignore', 'inherit', channel] as const
+  const child = spawn(process.execPath, [...args, '--log-level', 'error'], { stdio: [...stdio] })
   process.once('exit', () => {
     child.kill()
     rmSync(folder, { recursive: true })
   })
   await untilHealthy(`http://127.0.0.1:${port}`, () => child.exitCode !== null)
-  return { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }
+  return { target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }, child }
+}
+
+/** Starts the built daemon in a process of its own, with that entry of `mcpServers` as its only server. */
+export const startDragoman = async (server: object, nodeFlags: readonly string[] = []): Promise<Target> =>
+  (await launch({ mcpServers: { upstream: server } }, nodeFlags, 'ignore')).target
+
+/** Starts the built daemon so that it can be asked what memory it holds. */
+export const startProbedDragoman = async (config: Config): Promise<Probed> => {
+  const { target, child } = await launch(config, PROBE_FLAGS, 'ipc')
+  return probe(target, adopt(child))
 }

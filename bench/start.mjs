@@ -1,4 +1,5 @@
-// Installs and builds what a bench needs, then runs it: `node start.mjs run --quick`. Plain Node, no dependency.
+// Installs and builds what a bench needs, then runs it: `node start.mjs run --quick`; `all` without flags runs every
+// step, each in a process of its own. Plain Node, no dependency.
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,4 +22,6 @@ const [program, ...args] = process.argv.slice(2)
 run(process.execPath, [join(root, 'scripts/ready.mjs')], root)
 if (!isInstalled()) run('npm', ['ci', '--include=dev'], here)
 run(process.execPath, [join(here, 'node_modules/typescript/bin/tsc'), '-p', here], here)
-run(process.execPath, [join(here, 'dist', `${program}.js`), ...args], here)
+// Flags are about the timing of calls, so with any of them nothing else is measured.
+const steps = program !== 'all' ? [program] : args.length > 0 ? ['run'] : ['run', 'idle', 'parked']
+for (const step of steps) run(process.execPath, [join(here, 'dist', `${step}.js`), ...args], here)

@@ -107,7 +107,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   }
   const door = createDoor(house, ways)
   const doors: Routes = { '/mcp': door, '/mcp/*': door, ...createChannelDoors(httpSse, ways) }
-  const health = createHealth([...snapshot.servers.values()], servers)
+  const health = createHealth([...snapshot.servers.values()], servers, Json.of({ name: 'dragoman', version }))
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,

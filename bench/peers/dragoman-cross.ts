@@ -4,5 +4,5 @@ import { startDragoman } from '../start-dragoman.ts'
 export const peer: Peer = {
   about: 'this gateway: a 2025-11-25 session, a 2026-07-28 server',
   dialect: 'legacy',
-  start: upstream => startDragoman(upstream.url, 'modern'),
+  start: upstream => startDragoman({ url: upstream.url, era: 'modern' }),
 }

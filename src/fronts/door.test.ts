@@ -41,7 +41,7 @@ test('__proto__ and doubled members do no harm', async () => {
   const { headers, body } = list()
   const text = JSON.stringify(body).replace('{', '{"__proto__":{"polluted":1},"method":"initialize",')
   const reply = await send(url, { headers, body: text })
-  expect(reply.json.result).toEqual({ tools: [] })
+  expect(reply.json.result).toMatchObject({ tools: [] })
   expect(({} as { polluted?: number }).polluted).toBeUndefined()
 })
 

@@ -1,11 +1,10 @@
 import { Abort, NEVER } from '../protocol/abort.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Frame } from '../protocol/exchange.ts'
-import { META } from '../protocol/meta.ts'
-import { SERVED } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { errorPieces, idKey, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
 import { liftEnvelope } from './envelope.ts'
+import { modernResult, tagged } from './modern-result.ts'
 import type { House } from './visit.ts'
 
 type Request = Message & { kind: 'request' }
@@ -87,20 +86,12 @@ export class PipeRequests {
       case 'question':
         return frame.answer({ kind: 'error', error: rpcError('methodNotFound', 'This client takes no requests') })
       case 'result':
-        return finish(resultPieces(id, shaped(method, frame.result, id)))
+        return finish(resultPieces(id, modernResult(method, frame.result, id)))
       case 'failure':
         return finish(errorPieces(id, frame.error))
     }
   }
 }
-
-const shaped = (method: string, result: Json, id: Json): Json => {
-  if (method === LISTEN) return tagged(result, id)
-  return method === 'server/discover' ? result.with('supportedVersions', SERVED) : result
-}
-
-const tagged = (payload: Json, id: Json): Json =>
-  payload.with('_meta', (payload.get('_meta') ?? Json.empty).with(META.subscriptionId, id))
 
 const lastWord = (id: Json, isListen: boolean): Buffer[] =>
   isListen

@@ -331,3 +331,15 @@ test('a reader that never reads is cut off and its call cancelled', async () => 
   })
   expect(await gone).toEqual({ kind: 'gone' })
 })
+
+test('what a careless server forgets is put right: the type of a result, the cache hints of a list', async () => {
+  const bare = (exchange: Exchange) => exchange.sink({ kind: 'result', result: Json.of({ tools: [], ttlMs: 7 }) })
+  const url = await start({ 'tools/call': bare, 'tools/list': bare })
+  expect((await send(url, call())).json.result).toEqual({ tools: [], ttlMs: 7, resultType: 'complete' })
+  expect((await send(url, modern(1, 'tools/list'))).json.result).toEqual({
+    tools: [],
+    ttlMs: 7,
+    resultType: 'complete',
+    cacheScope: 'private',
+  })
+})

@@ -1,13 +1,13 @@
 import { Abort } from '../protocol/abort.ts'
 import { rpcError, statusOf } from '../protocol/errors.ts'
 import type { Frame } from '../protocol/exchange.ts'
-import { META } from '../protocol/meta.ts'
-import { MODERN, SERVED } from '../protocol/revisions.ts'
+import { MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { errorPieces, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
 import { carriedHeaders, readEnvelope } from './envelope.ts'
 import { EventLog } from './event-log.ts'
 import { mergeName } from './merge-name.ts'
+import { modernResult, tagged } from './modern-result.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
@@ -16,7 +16,6 @@ type Notification = Message & { kind: 'notification' }
 
 const COMMIT_MS = 10_000 // until then a status may still be chosen
 const LISTEN = 'subscriptions/listen'
-const DISCOVER = 'server/discover'
 
 /** 2026-07-28 over HTTP: every POST stands alone, and its response is the only stream it has. */
 export const serveStateless = (house: House, visit: Visit, message: Request | Notification): void => {
@@ -105,7 +104,7 @@ class StatelessReply {
       case 'question': // modern callers are asked through results; nobody below should have sent this
         return frame.answer({ kind: 'error', error: rpcError('methodNotFound', 'This client takes no requests') })
       case 'result':
-        return this.#finish(200, resultPieces(this.#id, this.#shaped(frame.result)))
+        return this.#finish(200, resultPieces(this.#id, modernResult(this.#method, frame.result, this.#id)))
       case 'failure':
         return this.#finish(statusOf(frame.error, 'modern'), errorPieces(this.#id, frame.error))
     }
@@ -113,7 +112,7 @@ class StatelessReply {
 
   #notice(method: string, params: Json): void | Promise<void> {
     if (!this.#visit.takesSse) return
-    const pieces = notificationPieces(method, this.#isListen ? this.#tagged(params) : params)
+    const pieces = notificationPieces(method, this.#isListen ? tagged(params, this.#id) : params)
     return this.#stream().append(pieces, { merge: mergeName(method, params) })
   }
 
@@ -135,17 +134,6 @@ class StatelessReply {
     this.#stopKeepAlive = ticker.keepAlive(this.#log)
     streamTo(this.#visit.response, this.#log, { stallMs: limits.stallMs })
     return this.#log
-  }
-
-  /** What only the front knows: the id a listener gave, and which revisions these doors serve. */
-  #shaped(result: Json): Json {
-    if (this.#method === LISTEN) return this.#tagged(result)
-    return this.#method === DISCOVER ? result.with('supportedVersions', SERVED) : result
-  }
-
-  #tagged(payload: Json): Json {
-    const meta = payload.get('_meta') ?? Json.empty
-    return payload.with('_meta', meta.with(META.subscriptionId, this.#id))
   }
 
   /** The gateway closes: a listener is told so, a call fails. */

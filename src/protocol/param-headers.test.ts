@@ -19,7 +19,6 @@ describe('reading x-mcp-header annotations', () => {
       plain: { type: 'string' },
       where: { type: 'object', properties: { level: { type: 'integer', 'x-mcp-header': 'Level' } } },
       dry: { type: ['boolean', 'null'], 'x-mcp-header': 'Dry-Run' },
-      ratio: { type: 'number', 'x-mcp-header': 'Ratio' },
     })
     expect(readParamHeaders(schema)).toEqual({
       kind: 'valid',
@@ -27,7 +26,6 @@ describe('reading x-mcp-header annotations', () => {
         { path: ['region'], header: 'mcp-param-region' },
         { path: ['where', 'level'], header: 'mcp-param-level' },
         { path: ['dry'], header: 'mcp-param-dry-run' },
-        { path: ['ratio'], header: 'mcp-param-ratio' },
       ],
     })
   })
@@ -38,6 +36,7 @@ describe('reading x-mcp-header annotations', () => {
     ['a name with a line break', schemaOf({ a: { type: 'string', 'x-mcp-header': 'A\r\nB' } })],
     ['a name beyond ASCII', schemaOf({ a: { type: 'string', 'x-mcp-header': 'Région' } })],
     ['a name that is no string', schemaOf({ a: { type: 'string', 'x-mcp-header': 7 } })],
+    ['a number property', schemaOf({ a: { type: 'number', 'x-mcp-header': 'A' } })],
     ['an object property', schemaOf({ a: { type: 'object', 'x-mcp-header': 'A' } })],
     ['an array property', schemaOf({ a: { type: 'array', 'x-mcp-header': 'A' } })],
     ['a property of no type', schemaOf({ a: { 'x-mcp-header': 'A' } })],

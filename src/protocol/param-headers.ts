@@ -17,7 +17,7 @@ export type ParamHeaders =
 const ANNOTATION = 'x-mcp-header'
 const PREFIX = 'mcp-param-'
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const PRIMITIVES: readonly string[] = ['string', 'integer', 'boolean', 'number'] // number: forbidden on paper, seen in the field
+const PRIMITIVES: readonly string[] = ['string', 'integer', 'boolean']
 
 const DATA_KEYWORDS = new Set(['enum', 'const', 'default', 'examples', 'required', ANNOTATION])
 const MAP_KEYWORDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])

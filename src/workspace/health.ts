@@ -8,14 +8,15 @@ import { Json } from '../wire/json.ts'
 
 const TRY_MS = 10_000
 
-/** Nobody in particular: opens nothing that stays. */
-const OBSERVER: Caller = {
+/** The gateway on its own behalf: nobody in particular, and opens nothing that stays. */
+const observer = (info: Json): Caller => ({
   workspace: '',
   principal: undefined,
   revision: MODERN,
   capabilities: Json.empty,
+  info,
   headers: new Map(),
-}
+})
 
 /** What is known of every configured server. */
 export interface Health {
@@ -24,7 +25,12 @@ export interface Health {
   of(server: string): ServerStatus
 }
 
-export const createHealth = (configs: readonly ServerConfig[], upstreams: ReadonlyMap<string, Upstream>): Health => {
+export const createHealth = (
+  configs: readonly ServerConfig[],
+  upstreams: ReadonlyMap<string, Upstream>,
+  identity: Json,
+): Health => {
+  const self = observer(identity)
   const known = new Map<string, ServerStatus>(configs.map(config => [config.name, atFirst(config)]))
 
   const attempt = async ({ name }: ServerConfig): Promise<void> => {
@@ -32,7 +38,7 @@ export const createHealth = (configs: readonly ServerConfig[], upstreams: Readon
     if (!upstream || known.get(name)?.state !== 'connecting') return
     known.set(
       name,
-      await within(TRY_MS, examine(name, upstream), {
+      await within(TRY_MS, examine(name, upstream, self), {
         name,
         state: 'down',
         reason: `no answer within ${TRY_MS / 1000} s`,
@@ -52,11 +58,11 @@ const atFirst = (config: ServerConfig): ServerStatus => {
   return { name: config.name, state: 'connecting' }
 }
 
-const examine = async (name: string, upstream: Upstream): Promise<ServerStatus> => {
+const examine = async (name: string, upstream: Upstream, self: Caller): Promise<ServerStatus> => {
   try {
-    const peer = await upstream.open(OBSERVER)
-    const found = await ask(peer, 'server/discover')
-    const tools = found.at('capabilities', 'tools') ? await countTools(peer) : 0
+    const peer = await upstream.open(self)
+    const found = await ask(peer, self, 'server/discover')
+    const tools = found.at('capabilities', 'tools') ? await countTools(peer, self) : 0
     return { name, state: 'ready', revision: peer.revision, tools }
   } catch (error) {
     return { name, state: 'down', reason: error instanceof Error ? error.message : String(error) }
@@ -66,11 +72,11 @@ const examine = async (name: string, upstream: Upstream): Promise<ServerStatus> 
 const MOST_PAGES = 64
 
 /** With the same peer: another one might be another process. */
-const countTools = async (peer: Peer): Promise<number> => {
+const countTools = async (peer: Peer, self: Caller): Promise<number> => {
   let tools = 0
   let cursor: Json | undefined
   for (let page = 0; page < MOST_PAGES; page++) {
-    const list = await ask(peer, 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
+    const list = await ask(peer, self, 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
     tools += list.get('tools')?.elements().length ?? 0
     cursor = list.get('nextCursor')
     if (!cursor) break
@@ -78,13 +84,13 @@ const countTools = async (peer: Peer): Promise<number> => {
   return tools
 }
 
-const ask = (peer: Peer, method: string, params: Json = Json.empty): Promise<Json> =>
+const ask = (peer: Peer, caller: Caller, method: string, params: Json = Json.empty): Promise<Json> =>
   new Promise((resolve, reject) => {
     peer.dispatch({
       kind: 'request',
       method,
       params,
-      caller: OBSERVER,
+      caller,
       signal: NEVER,
       sink: frame => {
         if (frame.kind === 'result') resolve(frame.result)
