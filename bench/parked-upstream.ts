@@ -77,5 +77,5 @@ const server = createServer((request: IncomingMessage, response: ServerResponse)
 process.on('message', () => process.send?.(waiting.size))
 process.once('disconnect', () => process.exit())
 const target = await listening(server)
-server.keepAliveTimeout = 5_000 // what Node gives a server that says nothing else
+server.keepAliveTimeout = Number(process.argv[2])
 process.send?.(target)

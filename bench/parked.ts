@@ -14,6 +14,7 @@ const ABANDONED = 10_000
 const WARM = 200
 const TTL_MS = 20_000
 const SETTLE_MS = 25_000 // after the last one has expired
+const UPSTREAM_IDLE_MS = 5_000 // what Node gives a server that says nothing else
 const HEAP_BACK = 1.1
 
 interface Stage {
@@ -27,7 +28,7 @@ const withStage = async <T>(
   act: (stage: Stage) => Promise<T>,
 ): Promise<T> => {
   try {
-    const upstream = start('parked-upstream')
+    const upstream = start('parked-upstream', [String(UPSTREAM_IDLE_MS)])
     const { url } = await nextMessage<Target>(upstream)
     const gateway = await startProbedDragoman({ mcpServers: { asking: { url, era: 'legacy' } }, limits })
     const clients = worker<ClientJob, number>('parked-client')
@@ -78,7 +79,7 @@ const abandonAll = async ({ gateway, clients, waiting }: Stage): Promise<Abandon
 const known = facts()
 const resumed = await withStage({}, resumeAll)
 const abandoned = await withStage({ questionTtlMs: TTL_MS }, abandonAll)
-const results: ParkedResults = { ...known, resumed, abandoned }
+const results: ParkedResults = { ...known, upstreamIdleMs: UPSTREAM_IDLE_MS, resumed, abandoned }
 const section = parkedSection(results)
 save('parked', results)
 publish({ 'Parked calls': section })

@@ -134,6 +134,7 @@ test('the line is not endless', () => {
 test('a question outside any call goes to the call that came last, and from then on calls take turns', () => {
   start(true)
   call('a')
+  vi.advanceTimersByTime(2001) // what is asked before that is about the session
   const b = call('b')
   const answers: Answer[] = []
   void standing?.sink(question(answers))

@@ -9,6 +9,7 @@ import { abandoned } from './refusals.ts'
 import { type Turn, Turns } from './turns.ts'
 
 const HOLD_MS = 20_000 // a question that came before any call it could belong to
+const GREETING_MS = 2000 // in which a question is about the session itself
 const SETTLE_MS = 500 // servers that want roots ask right after the handshake
 const FENCE_MS = 500 // for a ping, which even an error answers
 const REST_MS = 30_000 // of listening on when nobody calls any more
@@ -227,8 +228,9 @@ export class SharedSession {
   /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
   #asked(question: Question): void {
     const call = this.#calls.findLast(({ canBeAsked, isBegun }) => canBeAsked && isBegun)
-    // From now on one call at a time: this server does not say which one it means.
-    if (this.#calls.length > 0) this.#correlates = false
+    // From now on one call at a time: this server does not say which one it means. What it asks when it has just been
+    // greeted is about the session, and says nothing of its habits.
+    if (this.#calls.length > 0 && Date.now() > this.#openedAt + GREETING_MS) this.#correlates = false
     if (call) return this.#ask(call, question)
     const drop = () => {
       release()
