@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -55,6 +55,28 @@ describe('the book of tokens', () => {
     expect(book.tokens.size).toBe(0)
     expect(book.exists).toBe(true)
   })
+
+  it('strikes off what was revoked, although the file could not be read at first', async () => {
+    // Elsewhere, so that no watch announces the repair: a failure that passes leaves no trace either.
+    const elsewhere = await mkdtemp(join(tmpdir(), 'dragoman-book-'))
+    const real = join(elsewhere, 'tokens')
+    const write = async (text: string): Promise<void> => {
+      await writeFile(real, text.padEnd(1000), { mode: 0o600 })
+      await utimes(real, 1e9, 1e9)
+    }
+    try {
+      await writeFile(real, JSON.stringify({ version: 1, tokens: [token(mintSecret())] }), { mode: 0o600 })
+      await symlink(real, file)
+      book = await TokenBook.open(folder, log.log)
+      expect(book.tokens.size).toBe(1)
+      await write('{')
+      await expect.poll(() => log.lines.map(({ level }) => level), { timeout: 5000 }).toContain('error')
+      await write('{"version":1,"tokens":[]}')
+      await expect.poll(() => book?.tokens.size, { timeout: 5000 }).toBe(0)
+    } finally {
+      await rm(elsewhere, { recursive: true })
+    }
+  }, 15_000)
 
   it('stays in force when the file is removed, or its whole directory', async () => {
     await changeTokens(file, () => [token(mintSecret())])

@@ -6,6 +6,7 @@ import type { Token } from './token.ts'
 import { readTokens, TOKEN_FILE } from './token-file.ts'
 
 const POLL_MS = 2000 // for file systems that announce nothing, and when the system has no watches left
+const UNREAD = 'unread' // no stamp of a file is this
 const OTHERS_BITS = 0o077
 
 /** The tokens of a data directory as they are now: the file is watched, also when it is not there yet. */
@@ -16,6 +17,7 @@ export class TokenBook {
   #tokens: ReadonlyMap<string, Token> = new Map() // by hash
   #stamp: string | undefined
   #exists = false
+  #complaint: string | undefined // why the last reading failed
   #watcher: FSWatcher | undefined
   #poll: NodeJS.Timeout | undefined
   #reading: Promise<void> | undefined
@@ -94,12 +96,17 @@ export class TokenBook {
       try {
         await this.#read()
       } catch (error) {
-        this.#log.error(
-          { reason: (error as Error).message },
-          'tokens could not be read; those known before still count',
-        )
+        this.#complain((error as Error).message)
       }
     }
+  }
+
+  /** Once for each reason: the file is read again at the next look, for a revocation must not wait for another change. */
+  #complain(reason: string): void {
+    this.#stamp = UNREAD
+    if (this.#complaint === reason) return
+    this.#complaint = reason
+    this.#log.error({ reason }, 'tokens could not be read; those known before still count')
   }
 
   async #read(): Promise<void> {
@@ -108,6 +115,7 @@ export class TokenBook {
     this.#stamp = stamp
     this.#warnOfMode(stamp)
     const tokens = await readTokens(this.#file)
+    this.#complaint = undefined
     if (tokens === undefined && !this.#exists) return
     this.#exists = true
     this.#tokens = new Map((tokens ?? []).map(token => [token.hash, token]))

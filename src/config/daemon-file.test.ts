@@ -1,17 +1,28 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { announceDaemon, claimStart, findDaemon, withdrawDaemon } from './daemon-file.ts'
 
 let data: string
+let origin: string
+let type: string
+const healthy = createServer((_, response) => void response.writeHead(200, { 'content-type': type }).end('{}'))
+beforeAll(async () => {
+  await new Promise<void>(resolve => healthy.listen(0, '127.0.0.1', resolve))
+  origin = `http://127.0.0.1:${(healthy.address() as AddressInfo).port}`
+})
+afterAll(() => void healthy.close())
 beforeEach(() => {
   data = mkdtempSync(join(tmpdir(), 'dragoman-daemon-'))
+  type = 'application/json'
 })
 afterEach(() => rmSync(data, { recursive: true }))
 
 const DEAD = 2 ** 22 + 1 // beyond what Linux gives out
-const daemon = (pid: number) => ({ origin: 'http://127.0.0.1:1', pid, token: 'secret' })
+const daemon = (pid: number) => ({ origin, pid, token: 'secret' })
 
 test('a daemon that announced itself is found while it lives, by nobody but its user', async () => {
   await announceDaemon(data, daemon(process.pid))
@@ -43,4 +54,30 @@ test('one at a time starts a daemon; a dead one’s claim is void', async () => 
   const again = await claimStart(data)
   expect(readFileSync(join(data, 'daemon.starting'), 'utf8')).toBe(String(process.pid))
   await again?.()
+})
+
+test('a daemon that was killed is not found again in the process that has its number now', async () => {
+  await announceDaemon(data, { ...daemon(process.pid), origin: 'http://127.0.0.1:1' })
+  expect(await findDaemon(data)).toBeUndefined()
+  await announceDaemon(data, daemon(process.pid))
+  type = 'text/html' // and whoever has its port is somebody else
+  expect(await findDaemon(data)).toBeUndefined()
+})
+
+test.each(['', String(process.pid)])('a claim of long ago that says "%s" keeps nobody from starting', async text => {
+  writeFileSync(join(data, 'daemon.starting'), text)
+  expect(await claimStart(data)).toBeUndefined()
+  const longAgo = Date.now() / 1000 - 120
+  utimesSync(join(data, 'daemon.starting'), longAgo, longAgo)
+  expect(await claimStart(data)).toBeDefined()
+  expect(readdirSync(data)).toEqual(['daemon.starting'])
+})
+
+test('of many who find the claim of a dead one, one gets the turn', async () => {
+  for (let round = 0; round < 20; round++) {
+    writeFileSync(join(data, 'daemon.starting'), String(DEAD))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimStart(data)))
+    expect(claims.filter(claim => claim !== undefined).length).toBeLessThanOrEqual(1)
+    rmSync(join(data, 'daemon.starting'), { force: true })
+  }
 })

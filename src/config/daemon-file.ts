@@ -1,4 +1,6 @@
-import { open, readFile, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { replacePrivateFile } from './private-file.ts'
 
@@ -24,8 +26,25 @@ export const withdrawDaemon = async (data: string, pid: number): Promise<void> =
 /** The daemon of this data directory, if it is alive. */
 export const findDaemon = async (data: string): Promise<Daemon | undefined> => {
   const daemon = await readDaemon(data)
-  return daemon && isAlive(daemon.pid) ? daemon : undefined
+  return daemon && isAlive(daemon.pid) && (await isThere(daemon.origin)) ? daemon : undefined
 }
+
+const PATIENCE_MS = 2000
+
+/** A daemon that was killed leaves its file, and its number goes to another process: somebody must answer, too. */
+const isThere = (origin: string): Promise<boolean> =>
+  new Promise(resolve => {
+    if (!URL.canParse(origin) || !origin.startsWith('http:')) return resolve(false)
+    const request = get(`${origin}/healthz`, { timeout: PATIENCE_MS, agent: false }, response => {
+      response.resume()
+      resolve(response.headers['content-type']?.startsWith('application/json') ?? false)
+    })
+    request.on('timeout', () => {
+      resolve(true) // it may have a lot to do; a second daemon would not help
+      request.destroy()
+    })
+    request.on('error', () => resolve(false))
+  })
 
 /** Lets one process at a time start a daemon; undefined if another is at it. The returned function gives the turn back. */
 export const claimStart = async (data: string): Promise<(() => Promise<void>) | undefined> => {
@@ -38,13 +57,32 @@ export const claimStart = async (data: string): Promise<(() => Promise<void>) | 
       return () => rm(lock, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
-      // Whoever held it died with it; a file still empty is being written.
-      if (isRetry || holder === 0 || isAlive(holder)) return undefined
-      await rm(lock, { force: true })
+      if (isRetry || !(await isVoid(lock))) return undefined
+      await takeAway(lock)
     }
   }
   return undefined
+}
+
+const LONGEST_CLAIM_MS = 60_000 // a start takes a third of it at most
+
+/** Whoever held it died with it, or so long ago that its number may be somebody else's; an empty one is being written. */
+const isVoid = async (lock: string): Promise<boolean> => {
+  const claimed = await stat(lock).catch(() => undefined)
+  if (!claimed) return true
+  if (Date.now() - claimed.mtimeMs > LONGEST_CLAIM_MS) return true
+  const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
+  return holder !== 0 && !isAlive(holder)
+}
+
+/** Removes a void claim, and gives back what turns out to be the fresh claim of somebody who was faster. */
+const takeAway = async (lock: string): Promise<void> => {
+  const away = `${lock}.${randomBytes(6).toString('hex')}`
+  try {
+    await rename(lock, away)
+    if (!(await isVoid(away))) await link(away, lock)
+  } catch {} // somebody else took it away, or claimed it again
+  await rm(away, { force: true })
 }
 
 const readDaemon = async (data: string): Promise<Daemon | undefined> => {

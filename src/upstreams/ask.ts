@@ -10,6 +10,8 @@ export type Answered =
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: Json | undefined }
   | Exclude<ReplyEnd, { kind: 'closed' }>
 
+const DRAIN_MS = 1000 // for a server to end its stream after the response
+
 /** Sends one request of the gateway's own (probe, handshake) and waits for its answer; never rejects. */
 export const ask = (
   link: Link,
@@ -26,14 +28,23 @@ export const ask = (
       body: join(requestPieces(id, method, params)),
       patience: link.patience,
     }
+    let drain: NodeJS.Timeout | undefined
     const settle = (answered: Answered): void => {
       resolve(answered)
       if (answered.kind === 'accepted') sending.abort()
+      if (answered.kind === 'response' || answered.kind === 'error')
+        drain ??= setTimeout(() => sending.abort(), DRAIN_MS).unref()
     }
-    const sending = link.http.send(request, new Reply(answerReader(id, settle), link.maxBytes))
+    const sending = link.http.send(
+      request,
+      new Reply(
+        answerReader(id, settle, () => clearTimeout(drain)),
+        link.maxBytes,
+      ),
+    )
   })
 
-const answerReader = (id: number, resolve: (answered: Answered) => void): Reader => {
+const answerReader = (id: number, resolve: (answered: Answered) => void, over: () => void): Reader => {
   let status = 0
   let headers: IncomingHttpHeaders = {}
   return {
@@ -51,7 +62,10 @@ const answerReader = (id: number, resolve: (answered: Answered) => void): Reader
         resolve({ kind: 'response', status, headers, result: message.result })
       else if (message.kind === 'error' && isFor(message, id)) resolve(errorOf(message))
     },
-    ended: end => resolve(end.kind === 'closed' ? NO_ANSWER : end),
+    ended: end => {
+      over()
+      resolve(end.kind === 'closed' ? NO_ANSWER : end)
+    },
   }
 }
 

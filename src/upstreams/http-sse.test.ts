@@ -617,6 +617,16 @@ describe('a channel that breaks', () => {
     await standing.notice('notifications/tools/list_changed')
   })
 
+  it('is opened again by itself while somebody watches a resource', async () => {
+    const { server, peer, channel } = await talking(answerOk)
+    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:b' } }).result()
+    channel.cut()
+    await server.arrived('resources/subscribe', 2)
+    server.streams[1]?.event(notice('notifications/resources/updated', { uri: 'a:b' }))
+    await standing.notice('notifications/resources/updated')
+  })
+
   it('is not opened again while nobody needs it', async () => {
     const { server, peer, channel } = await talking(answerOk)
     exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })

@@ -9,6 +9,9 @@ import { Channel } from './http-sse-channel.ts'
 import type { Link } from './link.ts'
 import { LegacySession, type SessionOptions } from './session.ts'
 
+const REVIVE_MS = 1000
+const LONGEST_REVIVE_MS = 30_000
+
 /** A legacy session over HTTP+SSE, as one caller: one channel; should it break, the next call opens another. */
 export class ChannelSession extends LegacySession<ChannelCall> implements ChannelHome {
   readonly #hasAccepted: boolean
@@ -101,6 +104,16 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
     return this.#connecting
   }
 
+  /** Whoever watches resources hears of them only while there is a channel. */
+  #revive(ms: number): void {
+    const isNeeded = () => this.told.isWatching && this.standing.size > 0 && !this.isClosing
+    const again = () => this.#revive(Math.min(2 * ms, LONGEST_REVIVE_MS))
+    const act = () => {
+      if (isNeeded()) this.#reconnect().catch(again)
+    }
+    if (isNeeded()) setTimeout(act, ms).unref()
+  }
+
   async #startOver(): Promise<void> {
     this.link.log.info({}, 'the channel is gone; opening a new one')
     try {
@@ -117,7 +130,10 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
   async #connect(): Promise<Channel> {
     const channel: Channel = new Channel(this.link, {
       message: message => this.strayed(message),
-      lost: () => this.#lost(channel),
+      lost: () => {
+        this.#lost(channel)
+        this.#revive(REVIVE_MS)
+      },
     })
     this.#channel = channel // from its first event on the server may want an answer
     try {

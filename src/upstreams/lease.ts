@@ -2,6 +2,7 @@ import type { Exchange, Peer } from '../protocol/exchange.ts'
 import type { Pooled } from './pool.ts'
 
 const LISTEN = 'subscriptions/listen'
+const UNUSED_MS = 30_000 // for its caller to send a first request; one that left meanwhile never does
 
 /**
  * A session for one caller nobody knows: it closes when nothing is under way any more. One exchange may become
@@ -10,6 +11,8 @@ const LISTEN = 'subscriptions/listen'
 export const leaseOf = (session: Pooled): Peer => {
   const watched = new Set<string>() // resources whose updates somebody waits for
   let underWay = 0
+  const unused = setTimeout(() => void session.close(), UNUSED_MS)
+  unused.unref()
 
   const closeIfUnused = (): void => {
     setImmediate(() => {
@@ -46,6 +49,7 @@ export const leaseOf = (session: Pooled): Peer => {
   }
 
   const dispatch = (exchange: Exchange): void => {
+    clearTimeout(unused)
     if (exchange.kind === 'request' && exchange.method !== LISTEN) return session.dispatch(follow(exchange))
     session.dispatch(exchange)
     if (exchange.kind === 'notification') return closeIfUnused()
@@ -57,6 +61,7 @@ export const leaseOf = (session: Pooled): Peer => {
 
   const hold = (): (() => void) => {
     let isHeld = true
+    clearTimeout(unused)
     underWay++
     return () => {
       if (!isHeld) return

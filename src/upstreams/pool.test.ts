@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
+import { type Pooled, SessionPool } from './pool.ts'
 import { connectRemote, type RemoteOptions } from './remote.ts'
 import {
   callerOf,
@@ -191,4 +192,42 @@ it('tries again after a session that could not be opened', async () => {
   await expect(upstream.open(callerOf())).rejects.toThrow('HTTP 503')
   server.become(legacy(answerOk))
   await expect.poll(async () => (await upstream.open(callerOf()).catch(() => undefined))?.revision).toBe('2025-11-25')
+})
+
+describe('a pool that is full', () => {
+  /** A pool for one session, whose sessions only remember that they were closed. */
+  const small = () => {
+    const closed: string[] = []
+    const pool = new SessionPool<Pooled>({
+      name: 'far',
+      idleMs: 60_000,
+      most: 1,
+      open: async ({ principal = '' }, { onClosed }) => ({
+        revision: '2025-11-25',
+        asks: true,
+        correlates: true,
+        isBusy: false,
+        lastUsed: Date.now(),
+        dispatch: () => {},
+        close: async () => {
+          closed.push(principal)
+          onClosed()
+        },
+      }),
+    })
+    closing.push(() => pool.close())
+    return { pool, closed }
+  }
+  const ana = callerOf({ principal: 'ana' })
+  const ben = callerOf({ principal: 'ben' })
+
+  it('closes no session that somebody was given just now', async () => {
+    const { pool, closed } = small()
+    await pool.open(ana)
+    const opening = pool.open(ben)
+    await pool.find(ana)
+    expect(closed).toEqual([])
+    await opening
+    expect(closed).toEqual(['ana']) // a while later, because nobody sent anything on it
+  })
 })

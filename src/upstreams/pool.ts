@@ -36,6 +36,7 @@ interface Entry<S extends Pooled> {
 const MOST_SHARED = 256
 const QUEUE_MS = 5000
 const LOOK_MS = 100
+const HANDED_MS = 1000 // for whoever was given a session to send something on it
 const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
 /** Decides which session a caller gets; nothing is shared between principals. */
@@ -52,20 +53,24 @@ export class SessionPool<S extends Pooled> {
   /** The session this caller has already, if any. */
   find(caller: Caller): Promise<Peer> | undefined {
     const key = poolKey(caller, this.#options.manner)
-    const entry = key === undefined ? undefined : this.#entries.get(key)
-    if (entry?.session) entry.session.lastUsed = Date.now()
-    return entry?.ready
+    return key === undefined ? undefined : this.#known(key)
   }
 
   /** Opens a session for this caller; rejects with UpstreamFailure. */
   open(caller: Caller): Promise<Peer> {
     const key = poolKey(caller, this.#options.manner)
-    const known = key === undefined ? undefined : this.#entries.get(key)?.ready
+    const known = key === undefined ? undefined : this.#known(key)
     if (known) return known
     const create = (): Promise<Peer> =>
       key === undefined ? this.#create(Symbol('isolated'), caller).then(leaseOf) : this.#create(key, caller)
     if (caller.session !== undefined || this.#hasRoom()) return create()
-    return this.#waitForRoom().then(() => (key === undefined ? undefined : this.#entries.get(key)?.ready) ?? create())
+    return this.#waitForRoom().then(() => (key === undefined ? undefined : this.#known(key)) ?? create())
+  }
+
+  #known(key: string): Promise<S> | undefined {
+    const entry = this.#entries.get(key)
+    if (entry?.session) entry.session.lastUsed = Date.now()
+    return entry?.ready
   }
 
   /** Room for one more; the session that has been unused for longest gives way. */
@@ -74,7 +79,11 @@ export class SessionPool<S extends Pooled> {
     if (this.#entries.size < most) return true
     const shared = [...this.#entries].filter(([, { isDedicated }]) => !isDedicated)
     if (shared.length < most) return true
-    const idle = shared.flatMap(([, { session }]) => (session && !session.isBusy ? session : []))
+    // One that was handed out just now is not busy yet, and its new user could not use it any more.
+    const handed = Date.now() - HANDED_MS
+    const idle = shared.flatMap(([, { session }]) =>
+      session && !session.isBusy && session.lastUsed < handed ? session : [],
+    )
     const [oldest] = idle.sort((a, b) => a.lastUsed - b.lastUsed)
     void oldest?.close()
     return oldest !== undefined
@@ -112,6 +121,7 @@ export class SessionPool<S extends Pooled> {
     try {
       if (this.#isClosed) throw new UpstreamFailure(this.#options.name, DISCONNECTED)
       const session = await this.#options.open(caller, { isDedicated: caller.session !== undefined, onClosed })
+      session.lastUsed = Date.now() // the handshake may have taken long
       entry.session = session
       return session
     } catch (error) {

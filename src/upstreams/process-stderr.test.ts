@@ -20,3 +20,10 @@ it('shows the last lines on one, without colours and secrets', () => {
 it('shows no more than a few hundred characters', () => {
   expect(tailOf('x'.repeat(10_000), [])).toHaveLength(600)
 })
+
+it('shows no rest of a secret that begins with another, or that was cut', () => {
+  expect(tailOf('key abcdefgh-rest\n', ['abcdefgh', 'abcdefgh-rest'])).toBe('key ***')
+  const secret = 'secret-'.repeat(4)
+  const colours = '\u001b[0m'.repeat(1100)
+  for (let cut = 0; cut < secret.length; cut++) expect(tailOf(secret + colours + ' '.repeat(cut), [secret])).toBe('***')
+})

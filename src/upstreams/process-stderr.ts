@@ -33,11 +33,14 @@ export class StderrRing {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f]/g
 
+/** The text with stars in place of the secrets; the longest first, for one may begin with another. */
+export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+  [...secrets].sort((a, b) => b.length - a.length).reduce((told, secret) => told.replaceAll(secret, '***'), text)
+
 /** The last few lines as one, without colours and without the values that are configured as secrets. */
 export const tailOf = (text: string, secrets: readonly string[]): string => {
-  const plain = text.slice(-TAIL_BYTES).replace(ESCAPES, '')
-  const told = secrets.reduce((told, secret) => told.replaceAll(secret, '***'), plain)
-  const lines = told
+  const lines = withoutSecrets(text.replace(ESCAPES, ''), secrets)
+    .slice(-TAIL_BYTES) // afterwards: half a secret would not be recognised
     .split('\n')
     .map(line => line.trim())
     .filter(line => line !== '')

@@ -8,7 +8,7 @@ import { lastWords, lossOfExit } from './process-failures.ts'
 import { Restarts } from './process-restarts.ts'
 import { startChild } from './process-spawn.ts'
 import { STARTS, type Starts } from './process-starts.ts'
-import { tailOf } from './process-stderr.ts'
+import { tailOf, withoutSecrets } from './process-stderr.ts'
 import { SilenceWatch } from './silence.ts'
 import { Pipe } from './stdio-pipe.ts'
 
@@ -69,10 +69,11 @@ export const createStdioLink = (
   const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
   const tail = (child: Child): string => tailOf(child.stderr.text(), secrets)
 
+  const show = (text: string): string => withoutSecrets(text, secrets)
   const children = new Set<Child>()
 
   const start = async (): Promise<Pipe> => {
-    const pipe = await Pipe.open(log, reader => startChild(server, { maxBytes, exitMs, termMs }, reader))
+    const pipe = await Pipe.open(log, show, reader => startChild(server, { maxBytes, exitMs, termMs }, reader))
     children.add(pipe.child)
     void pipe.child.over.then(() => children.delete(pipe.child))
     return pipe

@@ -23,6 +23,7 @@ export type Opened =
 
 const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
 const INITIALIZE = 0
+const NOBODY: PipeReader = { message: () => {}, gone: () => {} }
 const LONGEST_TURN_MS = 10_000 // one that takes its time to start must not keep the others waiting
 
 /** Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure. */
@@ -38,6 +39,8 @@ export const openProcess = async (
   late.unref()
   const startedAt = Date.now()
   try {
+    // Others may have found it broken while this one stood in line.
+    if (link.restarts.brokenMs > 0) await link.restarts.turn()
     const opened = await new Opening(link, caller, signal, era === undefined).run(era)
     if (typeof opened !== 'string') return opened
     return (await new Opening(link, caller, signal, false).run(opened)) as Opened
@@ -87,12 +90,12 @@ class Opening implements PipeReader {
         pipe.readBy(this)
       })
     } catch (error) {
+      pipe.readBy(NOBODY) // until it is gone it may say a lot, and nobody would ever read it
       void pipe.child.stop()
       throw error
     } finally {
       release()
       clearTimeout(this.#timer)
-      pipe.readBy(undefined)
     }
   }
 
@@ -127,7 +130,7 @@ class Opening implements PipeReader {
   }
 
   #modern(pipe: Pipe): void {
-    pipe.readBy(undefined)
+    pipe.readBy(this.#isAsked ? NOBODY : undefined)
     if (!this.#isAsked) return this.#settle({ era: 'modern', pipe })
     // It answers late, and a server of both eras took our `initialize` for a choice.
     void pipe.child.stop()

@@ -17,18 +17,24 @@ export class Pipe implements ChildReader {
   lines = 0 // read so far
   noise = 0 // of them, those that are no messages
   readonly #log: Log
+  readonly #show: (text: string) => string
   readonly #kept: Message[] = []
   #child: Child | undefined
   #reader: PipeReader | undefined
   #exit: Exit | undefined
 
-  private constructor(log: Log) {
+  private constructor(log: Log, show: (text: string) => string) {
     this.#log = log
+    this.#show = show
   }
 
-  /** Rejects as `start` does. */
-  static async open(log: Log, start: (reader: ChildReader) => Promise<Child>): Promise<Pipe> {
-    const pipe = new Pipe(log)
+  /** Rejects as `start` does; `show` makes text of the server fit for the log. */
+  static async open(
+    log: Log,
+    show: (text: string) => string,
+    start: (reader: ChildReader) => Promise<Child>,
+  ): Promise<Pipe> {
+    const pipe = new Pipe(log, show)
     pipe.#child = await start(pipe)
     return pipe
   }
@@ -76,7 +82,7 @@ export class Pipe implements ChildReader {
   /** Some servers print a banner, or their logs, where only messages belong. */
   #ignore(line: Buffer): void {
     if (this.noise++ > 0) return
-    const text = line.subarray(0, SHOWN).toString('utf8')
+    const text = this.#show(line.toString('utf8')).slice(0, SHOWN)
     this.#log.warn({ text }, 'the server writes text to stdout that is no message; such lines are ignored')
   }
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RemoteServer } from '../config/snapshot.ts'
 import { SILENT } from '../telemetry/log.ts'
@@ -677,5 +678,33 @@ describe('a session the server forgot', () => {
     )
     expect(await exchangeWith(peer, 'acme/do').failure()).toMatchObject({ code: -32601 })
     expect(server.of('initialize')).toHaveLength(1)
+  })
+})
+
+describe('a server whose streams do not end', () => {
+  const endless = (response: ServerResponse) => {
+    const stream = openStream(response)
+    const timer = setInterval(() => stream.raw(': still here\n\n'), 20)
+    response.on('close', () => clearInterval(timer))
+    return stream
+  }
+
+  it('keeps neither the handshake waiting nor its connections', async () => {
+    const server = await scriptedServer((arrived, response) => {
+      const { id, method } = arrived.body
+      if (arrived.method !== 'POST') return void response.writeHead(405).end()
+      const stream = endless(response)
+      const initialized = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+      if (method === 'initialize') stream.event(result(id, initialized))
+    })
+    const far = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'legacy', timeoutMs: 2000 } as const
+    const upstream = connectRemote({ name: 'far', ...far }, { log: SILENT })
+    closing.push(
+      () => server.close(),
+      () => upstream.close(),
+    )
+    expect((await upstream.open(callerOf())).revision).toBe('2025-11-25')
+    await server.until(() => server.of('POST').every(({ isGone }) => isGone), 'the streams to be closed')
+    expect(server.of('POST').map(({ body }) => body.method)).toEqual(['initialize', 'notifications/initialized'])
   })
 })

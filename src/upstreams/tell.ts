@@ -1,6 +1,9 @@
 import { join } from '../wire/json-rpc.ts'
+import { isEventStream } from '../wire/media-type.ts'
 import type { Link } from './link.ts'
 import { type Reader, Reply } from './reply.ts'
+
+const DRAIN_MS = 1000 // for a stream nobody asked for to end by itself
 
 /** Sends something that has no answer (a notification, a response, the end of a session); only a refusal is worth a line. */
 export const tell = (
@@ -11,9 +14,17 @@ export const tell = (
   what: string,
   done: () => void = () => {},
 ): void => {
+  let drain: NodeJS.Timeout | undefined
   const reader: Reader = {
+    began: (status, headers) => {
+      // It was taken; some servers open a stream for it all the same, and a stream need not end.
+      if (status >= 300 || !isEventStream(headers['content-type'])) return
+      drain = setTimeout(() => sending.abort(), DRAIN_MS).unref()
+      done()
+    },
     message: () => {},
     ended: end => {
+      clearTimeout(drain)
       if (end.kind === 'refused') link.log.debug({ what, status: end.status }, 'the server refused it')
       else if (end.kind === 'lost') link.log.debug({ what, reason: end.loss.text }, 'it did not reach the server')
       done()
@@ -21,5 +32,5 @@ export const tell = (
   }
   const { target, patience, maxBytes } = link
   const body = pieces.length > 0 ? join(pieces) : null
-  link.http.send({ method, target, headers, body, patience }, new Reply(reader, maxBytes))
+  const sending = link.http.send({ method, target, headers, body, patience }, new Reply(reader, maxBytes))
 }

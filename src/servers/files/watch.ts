@@ -37,8 +37,9 @@ export const createWatcher = (root: Root, { changed, renamed }: Options): Watche
   let isStale = false
 
   const note = (folder: string, isRename: boolean, name: string | null): void => {
-    if (name === null || (pending.size >= MOST_PENDING && !pending.has(name))) return
+    if (name === null) return
     const path = folder === '' ? name : `${folder}/${name}`
+    if (pending.size >= MOST_PENDING && !pending.has(path)) return
     pending.set(path, isRename || pending.get(path) === true)
     timer ??= setTimeout(flush, SETTLE_MS).unref()
   }
@@ -139,11 +140,18 @@ const foldersOf = async (root: Root, path: string): Promise<[path: string, real:
     const options = { recursive: true, includeIgnored: false, budget, signal: NEVER }
     for await (const entry of walk(root, from, options)) {
       if (folders.length >= MOST_FOLDERS) break
-      if (entry.kind === 'folder' && !entry.isLink) folders.push([entry.path, (await root.find(entry.path)).real])
+      if (entry.kind !== 'folder' || entry.isLink) continue
+      const below = await root.find(entry.path).catch(unlessRefused)
+      if (below) folders.push([below.path, below.real])
     }
     return folders
   } catch (error) {
-    if (error instanceof Refused) return [] // not there, or not ours: nothing to watch
-    throw error
+    unlessRefused(error)
+    return [] // not there, or not ours: nothing to watch
   }
+}
+
+/** A folder that goes away while one looks costs only itself. */
+const unlessRefused = (error: unknown): undefined => {
+  if (!(error instanceof Refused)) throw error
 }
