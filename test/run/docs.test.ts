@@ -16,7 +16,7 @@ describe('the documentation', () => {
     async file => {
       const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
         .map(([, block]) => block ?? '')
-        .filter(block => !block.includes('"jsonrpc"'))
+        .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse)":/.test(block))
       expect(blocks.length).toBeGreaterThan(0)
       for (const block of blocks) {
         const config = join(folder, 'config.json')
