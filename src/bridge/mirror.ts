@@ -1,11 +1,10 @@
-import { NEVER } from '../protocol/abort.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import { ask, itemsOf } from '../protocol/listing.ts'
 import { paramHeadersOf, readParamHeaders } from '../protocol/param-headers.ts'
 import { Json } from '../wire/json.ts'
 
 const HEADER_MISMATCH = -32020
 const ANNOTATION = 'x-mcp-header'
-const MOST_PAGES = 64
 
 /** Gives legacy callers of one modern server what its own clients do: arguments repeated in headers where a tool says so. */
 export interface Mirror {
@@ -15,26 +14,20 @@ export interface Mirror {
 export const createMirror = (): Mirror => {
   let schemas: Map<string, Json> | undefined // of tools with annotations; undefined: never listed
 
-  const learn = (list: Json, into: Map<string, Json>): void => {
-    for (const tool of list.get('tools')?.elements() ?? []) {
-      const name = tool.get('name')?.asString()
-      const schema = tool.get('inputSchema')
-      if (name !== undefined && schema && isAnnotated(tool)) into.set(name, schema)
-    }
+  const learn = (tool: Json, into: Map<string, Json>): void => {
+    const name = tool.get('name')?.asString()
+    const schema = tool.get('inputSchema')
+    if (name !== undefined && schema && isAnnotated(tool)) into.set(name, schema)
   }
 
   const refresh = async (dispatch: Dispatch, caller: Caller): Promise<void> => {
     const found = new Map<string, Json>()
-    let cursor: Json | undefined
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const list = await listOnce(dispatch, caller, cursor)
-      if (!list) return // the call itself will tell what is wrong
-      learn(list, found)
-      cursor = list.get('nextCursor')
-      if (!cursor) break
-    }
+    for await (const tool of itemsOf('tools', params => ask(dispatch, caller, 'tools/list', params))) learn(tool, found)
     schemas = found
   }
+
+  /** A list that fails is no reason to hold the call back: it will tell itself what is wrong. */
+  const refreshed = (dispatch: Dispatch, caller: Caller): Promise<void> => refresh(dispatch, caller).catch(() => {})
 
   const call = (exchange: Exchange, dispatch: Dispatch, isAgain: boolean): void => {
     const schema = schemas?.get(exchange.params.get('name')?.asString() ?? '')
@@ -46,7 +39,7 @@ export const createMirror = (): Mirror => {
     const sink = (frame: Frame): void | Promise<void> => {
       const isStale = !isAgain && frame.kind === 'failure' && frame.error.code === HEADER_MISMATCH
       if (!isStale) return exchange.sink(frame)
-      void refresh(dispatch, exchange.caller).finally(() => call(exchange, dispatch, true))
+      void refreshed(dispatch, exchange.caller).then(() => call(exchange, dispatch, true))
     }
     if (!exchange.signal.reason) dispatch({ ...exchange, caller, sink })
   }
@@ -59,7 +52,7 @@ export const createMirror = (): Mirror => {
         const tools = frame.kind === 'result' ? frame.result.get('tools') : undefined
         if (frame.kind !== 'result' || !tools || !isAnnotated(tools)) return exchange.sink(frame)
         schemas ??= new Map()
-        learn(frame.result, schemas)
+        for (const tool of tools.elements()) learn(tool, schemas)
         return exchange.sink({ kind: 'result', result: frame.result.with('tools', tools.map(keepUsable)) })
       },
     })
@@ -70,7 +63,7 @@ export const createMirror = (): Mirror => {
       if (exchange.method === 'tools/list') return list(exchange, dispatch)
       if (exchange.method !== 'tools/call') return dispatch(exchange)
       if (schemas) return call(exchange, dispatch, false)
-      void refresh(dispatch, exchange.caller).finally(() => call(exchange, dispatch, false))
+      void refreshed(dispatch, exchange.caller).then(() => call(exchange, dispatch, false))
     }
 
   return { wrap }
@@ -82,18 +75,3 @@ const keepUsable = (tool: Json): Json | undefined => {
   const schema = tool.get('inputSchema')
   return schema && readParamHeaders(schema).kind === 'invalid' ? undefined : tool
 }
-
-const listOnce = (dispatch: Dispatch, caller: Caller, cursor: Json | undefined): Promise<Json | undefined> =>
-  new Promise(resolve => {
-    dispatch({
-      kind: 'request',
-      method: 'tools/list',
-      params: cursor ? Json.of({ cursor }) : Json.empty,
-      caller,
-      signal: NEVER,
-      sink: frame => {
-        if (frame.kind === 'result') resolve(frame.result)
-        else if (frame.kind === 'failure') resolve(undefined)
-      },
-    })
-  })

@@ -1,7 +1,6 @@
 import type { ServerConfig } from '../config/snapshot.ts'
-import { NEVER } from '../protocol/abort.ts'
-import { RpcFailure } from '../protocol/errors.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { ask, itemsOf } from '../protocol/listing.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import { Json } from '../wire/json.ts'
@@ -61,7 +60,7 @@ const atFirst = (config: ServerConfig): ServerStatus => {
 const examine = async (name: string, upstream: Upstream, self: Caller): Promise<ServerStatus> => {
   try {
     const peer = await upstream.open(self)
-    const found = await ask(peer, self, 'server/discover')
+    const found = await ask(peer.dispatch, self, 'server/discover')
     const tools = found.at('capabilities', 'tools') ? await countTools(peer, self) : 0
     return { name, state: 'ready', revision: peer.revision, tools }
   } catch (error) {
@@ -69,35 +68,12 @@ const examine = async (name: string, upstream: Upstream, self: Caller): Promise<
   }
 }
 
-const MOST_PAGES = 64
-
 /** With the same peer: another one might be another process. */
 const countTools = async (peer: Peer, self: Caller): Promise<number> => {
   let tools = 0
-  let cursor: Json | undefined
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const list = await ask(peer, self, 'tools/list', cursor ? Json.of({ cursor }) : Json.empty)
-    tools += list.get('tools')?.elements().length ?? 0
-    cursor = list.get('nextCursor')
-    if (!cursor) break
-  }
+  for await (const _tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) tools++
   return tools
 }
-
-const ask = (peer: Peer, caller: Caller, method: string, params: Json = Json.empty): Promise<Json> =>
-  new Promise((resolve, reject) => {
-    peer.dispatch({
-      kind: 'request',
-      method,
-      params,
-      caller,
-      signal: NEVER,
-      sink: frame => {
-        if (frame.kind === 'result') resolve(frame.result)
-        else if (frame.kind === 'failure') reject(new RpcFailure(frame.error))
-      },
-    })
-  })
 
 const within = <T>(ms: number, work: Promise<T>, otherwise: T): Promise<T> =>
   new Promise(resolve => {

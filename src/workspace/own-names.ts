@@ -1,7 +1,6 @@
-import { NEVER } from '../protocol/abort.ts'
-import { RpcFailure } from '../protocol/errors.ts'
-import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
-import { Json } from '../wire/json.ts'
+import type { Caller, Upstream } from '../protocol/exchange.ts'
+import { ask, itemsOf } from '../protocol/listing.ts'
+import type { Json } from '../wire/json.ts'
 
 /** A list of the server's, and the member of its result that holds it. */
 export interface NameList {
@@ -13,7 +12,6 @@ type Names = Promise<ReadonlySet<string>>
 
 const FRESH_MS = 60_000
 const MOST_CALLERS = 1000
-const MOST_PAGES = 64
 
 /** The names a server lists, each caller's for itself, asked for when somebody needs them and kept for a minute. */
 export const createOwnNames = (upstream: Upstream) => {
@@ -45,27 +43,8 @@ export const createOwnNames = (upstream: Upstream) => {
 
 const listNames = async (upstream: Upstream, caller: Caller, { method, member }: NameList): Names => {
   const names = new Set<string>()
-  let cursor: Json | undefined
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const result = await ask(await upstream.open(caller), caller, method, cursor ? Json.of({ cursor }) : Json.empty)
-    for (const item of result.get(member)?.elements() ?? []) names.add(item.get('name')?.asString() ?? '')
-    cursor = result.get('nextCursor')
-    if (cursor?.asString() === undefined) break
-  }
+  const page = async (params: Json): Promise<Json> =>
+    ask((await upstream.open(caller)).dispatch, caller, method, params)
+  for await (const item of itemsOf(member, page)) names.add(item.get('name')?.asString() ?? '')
   return names
 }
-
-const ask = (peer: Peer, caller: Caller, method: string, params: Json): Promise<Json> =>
-  new Promise((resolve, reject) => {
-    peer.dispatch({
-      kind: 'request',
-      method,
-      params,
-      caller,
-      signal: NEVER,
-      sink: frame => {
-        if (frame.kind === 'result') resolve(frame.result)
-        else if (frame.kind === 'failure') reject(new RpcFailure(frame.error))
-      },
-    })
-  })
