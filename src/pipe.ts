@@ -1,5 +1,6 @@
 import { get } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
+import { createMirror } from './bridge/mirror.ts'
 import type { Daemon } from './config/daemon-file.ts'
 import { DEFAULT_LIMITS, type RemoteServer } from './config/snapshot.ts'
 import { Active } from './fronts/active.ts'
@@ -69,8 +70,14 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options
   const how = { log, identity: { name: 'dragoman', version }, offersCallers: true }
   const modern = connectRemote({ ...server, era: 'modern' }, how)
   const legacy = connectRemote({ ...server, era: 'legacy' }, how)
+  // Toward the daemon we are the HTTP client, and repeat in headers what a pipe has no headers for.
+  const mirror = createMirror()
+  const openModern: Upstream['open'] = async caller => {
+    const peer = await modern.open(caller)
+    return { ...peer, dispatch: mirror.wrap(peer.dispatch) }
+  }
   return {
-    open: caller => (isModern(caller.revision) ? modern : legacy).open(caller),
+    open: caller => (isModern(caller.revision) ? openModern(caller) : legacy.open(caller)),
     close: async () => void (await Promise.all([modern.close(), legacy.close()])),
   }
 }

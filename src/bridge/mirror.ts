@@ -6,7 +6,7 @@ import { Json } from '../wire/json.ts'
 const HEADER_MISMATCH = -32020
 const ANNOTATION = 'x-mcp-header'
 
-/** Gives legacy callers of one modern server what its own clients do: arguments repeated in headers where a tool says so. */
+/** Does for callers without headers (legacy ones, pipes) what a modern HTTP client does itself: repeats arguments in headers. */
 export interface Mirror {
   wrap(dispatch: Dispatch): Dispatch
 }

@@ -244,6 +244,17 @@ test('E8: a legacy client’s arguments are repeated in headers where a modern t
   })
 })
 
+test('a modern client on a pipe has no headers; its arguments are repeated in them all the same', async () => {
+  await inCell(clientOf('2026-07-28', 'stdio'), MODERN, {}, async ({ client, server }) => {
+    const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+    server.tools.set('t', () => ({ content: [] }))
+    server.methods.set('tools/list', () => ({ tools: [{ name: 't', inputSchema }] }))
+    const { error } = await client.call('tools/call', { name: 't', arguments: { region: 'eu' } })
+    expect(error).toBeUndefined()
+    expect(server.of('tools/call')[0]?.headers['mcp-param-region']).toBe('eu')
+  })
+})
+
 test('F1: requests of one principal on different connections reach one session; F8: a session is its owner’s', async () => {
   await inCell(M, LEGACY, {}, async ({ another, server }) => {
     let count = 0
