@@ -109,7 +109,7 @@ export const decodeHeaderValue = (header: string): string | undefined => {
  * True for callers bound to repeat annotated arguments in headers: modern ones without a session, which is how the
  * stateless HTTP front describes its clients. They are refused even when they send no such header at all, because
  * whoever routed the request by its headers saw something else than the body says. Older revisions do not know the
- * rule and pipes have no headers: both carry a session. A front whose clients do not speak MCP names one too.
+ * rule; the REST door calls as one of them.
  */
 export const mirrorsParams = (caller: Caller): boolean => isModern(caller.revision) && caller.session === undefined
 

@@ -6,9 +6,9 @@ import { errorOf, type Loss, toError } from './failures.ts'
 import type { Sending } from './http.ts'
 import type { Channel } from './http-sse-channel.ts'
 import { addCallerHeaders } from './link.ts'
+import { Outbox } from './outbox.ts'
 import type { ReplyEnd } from './reply.ts'
 import { type Home, isSessionGone, SessionCall } from './session-call.ts'
-import { Outbox } from './stdio-outbox.ts'
 
 /** What a call needs of the session it belongs to. */
 export interface ChannelHome extends Home {

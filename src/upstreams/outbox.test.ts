@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Frame } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
-import { Outbox } from './stdio-outbox.ts'
+import { Outbox } from './outbox.ts'
 
 const notice = (text: string): Frame => ({ kind: 'notice', method: 'notifications/message', params: Json.of({ text }) })
 const progress = (value: number): Frame => ({

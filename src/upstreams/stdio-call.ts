@@ -5,9 +5,9 @@ import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { type Loss, toError } from './failures.ts'
+import { Outbox } from './outbox.ts'
 import type { Watched } from './silence.ts'
 import type { StdioLink } from './stdio-link.ts'
-import { Outbox } from './stdio-outbox.ts'
 import type { Pipe } from './stdio-pipe.ts'
 
 /** What a call needs of the conversation it belongs to. */
