@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder, temporaryStore } from '../sqlite/store.fixture.ts'
+import { openSqliteStore } from '../sqlite/store.ts'
+import { Hopeless, Later } from '../worker.ts'
+import { createBudget, decide, type Ledger, tokensIn } from './budget.ts'
+import { Refused } from './endpoint.ts'
+
+const NOW = Date.UTC(2026, 4, 5, 12, 0, 30)
+const MIDNIGHT = Date.UTC(2026, 4, 6)
+
+const spent = (tokens: number, at = NOW): Ledger => ({
+  day: Math.floor(at / 86_400_000),
+  tokens,
+  minute: Math.floor(at / 60_000),
+  calls: 3,
+})
+
+test.each([
+  ['within the day', spent(500), { tokensPerDay: 1_000 }, 'granted'],
+  ['beyond the day', spent(901), { tokensPerDay: 1_000 }, 'wait'],
+  ['of another day', spent(901, NOW - 86_400_000), { tokensPerDay: 1_000 }, 'granted'],
+  ['larger than any day', undefined, { tokensPerDay: 99 }, 'never'],
+  ['within the minute', spent(0), { callsPerMinute: 4 }, 'granted'],
+  ['beyond the minute', spent(0), { callsPerMinute: 3 }, 'wait'],
+  ['of another minute', spent(0, NOW - 60_000), { callsPerMinute: 3 }, 'granted'],
+  ['without a limit', spent(1e9), {}, 'granted'],
+  ['over a ledger that is nonsense', { day: 'x', tokens: -4 }, { tokensPerDay: 100 }, 'granted'],
+] as const)('a call %s', (_, ledger, limits, kind) => {
+  expect(decide(ledger, limits, 100, NOW).kind).toBe(kind)
+})
+
+const using = (tokens: number) => async () => ({ tokens })
+
+test('what is used up stays used up over a restart, until the next day', async () => {
+  const path = join(await temporaryFolder(), 'memory.db')
+  const limits = { tokensPerDay: 1_000 }
+  const first = await openSqliteStore({ path })
+  await createBudget('x', limits, () => NOW)(first, 100, using(950))
+  await first.close()
+  const store = await openSqliteStore({ path })
+  const late = await createBudget('x', limits, () => NOW)(store, 100, using(1)).catch((error: unknown) => error)
+  expect(late).toBeInstanceOf(Later)
+  expect(late).toMatchObject({ at: MIDNIGHT, message: expect.stringContaining('1000 tokens') })
+  await createBudget('other', limits, () => NOW)(store, 100, using(1))
+  await createBudget('x', limits, () => MIDNIGHT)(store, 100, using(1))
+  await store.close()
+})
+
+test('calls that are made at once do not share what is left', async () => {
+  const store = await temporaryStore()
+  const spend = createBudget('x', { callsPerMinute: 3 }, () => NOW)
+  const calls = await Promise.allSettled(Array.from({ length: 10 }, () => spend(store, 1, using(1))))
+  expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+})
+
+test('a call that did not get through costs no tokens, one without an answer costs what was set aside', async () => {
+  const store = await temporaryStore()
+  const spend = createBudget('x', { tokensPerDay: 100 }, () => NOW)
+  for (const error of [new Later('down', 1), new Refused('too long')])
+    await expect(spend(store, 90, () => Promise.reject(error))).rejects.toBe(error)
+  await expect(spend(store, 90, () => Promise.reject(new Error('slow')))).rejects.toThrow('slow')
+  await expect(spend(store, 90, using(1))).rejects.toBeInstanceOf(Later)
+  await expect(spend(store, 101, using(1))).rejects.toBeInstanceOf(Hopeless)
+})
+
+test('tokens are guessed alike for all scripts', () => {
+  expect(tokensIn('four letters')).toBe(3)
+  expect(tokensIn('東京都')).toBe(3)
+})

@@ -1,0 +1,101 @@
+import type { Instant } from '../model.ts'
+import { Later } from '../worker.ts'
+import { tokensIn } from './budget.ts'
+import { SENTENCES, tellsApart } from './calibration.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { EmbeddingOptions } from './options.ts'
+
+/** Vectors with the name they are kept under, in the order of the texts. */
+export interface Embedded {
+  readonly model: string
+  readonly vectors: readonly Float32Array[]
+  readonly tokens: number
+}
+
+/** Turns texts into vectors. Before its first ones the model has to show that it tells like from unlike. */
+export interface Embedder {
+  /** The name under which vectors are kept: the model and the length of its vectors. */
+  model(): Promise<string>
+  embed(texts: readonly string[], timeoutMs?: number): Promise<Embedded>
+}
+
+const RETRY_MS = 30 * 60_000
+
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+
+const vectorOf = (given: unknown): Float32Array => {
+  const isVector = Array.isArray(given) && given.length > 1 && given.every(Number.isFinite)
+  if (!isVector) throw new Error('The embedding endpoint answered with something that is not a vector.')
+  return Float32Array.from(given as number[])
+}
+
+/** The vectors of an answer in the order of the texts, which the endpoint may have changed. */
+const vectorsIn = (answer: unknown, count: number): Float32Array[] => {
+  const { data } = membersOf(answer)
+  if (!Array.isArray(data) || data.length !== count)
+    throw new Error(`The embedding endpoint did not answer ${count} texts with as many vectors.`)
+  const vectors: Float32Array[] = []
+  for (const [place, item] of data.entries()) {
+    const { index, embedding } = membersOf(item)
+    vectors[typeof index === 'number' ? index : place] = vectorOf(embedding)
+  }
+  const [first] = vectors
+  for (let at = 0; at < count; at++)
+    if (!first || vectors[at]?.length !== first.length || vectors.length !== count)
+      throw new Error('The embedding endpoint answered with vectors of different lengths or places.')
+  return vectors
+}
+
+const tokensOf = (answer: unknown, texts: readonly string[]): number => {
+  const { total_tokens: total, prompt_tokens: asked } = membersOf(membersOf(answer).usage)
+  const counted = Number(total ?? asked)
+  return counted > 0 ? Math.ceil(counted) : texts.reduce((sum, text) => sum + tokensIn(text), 0)
+}
+
+/** The model a name of vectors is about, whatever their length. */
+export const modelOf = (name: string): string => name.slice(0, name.lastIndexOf('@'))
+
+export const createEmbedder = (
+  endpoint: Endpoint,
+  { model, dimensions, trusted = false }: EmbeddingOptions,
+  now: () => Instant = Date.now,
+): Embedder => {
+  let checked: Promise<string> | undefined
+
+  const request = async (texts: readonly string[], timeoutMs?: number): Promise<Embedded> => {
+    endpoint.ensureReady()
+    const body = { model, input: texts, ...(dimensions !== undefined && { dimensions }) }
+    const answer = await endpoint.post('embeddings', body, timeoutMs)
+    const vectors = vectorsIn(answer, texts.length)
+    const length = vectors[0]?.length ?? 0
+    if (dimensions !== undefined && length !== dimensions) {
+      const why = `The embedding endpoint answers with vectors of ${length} numbers, but ${dimensions} are configured.`
+      throw new Later(`${why} Correct dimensions, or the model.`, now() + RETRY_MS)
+    }
+    return { model: `${model}@${length}`, vectors, tokens: tokensOf(answer, texts) }
+  }
+  const check = async (): Promise<string> => {
+    const { model: name, vectors } = await request(SENTENCES)
+    if (trusted || tellsApart(vectors)) return name
+    const why = `The vectors of ${model} do not tell what is alike from what is not, so they would only harm search.`
+    throw new Later(`${why} Use another model.`, now() + RETRY_MS)
+  }
+  const name = (): Promise<string> => {
+    checked ??= check().catch((error: unknown) => {
+      checked = undefined
+      throw error
+    })
+    return checked
+  }
+  return {
+    model: name,
+    embed: async (texts, timeoutMs) => {
+      const expected = await name()
+      const embedded = await request(texts, timeoutMs)
+      if (embedded.model === expected) return embedded
+      checked = undefined
+      throw new Error(`The embedding endpoint changed its vectors from ${expected} to ${embedded.model}.`)
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Later } from '../worker.ts'
+import { scriptedEndpoint } from './endpoint.fixture.ts'
+import { createEndpoint, Refused, retryAfter } from './endpoint.ts'
+import type { EndpointOptions } from './options.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+const open = (options: EndpointOptions, now?: () => number) => {
+  const endpoint = createEndpoint(options, now)
+  onTestFinished(() => endpoint.close())
+  return endpoint
+}
+
+const failing = (work: Promise<unknown>): Promise<Error> =>
+  work.then(
+    () => expect.unreachable('it should have failed'),
+    (error: Error) => error,
+  )
+
+test('JSON goes there with the key, and JSON comes back', async () => {
+  const { url, asked } = await scriptedEndpoint(() => ({ json: { fine: true } }))
+  const endpoint = open({ url, key: 'sk-secret', headers: { 'x-team': 'a' } })
+  expect(await endpoint.post('embeddings', { model: 'm' })).toEqual({ fine: true })
+  expect(asked[0]).toMatchObject({
+    path: '/v1/embeddings',
+    body: { model: 'm' },
+    headers: { authorization: 'Bearer sk-secret', 'x-team': 'a', 'content-type': 'application/json' },
+  })
+})
+
+test('one that is down is left alone for a while, longer each time, and used again when it is back', async () => {
+  let now = NOW
+  const { url, become, asked } = await scriptedEndpoint(() => ({ status: 503 }))
+  const endpoint = open({ url }, () => now)
+  const waits: number[] = []
+  for (let time = 0; time < 4; time++) {
+    const error = await failing(endpoint.post('x', {}))
+    expect(error).toBeInstanceOf(Later)
+    expect(error.message).toContain('503')
+    expect(() => endpoint.ensureReady()).toThrow(error.message)
+    waits.push((error as Later).at - now)
+    now = (error as Later).at
+    endpoint.ensureReady()
+  }
+  expect(waits[3]).toBeGreaterThan(4 * (waits[0] as number))
+  become(() => ({ json: {} }))
+  await endpoint.post('x', {})
+  endpoint.ensureReady()
+  expect(asked).toHaveLength(5)
+})
+
+test('one that nobody listens at is said to be out of reach', async () => {
+  const { url, stop } = await scriptedEndpoint(() => ({ json: {} }))
+  await stop()
+  const error = await failing(open({ url }).post('x', {}))
+  expect(error).toBeInstanceOf(Later)
+  expect(error.message).toContain('cannot be reached')
+})
+
+test.each(['', 'api.example.com/v1', 'file:///etc'])('%j is no address, and work waits until it is put right', url => {
+  const endpoint = open({ url, key: 'sk-secret' })
+  expect(() => endpoint.ensureReady()).toThrow(/begins with http/)
+  expect(() => endpoint.ensureReady()).toThrow(Later)
+})
+
+test('a limit of rate is kept to as long as the endpoint says', async () => {
+  const { url } = await scriptedEndpoint(() => ({ status: 429, headers: { 'retry-after': '700' } }))
+  const error = await failing(open({ url }, () => NOW).post('x', {}))
+  expect((error as Later).at).toBe(NOW + 700_000)
+})
+
+test.each([
+  [undefined, 0],
+  ['20', 20_000],
+  [new Date(NOW + 5_000).toUTCString(), 5_000],
+  [new Date(NOW - 5_000).toUTCString(), 0],
+  ['soon', 0],
+  ['9e99', 23 * 3_600_000],
+])('to be asked again after %j means %i ms', (header, wait) => {
+  expect(retryAfter(header, NOW)).toBe(wait)
+})
+
+test.each([401, 403, 404, 302, 500])('%i is about the endpoint, so its work waits', async status => {
+  const { url } = await scriptedEndpoint(() => ({ status, json: {} }))
+  expect(await failing(open({ url }).post('x', {}))).toBeInstanceOf(Later)
+})
+
+test('what it refuses is said in its own words, without the key', async () => {
+  const echo = { error: { message: `too long, dear sk-secret; ${'x'.repeat(500)}` } }
+  const { url } = await scriptedEndpoint(() => ({ status: 400, json: echo }))
+  const endpoint = open({ url, key: 'sk-secret' })
+  const error = await failing(endpoint.post('x', {}))
+  expect(error).toBeInstanceOf(Refused)
+  expect(error.message).toContain('too long, dear [secret]')
+  expect(error.message.length).toBeLessThan(300)
+  endpoint.ensureReady()
+})
+
+test('no key is in what is said about a wrong one', async () => {
+  const { url } = await scriptedEndpoint(() => ({ status: 401, json: { error: 'no such key: sk-secret' } }))
+  const error = await failing(open({ url, key: 'sk-secret' }).post('x', {}))
+  expect(`${error.message} ${error.stack}`).not.toContain('sk-secret')
+})
+
+test('one that is too slow is given up, which is an attempt', async () => {
+  const { url } = await scriptedEndpoint(() => 'silence')
+  const error = await failing(open({ url, timeoutMs: 60 }).post('x', {}))
+  expect(error).not.toBeInstanceOf(Later)
+  expect(error.message).toContain('did not answer within 0.06 s')
+})
+
+test.each(['', '<html>', '{"cut'])('%j is not JSON', async text => {
+  const { url } = await scriptedEndpoint(() => ({ text }))
+  expect((await failing(open({ url }).post('x', {}))).message).toContain('not JSON')
+})
+
+test('closing breaks off what is under way, to be done another time', async () => {
+  const { url } = await scriptedEndpoint(() => 'silence')
+  const endpoint = open({ url })
+  const error = failing(endpoint.post('x', {}))
+  await endpoint.close()
+  expect(await error).toBeInstanceOf(Later)
+})

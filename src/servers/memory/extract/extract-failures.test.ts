@@ -1,0 +1,142 @@
+import { expect, test, vi } from 'vitest'
+import { said } from './endpoint.fixture.ts'
+import { ANN, type Answer, entity, fact, finding, moving, startExtraction } from './extract.fixture.ts'
+import { startModels } from './models.fixture.ts'
+
+const LIE = finding([entity('Zoe'), entity('Yan')], [fact('Zoe', 'KNOWS', 'Yan')])
+
+test('an answer that cannot be used is asked for thrice, then given up with the reason; nothing of it is stored', async () => {
+  const { tell, use, facts, asked, settled, pass } = await startExtraction(() => LIE)
+  const { uuid } = await tell('Ann lives in Berlin.')
+  const before = await use(store => store.stats())
+  const error = expect.stringContaining('none of them stands in the episode')
+  await settled([{ state: 'waiting', attempts: 1, error }])
+  pass(60_000)
+  await settled([{ state: 'waiting', attempts: 2, error }])
+  pass(60_000)
+  await settled([{ state: 'failed', attempts: 3, error }])
+  expect(asked).toHaveLength(3)
+  expect(await facts()).toEqual([])
+  expect((await use(store => store.stats())).groups).toEqual(before.groups)
+  expect(await use(store => store.episode(uuid))).toMatchObject({ state: 'failed', error })
+})
+
+test('one wrong answer is forgiven when the next is right', async () => {
+  const { tell, facts, settled, pass, idle } = await startExtraction((_, nth) =>
+    nth === 1 ? said('not JSON') : finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin')]),
+  )
+  await tell('Ann lives in Berlin.')
+  await settled([{ attempts: 1, error: expect.stringContaining('not JSON') }])
+  pass(60_000)
+  await idle()
+  expect(await facts()).toHaveLength(1)
+})
+
+test('what an endpoint refuses is given up at once, and the next episode is read', async () => {
+  const { tell, settled, asked, facts } = await startExtraction(({ body }) =>
+    body.messages[1]?.content.includes('huge')
+      ? { status: 400, json: { error: { message: 'too long' } } }
+      : finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin')]),
+  )
+  await tell('Ann has a huge garden.')
+  await tell('Ann lives in Berlin.')
+  await settled([{ state: 'failed', error: expect.stringContaining('too long') }])
+  await vi.waitFor(async () => expect(await facts()).toHaveLength(1), 8_000)
+  expect(asked).toHaveLength(4) // in three forms, and the second episode
+})
+
+test('while an endpoint is down work waits in order, unspent, and is done when it is back', async () => {
+  const { tell, settled, become, asked, pass, idle, facts, lines } = await startExtraction(() => ({ status: 503 }))
+  for (const city of ['Berlin', 'Paris', 'Rome']) await tell(`Ann was in ${city}.`)
+  for (let hour = 1; hour <= 3; hour++) {
+    const wait = { state: 'waiting', attempts: 0 }
+    await settled([{ ...wait, error: expect.stringContaining('503') }, wait, wait])
+    await vi.waitFor(() => expect(asked).toHaveLength(hour), 8_000)
+    pass(3_600_000)
+  }
+  become(({ body }) => {
+    const city = /Ann was in (\w+)/.exec(body.messages[1]?.content ?? '')?.[1] ?? ''
+    return finding([entity('Ann'), entity(city)], [fact('Ann', 'WAS_IN', city)])
+  })
+  pass(3_600_000)
+  await idle()
+  expect((await facts()).map(({ fact }) => fact)).toEqual(['Ann was_in Berlin', 'Ann was_in Paris', 'Ann was_in Rome'])
+  expect(JSON.stringify(lines)).not.toContain('sk-secret')
+})
+
+test('one that is too slow is an attempt each time, and is given up in the end', async () => {
+  const { tell, settled, pass } = await startExtraction(() => 'silence', { timeoutMs: 30 })
+  await tell('Ann lives in Berlin.')
+  const error = expect.stringContaining('did not answer within')
+  for (let attempt = 1; attempt < 12; attempt++) {
+    await settled([{ state: 'waiting', attempts: attempt, error }])
+    pass(3_600_000)
+  }
+  await settled([{ state: 'failed', attempts: 12, error }])
+})
+
+test('beyond the budget work waits until it is back, says so, and what the first call found is not asked for again', async () => {
+  const { tell, settled, asked, pass, idle, facts, clock } = await startExtraction(
+    moving({ entities: [], facts: [{ fact: 0, same_as: null, contradicts: [0] }] }),
+    { budget: { callsPerMinute: 2 } },
+  )
+  clock.at = Math.ceil(clock.at / 60_000) * 60_000
+  await tell('Ann lives in Berlin.')
+  await idle()
+  await tell('Ann lives in Paris now.')
+  await settled([
+    { state: 'waiting', attempts: 0, error: expect.stringContaining('2 calls is used up for this minute') },
+  ])
+  expect(asked.map(({ body }) => body.model)).toEqual(['large', 'large'])
+  pass(60_000)
+  await idle()
+  expect(asked.map(({ body }) => body.model)).toEqual(['large', 'large', 'small'])
+  expect((await facts()).map(({ invalidAt }) => invalidAt)).toEqual([Date.UTC(2025, 0, 1), undefined])
+})
+
+test('a budget of tokens holds over a restart', async () => {
+  const answer: Answer = () => said({ entities: [], facts: [] }, { total_tokens: 3_000 })
+  const first = await startExtraction(answer, { budget: { tokensPerDay: 4_000 } })
+  first.clock.at = Date.UTC(2026, 2, 3, 12)
+  await first.tell('Ann lives in Berlin.')
+  await first.idle()
+  await first.stop()
+  const second = await startModels({ extraction: first.extraction }, first.folder, first.clock)
+  await second.tell('Ann lives in Paris.')
+  await second.settled([
+    { state: 'waiting', nextAt: Date.UTC(2026, 2, 4), error: expect.stringContaining('4000 tokens') },
+  ])
+  expect(first.asked).toHaveLength(1)
+  second.pass(12 * 3_600_000)
+  await second.idle()
+  expect(first.asked).toHaveLength(2)
+})
+
+test('of a long episode as much is shown as may be', async () => {
+  const { tell, idle, asked } = await startExtraction(() => finding([]), { mostCharacters: 2_000 })
+  await tell(Array.from({ length: 50 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
+  await idle()
+  const user = asked[0]?.body.messages[1]?.content ?? ''
+  expect(user).toContain('[0] Paragraph 0')
+  expect(user.length).toBeLessThan(4_000)
+})
+
+test('an episode that is deleted meanwhile is left alone', async () => {
+  const { tell, use, idle, become, settled, pass, facts } = await startExtraction(() => ({ status: 503 }))
+  const { uuid } = await tell('Ann lives in Berlin.')
+  await settled([{ state: 'waiting', attempts: 0, error: expect.any(String) }])
+  await use(store => store.deleteEpisode(uuid))
+  become(() => finding(ANN))
+  pass(3_600_000)
+  await idle()
+  expect(await facts()).toEqual([])
+})
+
+test('a stop breaks off a call, and the work is not held up for it', async () => {
+  const first = await startExtraction(() => 'silence')
+  await first.tell('Ann lives in Berlin.')
+  await vi.waitFor(() => expect(first.asked).toHaveLength(1), 8_000)
+  await first.stop()
+  const second = await startModels({ extraction: first.extraction }, first.folder, first.clock)
+  expect(await second.jobs()).toMatchObject([{ state: 'waiting', attempts: 0, nextAt: first.clock.at + 1_000 }])
+})

@@ -1,0 +1,78 @@
+import type { Doc } from '../model.ts'
+import type { Groups, Hit, ReadStore, SearchStore } from '../store.ts'
+import { sentencesOf } from '../text/sentences.ts'
+import { foldWord, wordsOf } from '../text/words.ts'
+import { fuse } from './fuse.ts'
+import type { Question } from './question.ts'
+import type { Weights } from './weights.ts'
+
+/** A query as a vector of the model the store holds vectors of. */
+export interface Embedding {
+  readonly model: string
+  readonly vector: Float32Array
+}
+
+/** Where and with what to search. */
+export interface Search {
+  readonly store: SearchStore & Pick<ReadStore, 'factsById' | 'entitiesById'>
+  readonly groups: Groups
+  readonly question: Question
+  readonly embedding?: Embedding | undefined
+  readonly weights: Weights
+}
+
+const TELLS_TIME =
+  /\b(?:yesterday|today|tomorrow|tonight|ago|last|next|since|weekend|this (?:week|month|year|morning|evening)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|(?:19|20)\d\d|weeks?|months?|years?|days?)\b/i
+
+/** Most of what is said is asked. */
+const isAsking = (text: string): boolean => {
+  if (!/[?？]/.test(text)) return false
+  const sentences = sentencesOf(text)
+  return sentences.filter(sentence => /[?？]["'”’)]*$/.test(sentence.text)).length * 2 >= sentences.length
+}
+
+/** The query names the speaker: his whole name, or his first. */
+const isNamed = (actor: string | undefined, { words }: Question): boolean =>
+  actor !== undefined && words.has(wordsOf(actor)[0] ?? foldWord(actor))
+
+/** The factor on a passage's score. */
+const boostOf = (doc: Doc, question: Question, { boosts }: Weights): number => {
+  let factor = 1
+  if (isNamed(doc.actor, question)) factor *= boosts.actor
+  if (doc.kind === 'turn' && isAsking(doc.text)) factor *= boosts.question
+  if (question.asksWhen && TELLS_TIME.test(doc.text)) factor *= boosts.when
+  const { range } = question
+  if (range && doc.validAt >= range.start && doc.validAt <= range.end) factor *= boosts.inRange
+  return factor
+}
+
+const rank = (docs: readonly Hit<Doc>[], { question, weights }: Search): Doc[] =>
+  docs
+    .map(doc => ({ doc, score: doc.score * boostOf(doc, question, weights) }))
+    .toSorted((a, b) => b.score - a.score)
+    .map(({ doc }) => doc)
+
+const nearest = async ({ store, groups, embedding, weights }: Search): Promise<number[]> => {
+  if (!embedding) return []
+  const rows = await store.nearest({ kind: 'doc', ...embedding, groups, limit: weights.candidates })
+  return rows.map(({ rowId }) => rowId)
+}
+
+/** The passages that answer a query best, best first. */
+export const searchPassages = async (search: Search): Promise<Doc[]> => {
+  const { store, groups, question, weights } = search
+  const { terms } = question
+  const limit = weights.candidates
+  const hits = terms.length === 0 ? [] : await store.searchDocs({ terms, groups, limit, weights: weights.docs })
+  const ranked = rank(hits, search)
+  const near = await nearest(search)
+  if (near.length === 0) return ranked
+  const docs = new Map(ranked.map(doc => [doc.id, doc]))
+  for (const doc of await store.docs(near.filter(id => !docs.has(id)))) docs.set(doc.id, doc)
+  const { constant, passages, vectors } = weights.fusion
+  const lists = [
+    { keys: ranked.map(({ id }) => id), weight: passages },
+    { keys: near, weight: vectors },
+  ]
+  return [...fuse(lists, constant).keys()].flatMap(id => docs.get(id) ?? []).slice(0, limit)
+}

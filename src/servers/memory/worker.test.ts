@@ -1,0 +1,150 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createTestLog } from '../../../test/support/log.ts'
+import type { Job } from './model.ts'
+import { temporaryFolder } from './sqlite/store.fixture.ts'
+import { openSqliteStores } from './sqlite/tenants.ts'
+import type { MemoryStores } from './store.ts'
+import { createWorker, type Handle, Hopeless, Later, waitAfter } from './worker.ts'
+
+const start = async (handle: Handle) => {
+  const stores = openSqliteStores({ folder: await temporaryFolder() })
+  const worker = createWorker({ stores, handlers: { communities: handle }, log: createTestLog().log })
+  onTestFinished(async () => {
+    await worker.close()
+    await stores.close()
+  })
+  const enqueue = (group: string) =>
+    stores.with('t', store => store.enqueue(group, { kind: 'communities' })).then(() => worker.wake('t'))
+  const jobs = () => stores.with('t', store => store.jobs({ groups: 'all', limit: 10 }))
+  return { stores, worker, enqueue, jobs }
+}
+
+test('jobs are done one after the other, and are gone when done', async () => {
+  const done: string[] = []
+  let running = 0
+  const { enqueue, jobs } = await start(async (_store, { group }) => {
+    expect(++running).toBe(1)
+    await new Promise(setImmediate)
+    running--
+    done.push(group)
+  })
+  for (const group of ['a', 'b', 'c']) await enqueue(group)
+  await vi.waitFor(async () => expect(await jobs()).toEqual([]))
+  expect(done).toEqual(['a', 'b', 'c'])
+})
+
+test('a job that fails waits longer each time and says why', async () => {
+  const { enqueue, jobs } = await start(() => Promise.reject(new Error('the endpoint is down')))
+  await enqueue('a')
+  const failed = await vi.waitFor(async () => {
+    const [job] = await jobs()
+    expect(job).toMatchObject({ state: 'waiting', attempts: 1, error: 'the endpoint is down' })
+    return job as Job
+  })
+  expect(failed.nextAt).toBeGreaterThan(failed.createdAt)
+  expect(waitAfter(2, 0.5)).toBe(2 * waitAfter(1, 0.5))
+  expect(waitAfter(50, 0.5)).toBe(30 * 60_000)
+})
+
+test('one that nothing can bring about is given up at once, and stays to be seen', async () => {
+  const { enqueue, jobs } = await start(() => Promise.reject(new Hopeless('the answer makes no sense')))
+  await enqueue('a')
+  await vi.waitFor(async () =>
+    expect(await jobs()).toMatchObject([{ state: 'failed', error: 'the answer makes no sense' }]),
+  )
+})
+
+test('what was left by a process that is gone is taken up by the next', async () => {
+  const done: string[] = []
+  const { stores, worker } = await start(async (_store, { group }) => void done.push(group))
+  await stores.with('t', store => store.enqueue('a', { kind: 'communities' }))
+  await worker.resume()
+  await vi.waitFor(() => expect(done).toEqual(['a']))
+})
+
+test('one whose time has not come waits until it has, which is no attempt', async () => {
+  const until = Date.now() + 3_600_000
+  const { enqueue, jobs } = await start(() => Promise.reject(new Later('the budget is used up', until)))
+  await enqueue('a')
+  await vi.waitFor(async () =>
+    expect(await jobs()).toMatchObject([
+      { state: 'waiting', attempts: 0, nextAt: until, error: 'the budget is used up' },
+    ]),
+  )
+})
+
+test('what waits behind another is not due before it', async () => {
+  const until = Date.now() + 3_600_000
+  const { enqueue, jobs, stores } = await start(() => Promise.reject(new Later('not yet', until)))
+  for (let at = 0; at < 3; at++) await enqueue('a')
+  await vi.waitFor(async () => expect((await jobs())[0]?.error).toBe('not yet'))
+  expect(await stores.with('t', store => store.nextDue(['communities']))).toBe(until)
+})
+
+test('a memory is looked at once before its first job', async () => {
+  const stores = openSqliteStores({ folder: await temporaryFolder() })
+  const done: string[] = []
+  const worker = createWorker({
+    stores,
+    handlers: { communities: async (_, { group }) => void done.push(group) },
+    log: createTestLog().log,
+    prepare: async store => {
+      done.push('prepared')
+      await store.enqueue('a', { kind: 'communities' })
+    },
+  })
+  onTestFinished(async () => {
+    await worker.close()
+    await stores.close()
+  })
+  worker.wake('t')
+  await vi.waitFor(() => expect(done).toEqual(['prepared', 'a']))
+  await stores.with('t', store => store.enqueue('b', { kind: 'communities' }))
+  worker.wake('t')
+  await vi.waitFor(() => expect(done).toEqual(['prepared', 'a', 'b']))
+})
+
+test('work that a busy file stopped is taken up again without anybody asking', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const done: string[] = []
+  const { stores, worker } = await start(async (_store, { group }) => void done.push(group))
+  await stores.with('t', store => store.enqueue('a', { kind: 'communities' }))
+  let failures = 1
+  const flaky = {
+    ...stores,
+    with: ((tenant, use) =>
+      failures-- > 0
+        ? Promise.reject(new Error('the file is busy'))
+        : stores.with(tenant, use)) as MemoryStores['with'],
+  }
+  const other = createWorker({
+    stores: flaky,
+    handlers: { communities: async (_store, { group }) => void done.push(group) },
+    log: createTestLog().log,
+  })
+  onTestFinished(() => other.close())
+  other.wake('t')
+  await vi.waitFor(() => expect(failures).toBe(0))
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  await vi.advanceTimersByTimeAsync(60_000)
+  await vi.waitFor(() => expect(done).toEqual(['a']))
+  await worker.close()
+})
+
+test('closing lets the job that runs come to its end, and begins no other', async () => {
+  const begun: string[] = []
+  let finish = (): void => {}
+  const { enqueue, jobs, worker } = await start(async (_store, { group }) => {
+    begun.push(group)
+    await new Promise<void>(resolve => (finish = resolve))
+  })
+  await enqueue('a')
+  await enqueue('b')
+  await vi.waitFor(() => expect(begun).toEqual(['a']))
+  const closing = worker.close()
+  finish()
+  await closing
+  expect((await jobs()).map(({ group, state }) => [group, state])).toEqual([['b', 'waiting']])
+  expect(begun).toEqual(['a'])
+})
