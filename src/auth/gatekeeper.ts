@@ -1,4 +1,5 @@
 import type { Admission, Knock } from '../protocol/admission.ts'
+import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attendance } from './attendance.ts'
 import { LastUsed } from './last-used.ts'
@@ -10,8 +11,12 @@ interface Options {
   readonly data: string | undefined // the data directory
   readonly required: boolean // a token is needed even while there is none
   readonly own: Token // good besides those in the data directory
+  readonly policyOf: PolicyOf
   readonly log: Log
 }
+
+/** The policy of that name as the configuration has it now. */
+export type PolicyOf = (name: string) => Policy | undefined
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -23,6 +28,7 @@ export class Gatekeeper {
   readonly #attendance = new Attendance()
   #tokens: ReadonlyMap<string, Token> = new Map() // by hash
   #nextExpiry: NodeJS.Timeout | undefined
+  #complained = new Set<string>() // tokens whose policy was not to be found
 
   static async open(options: Options): Promise<Gatekeeper> {
     const { data, log } = options
@@ -54,7 +60,8 @@ export class Gatekeeper {
     if (!opens(token, workspace)) return this.#turnAway(otherWorkspace(knock, workspace), knock, workspace, token)
     this.#lastUsed?.note(token.id, now)
     this.#attendance.note(knock.socket, token)
-    return { kind: 'in', principal: token.principal }
+    if (token.policy === undefined) return { kind: 'in', principal: token.principal }
+    return { kind: 'in', principal: token.principal, policy: this.#policyOf(token, token.policy) }
   }
 
   /** What `check` would say, without a trace: for lists of what a caller may see. */
@@ -67,6 +74,21 @@ export class Gatekeeper {
     this.#book?.close()
     clearTimeout(this.#nextExpiry)
     await this.#lastUsed?.close()
+  }
+
+  /** A policy nobody knows any more allows nothing: what it had forbidden must not come back with its name gone. */
+  #policyOf({ id }: Token, name: string): Policy {
+    const policy = this.#options.policyOf(name)
+    if (policy) {
+      this.#complained.delete(id)
+      return policy
+    }
+    if (!this.#complained.has(id)) {
+      const fields = { security: true, token: id, policy: name }
+      this.#options.log.warn(fields, 'the policy of a token is not in the configuration: nothing is allowed')
+      this.#complained.add(id)
+    }
+    return absentPolicy(name)
   }
 
   #turnAway(refusal: Refusal, { socket }: Knock, workspace: string, token?: Token): Refusal {

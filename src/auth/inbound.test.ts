@@ -215,3 +215,55 @@ describe('the rate', () => {
     expect(await admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
   })
 })
+
+describe('a workspace that there is not', () => {
+  const hasWorkspace = (name: string): boolean => name === 'default'
+
+  it('looks like every other to somebody who may not come in', async () => {
+    await create({ workspaces: ['elsewhere'] })
+    const { admit } = await open({ hasWorkspace })
+    expect(admit(knock(), 'nowhere')).toEqual(admit(knock(), 'default'))
+    expect(admit(knock(), 'nowhere')).toMatchObject({ kind: 'out', status: 401 })
+  })
+
+  it('looks like one it does not open to a token of another', async () => {
+    const secret = await create({ workspaces: ['elsewhere'] })
+    const { admit } = await open({ hasWorkspace })
+    for (const name of ['default', 'nowhere'])
+      expect(admit(knock(`Bearer ${secret}`), name)).toMatchObject({ kind: 'out', status: 403 })
+  })
+
+  it('is not found by those who may know', async () => {
+    const secret = await create()
+    const { admit } = await open({ hasWorkspace })
+    const refused = {
+      kind: 'out',
+      status: 404,
+      error: { message: 'There is no workspace "nowhere"; GET / lists them' },
+    }
+    expect(admit(knock(`Bearer ${secret}`), 'nowhere')).toMatchObject(refused)
+    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+  })
+})
+
+describe('the policy of a token', () => {
+  it('is the one of that name as it is now', async () => {
+    const secret = await create({ policy: 'reading' })
+    let policy = { allow: {}, deny: {}, readOnly: true }
+    const { admit } = await open({ policyOf: name => (name === 'reading' ? policy : undefined) })
+    expect(admit(knock(`Bearer ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada', policy })
+    policy = { ...policy, readOnly: false }
+    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { readOnly: false } })
+  })
+
+  it('allows nothing if nobody knows it, which is said once', async () => {
+    const secret = await create({ policy: 'forgotten' })
+    const { admit } = await open()
+    for (let times = 0; times < 3; times++)
+      expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { deny: { servers: ['*'] } } })
+    const said = log.lines.filter(({ message }) =>
+      message.includes('the policy of a token is not in the configuration'),
+    )
+    expect(said).toMatchObject([{ level: 'warn', fields: { security: true, token: 'one', policy: 'forgotten' } }])
+  })
+})

@@ -2,9 +2,9 @@ import { ConfigError } from '../config/problems.ts'
 import type { Rate } from '../config/snapshot.ts'
 import type { Admission, Admit, Knock } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Gatekeeper } from './gatekeeper.ts'
+import { Gatekeeper, type PolicyOf } from './gatekeeper.ts'
 import { createMeter } from './rate.ts'
-import { tooMany } from './refusals.ts'
+import { noWorkspace, tooMany } from './refusals.ts'
 import { EVERY_WORKSPACE, hashOf, mintSecret, type Token } from './token.ts'
 
 export interface InboundOptions {
@@ -14,6 +14,8 @@ export interface InboundOptions {
   readonly required?: boolean | undefined // undefined: from the first token on
   readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
   readonly rate?: Rate | undefined
+  readonly policyOf?: PolicyOf | undefined // of tokens
+  readonly hasWorkspace?: ((name: string, knock: Knock) => boolean) | undefined
   readonly log: Log
 }
 
@@ -34,12 +36,13 @@ const UNENCRYPTED = 'tokens travel unencrypted to this address: put a proxy with
 /** Decides how callers are known, and refuses to stand open to a network. */
 export const createInbound = async (options: InboundOptions): Promise<Inbound> => {
   const { host, isLoopback, data, required, insecure = false, rate, log } = options
+  const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
   const localSecret = mintSecret()
   const gatekeeper =
     insecure || required === false
       ? undefined
-      : await Gatekeeper.open({ data, required: required ?? false, own: localToken(localSecret), log })
+      : await Gatekeeper.open({ data, required: required ?? false, own: localToken(localSecret), policyOf, log })
   if (!isLoopback && !insecure && !gatekeeper?.isOn) {
     await gatekeeper?.close()
     throw new ConfigError(exposed(host))
@@ -48,8 +51,11 @@ export const createInbound = async (options: InboundOptions): Promise<Inbound> =
 
   // Without tokens a caller is somebody we know only where nobody else can come in.
   const unasked: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
-  const identify = (knock: Knock, workspace: string): Admission =>
-    gatekeeper?.isOn ? gatekeeper.check(knock, workspace) : unasked
+  const identify = (knock: Knock, workspace: string): Admission => {
+    const admission = gatekeeper?.isOn ? gatekeeper.check(knock, workspace) : unasked
+    // Only now: whoever may not come in learns no names.
+    return admission.kind === 'out' || hasWorkspace(workspace, knock) ? admission : noWorkspace(workspace)
+  }
   return {
     admit: rate ? metered(identify, rate) : identify,
     sees: (knock, workspace) => !gatekeeper?.isOn || gatekeeper.sees(knock, workspace),

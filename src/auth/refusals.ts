@@ -1,5 +1,5 @@
 import type { Admission, Knock } from '../protocol/admission.ts'
-import type { RpcError } from '../protocol/errors.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { isModern, isRevision, NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 
@@ -47,6 +47,12 @@ export const otherWorkspace = (knock: Knock, workspace: string): Refusal => {
     },
     { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   )
+}
+
+/** There is nothing of that name, and whoever asks may know. */
+export const noWorkspace = (workspace: string): Refusal => {
+  const message = `There is no workspace ${JSON.stringify(workspace)}; GET / lists them`
+  return refusal(404, rpcError('invalidRequest', message), {})
 }
 
 /** Too much at once; says when to come again. */

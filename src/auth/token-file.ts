@@ -16,6 +16,7 @@ const tokenSchema = z.looseObject({
   hash: z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected a SHA-256 in hex' }),
   principal: z.string().min(1),
   workspaces: z.array(z.string().min(1)),
+  policy: z.string().min(1).optional(),
   created: moment,
   expires: moment.optional(),
 })

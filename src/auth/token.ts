@@ -7,6 +7,7 @@ export interface Token {
   readonly hash: string // SHA-256 of the secret, in hex
   readonly principal: string
   readonly workspaces: readonly string[] // names, or EVERY_WORKSPACE
+  readonly policy?: string | undefined // the name of one of the configuration's policies; undefined: it has none
   readonly created: string // ISO 8601
   readonly expires?: string | undefined
 }

@@ -1,17 +1,13 @@
 import type { Caller, Dispatch, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import { signed } from './introduction.ts'
 import { askForLinks } from './links.ts'
-import { createMirror } from './mirror.ts'
-import { createParking } from './questions.ts'
+import { createMirror, type Mirror } from './mirror.ts'
+import { createParking, type ParkingOptions } from './questions.ts'
 import { askInRounds } from './rounds.ts'
-import { SharedSession } from './shared-session.ts'
+import { type OpenLane, SharedSession } from './shared-session.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { translate } from './translate.ts'
-
-interface Options {
-  readonly questionTtlMs: number
-  readonly mostParked?: number
-}
 
 /** Joins callers to servers of other revisions and other manners; equal ones meet directly. */
 export interface Bridge {
@@ -19,25 +15,37 @@ export interface Bridge {
   close(): void
 }
 
-export const createBridge = (options: Options): Bridge => {
+export const createBridge = (options: ParkingOptions): Bridge => {
   const parking = createParking(options)
 
   const wrap = (upstream: Upstream): Upstream => {
     const subscriptions = createSubscriptions()
-    const mirror = createMirror()
+    const mirrors = new WeakMap<Peer, Mirror>()
     const sessions = new WeakMap<Peer, SharedSession>()
 
+    const openLane: OpenLane = async (caller, lane) => {
+      const peer = await upstream.open({ ...caller, lane })
+      return isModern(peer.revision) ? undefined : shared(peer)
+    }
+
     const shared = (peer: Peer): SharedSession => {
-      const session = sessions.get(peer) ?? new SharedSession(peer)
+      const session = sessions.get(peer) ?? new SharedSession(peer, openLane)
       sessions.set(peer, session)
       return session
+    }
+
+    /** What one peer lists another need not: they may be there for different callers. */
+    const mirrorOf = (peer: Peer): Mirror => {
+      const mirror = mirrors.get(peer) ?? createMirror()
+      mirrors.set(peer, mirror)
+      return mirror
     }
 
     /** What makes a peer of one era behave like one of the other, before anything is converted. */
     const behave = (caller: Caller, peer: Peer): Dispatch => {
       if (isModern(caller.revision) === isModern(peer.revision)) return peer.dispatch
-      if (isModern(caller.revision)) return askForLinks(shared(peer))
-      return peer.asks ? peer.dispatch : askInRounds(mirror.wrap(peer.dispatch), options)
+      if (isModern(caller.revision)) return signed(shared(peer).introduction, askForLinks(shared(peer)))
+      return peer.asks ? peer.dispatch : askInRounds(mirrorOf(peer).wrap(peer.dispatch), options)
     }
 
     const connect = (caller: Caller, peer: Peer): Peer => {

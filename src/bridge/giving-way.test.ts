@@ -83,7 +83,7 @@ test('an already aborted call does not keep the turn', () => {
   s.dispatch(exch('tools/call', { name: 'b' }).e)
   expect(sent.length).toBe(1)
 })
-test('questions of a call that gave way are answered', () => {
+test('questions of a call that gave way are answered', async () => {
   vi.useFakeTimers()
   const sent: Exchange[] = []
   const peer: Peer = {
@@ -107,7 +107,7 @@ test('questions of a call that gave way are answered', () => {
   vi.advanceTimersByTime(40)
   const b = exch('tools/call', { name: 'b' }, { capabilities: Json.of({ elicitation: {} }) })
   d(b.e)
-  vi.advanceTimersByTime(6000)
+  await vi.advanceTimersByTimeAsync(6000)
   vi.useRealTimers()
   expect(sent.length).toBe(2)
   expect(answered).toBe(1)

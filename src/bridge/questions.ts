@@ -1,18 +1,24 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
 import { type Keyring, open, seal } from '../wire/seal.ts'
+import { createSealKeys } from '../wire/seal-keys.ts'
 import { ParkedCall } from './parked-call.ts'
 import { refuseUndeclared } from './refusals.ts'
 
 const PREFIX = 'gw1.'
 const MOST_PARKED = 10_000
+const KEY_MS = 6 * 60 * 60_000 // a key seals for so long
 
-interface Options {
+/** How calls are parked; what is not said has a default. */
+export interface ParkingOptions {
   readonly questionTtlMs: number
   readonly mostParked?: number // beyond that the oldest expires
+  readonly node?: string // this process among those who share the keys
+  readonly keys?: () => Keyring // random ones when absent: after a restart an old state is refused like any foreign one
+  readonly now?: () => number
 }
 
 /** Lets modern callers answer questions of live askers: the call is parked, never run again. */
@@ -21,9 +27,9 @@ export interface Parking {
   close(): void
 }
 
-export const createParking = ({ questionTtlMs, mostParked = MOST_PARKED }: Options): Parking => {
-  // Random per process: after a restart an old state is refused like any foreign one.
-  const keyring: Keyring = { current: { id: randomBytes(3).toString('hex'), key: randomBytes(32) } }
+export const createParking = (options: ParkingOptions): Parking => {
+  const { questionTtlMs, mostParked = MOST_PARKED, node = randomUUID(), now = () => Date.now() } = options
+  const keys = options.keys ?? createSealKeys({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
   const parked = new Map<string, ParkedCall>()
 
   const hooks = {
@@ -35,23 +41,25 @@ export const createParking = ({ questionTtlMs, mostParked = MOST_PARKED }: Optio
       const state = Json.of({
         call: call.id,
         round: call.round,
-        until: Date.now() + questionTtlMs,
+        until: now() + questionTtlMs,
         of: bindingOf(call.origin),
+        node,
       })
-      return PREFIX + seal(keyring, state.toBytes())
+      return PREFIX + seal(keys(), state.toBytes())
     },
     gone: (call: ParkedCall): void => void parked.delete(call.id),
   }
 
   const find = (state: string, exchange: Exchange): ParkedCall | undefined => {
-    const bytes = state.startsWith(PREFIX) ? open(keyring, state.slice(PREFIX.length)) : undefined
+    const bytes = state.startsWith(PREFIX) ? open(keys(), state.slice(PREFIX.length)) : undefined
     if (!bytes) return undefined
     const claims = Json.parse(bytes)
     const call = parked.get(claims.get('call')?.asString() ?? '')
     const isValid =
       call !== undefined &&
       call.round === claims.get('round')?.asNumber() &&
-      Date.now() <= (claims.get('until')?.asNumber() ?? 0) &&
+      claims.get('node')?.asString() === node && // the call itself is parked there
+      now() <= (claims.get('until')?.asNumber() ?? 0) &&
       claims.get('of')?.asString() === bindingOf(exchange)
     return isValid ? call : undefined
   }

@@ -7,6 +7,7 @@ import { Json } from '../wire/json.ts'
 import { refusalOf } from './refusals.ts'
 
 const MOST_ROUNDS = 10
+const MOST_AT_ONCE = 1024
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 
@@ -64,6 +65,8 @@ class Rounds {
     const state = result.get('requestState')
     if (++this.#round > MOST_ROUNDS) return this.#giveUp(`The server kept asking after ${MOST_ROUNDS} rounds`)
     if (asked.length === 0) return this.#pause(state)
+    if (asked.length > MOST_AT_ONCE)
+      return this.#giveUp(`The server asked ${asked.length} questions at once; ${MOST_AT_ONCE} are the most`)
     const { capabilities } = this.#exchange.caller
     for (const [, { method, params }] of asked.map(readQuestion)) {
       const refusal = refusalOf(capabilities, method, params)

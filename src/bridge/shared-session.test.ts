@@ -144,6 +144,9 @@ test('a question outside any call goes to the call that came last, and from then
   expect(answers).toHaveLength(1)
   call('c')
   call('d')
+  finish(sentOf('a'))
+  expect(names()).toEqual(['a', 'b'])
+  finish(sentOf('b'))
   expect(names()).toEqual(['a', 'b', 'c'])
 })
 

@@ -8,6 +8,7 @@ interface Watch {
   readonly standing: Exchange
   readonly uris: Set<string>
   readonly listens: Listen[] // the one in force, then those that shall replace it
+  isAcknowledged: boolean
 }
 
 interface Listen {
@@ -27,7 +28,7 @@ export const createSubscriptions = (): Subscriptions => {
 
   const begin = (standing: Exchange, dispatch: Dispatch): void => {
     const session = standing.caller.session ?? ''
-    const watch: Watch = { standing, uris: watches.get(session)?.uris ?? new Set(), listens: [] }
+    const watch: Watch = { standing, uris: watches.get(session)?.uris ?? new Set(), listens: [], isAcknowledged: false }
     watches.set(session, watch)
     standing.signal.onAbort(reason => {
       if (watches.get(session) === watch) watches.delete(session)
@@ -96,7 +97,10 @@ const relisten = (watch: Watch, dispatch: Dispatch, settled: (honoured: Readonly
     sink: frame => {
       if (frame.kind === 'notice' && frame.method === ACKNOWLEDGED) {
         const uris = frame.params.at('notifications', 'resourceSubscriptions')?.elements() ?? []
-        return acknowledged(new Set(uris.map(uri => uri.asString() ?? '')))
+        acknowledged(new Set(uris.map(uri => uri.asString() ?? '')))
+        if (watch.isAcknowledged) return
+        watch.isAcknowledged = true
+        return standing.sink(frame) // the first says that somebody is there; of the others the session knows nothing
       }
       if (frame.kind !== 'notice' && frame.kind !== 'question') {
         const at = watch.listens.indexOf(listen)

@@ -18,6 +18,24 @@ const load = async (entry: object, env = {}): Promise<Snapshot> => {
 }
 const rootOf = async (entry: object, env = {}) => (await load(entry, env)).servers.get('it')
 
+describe('a server that comes with the gateway', () => {
+  it('is not told who calls, and says so', async () => {
+    const credentials = { ada: { headers: { authorization: 'Bearer ada' } } }
+    const env = { WHO: '${caller.name}' }
+    const { warnings, servers } = await load({ builtin: 'demo', credentials, env })
+    expect(warnings).toEqual(['mcpServers.it: ignored keys that go with "url" or "command": "env", "credentials"'])
+    expect(servers.get('it')).toEqual({ name: 'it', disabled: false, kind: 'builtin', builtin: 'demo' })
+  })
+
+  it('cannot be at a place that depends on who calls', async () => {
+    const reason = 'root: ${caller.name} is not understood (write ${NAME}, ${NAME:-default} or ${file:PATH})'
+    expect(await rootOf({ builtin: 'files', root: '/home/${caller.name}' })).toMatchObject({
+      kind: 'unavailable',
+      reason,
+    })
+  })
+})
+
 describe('the root of "files"', () => {
   it('is relative to the configuration file', async () => {
     expect(await rootOf({ builtin: 'files', root: '.' })).toMatchObject({ builtin: 'files', root: folder })

@@ -1,3 +1,4 @@
+import { readMemory } from './memory.ts'
 import type { ServerEntry } from './schema.ts'
 import type { BuiltinServer, UnavailableServer } from './snapshot.ts'
 import { type Environment, fillIn } from './variables.ts'
@@ -5,9 +6,10 @@ import { type Environment, fillIn } from './variables.ts'
 /** Reads a server that comes with the gateway. */
 export const readBuiltin = (
   builtin: NonNullable<ServerEntry['builtin']>,
-  { root }: ServerEntry,
+  { root, memory }: ServerEntry,
   env: Environment,
 ): BuiltinServer | UnavailableServer => {
+  if (builtin === 'memory') return readMemory(memory, env)
   if (builtin !== 'files') return { kind: 'builtin', builtin }
   if (root === undefined) return { kind: 'builtin', builtin, root: process.cwd() }
   const filled = fillIn(root, env)

@@ -1,12 +1,14 @@
 import type { z } from 'zod'
+import type { Policy } from '../protocol/policy.ts'
 import type { JsonText } from './json-text.ts'
+import { readPolicies } from './policies.ts'
 import { formatPath, nearest, type Problem, quoteSome, schemaProblems } from './problems.ts'
 import type { Findings } from './remote.ts'
 import { authSchema, fileSchema, limitsSchema, listenSchema, sseSchema } from './schema.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
 import type { Environment } from './variables.ts'
-import { DEFAULT_WORKSPACE, deriveWorkspaces, readWorkspace } from './workspaces.ts'
+import { deriveWorkspaces, readWorkspace } from './workspaces.ts'
 
 type Raw = Readonly<Record<string, unknown>>
 
@@ -15,21 +17,42 @@ const TOP_LEVEL = Object.keys(fileSchema.shape)
 /** How other programs name what we call otherwise. */
 const ALIASES: Readonly<Record<string, string>> = { servers: 'mcpServers', mcp_servers: 'mcpServers' }
 
-/** What is served when nobody names a server. */
-const DEMO: ServerConfig = { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' }
+/** What a file would say that serves the same as one that names no server. */
+interface Standard {
+  readonly mcpServers: Raw
+  readonly workspaces: Raw
+}
 
-/** The whole file as a snapshot, good only where there are no problems. */
-export const checkConfig = (text: JsonText, env: Environment): { snapshot: Snapshot; problems: readonly Problem[] } => {
+/** A memory, and the files of the current directory; their tools go by their own names, as clients know them. */
+export const AT_HOME: Standard = {
+  mcpServers: { memory: { builtin: 'memory' }, files: { builtin: 'files' } },
+  workspaces: { default: { servers: ['memory', 'files'], names: 'plain' } },
+}
+
+/** One specimen of every protocol feature. */
+export const DEMO: Standard = {
+  mcpServers: { demo: { builtin: 'demo' } },
+  workspaces: { default: { servers: ['demo'] } },
+}
+
+/** The whole file as a snapshot, good only where there are no problems; `standard` is served when it names no server. */
+export const checkConfig = (
+  text: JsonText,
+  env: Environment,
+  standard = AT_HOME,
+): { snapshot: Snapshot; problems: readonly Problem[] } => {
   const found: Findings = { problems: [], warnings: [] }
-  const root = objectAt(text.value, [], found)
-  warnOfKeys(root, text, found)
+  const given = objectAt(text.value, [], found)
+  warnOfKeys(given, text, found)
+  const root = withStandard(given, standard, found)
   const listen = section(listenSchema, root.listen, 'listen', found)
   const auth = section(authSchema, root.auth, 'auth', found)
   const sse = section(sseSchema, root.sse, 'sse', found)
   const limits = section(limitsSchema, root.limits, 'limits', found)
   const entries = objectAt(root.mcpServers, ['mcpServers'], found)
-  const servers = readServers(entries, root.mcpServers !== undefined, env, found)
-  const workspaces = readWorkspaces(root.workspaces, entries, servers, found)
+  const servers = Object.entries(entries).flatMap(([name, raw]) => readServer(name, raw, env, found) ?? [])
+  const policies = readPolicies(objectAt(root.policies, ['policies'], found), found)
+  const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, found)
   const snapshot = {
     listen,
     auth,
@@ -37,6 +60,7 @@ export const checkConfig = (text: JsonText, env: Environment): { snapshot: Snaps
     limits,
     servers: byName(servers),
     workspaces: byName(workspaces),
+    policies,
     warnings: found.warnings,
   }
   return { snapshot, problems: found.problems }
@@ -73,33 +97,40 @@ const warnOfKeys = (root: Raw, text: JsonText, found: Findings): void => {
   for (const path of text.repeated) found.warnings.push(`${formatPath(path)} is written twice; the last one counts`)
 }
 
-const readServers = (entries: Raw, isGiven: boolean, env: Environment, found: Findings): ServerConfig[] => {
-  const named = Object.entries(entries)
-  if (named.length > 0) return named.flatMap(([name, raw]) => readServer(name, raw, env, found) ?? [])
-  if (isGiven) found.warnings.push('mcpServers names no server; the built-in demo is served')
-  return [DEMO]
+const withStandard = (given: Raw, standard: Standard, found: Findings): Raw => {
+  const { mcpServers = {} } = given
+  if (!isObject(mcpServers)) return given
+  if (Object.keys(mcpServers).length > 0) {
+    if (standard === DEMO) found.warnings.push('the demo is not served: the configuration names servers')
+    return given
+  }
+  if (given.mcpServers !== undefined) {
+    const names = Object.keys(standard.mcpServers).join(' and ')
+    found.warnings.push(`mcpServers names no server; the built-in ${names} is served`)
+  }
+  return { ...standard, ...given, mcpServers: standard.mcpServers }
 }
 
 const readWorkspaces = (
   raw: unknown,
   entries: Raw,
   servers: readonly ServerConfig[],
+  policies: ReadonlyMap<string, Policy>,
   found: Findings,
 ): WorkspaceConfig[] => {
-  if (raw === undefined) {
-    if (servers[0] === DEMO) return [{ name: DEFAULT_WORKSPACE, servers: [DEMO.name] }]
-    return deriveWorkspaces(servers, server => isOffered(entries[server.name]))
-  }
+  if (raw === undefined) return deriveWorkspaces(servers, server => isOffered(entries[server.name]))
   // Entries with problems of their own are known too: one mistake is reported once.
-  const names = servers[0] === DEMO ? [DEMO.name] : Object.keys(entries)
+  const names = Object.keys(entries)
   const given = Object.entries(objectAt(raw, ['workspaces'], found))
   if (isObject(raw) && given.length === 0) {
     found.problems.push({
       path: ['workspaces'],
-      message: 'names no workspace; leave it out to have one for each server',
+      message: 'names no workspace; leave it out to have all servers in one, and one for each',
     })
   }
-  const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, names, found) ?? [])
+  const offered = names.filter(name => isOffered(entries[name]))
+  const around = { servers: names, offered, policies }
+  const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, around, found) ?? [])
   const used = new Set(workspaces.flatMap(workspace => workspace.servers))
   for (const name of names.filter(name => !used.has(name))) {
     found.warnings.push(`${formatPath(['mcpServers', name])} is in no workspace and cannot be reached`)
@@ -107,5 +138,5 @@ const readWorkspaces = (
   return workspaces
 }
 
-/** By the file alone, so that a variable that is not set never turns `default` into another server. */
+/** By the file alone, so that a variable that is not set changes no workspace. */
 const isOffered = (entry: unknown): boolean => isObject(entry) && entry.disabled !== true

@@ -36,15 +36,23 @@ const workspaces = (snapshot: Snapshot): Record<string, readonly string[]> =>
 const REMOTE = { url: 'http://127.0.0.1:1/mcp' }
 
 describe('without a file', () => {
-  it('serves the demo in the workspace default', async () => {
+  it('serves a memory and the files of the current directory, under their own names', async () => {
     const snapshot = await loadConfig({ env: {} })
     expect(snapshot.listen).toEqual(DEFAULT_LISTEN)
     expect(snapshot.limits).toEqual(DEFAULT_LIMITS)
     expect([...snapshot.servers.values()]).toEqual([
-      { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' },
+      { name: 'memory', disabled: false, kind: 'builtin', builtin: 'memory', tenant: 'workspace', group: 'main' },
+      { name: 'files', disabled: false, kind: 'builtin', builtin: 'files', root: process.cwd() },
     ])
-    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+    expect(workspaces(snapshot)).toEqual({ default: ['memory', 'files'] })
+    expect(snapshot.workspaces.get('default')?.names).toBe('plain')
     expect(snapshot.warnings).toEqual([])
+  })
+
+  it('serves the demo when asked', async () => {
+    const snapshot = await loadConfig({ env: {}, demo: true })
+    expect([...snapshot.servers.keys()]).toEqual(['demo'])
+    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
   })
 
   it('takes host and port from flags', async () => {
@@ -104,7 +112,9 @@ describe('a file of another client', () => {
       era: 'auto',
       timeoutMs: 300_000,
     })
-    expect(workspaces(snapshot).default).toEqual(['files'])
+    expect(workspaces(snapshot).default).toEqual(['files', 'github', 'gemini', 'old', 'demo'])
+    expect(snapshot.workspaces.get('default')?.names).toBe('prefix')
+    expect(snapshot.workspaces.get('github')?.names).toBe('plain')
     expect(Object.keys(workspaces(snapshot))).toEqual(['default', 'files', 'github', 'gemini', 'old', 'off', 'demo'])
     expect(snapshot.warnings).toEqual([
       'ignored keys that are not ours: "theme"',
@@ -114,18 +124,19 @@ describe('a file of another client', () => {
     expect(JSON.stringify(snapshot.warnings)).not.toContain('s3cret')
   })
 
-  it('makes default the first server that can be served, whatever variables are set', async () => {
+  it('puts every server that is not disabled into default, whatever variables are set', async () => {
     const mcpServers = {
       off: { ...REMOTE, disabled: true },
       first: { url: 'http://${HOST}/' },
       second: REMOTE,
     }
-    expect(workspaces(await load({ mcpServers })).default).toEqual(['first'])
-    expect(workspaces(await load({ mcpServers }, { HOST: 'a' })).default).toEqual(['first'])
+    expect(workspaces(await load({ mcpServers })).default).toEqual(['first', 'second'])
+    expect(workspaces(await load({ mcpServers }, { HOST: 'a' })).default).toEqual(['first', 'second'])
     expect(workspaces(await load({ mcpServers: { local: { command: 'x' } } })).default).toEqual(['local'])
+    expect(workspaces(await load({ mcpServers: { off: mcpServers.off } })).default).toEqual(['off'])
   })
 
-  it('makes a server called default the default', async () => {
+  it('leaves the name default to a server that is called so', async () => {
     const snapshot = await load({ mcpServers: { a: REMOTE, default: REMOTE } })
     expect(workspaces(snapshot)).toEqual({ default: ['default'], a: ['a'] })
   })
@@ -142,7 +153,7 @@ describe('a file of another client', () => {
       },
     })
     expect(workspaces(snapshot)).toEqual({
-      default: ['My Server'],
+      default: ['My Server', 'My-Server', 'My/Server', 'é€', ' default ', 'x'.repeat(80)],
       'My-Server': ['My-Server'],
       'My-Server-2': ['My Server'],
       'My-Server-3': ['My/Server'],
@@ -152,9 +163,9 @@ describe('a file of another client', () => {
     })
   })
 
-  it('serves the demo, with a warning, where it names no server', async () => {
+  it('serves what is served without a file, with a warning, where it names no server', async () => {
     const snapshot = await load({ mcpServers: {} })
-    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+    expect(workspaces(snapshot)).toEqual({ default: ['memory', 'files'] })
     expect(snapshot.warnings).toEqual([expect.stringContaining('names no server')])
   })
 
@@ -259,6 +270,32 @@ describe('a server entry', () => {
     expect(JSON.stringify(bad)).not.toContain('cret')
   })
 
+  it('takes secrets out of files beside the configuration, and says what is wrong with one, never what is in it', async () => {
+    await writeFile(join(folder, 'key'), 's3cret\n\n')
+    await writeFile(join(folder, 'huge'), 'x'.repeat(70_000))
+    expect(await server({ command: 'x', env: { KEY: '${file:key}', ABS: `\${file:${folder}/key}` } })).toMatchObject({
+      env: { KEY: 's3cret\n', ABS: 's3cret\n' }, // one line break belongs to the file
+    })
+    expect(await server({ ...REMOTE, headers: { a: 'Bearer ${file:./key}' } })).toMatchObject({
+      headers: { a: 'Bearer s3cret' },
+    })
+    expect(await server({ command: '${file:nobody}', args: ['${file:key}'] })).toEqual({
+      name: 'it',
+      disabled: false,
+      kind: 'unavailable',
+      reason: 'command: the file nobody cannot be read: there is no such file',
+    })
+    expect(await server({ command: '${file:.}' })).toMatchObject({ reason: expect.stringContaining('a directory') })
+    expect(await server({ command: '${file:huge}' })).toMatchObject({ reason: expect.stringContaining('64 KiB') })
+  })
+
+  it('takes a bound on calls at the same time', async () => {
+    expect(await server({ ...REMOTE, concurrency: 3 })).toMatchObject({ concurrency: 3 })
+    expect(await serverComplaint({ ...REMOTE, concurrency: 0 })).toContain(
+      'mcpServers.it.concurrency: expected a whole',
+    )
+  })
+
   it('drops the line break at the end of a secret, and headers the gateway sets itself', async () => {
     const snapshot = await load(
       {
@@ -315,7 +352,7 @@ describe('our own sections', () => {
     const snapshot = await load(content, {}, { port: 0 })
     expect(snapshot.listen).toEqual({ ...DEFAULT_LISTEN, ...content.listen, port: 0 })
     expect(snapshot.limits).toEqual({ ...DEFAULT_LIMITS, batchSize: 5 })
-    expect(workspaces(snapshot)).toEqual({ default: ['demo'] })
+    expect(workspaces(snapshot)).toEqual({ default: ['memory', 'files'] })
   })
 
   it('say who may come in, and how often', async () => {
@@ -344,8 +381,47 @@ describe('our own sections', () => {
     expect(snapshot.warnings).toEqual(['mcpServers.a is in no workspace and cannot be reached'])
   })
 
-  it('can put the demo behind another name', async () => {
-    expect(workspaces(await load({ workspaces: { try: { servers: ['demo'] } } }))).toEqual({ try: ['demo'] })
+  it('can put what is served without servers behind another name', async () => {
+    const snapshot = await load({ workspaces: { try: { servers: ['memory'] } } })
+    expect(workspaces(snapshot)).toEqual({ try: ['memory'] })
+    expect(snapshot.warnings).toEqual(['mcpServers.files is in no workspace and cannot be reached'])
+  })
+
+  it('say what a workspace shows of its servers, and how', async () => {
+    const { workspaces: found, policies } = await load({
+      mcpServers: { a: REMOTE, b: REMOTE, 'b/c': REMOTE, off: { ...REMOTE, disabled: true } },
+      policies: { reading: { readOnly: true, deny: { tools: ['a/drop*'] } } },
+      workspaces: {
+        all: { servers: '*' },
+        one: { servers: ['*'], names: 'slash', strict: true, instructions: 'Be brief.', policy: 'reading' },
+        own: {
+          servers: ['b', 'b', 'b/c'],
+          policy: { allow: { servers: ['b'] } },
+          tools: {
+            'b/c/x': { name: 'z', arguments: { fixed: { repo: 'me/it' }, default: { limit: 5 } } },
+            'b/y': { hidden: true },
+          },
+        },
+      },
+    })
+    expect(found.get('all')).toEqual({
+      name: 'all',
+      servers: ['a', 'b', 'b/c'],
+      names: 'prefix',
+      strict: false,
+      policy: { allow: {}, deny: {}, readOnly: false },
+      overlays: new Map(),
+    })
+    const reading = { allow: {}, deny: { tools: ['a/drop*'] }, readOnly: true }
+    expect(policies?.get('reading')).toEqual(reading)
+    expect(found.get('one')).toMatchObject({ names: 'slash', strict: true, instructions: 'Be brief.', policy: reading })
+    expect(found.get('own')).toMatchObject({ servers: ['b', 'b/c'], policy: { allow: { servers: ['b'] } } })
+    expect(found.get('own')?.overlays).toEqual(
+      new Map([
+        ['b/c', new Map([['x', { name: 'z', hidden: false, fixed: { repo: 'me/it' }, defaults: { limit: 5 } }]])],
+        ['b', new Map([['y', { hidden: true, fixed: {}, defaults: {} }]])],
+      ]),
+    )
   })
 
   it.each<[object, string]>([
@@ -370,10 +446,29 @@ describe('our own sections', () => {
     [{ mcpServers: [] }, 'mcpServers: expected an object'],
     [{ workspaces: [] }, 'workspaces: expected an object'],
     [{ workspaces: {} }, 'workspaces: names no workspace'],
-    [{ workspaces: { w: { servers: [] } } }, 'workspaces.w.servers: expected exactly one server'],
-    [{ workspaces: { w: { servers: ['demo', 'demo'] } } }, 'a workspace cannot hold several in this release'],
-    [{ workspaces: { w: { servers: ['dmo'] } } }, 'workspaces.w.servers[0]: no server "dmo"; did you mean "demo"?'],
-    [{ workspaces: { w: { servers: ['other'] } } }, 'no server "other"; expected one of "demo"'],
+    [{ workspaces: { w: { servers: [] } } }, 'workspaces.w.servers: expected an array of names of servers, or "*"'],
+    [{ workspaces: { w: { servers: 'demo' } } }, 'workspaces.w.servers: expected an array of names of servers, or "*"'],
+    [{ workspaces: { w: { servers: '*', names: 'dots' } } }, 'workspaces.w.names: expected one of "prefix", "slash"'],
+    [{ workspaces: { w: { servers: '*', policy: 'reed' } }, policies: { read: {} } }, 'did you mean "read"?'],
+    [{ workspaces: { w: { servers: '*', policy: 'x' } } }, 'workspaces.w.policy: no policy "x"; there are no policies'],
+    [{ workspaces: { w: { servers: '*', policy: 3 } } }, 'workspaces.w.policy: expected the name of a policy, or'],
+    [{ workspaces: { w: { servers: '*', policy: { alow: {} } } } }, 'workspaces.w.policy.alow: unknown key'],
+    [{ policies: { p: { alow: {} } } }, 'policies.p.alow: unknown key; did you mean "allow"?'],
+    [{ policies: { p: { allow: { tools: 'x' } } } }, 'policies.p.allow.tools: expected an array of strings'],
+    [{ policies: { p: { deny: { tolls: [] } } } }, 'policies.p.deny.tolls: unknown key'],
+    [{ policies: [] }, 'policies: expected an object'],
+    [{ workspaces: { w: { servers: '*', tools: { 'memry/x': {} } } } }, 'did you mean "memory/x"?'],
+    [
+      { workspaces: { w: { servers: '*', tools: { x: {} } } } },
+      'workspaces.w.tools.x: expected "<server>/<tool>" with a',
+    ],
+    [{ workspaces: { w: { servers: '*', tools: { 'files/x': { hide: true } } } } }, 'hide: unknown key'],
+    [
+      { workspaces: { w: { servers: '*', tools: { 'files/x': { name: 'z' }, 'files/y': { name: 'z' } } } } },
+      '"z" is the name given to "files/x" already',
+    ],
+    [{ workspaces: { w: { servers: ['fils'] } } }, 'workspaces.w.servers[0]: no server "fils"; did you mean "files"?'],
+    [{ workspaces: { w: { servers: ['other'] } } }, 'no server "other"; expected one of "memory"'],
     [{ workspaces: { w: { server: ['demo'] } } }, 'workspaces.w.server: unknown key; did you mean "servers"?'],
     [{ workspaces: { 'a/b': { servers: ['demo'] } } }, 'workspaces["a/b"]: a workspace name is part of a URL'],
     [[], 'expected an object'],

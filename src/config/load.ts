@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { checkConfig } from './check.ts'
+import { AT_HOME, checkConfig, DEMO } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { ConfigError, formatProblems } from './problems.ts'
+import { readFiles } from './secret-files.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
 import type { Environment } from './variables.ts'
 
@@ -11,19 +12,29 @@ export interface ConfigSource {
   readonly file?: string | undefined
   readonly env: Environment
   readonly flags?: { readonly host?: string | undefined; readonly port?: number | undefined }
+  readonly demo?: boolean | undefined // what is served when nobody names a server: the demo
 }
 
 const NO_FILE: JsonText = { value: {}, lineOf: () => 1, repeated: [] }
 
 /** Reads and checks the configuration, or throws a ConfigError with everything that is wrong. */
-export const loadConfig = async ({ file, env, flags }: ConfigSource): Promise<Snapshot> => {
+export const loadConfig = async ({ file, env, flags, demo }: ConfigSource): Promise<Snapshot> => {
   const text = file === undefined ? NO_FILE : parse(file, await read(file))
-  const { snapshot, problems } = checkConfig(text, env)
+  const folder = file === undefined ? process.cwd() : dirname(file)
+  const { snapshot, problems } = checkConfig(
+    text,
+    await readFiles(serversIn(text.value), env, folder),
+    demo ? DEMO : AT_HOME,
+  )
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
-  const servers = file === undefined ? snapshot.servers : new Map([...snapshot.servers].map(withRoot(dirname(file))))
+  const servers = file === undefined ? snapshot.servers : new Map([...snapshot.servers].map(withRoot(folder)))
   return { ...snapshot, servers, listen: { ...snapshot.listen, host, port } }
 }
+
+/** References stand nowhere else. */
+const serversIn = (file: unknown): unknown =>
+  typeof file === 'object' && file !== null && 'mcpServers' in file ? file.mcpServers : undefined
 
 /** A folder in a file is relative to that file. */
 const withRoot =

@@ -1,4 +1,5 @@
 import type { Path } from './json-text.ts'
+import { divide, personalOf, placeFault, readCredentials, readTemplate, type Template } from './personal.ts'
 import { formatPath } from './problems.ts'
 import type { Findings } from './remote.ts'
 import type { ServerEntry } from './schema.ts'
@@ -14,26 +15,37 @@ export const readProcess = (
 ): ProcessServer | UnavailableServer => {
   const lacking: string[] = []
 
-  const readText = (text: string, ...at: (string | number)[]): string => {
+  const readText = (text: string, at: readonly (string | number)[], lacks = lacking): string => {
     const filled = fillIn(text, env)
     if (filled.kind === 'text') return filled.text
-    lacking.push(`${formatPath(at)}: ${filled.reason}`)
+    lacks.push(`${formatPath(at)}: ${filled.reason}`)
     return ''
   }
 
-  const readVariable = (name: string, value: string): [string, string][] => {
-    if (name !== '' && !/[=\0]/.test(name)) return [[name, readText(value, 'env', name)]]
-    found.problems.push({ path: [...path, 'env', name], message: 'not a valid name of a variable' })
-    return []
+  const readVariables = (
+    given: Readonly<Record<string, unknown>>,
+    at: Path,
+    lacks: string[],
+  ): Record<string, Template> => {
+    const readable = Object.entries(given).flatMap(([name, value]): [string, Template][] => {
+      const here = [...at, name]
+      const isName = name !== '' && !/[=\0]/.test(name)
+      const fault = isName ? placeFault(String(value)) : 'not a valid name of a variable'
+      if (fault) found.problems.push({ path: here, message: fault })
+      return fault ? [] : [[name, readTemplate(String(value), text => readText(text, here.slice(path.length), lacks))]]
+    })
+    return Object.fromEntries(readable)
   }
 
-  const variables = Object.entries(entry.env ?? {}).flatMap(([name, value]) => readVariable(name, String(value)))
+  const { plain, values } = divide(readVariables(entry.env ?? {}, [...path, 'env'], lacking))
+  const credentials = readCredentials(entry, path, { member: 'env', found, read: readVariables })
   const server: ProcessServer = {
     kind: 'process',
-    command: readText(entry.command ?? '', 'command'),
-    args: (entry.args ?? []).map((arg, i) => readText(arg, 'args', i)),
-    env: Object.fromEntries(variables),
-    cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, 'cwd'),
+    command: readText(entry.command ?? '', ['command']),
+    args: (entry.args ?? []).map((arg, i) => readText(arg, ['args', i])),
+    env: plain,
+    ...personalOf(values, credentials),
+    cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, ['cwd']),
     era: entry.era,
     pool: entry.pool,
     timeoutMs: entry.timeout,

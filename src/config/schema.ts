@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { memorySchema } from './memory-schema.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -8,6 +9,7 @@ import {
   type ProcessLimits,
   type RateLimit,
 } from './snapshot.ts'
+import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -172,7 +174,7 @@ export const serverSchema = z
         .record(z.string(), text, { error: 'expected an object of strings' })
         .optional()
         .describe(
-          'HTTP headers sent with every request; ${NAME} and ${NAME:-default} are filled in from the environment.',
+          'HTTP headers sent with every request; ${NAME} and ${NAME:-default} are filled in from the environment, ${file:PATH} from a file, ${caller.name} and ${caller.workspace} with whoever calls.',
         ),
       type: oneOf(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
         .optional()
@@ -188,17 +190,37 @@ export const serverSchema = z
         })
         .optional()
         .describe('Variables of the program, besides PATH, HOME and the like; it gets no other of ours.'),
+      credentials: z
+        .record(
+          z.string(),
+          z.strictObject(
+            {
+              headers: z.record(z.string(), text, { error: 'expected an object of strings' }).optional(),
+              env: z.record(z.string(), text, { error: 'expected an object of strings' }).optional(),
+            },
+            { error: 'expected an object with "headers" or "env"' },
+          ),
+          { error: 'expected an object' },
+        )
+        .optional()
+        .describe(
+          'Headers (or variables of a program) for each caller by name, "*" for everybody else; whoever is not named is refused.',
+        ),
       cwd: text.optional().describe('Folder to start the program in.'),
       limits: processLimitsSchema.optional(),
       timeout: whole(1, LONGEST_TIMER_MS)
         .default(DEFAULT_TIMEOUT_MS)
         .describe('Milliseconds of silence after which a call is given up; progress starts them again.'),
+      concurrency: whole(1, 1_000_000)
+        .optional()
+        .describe('Most calls at the same time; more wait their turn. As many as come when absent.'),
       disabled: flag.default(false),
-      builtin: oneOf(['demo', 'files']).optional().describe('A server that comes with the gateway.'),
+      builtin: oneOf(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
       root: text
         .min(1, { error: 'expected a folder' })
         .optional()
         .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
+      memory: memorySchema.optional(),
       pool: oneOf(['sticky', 'stateless', 'isolated'])
         .optional()
         .describe(
@@ -214,19 +236,6 @@ export const serverSchema = z
 
 export type ServerEntry = z.output<typeof serverSchema>
 
-export const WORKSPACE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-
-/** One entry of `workspaces`. */
-export const workspaceSchema = z.strictObject(
-  {
-    servers: z
-      .array(text, { error: 'expected an array with the name of one server' })
-      .length(1, { error: 'expected exactly one server: a workspace cannot hold several in this release' })
-      .describe('The name of one server of mcpServers.'),
-  },
-  { error: 'expected an object' },
-)
-
 /** The whole file. */
 export const fileSchema = z.looseObject({
   $schema: text.optional(),
@@ -241,5 +250,11 @@ export const fileSchema = z.looseObject({
   workspaces: z
     .record(z.string().regex(WORKSPACE_NAME), workspaceSchema)
     .optional()
-    .describe('What each URL /mcp/<name> leads to; when absent, every server has a workspace of its own name.'),
+    .describe(
+      'What each URL /mcp/<name> leads to; when absent, default holds all servers, and each has a workspace of its own name.',
+    ),
+  policies: z
+    .record(z.string(), policySchema)
+    .optional()
+    .describe('Policies by name, for workspaces and for tokens (dragoman token create NAME --policy POLICY).'),
 })

@@ -12,6 +12,9 @@ const KNOWN = Object.keys(serverSchema.shape)
 /** How other programs name what we call otherwise. */
 const ALIASES: Readonly<Record<string, string>> = { serverUrl: 'url', transport: 'type', transportType: 'type' }
 
+/** What says how to reach or start a server, or in whose name; one that lives here needs none of it. */
+const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'credentials', 'cwd', 'limits', 'pool'] as const
+
 const SHORT_TIMEOUT_MS = 1000
 
 const strangersIn = (entry: ServerEntry): string[] => Object.keys(entry).filter(key => !KNOWN.includes(key))
@@ -33,6 +36,13 @@ const warningsOf = (entry: ServerEntry, path: Path): string[] => {
   }
   if (entry.root !== undefined && entry.builtin !== 'files') {
     warnings.push(`${where}: "root" is ignored; it goes with "builtin": "files"`)
+  }
+  if (entry.memory !== undefined && entry.builtin !== 'memory') {
+    warnings.push(`${where}: "memory" is ignored; it goes with "builtin": "memory"`)
+  }
+  const idle = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
+  if (idle.length > 0) {
+    warnings.push(`${where}: ignored keys that go with "url" or "command": ${quoteSome(idle)}`)
   }
   if (entry.timeout < SHORT_TIMEOUT_MS) {
     warnings.push(`${where}.timeout: ${entry.timeout} milliseconds are very short; were seconds meant?`)
@@ -81,5 +91,7 @@ export const readServer = (name: string, raw: unknown, env: Environment, found: 
     return undefined
   }
   found.warnings.push(...warningsOf(entry, path))
-  return { name, disabled: entry.disabled, ...readKind(entry, path, env, found) }
+  const { disabled, concurrency } = entry
+  const bound = concurrency === undefined ? {} : { concurrency }
+  return { name, disabled, ...bound, ...readKind(entry, path, env, found) }
 }

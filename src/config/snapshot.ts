@@ -1,3 +1,6 @@
+import { EVERYTHING, type Policy } from '../protocol/policy.ts'
+import type { Personal } from './personal.ts'
+
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
   readonly listen: Listen
@@ -6,6 +9,7 @@ export interface Snapshot {
   readonly limits: Limits
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
+  readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens
   readonly warnings: readonly string[]
 }
 
@@ -58,12 +62,11 @@ export interface RateLimit {
 }
 
 /** One entry of `mcpServers`. */
-export type ServerConfig = { readonly name: string; readonly disabled: boolean } & (
-  | RemoteServer
-  | ProcessServer
-  | BuiltinServer
-  | UnavailableServer
-)
+export type ServerConfig = {
+  readonly name: string
+  readonly disabled: boolean
+  readonly concurrency?: number | undefined // calls at the same time; undefined: as many as come
+} & (RemoteServer | ProcessServer | BuiltinServer | UnavailableServer)
 
 /**
  * Which session a caller without one of its own gets at a legacy server: `sticky`, one per principal and set of
@@ -78,6 +81,7 @@ export interface RemoteServer {
   readonly type: 'http' | 'sse' | 'auto'
   readonly allowCrossOriginEndpoint?: boolean | undefined // of an SSE channel
   readonly headers: Readonly<Record<string, string>>
+  readonly personal?: Personal | undefined // headers that differ by caller
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
   readonly pool?: PoolManner | undefined // undefined: sticky
@@ -89,6 +93,7 @@ export interface ProcessServer {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>> // besides the little every program gets
+  readonly personal?: Personal | undefined // variables that differ by caller
   readonly cwd: string | undefined // undefined: where the gateway runs
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
@@ -110,6 +115,33 @@ export interface ProcessLimits {
 export type BuiltinServer =
   | { readonly kind: 'builtin'; readonly builtin: 'demo' }
   | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string }
+  | ({ readonly kind: 'builtin'; readonly builtin: 'memory' } & MemorySettings)
+
+/** How the built-in memory keeps what it is told. */
+export interface MemorySettings {
+  readonly tenant: 'workspace' | 'principal' // who shares one
+  readonly group: string // of what names none
+  readonly database?: string | undefined // undefined: files in the data directory
+  readonly extraction?: ExtractionSettings | undefined
+  readonly embeddings?: EmbeddingSettings | undefined
+}
+
+/** A model behind an OpenAI-compatible address. */
+interface ModelSettings {
+  readonly url: string
+  readonly key?: string | undefined
+  readonly model: string
+}
+
+export interface ExtractionSettings extends ModelSettings {
+  readonly smallModel?: string | undefined
+  readonly dailyTokens?: number | undefined
+  readonly callsPerMinute?: number | undefined
+}
+
+export interface EmbeddingSettings extends ModelSettings {
+  readonly dimensions?: number | undefined
+}
 
 /** An entry that is right but cannot be served: shown with its reason, stops nothing else. */
 export interface UnavailableServer {
@@ -117,11 +149,42 @@ export interface UnavailableServer {
   readonly reason: string
 }
 
-/** A set of servers behind one URL; exactly one server in this release. */
-export interface WorkspaceConfig {
+/** A set of servers behind one URL. */
+export interface WorkspaceConfig extends WorkspaceRules {
   readonly name: string
   readonly servers: readonly string[]
 }
+
+/** What a workspace shows of its servers, and how. */
+export interface WorkspaceRules {
+  readonly names: NameStyle
+  readonly instructions?: string | undefined // instead of what the servers say
+  readonly strict: boolean // a list fails when a server is missing from it
+  readonly policy: Policy
+  readonly overlays: ReadonlyMap<string, ReadonlyMap<string, Overlay>> // by server, then by the tool's own name
+}
+
+/** How tools and prompts are called: `<server>__<name>`, `<server>/<name>`, or as their servers call them. */
+export type NameStyle = 'prefix' | 'slash' | 'plain'
+
+/** How one tool is shown and called differently from what its server says. */
+export interface Overlay {
+  readonly name?: string | undefined // shown instead of its own
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly hidden: boolean
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined // laid over its own
+  readonly fixed: Readonly<Record<string, unknown>> // arguments no caller can see or change
+  readonly defaults: Readonly<Record<string, unknown>> // arguments for callers who leave them out
+}
+
+/** A workspace nobody wrote rules for; several servers show their names, a single one need not. */
+export const plainRules = (servers: number): WorkspaceRules => ({
+  names: servers > 1 ? 'prefix' : 'plain',
+  strict: false,
+  policy: EVERYTHING,
+  overlays: new Map(),
+})
 
 const MIB = 1024 * 1024
 const MINUTE = 60_000

@@ -1,27 +1,51 @@
-/** The variables references are filled in from. */
+/** What references are filled in from: variables by name, and files that were read for it (see `readFiles`). */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export type Filled =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'missing'; readonly reason: string } // names the variable, never a value
+  | { readonly kind: 'missing'; readonly reason: string } // names the variable or file, never a value
 
 const REFERENCE = /\$\{([^}]*)\}/g
+const FILE = /^file:(.+)$/s
 // `env:` is how some editors write the same thing.
 const VARIABLE = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
+const UNDERSTOOD = 'write ${NAME}, ${NAME:-default} or ${file:PATH}'
 
-/** True if a text refers to the environment, so that its value is not the file's. */
+/** True if a text refers to the environment or a file, so that its value is not the configuration's. */
 export const hasReference = (text: string): boolean => text.search(REFERENCE) >= 0
 
-/** Fills in `${NAME}` and `${NAME:-default}`; as in a shell, an empty variable takes its default too. */
+/** The files a text refers to. */
+export const filesIn = (text: string): string[] =>
+  [...text.matchAll(REFERENCE)].flatMap(([, inside = '']) => FILE.exec(inside)?.[1] ?? [])
+
+/** Where the environment holds the text of a file, and why it could not be read; no variable has such a name. */
+export const fileKey = (path: string): string => `file:${path}=`
+export const faultKey = (path: string): string => `file:${path}=?`
+
+/** Fills in `${NAME}`, `${NAME:-default}` and `${file:PATH}`; as in a shell, an empty variable takes its default too. */
 export const fillIn = (text: string, env: Environment): Filled => {
   const missing: string[] = []
-  const filled = text.replace(REFERENCE, (reference, inside: string) => {
-    const [, name, fallback] = VARIABLE.exec(inside) ?? []
-    if (name === undefined) missing.push(`${reference} is not understood (write \${NAME} or \${NAME:-default})`)
-    const value = name !== undefined && Object.hasOwn(env, name) ? env[name] : undefined
-    if (fallback !== undefined) return value || fallback
-    if (name !== undefined && value === undefined) missing.push(`the variable ${name} is not set`)
+  const own = (key: string): string | undefined => (Object.hasOwn(env, key) ? env[key] : undefined)
+
+  const fromFile = (path: string): string => {
+    const value = own(fileKey(path))
+    if (value === undefined) missing.push(`the file ${path} cannot be read${own(faultKey(path)) ?? ''}`)
     return value ?? ''
+  }
+  const fromVariable = (name: string, fallback: string | undefined): string => {
+    const value = own(name)
+    if (fallback !== undefined) return value || fallback
+    if (value === undefined) missing.push(`the variable ${name} is not set`)
+    return value ?? ''
+  }
+
+  const filled = text.replace(REFERENCE, (reference, inside: string) => {
+    const path = FILE.exec(inside)?.[1]
+    if (path !== undefined) return fromFile(path)
+    const [, name, fallback] = VARIABLE.exec(inside) ?? []
+    if (name !== undefined) return fromVariable(name, fallback)
+    missing.push(`${reference} is not understood (${UNDERSTOOD})`)
+    return ''
   })
   const [reason] = missing
   return reason === undefined ? { kind: 'text', text: filled } : { kind: 'missing', reason }

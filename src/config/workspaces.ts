@@ -1,18 +1,28 @@
+import type { Policy } from '../protocol/policy.ts'
+import { readOverlays } from './overlays.ts'
+import { readPolicy } from './policies.ts'
 import { nearest, quoteAll, schemaProblems } from './problems.ts'
 import type { Findings } from './remote.ts'
-import { WORKSPACE_NAME, workspaceSchema } from './schema.ts'
-import type { ServerConfig, WorkspaceConfig } from './snapshot.ts'
+import { plainRules, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
+import { WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 const LONGEST_NAME = 64
 
 /** The workspace a door without a name leads to. */
-export const DEFAULT_WORKSPACE = 'default'
+const DEFAULT_WORKSPACE = 'default'
+
+/** What a workspace may refer to. */
+export interface Surroundings {
+  readonly servers: readonly string[] // every name, also of entries with problems of their own
+  readonly offered: readonly string[] // those that are not disabled
+  readonly policies: ReadonlyMap<string, Policy>
+}
 
 /** Reads one entry of `workspaces`; undefined where it has problems. */
 export const readWorkspace = (
   name: string,
   raw: unknown,
-  servers: readonly string[],
+  around: Surroundings,
   found: Findings,
 ): WorkspaceConfig | undefined => {
   const path = ['workspaces', name]
@@ -26,35 +36,66 @@ export const readWorkspace = (
     found.problems.push(...schemaProblems(parsed.error, path, Object.keys(workspaceSchema.shape)))
     return undefined
   }
-  const stranger = parsed.data.servers.findIndex(server => !servers.includes(server))
-  if (stranger >= 0) {
-    const server = parsed.data.servers[stranger] ?? ''
-    const meant = nearest(server, servers)
-    const hint = meant ? `did you mean ${JSON.stringify(meant)}?` : `expected one of ${quoteAll(servers)}`
-    found.problems.push({
-      path: [...path, 'servers', stranger],
-      message: `no server ${JSON.stringify(server)}; ${hint}`,
-    })
-    return undefined
+  const { names, instructions, strict, policy, tools } = parsed.data
+  const servers = serversOf(parsed.data.servers, path, around, found)
+  if (!servers) return undefined
+  const plain = plainRules(servers.length)
+  return {
+    ...plain,
+    name,
+    servers,
+    names: names ?? plain.names,
+    ...(instructions === undefined ? {} : { instructions }),
+    strict,
+    policy: policy === undefined ? plain.policy : readPolicy(policy, [...path, 'policy'], around.policies, found),
+    overlays: readOverlays(tools ?? {}, servers, [...path, 'tools'], found),
   }
-  return { name, servers: parsed.data.servers }
 }
 
-/** A workspace for each server under its own name, and `default` for the first that this release can serve. */
+const serversOf = (
+  given: '*' | readonly string[],
+  path: readonly string[],
+  { servers, offered }: Surroundings,
+  found: Findings,
+): readonly string[] | undefined => {
+  if (given === '*' || (given.length === 1 && given[0] === '*' && !servers.includes('*')))
+    return offered.length > 0 ? offered : servers
+  const stranger = given.findIndex(server => !servers.includes(server))
+  if (stranger < 0) return [...new Set(given)]
+  const server = given[stranger] ?? ''
+  const meant = nearest(server, servers)
+  const hint = meant ? `did you mean ${JSON.stringify(meant)}?` : `expected one of ${quoteAll(servers)}`
+  found.problems.push({
+    path: [...path, 'servers', stranger],
+    message: `no server ${JSON.stringify(server)}; ${hint}`,
+  })
+  return undefined
+}
+
+/**
+ * What there is when nobody names workspaces: `default` with every server that is not disabled, and one for each
+ * server under its own name. A server called `default` has that name for itself.
+ */
 export const deriveWorkspaces = (
   servers: readonly ServerConfig[],
-  canServe: (server: ServerConfig) => boolean,
+  isOffered: (server: ServerConfig) => boolean,
 ): WorkspaceConfig[] => {
-  const first = servers.find(server => server.name === DEFAULT_WORKSPACE) ?? servers.find(canServe) ?? servers[0]
-  const taken = new Set([DEFAULT_WORKSPACE, ...servers.map(server => server.name)])
-  const own = servers
-    .filter(server => server.name !== DEFAULT_WORKSPACE)
-    .map(server => ({
-      name: WORKSPACE_NAME.test(server.name) ? server.name : slug(server.name, taken),
-      servers: [server.name],
-    }))
-  return first ? [{ name: DEFAULT_WORKSPACE, servers: [first.name] }, ...own] : []
+  const names = servers.map(({ name }) => name)
+  const offered = servers.filter(isOffered).map(({ name }) => name)
+  const all = names.includes(DEFAULT_WORKSPACE) ? [DEFAULT_WORKSPACE] : offered.length > 0 ? offered : names.slice(0, 1)
+  const taken = new Set([DEFAULT_WORKSPACE, ...names])
+  const own = names
+    .filter(name => name !== DEFAULT_WORKSPACE)
+    .map(name => workspaceOf(WORKSPACE_NAME.test(name) ? name : slug(name, taken), [name]))
+  return all.length > 0 ? [workspaceOf(DEFAULT_WORKSPACE, all), ...own] : []
 }
+
+/** A workspace nobody wrote anything about. */
+const workspaceOf = (name: string, servers: readonly string[]): WorkspaceConfig => ({
+  name,
+  servers,
+  ...plainRules(servers.length),
+})
 
 /** A name that can stand in a URL, like no other that is taken. */
 const slug = (name: string, taken: Set<string>): string => {

@@ -27,9 +27,10 @@ const CLOSING = rpcError('internal', 'The gateway is shutting down; send the req
  * Who calls through the REST door: the newest revision with sessions, without one and without capabilities, because
  * it takes a tool's result whole, need not repeat arguments in headers, and shares one session per principal upstream.
  */
-export const restCaller = ({ workspace, principal, request }: Visit): Caller => ({
+export const restCaller = ({ workspace, principal, policy, request }: Visit): Caller => ({
   workspace,
   principal,
+  policy,
   revision: NEWEST_LEGACY,
   capabilities: Json.empty,
   headers: carriedHeaders(request.headers),

@@ -24,10 +24,8 @@ const start = async (script: Script = {}, options: { admission?: Admission; limi
     guard: createGuard(where),
     routes: createActions(front.house, {
       admit: () => options.admission ?? { kind: 'in', principal: 'ada' },
-      workspaces: new Map([
-        ['default', ['far']],
-        ['other', ['near']],
-      ]),
+      workspaces: () => ['default', 'other'],
+      serversOf: workspace => ({ default: ['far'], other: ['near'] })[workspace],
       visible: () => ['default', 'other'],
       version: '1',
     }),

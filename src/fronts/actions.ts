@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../protocol/admission.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
+import type { Policy } from '../protocol/policy.ts'
 import { BodyTooLarge, readBody } from '../wire/http-body.ts'
 import { Json } from '../wire/json.ts'
 import { JsonSyntaxError } from '../wire/json-scan.ts'
@@ -15,7 +16,9 @@ import type { House, Visit } from './visit.ts'
 /** What the REST door has to know of the house. */
 export interface ActionsOptions {
   readonly admit: Admit
-  readonly workspaces: ReadonlyMap<string, readonly string[]> // their servers
+  readonly workspaces: () => readonly string[]
+  /** The servers of a workspace that a caller may know of; undefined: there is no such workspace. */
+  readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
   /** The workspaces a request may see. */
   readonly visible: (request: IncomingMessage) => readonly string[]
   readonly version: string
@@ -37,7 +40,7 @@ const NOT_AN_OBJECT = 'Bad Request: the body must be a JSON object with the argu
 
 /** The REST door: one URL per tool, JSON arguments in, the tool's result out, for scripts and people with curl. */
 export const createActions = (house: House, options: ActionsOptions): Routes => {
-  const { admit, workspaces, visible } = options
+  const { admit, workspaces, serversOf, visible } = options
 
   const enter = (request: IncomingMessage, response: ServerResponse, path: string): void => {
     const refuse = (status: number, error: RpcError, headers?: Record<string, string>): void =>
@@ -47,9 +50,7 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
     const verb = place.kind === 'tool' ? 'POST' : 'GET'
     if (request.method !== verb) return refuse(405, verb === 'POST' ? POST_ONLY : GET_ONLY, { allow: verb })
     const seen = place.workspace === undefined ? visible(request) : [place.workspace]
-    const workspace = seen[0] ?? [...workspaces.keys()][0] ?? ''
-    const stranger = strangerIn(place, workspaces)
-    if (stranger) return refuse(404, rpcError('invalidRequest', `There is no ${stranger}; GET / lists what there is`))
+    const workspace = seen[0] ?? workspaces()[0] ?? ''
     void Promise.resolve(admit(request, workspace))
       .then(admission => meet(request, response, admission, place, seen.length > 0 ? seen : [workspace]))
       .catch(error => {
@@ -68,11 +69,18 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
     const { accept, 'content-type': type } = request.headers
     if (admission.kind === 'out')
       return refuseUnread(request, response, admission.status, admission.error, admission.headers)
+    const servers = place.workspace === undefined ? [] : serversOf(place.workspace, admission.policy)
+    const stranger = strangerIn(place, servers) // only now: whoever may not come in learns no names
+    if (stranger) {
+      const error = rpcError('invalidRequest', `There is no ${stranger}; GET / lists what there is`)
+      return refuseUnread(request, response, 404, error)
+    }
     const visit: Visit = {
       request,
       response,
       workspace: seen[0] ?? '',
       principal: admission.principal,
+      policy: admission.policy,
       takesJson: acceptsJson(accept),
       takesSse: acceptsSse(accept),
     }
@@ -80,8 +88,10 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
     if (place.kind === 'description') return describeWorkspaces(house, visit, seen, options)
     if (type !== undefined && !isJsonBody(type)) return refuseUnread(request, response, 415, NOT_JSON)
     const args = await readArguments(visit)
-    const names = namesOf(place.tool, workspaces.get(place.workspace) ?? [])
-    if (args && !response.destroyed) runAction(house, visit, { tool: place.tool, names, args })
+    const present = servers ?? []
+    // Where there are several, its name alone may be another's too.
+    const tool = place.server !== undefined && present.length > 1 ? `${place.server}/${place.tool}` : place.tool
+    if (args && !response.destroyed) runAction(house, visit, { tool, names: namesOf(tool, present), args })
   }
 
   /** The arguments in the body, or nothing after having refused it. */
@@ -105,17 +115,17 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
   return { '/actions': enter, '/actions/*': enter }
 }
 
-/** A tool may be called with its server in front, and is listed without. */
+/** A tool may be called with its server in front, and that of a single server is listed without. */
 const namesOf = (tool: string, servers: readonly string[]): string[] => {
+  if (servers.length > 1) return [tool]
   const prefixes = servers.flatMap(server => [`${server}__`, `${server}/`]).filter(prefix => tool.startsWith(prefix))
   return [tool, ...prefixes.map(prefix => tool.slice(prefix.length))]
 }
 
 /** What a path names that there is not. */
-const strangerIn = (place: Place, workspaces: ActionsOptions['workspaces']): string | undefined => {
+const strangerIn = (place: Place, servers: readonly string[] | undefined): string | undefined => {
   const { workspace } = place
   if (workspace === undefined) return undefined
-  const servers = workspaces.get(workspace)
   if (!servers) return `workspace ${JSON.stringify(workspace)}`
   const server = place.kind === 'tool' ? place.server : undefined
   return server === undefined || servers.includes(server)

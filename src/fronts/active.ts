@@ -1,5 +1,7 @@
 import type { Abort } from '../protocol/abort.ts'
 
+const LOOK_MS = 50
+
 /** The exchanges now under way, so that a shutdown can wait for them and then end them. */
 export class Active {
   // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
@@ -25,6 +27,20 @@ export class Active {
     }
     abort.slot = -1
     if (this.#calls.length === 0) this.#whenIdle?.()
+  }
+
+  /** Settles when every call that is under way now has ended, after `mostMs` at the latest. */
+  settled(mostMs: number): Promise<void> {
+    const left = new Set(this.#calls)
+    const end = Date.now() + mostMs
+    return new Promise(resolve => {
+      const look = (): void => {
+        for (const call of left) if (call.slot < 0) left.delete(call)
+        if (left.size === 0 || Date.now() >= end) return resolve()
+        setTimeout(look, LOOK_MS).unref()
+      }
+      look()
+    })
   }
 
   /** Ends what stands, gives the calls `graceMs`, then ends them too. */

@@ -6,7 +6,7 @@ import { DEFAULT_WORKSPACE, type Enter, idOf, type Serve } from './entrance.ts'
 import type { HttpSse } from './http-sse.ts'
 import type { Handler, Routes } from './listen.ts'
 import { serveOnce } from './one-shot.ts'
-import { refuseUnread, sendError } from './reply.ts'
+import { sendError } from './reply.ts'
 import type { House } from './visit.ts'
 
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: GET opens an SSE channel here')
@@ -14,7 +14,6 @@ const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: messages are P
 const NOT_ACCEPTABLE = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
 interface Options {
-  readonly hasWorkspace: (name: string) => boolean
   readonly enter: Enter
   readonly httpSse: HttpSse
 }
@@ -30,7 +29,7 @@ export const createOpening =
   }
 
 /** The doors of HTTP+SSE: one that opens a channel, and those its messages are posted to. */
-export const createChannelDoors = (house: House, { hasWorkspace, enter, httpSse }: Options): Routes => {
+export const createChannelDoors = (house: House, { enter, httpSse }: Options): Routes => {
   const open = createOpening(httpSse)
 
   const take =
@@ -49,9 +48,7 @@ export const createChannelDoors = (house: House, { hasWorkspace, enter, httpSse 
       const query = queryOf(request)
       const id = query.get('session_id') || query.get('sessionId') || undefined
       const workspace = (id && httpSse.workspaceOf(id)) ?? query.get('workspace') ?? DEFAULT_WORKSPACE
-      if (hasWorkspace(workspace)) return enter(request, response, workspace, serve(id))
-      const error = rpcError('invalidRequest', `There is no workspace ${JSON.stringify(workspace)}; GET / lists them`)
-      refuseUnread(request, response, 404, error)
+      enter(request, response, workspace, serve(id))
     }
 
   const messages = route(id => take('messages', id))

@@ -36,12 +36,12 @@ export class Channels {
 
   /** Turns a response into a channel of the visitor's. */
   open(visit: Visit, openedBy: 'sse' | 'mcp'): void {
-    const { request, response, workspace, principal } = visit
+    const { request, response, workspace, principal, policy } = visit
     if (response.destroyed) return // left while we looked who it was
     const id = randomBytes(32).toString('hex') // clients cut it out of the endpoint, not all with care for `-`
     const outbox = new Outbox(response, this.#house)
     const revision = knownRevision(request.headers['mcp-protocol-version'])
-    const caller = { workspace, principal, revision: revision ?? OLDEST, capabilities: Json.empty }
+    const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
     const channel = new Channel({ id, caller, openedBy, outbox }, this.#house)
     const guest = openedBy === 'mcp' ? guestOf(visit) : undefined // now: a closed socket forgets its address
     this.#add(channel, guest)
@@ -76,6 +76,12 @@ export class Channels {
 
   endAll(reason: EndReason): void {
     for (const channel of [...this.#byId.values()]) channel.end(reason)
+  }
+
+  /** Ends the channels of a workspace that is no more; those with calls under way only if `all` are to. */
+  endIn(workspace: string, all: boolean): void {
+    for (const channel of [...this.#byId.values()])
+      if (channel.caller.workspace === workspace && (all || channel.running.size === 0)) channel.end('closed')
   }
 
   #add(channel: Channel, guest: string | undefined): void {

@@ -1,9 +1,11 @@
 import { Abort } from '../protocol/abort.ts'
 import type { Caller, Frame } from '../protocol/exchange.ts'
 import type { Level } from '../protocol/methods.ts'
+import type { Policy } from '../protocol/policy.ts'
 import { Json } from '../wire/json.ts'
 import { notificationPieces } from '../wire/json-rpc.ts'
 import { Asks } from './asks.ts'
+import { InFlight } from './in-flight.ts'
 import { mergeName } from './merge-name.ts'
 import type { House } from './visit.ts'
 
@@ -15,7 +17,7 @@ const LISTEN_TO_ALL = Json.of({
 /** One legacy client as long as we know it: who it is, its calls, what it was asked, what it hears unasked. */
 export abstract class Conversation {
   readonly asks = new Asks()
-  readonly running = new Map<string, Abort>() // calls in flight, by id
+  readonly running = new InFlight()
   caller: Caller
 
   protected readonly house: House
@@ -40,6 +42,11 @@ export abstract class Conversation {
 
   /** Says something that belongs to no call; a promise means that the client is behind. */
   abstract say(pieces: Buffer[], merge?: string): void | Promise<void>
+
+  /** Takes what the token of the latest request allows: a principal may have several, and what they allow changes. */
+  allow(policy: Policy | undefined): void {
+    if (this.caller.policy !== policy) this.caller = { ...this.caller, policy }
+  }
 
   setLevel(logLevel: Level): void {
     this.caller = { ...this.caller, logLevel }
@@ -73,7 +80,7 @@ export abstract class Conversation {
   protected stop(): boolean {
     if (this.#isEnded) return false
     this.#isEnded = true
-    for (const call of [...this.running.values()]) call.abort({ kind: 'gone' })
+    this.running.abortAll()
     this.#standing?.abort({ kind: 'gone' })
     this.#over?.abort({ kind: 'gone' })
     this.asks.abandon()

@@ -17,14 +17,13 @@ const NOT_ACCEPTABLE = rpcError(
 const ALLOW = { allow: 'GET, POST, DELETE' }
 
 interface Options {
-  readonly hasWorkspace: (name: string) => boolean
   readonly enter: Enter
   readonly streamable: Streamable
   readonly httpSse: HttpSse
 }
 
 /** The door `/mcp/:workspace`, where every revision over every way of HTTP comes in. */
-export const createDoor = (house: House, { hasWorkspace, enter, streamable, httpSse }: Options) => {
+export const createDoor = (house: House, { enter, streamable, httpSse }: Options) => {
   const serve: Serve = (visit, incoming) => {
     const { headers, method: verb = '' } = visit.request
     if (verb === 'POST' && !visit.takesJson && !visit.takesSse)
@@ -68,8 +67,7 @@ export const createDoor = (house: House, { hasWorkspace, enter, streamable, http
   const open = createOpening(httpSse)
   return (request: IncomingMessage, response: ServerResponse, path: string): void => {
     const place = placeOf(path)
-    if (place && hasWorkspace(place.workspace))
-      return enter(request, response, place.workspace, place.isSse ? open : serve)
+    if (place) return enter(request, response, place.workspace, place.isSse ? open : serve)
     const error = rpcError('invalidRequest', `There is no workspace at ${path}; GET / lists them`)
     refuseUnread(request, response, 404, error)
   }

@@ -48,6 +48,7 @@ export const createEntrance = (house: House, admit: Admit): Enter => {
       response,
       workspace,
       principal: admission.principal,
+      policy: admission.policy,
       takesJson: acceptsJson(accept),
       takesSse: acceptsSse(accept),
     }

@@ -1,13 +1,13 @@
 import { Abort } from '../protocol/abort.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
-import { errorPieces, type Incoming, idKey, type Message } from '../wire/json-rpc.ts'
+import { errorPieces, type Incoming, type Message } from '../wire/json-rpc.ts'
 import type { Channel, Door } from './channel.ts'
 import { CHANNEL_MANNERS } from './channel-reply.ts'
 import type { Channels } from './channels.ts'
 import { idOf } from './entrance.ts'
 import { readHello, shakeHands } from './handshake.ts'
 import { sendEmpty, sendError } from './reply.ts'
-import { REPEATED_ID, receive } from './session-messages.ts'
+import { receive } from './session-messages.ts'
 import type { House, Visit } from './visit.ts'
 
 const DEAD_CHANNEL = rpcError(
@@ -45,6 +45,7 @@ export const createHttpSse = (house: House, channels: Channels) => {
       const error = rpcError('invalidRequest', `Invalid Request: ${incoming.reason}`)
       return sendError(visit.response, 400, incoming.id, error)
     }
+    channel.allow(visit.policy)
     channel.entered(door)
     try {
       if (incoming.kind === 'request' && incoming.method === 'initialize') initialize(channel, visit, incoming, door)
@@ -63,13 +64,13 @@ export const createHttpSse = (house: House, channels: Channels) => {
     const call = new Abort()
     const index = reply.expect(call)
     const refuse = (error: RpcError) => reply.respond(index, errorPieces(id, error))
-    if (channel.running.has(idKey(id))) return refuse(REPEATED_ID)
     const hello = readHello(params)
     if (typeof hello === 'string') return refuse(rpcError('invalidParams', hello))
+    const clash = channel.running.add(id, params, call) // it ends with the channel, as every call does
+    if (clash) return refuse(clash)
     const caller = channel.greet(hello)
-    channel.running.set(idKey(id), call) // it ends with the channel, as every call does
     shakeHands(house, caller, id, call, (outcome, isWelcome) => {
-      channel.running.delete(idKey(id))
+      channel.running.delete(id)
       channel.greeted(caller, isWelcome)
       reply.respond(index, outcome)
     })

@@ -12,8 +12,8 @@ import type { House, Visit } from './visit.ts'
 
 /** A legacy client without a session: 2024-11-05, no capabilities, one POST and its answer. */
 class Passerby extends Conversation {
-  constructor(house: House, { workspace, principal }: Visit) {
-    super({ workspace, principal, revision: OLDEST, capabilities: Json.empty, headers: new Map() }, house)
+  constructor(house: House, { workspace, principal, policy }: Visit) {
+    super({ workspace, principal, policy, revision: OLDEST, capabilities: Json.empty, headers: new Map() }, house)
   }
 
   override begin(): void {} // it will not be there to hear anything

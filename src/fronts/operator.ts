@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admit } from '../protocol/admission.ts'
 import { rpcError } from '../protocol/errors.ts'
+import type { Policy } from '../protocol/policy.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
@@ -15,7 +16,9 @@ interface Options {
   readonly servers: () => readonly ServerStatus[]
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
   readonly admit: Admit
-  readonly workspaces: ReadonlyMap<string, readonly string[]> // their servers
+  readonly workspaces: () => readonly string[]
+  /** The servers of a workspace that a caller may know of. */
+  readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
   /** The workspaces a request may see. */
   readonly visible: (request: IncomingMessage) => readonly string[]
   readonly log: Log
@@ -31,11 +34,14 @@ const NO_STORE = { 'cache-control': 'no-store' }
 
 /** What an operator asks: whether it lives, whether it is ready, how it is, and what there is. */
 export const createOperator = (options: Options): Routes => {
-  const { isOpen, version, servers, scrape, admit, workspaces, visible, log } = options
+  const { isOpen, version, servers, scrape, admit, workspaces, serversOf, visible, log } = options
+
+  let isReady = false
 
   const ready: Handler = (_request, response) => {
     const states = servers()
-    const isReady = states.every(({ state }) => state !== 'connecting')
+    // Once every server has been tried; one that is slow to start has a reason, and one that comes later stops nobody.
+    isReady ||= states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
     const body = { status: isReady ? 'ready' : 'starting', ...(isOpen && { servers: states.map(written) }) }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], NO_STORE)
   }
@@ -51,11 +57,11 @@ export const createOperator = (options: Options): Routes => {
   /** What there is, for those who may come in. */
   const index: Handler = (request, response) => {
     const seen = visible(request)
-    void Promise.resolve(admit(request, seen[0] ?? [...workspaces.keys()][0] ?? ''))
+    void Promise.resolve(admit(request, seen[0] ?? workspaces()[0] ?? ''))
       .then(admission => {
         if (admission.kind === 'out')
           return refuseUnread(request, response, admission.status, admission.error, admission.headers)
-        const shown = seen.map(name => ({ name, servers: workspaces.get(name) ?? [] }))
+        const shown = seen.map(name => ({ name, servers: serversOf(name, admission.policy) ?? [] }))
         if (request.headers.accept?.includes('text/html'))
           sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
         else sendJson(response, 200, [indexJson(version, shown).toBytes()], NO_STORE)
@@ -83,7 +89,18 @@ const reading =
     refuseUnread(request, response, 405, GET_ONLY, { allow: 'GET, HEAD' })
   }
 
-const written = ({ name, state, revision, tools, reason }: ServerStatus) => ({ name, state, revision, tools, reason })
+const written = ({ name, state, since, reason, retryAt, revision, tools }: ServerStatus) => ({
+  name,
+  state,
+  since: timeOf(since),
+  reason,
+  retryAt: timeOf(retryAt),
+  revision,
+  tools,
+})
+
+const timeOf = (at: number | undefined): string | undefined =>
+  at === undefined ? undefined : new Date(at).toISOString()
 
 const sendText = (response: ServerResponse, type: string, text: string): void => {
   response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...NO_STORE })

@@ -2,8 +2,9 @@ import { Abort, NEVER } from '../protocol/abort.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Frame } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
-import { errorPieces, idKey, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
+import { errorPieces, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
 import { liftEnvelope } from './envelope.ts'
+import type { InFlight } from './in-flight.ts'
 import { modernResult, tagged } from './modern-result.ts'
 import type { House } from './visit.ts'
 
@@ -17,34 +18,29 @@ export class PipeRequests {
   readonly #house: House
   readonly #base: Base
   readonly #send: (pieces: Buffer[]) => void | Promise<void>
-  readonly #running = new Map<string, Abort>()
+  readonly #running: InFlight // with those of the legacy session on the same pipe
   #caller: Caller | undefined // of the last request: notifications do not say who sends them
 
-  constructor(house: House, base: Base, send: (pieces: Buffer[]) => void | Promise<void>) {
+  constructor(house: House, base: Base, running: InFlight, send: (pieces: Buffer[]) => void | Promise<void>) {
     this.#house = house
     this.#base = base
+    this.#running = running
     this.#send = send
-  }
-
-  has(id: Json): boolean {
-    return this.#running.has(idKey(id))
   }
 
   run(request: Request): void {
     const { id, method, params } = request
-    const key = idKey(id)
     const reading = liftEnvelope(method, params)
     if ('refusal' in reading) return void this.#send(errorPieces(id, reading.refusal.error))
-    if (this.#running.has(key))
-      return void this.#send(errorPieces(id, rpcError('invalidRequest', 'A request with this id is still running')))
+    const abort = new Abort()
+    const clash = this.#running.add(id, params, abort)
+    if (clash) return void this.#send(errorPieces(id, clash))
     const caller: Caller = { ...this.#base, ...reading.envelope }
     this.#caller = caller
-    const abort = new Abort()
     const isListen = method === LISTEN
-    this.#running.set(key, abort)
     this.#house.active.add(abort, isListen)
     const finish = (pieces: Buffer[] | undefined): void => {
-      if (!this.#running.delete(key)) return
+      if (!this.#running.delete(id)) return
       this.#house.active.delete(abort)
       if (pieces) void this.#send(pieces)
     }
@@ -55,7 +51,7 @@ export class PipeRequests {
       params,
       caller,
       signal: abort,
-      sink: frame => (this.#running.get(key) === abort ? this.#take(request, frame, finish) : undefined),
+      sink: frame => (this.#running.get(id) === abort ? this.#take(request, frame, finish) : undefined),
     })
   }
 
@@ -65,18 +61,14 @@ export class PipeRequests {
     this.#house.dispatch({ kind: 'notification', method, params, caller: this.#caller, signal: NEVER, sink: () => {} })
   }
 
-  /** True for the cancellation of one of these requests. */
+  /** True for the cancellation of a request that is running. */
   cancel({ method, params }: Message & { kind: 'notification' }): boolean {
     if (method !== 'notifications/cancelled') return false
     const id = params.get('requestId')
-    const abort = id && this.#running.get(idKey(id))
+    const abort = id && this.#running.get(id)
     const text = params.get('reason')?.asString()
     abort?.abort({ kind: 'cancelled', ...(text !== undefined && { text }) })
     return abort !== undefined
-  }
-
-  end(): void {
-    for (const abort of [...this.#running.values()]) abort.abort({ kind: 'gone' })
   }
 
   #take({ id, method }: Request, frame: Frame, finish: (pieces: Buffer[]) => void): void | Promise<void> {

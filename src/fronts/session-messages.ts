@@ -3,15 +3,13 @@ import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Frame } from '../protocol/exchange.ts'
 import { isKnownTo, isLevel } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
-import { errorPieces, type Incoming, idKey, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
+import { errorPieces, type Incoming, type Message, notificationPieces, resultPieces } from '../wire/json-rpc.ts'
 import type { Outcome } from './answers.ts'
 import type { Conversation } from './conversation.ts'
 import { mergeName } from './merge-name.ts'
 import type { House, Visit } from './visit.ts'
 
 type Request = Message & { kind: 'request' }
-
-export const REPEATED_ID = rpcError('invalidRequest', 'A request with this id is still running in this session')
 
 /** Where the answers to what a client sent at once go. */
 export interface Reply {
@@ -90,8 +88,7 @@ const takeNotification = (house: House, conversation: Conversation, method: stri
   if (method === 'notifications/cancelled') {
     const id = params.get('requestId')
     const reason = params.get('reason')?.asString()
-    if (id)
-      conversation.running.get(idKey(id))?.abort({ kind: 'cancelled', ...(reason !== undefined && { text: reason }) })
+    if (id) conversation.running.get(id)?.abort({ kind: 'cancelled', ...(reason !== undefined && { text: reason }) })
     return
   }
   house.dispatch({
@@ -113,12 +110,12 @@ const announce = (conversation: Conversation, message: Message, reply: Reply): (
     const reason = message.kind === 'invalid' ? `Invalid Request: ${message.reason}` : undefined
     return refuse(rpcError('invalidRequest', reason), message.kind === 'invalid' ? message.id : undefined)
   }
-  const { id, method } = message
+  const { id, method, params } = message
   if (method === 'ping') return () => reply.respond(index, resultPieces(id, Json.empty))
   if (!isKnownTo(method, conversation.caller.revision))
     return refuse(rpcError('methodNotFound', `Method not found: ${method}`), id)
-  if (conversation.running.has(idKey(id))) return refuse(REPEATED_ID, id)
-  conversation.running.set(idKey(id), call)
+  const clash = conversation.running.add(id, params, call)
+  if (clash) return refuse(clash, id)
   return house => run(house, conversation, message, call, index, reply)
 }
 
@@ -132,7 +129,7 @@ const run = (
 ): void => {
   const { id, method, params } = request
   const settle = (outcome: Outcome) => {
-    if (!conversation.running.delete(idKey(id))) return
+    if (!conversation.running.delete(id)) return
     house.active.delete(call)
     reply.respond(index, outcome)
   }
@@ -163,7 +160,7 @@ const run = (
       params,
       caller: conversation.caller,
       signal: call,
-      sink: frame => (conversation.running.get(idKey(id)) === call ? take(frame) : undefined),
+      sink: frame => (conversation.running.get(id) === call ? take(frame) : undefined),
     })
   } catch (error) {
     house.log.error({ err: error }, 'a request failed inside the gateway')

@@ -48,6 +48,16 @@ export class Sessions {
     for (const session of [...this.#byId.values()]) this.end(session)
   }
 
+  /** Ends the sessions of a workspace that is no more; those with calls under way only if `all` are to. */
+  endIn(workspace: string, all: boolean): void {
+    for (const session of [...this.#byId.values()])
+      if (session.caller.workspace === workspace && (all || session.running.size === 0)) this.end(session)
+  }
+
+  has(id: unknown, workspace: string): boolean {
+    return typeof id === 'string' && this.#byId.get(id)?.caller.workspace === workspace
+  }
+
   #touch(session: Session): void {
     session.lastUsed = Date.now()
     this.#byId.delete(session.id)

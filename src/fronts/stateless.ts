@@ -31,6 +31,7 @@ export const serveStateless = (house: House, visit: Visit, message: Request | No
     caller: {
       workspace: visit.workspace,
       principal: visit.principal,
+      policy: visit.policy,
       revision,
       capabilities,
       info,
@@ -60,6 +61,7 @@ const notify = (house: House, visit: Visit, { method, params }: Notification): v
     caller: {
       workspace: visit.workspace,
       principal: visit.principal,
+      policy: visit.policy,
       revision: MODERN,
       capabilities: Json.empty,
       headers: carriedHeaders(visit.request.headers),

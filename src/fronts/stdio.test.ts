@@ -241,3 +241,52 @@ test('a line beyond the limit is refused', async () => {
   pipe.write('x'.repeat(5000))
   expect((await pipe.next()).error?.code).toBe(-32600)
 })
+
+test.each([
+  [
+    'a modern',
+    (id: string, token: string) => modern(id, 'tools/call', { name: 'echo' }, { meta: { progressToken: token } }).body,
+  ],
+  [
+    'a legacy',
+    (id: string, token: string) => request(id, 'tools/call', { name: 'echo', _meta: { progressToken: token } }),
+  ],
+] as const)(
+  '%s client that reads late still reads its progress in order and before the answer',
+  async (_era, callOf) => {
+    const pipe = start({ 'tools/call': () => {} })
+    pipe.write(initialize)
+    await pipe.next()
+    pipe.write(callOf('a', 'ta'))
+    pipe.write(callOf('b', 'tb'))
+    const calls = () => pipe.seen.filter(({ method }) => method === 'tools/call')
+    const report = ({ params, sink }: Exchange, progress: number): void => {
+      const progressToken = params.at('_meta', 'progressToken')?.asString() ?? ''
+      const message = 'x'.repeat(1000) // more in all than the pipe holds
+      void sink({
+        kind: 'notice',
+        method: 'notifications/progress',
+        params: Json.of({ progressToken, progress, message }),
+      })
+    }
+    await expect.poll(() => calls().length).toBe(2)
+    pipe.output.pause()
+    for (let progress = 1; progress <= 100; progress++) for (const call of calls()) report(call, progress)
+    for (const call of calls()) {
+      void answer(call)
+      report(call, 101)
+    }
+    pipe.output.resume()
+    const read: Line[] = []
+    while (read.filter(({ result }) => result).length < 2) read.push(await pipe.next())
+    for (const [id, token] of [
+      ['a', 'ta'],
+      ['b', 'tb'],
+    ]) {
+      const mine = read.filter(line => line.id === id || line.params?.progressToken === token)
+      const progress = mine.flatMap(({ params }) => (params ? [Number(params.progress)] : []))
+      expect(progress).toEqual([...progress].sort((a, b) => a - b))
+      expect([progress[0], progress.at(-1), mine.at(-1)?.id]).toEqual([1, 100, id])
+    }
+  },
+)

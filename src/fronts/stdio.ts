@@ -54,7 +54,7 @@ class Pipe {
       house,
       this.#outbox,
     )
-    this.#requests = new PipeRequests(house, base, pieces => this.#outbox.send(pieces))
+    this.#requests = new PipeRequests(house, base, this.#session.running, pieces => this.#outbox.send(pieces))
     this.#lines = new LineDecoder(line => this.#line(line), { maxBytes: house.limits.bodyBytes })
   }
 
@@ -69,7 +69,6 @@ class Pipe {
 
   async end(): Promise<void> {
     this.#session.end()
-    this.#requests.end()
     await this.#outbox.end()
   }
 
@@ -89,8 +88,6 @@ class Pipe {
     if (incoming.kind === 'request') {
       if (incoming.params.at('_meta', META.protocolVersion)) return this.#requests.run(incoming)
       if (incoming.method === 'initialize') return this.#greet(incoming)
-      if (this.#requests.has(incoming.id))
-        return this.#refuse(incoming.id, rpcError('invalidRequest', 'A request with this id is still running'))
     }
     if (incoming.kind === 'notification') {
       if (this.#requests.cancel(incoming)) return

@@ -33,6 +33,7 @@ export const createStreamable = (house: House, sessions: Sessions) => {
       sendError(visit.response, 404, id, DEAD_SESSION)
       return undefined
     }
+    session.allow(visit.policy)
     const version = headers['mcp-protocol-version']
     if (version === undefined || version === session.caller.revision) return session
     const message = `Bad Request: MCP-Protocol-Version is '${version}', this session speaks ${session.caller.revision}`
@@ -41,14 +42,14 @@ export const createStreamable = (house: House, sessions: Sessions) => {
   }
 
   const initialize = (visit: Visit, { params, id }: Message & { kind: 'request' }): void => {
-    const { response, workspace, principal } = visit
+    const { response, workspace, principal, policy } = visit
     if (visit.request.headers['mcp-session-id'] !== undefined) {
       if (enter(visit, id)) sendError(response, 400, id, INITIALIZED)
       return
     }
     const hello = readHello(params)
     if (typeof hello === 'string') return sendError(response, 400, id, rpcError('invalidParams', hello))
-    const session = sessions.create({ workspace, principal, ...hello })
+    const session = sessions.create({ workspace, principal, policy, ...hello })
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
     shakeHands(house, session.caller, id, abort, (outcome, isWelcome) => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../config/snapshot.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
+import type { Policy } from '../protocol/policy.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Active } from './active.ts'
 import type { LogShelf } from './log-shelf.ts'
@@ -22,6 +23,7 @@ export interface Visit {
   readonly response: ServerResponse
   readonly workspace: string
   readonly principal: string | undefined
+  readonly policy?: Policy | undefined // of the token
   readonly takesJson: boolean
   readonly takesSse: boolean
 }

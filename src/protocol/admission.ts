@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RpcError } from './errors.ts'
+import type { Policy } from './policy.ts'
 
 /** What is known of a request before its body is read. */
 export interface Knock {
@@ -10,7 +11,11 @@ export interface Knock {
 
 /** Who a request is from, or the answer that keeps it out before its body is read. */
 export type Admission =
-  | { readonly kind: 'in'; readonly principal: string | undefined } // undefined: unknown, served in isolation
+  | {
+      readonly kind: 'in'
+      readonly principal: string | undefined // undefined: unknown, served in isolation
+      readonly policy?: Policy | undefined // of the token
+    }
   | {
       readonly kind: 'out'
       readonly status: number

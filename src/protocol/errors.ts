@@ -7,6 +7,19 @@ export interface RpcError {
   readonly data?: Json | undefined
 }
 
+/** An error that is not a server's own word: it gave no answer, and `data` says why. */
+export class NoAnswer implements RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data: Json | undefined
+
+  constructor({ code, message, data }: RpcError) {
+    this.code = code
+    this.message = message
+    this.data = data
+  }
+}
+
 interface Row {
   readonly code: number
   readonly legacy: number // HTTP status when it is the whole answer to a legacy POST

@@ -2,6 +2,7 @@ import type { Json } from '../wire/json.ts'
 import type { Signal } from './abort.ts'
 import type { RpcError } from './errors.ts'
 import type { Level } from './methods.ts'
+import type { Policy } from './policy.ts'
 import type { Revision } from './revisions.ts'
 
 /** One client message crossing the gateway, with the place its answer goes. */
@@ -18,12 +19,14 @@ export interface Exchange {
 export interface Caller {
   readonly workspace: string
   readonly principal: string | undefined // undefined: unknown, served in isolation
+  readonly policy?: Policy | undefined // of the token, besides the workspace's; undefined: it has none
   readonly revision: Revision
   readonly capabilities: Json
   readonly info?: Json | undefined
   readonly logLevel?: Level | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
+  readonly lane?: number | undefined // a further session of the same kind, for a call that cannot wait for the first
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
 }
 
@@ -57,6 +60,11 @@ export type Dispatch = (exchange: Exchange) => void
 /** One configured server. `open` probes, connects or leases; the bridge wraps an Upstream and is one. */
 export interface Upstream {
   open(caller: Caller): Promise<Peer>
+  /**
+   * Asks whether it is there, and neither opens a session nor starts a process for that. False: there is nothing
+   * to be asked right now; rejects with RpcFailure where no answer came.
+   */
+  probe?(): Promise<boolean>
   close(): Promise<void>
 }
 

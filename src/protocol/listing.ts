@@ -32,11 +32,14 @@ export const ask = (
 
 /** The items of a list, page after page as they are wanted; a server whose cursors never end is left after a while. */
 export async function* itemsOf(member: string, page: (params: Json) => Promise<Json>): AsyncGenerator<Json> {
+  const seen = new Set<string>()
   let cursor: Json | undefined
   for (let pages = 0; pages < MOST_PAGES; pages++) {
     const list = await page(cursor ? Json.of({ cursor }) : Json.empty)
     yield* list.get(member)?.elements() ?? []
     cursor = list.get('nextCursor')
-    if (cursor?.asString() === undefined) return
+    const text = cursor?.asString()
+    if (text === undefined || seen.has(text)) return
+    seen.add(text)
   }
 }

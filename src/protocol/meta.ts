@@ -10,6 +10,8 @@ export const META = {
   subscriptionId: `${SPEC}subscriptionId`,
   relatedTask: `${SPEC}related-task`,
   affinity: 'dragoman/affinity',
+  origin: 'dragoman/origin', // of an item shown under another name: its server, and what it is called there
+  unavailable: 'dragoman/unavailable', // on a list: the servers it lacks
 } as const
 
 /** What a modern request says about its sender; removed toward legacy peers. */

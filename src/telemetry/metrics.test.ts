@@ -95,8 +95,9 @@ describe('a scrape', () => {
   const live = {
     version: '1.2.3',
     load: () => ({ sessions: 1, channels: 2, streams: 3, calls: 4, logBytes: 5 }),
+    states: ['ready', 'down'],
     servers: () => [
-      { name: 'a"b\\c', state: 'ready', revision: 'r' },
+      { name: 'a"b\\c', state: 'ready', revision: 'r', figures: { openings: 2, retries: 3, waiting: 4 } },
       { name: 'off', state: 'down' },
     ],
   }
@@ -120,6 +121,13 @@ describe('a scrape', () => {
         'dragoman_server_up{server="a\\"b\\\\c"} 1',
         'dragoman_server_up{server="off"} 0',
         'dragoman_server_info{server="a\\"b\\\\c",revision="r"} 1',
+        'dragoman_server_state{server="off",state="ready"} 0',
+        'dragoman_server_state{server="off",state="down"} 1',
+        '# TYPE dragoman_server_breaker_openings_total counter',
+        'dragoman_server_breaker_openings_total{server="a\\"b\\\\c"} 2',
+        'dragoman_server_retries_total{server="a\\"b\\\\c"} 3',
+        '# TYPE dragoman_server_calls_waiting gauge',
+        'dragoman_server_calls_waiting{server="a\\"b\\\\c"} 4',
         'dragoman_sessions 1',
         'dragoman_channels 2',
         'dragoman_streams 3',
@@ -127,6 +135,7 @@ describe('a scrape', () => {
         'dragoman_log_bytes 5',
       ]),
     )
+    expect(text).not.toContain('dragoman_server_calls_running{')
     expect(text).not.toContain('duration_seconds_count{dialect="rest",method="listen"')
     expect(text).toMatch(/^process_cpu_seconds_total \d/m)
     expect(text).toMatch(/^nodejs_heap_size_used_bytes \d/m)

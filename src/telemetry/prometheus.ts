@@ -5,11 +5,15 @@ import { BUCKETS, type Metrics, type Row } from './metrics.ts'
 export interface Live {
   readonly version: string
   readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
-  readonly servers: () => readonly {
-    readonly name: string
-    readonly state: string
-    readonly revision?: string | undefined
-  }[]
+  readonly states: readonly string[] // all there are
+  readonly servers: () => readonly Server[]
+}
+
+interface Server {
+  readonly name: string
+  readonly state: string
+  readonly revision?: string | undefined
+  readonly figures?: Partial<Record<keyof typeof FIGURES, number | undefined>> | undefined
 }
 
 const GAUGES = {
@@ -18,6 +22,17 @@ const GAUGES = {
   streams: ['streams', 'Event streams that somebody reads, channels not counted'],
   calls: ['calls_in_flight', 'Calls that have not been answered'],
   logBytes: ['log_bytes', 'Bytes kept for clients that are behind or may come back'],
+} as const
+
+/** The states of a server in which callers are sent there. */
+const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
+
+/** What is counted at the gate of each server. */
+const FIGURES = {
+  openings: ['server_breaker_openings_total', 'counter', 'Times a server went down and callers were told so at once'],
+  retries: ['server_retries_total', 'counter', 'Requests and connections that never arrived and were tried once more'],
+  running: ['server_calls_running', 'gauge', 'Calls under way at servers whose concurrency is limited'],
+  waiting: ['server_calls_waiting', 'gauge', 'Calls that wait because as many as may run do run'],
 } as const
 
 /** The text of a scrape and its media type. */
@@ -100,10 +115,28 @@ const familiesOf = (metrics: Metrics, live: Live): Family[] => [
   },
   {
     name: 'server_up',
-    help: '1 if the server answered when it was last tried',
+    help: '1 if callers are sent to the server, because it answers or mostly does, or only they can find out',
     type: 'gauge',
-    read: () => live.servers().map(({ name, state }) => one(state === 'ready' ? 1 : 0, { server: name })),
+    read: () => live.servers().map(({ name, state }) => one(UP.has(state) ? 1 : 0, { server: name })),
   },
+  {
+    name: 'server_state',
+    help: '1 for the state each server is in, 0 for all others',
+    type: 'gauge',
+    read: () => live.servers().flatMap(server => live.states.map(state => stateOf(server, state))),
+  },
+  ...Object.entries(FIGURES).map(
+    ([figure, [name, type, help]]): Family => ({
+      name,
+      help,
+      type,
+      read: () =>
+        live.servers().flatMap(({ name: server, figures }) => {
+          const value = figures?.[figure as keyof typeof FIGURES]
+          return value === undefined ? [] : [one(value, { server })]
+        }),
+    }),
+  ),
   {
     name: 'server_info',
     help: 'The revision of the protocol that each server speaks',
@@ -122,6 +155,9 @@ const familiesOf = (metrics: Metrics, live: Live): Family[] => [
 
 const one = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
   ({ value, labels, ...(metricName && { metricName: PREFIX + metricName }) }) as Values[number]
+
+const stateOf = ({ name, state }: Server, wanted: string): Values[number] =>
+  one(state === wanted ? 1 : 0, { server: name, state: wanted })
 
 const outcomesOf = ({ dialect, method, ok, error, cancelled }: Row): Values =>
   Object.entries({ ok, error, cancelled })

@@ -1,4 +1,4 @@
-import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
+import { NoAnswer, type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
 import { Json, type PlainObject } from '../wire/json.ts'
 
 /** Why a server gave no answer, as `data.reason` tells callers. */
@@ -11,6 +11,7 @@ export type Reason =
   | 'upstream_auth' // it wants other credentials
   | 'upstream_busy' // it asks us to come back later
   | 'pool_exhausted' // more callers than sessions
+  | 'no_credentials' // nothing to call it with in this caller's name
   | 'too_large'
 
 /** What went wrong below JSON-RPC; `text` continues the sentence `Server "x" …`. */
@@ -24,8 +25,8 @@ export class UpstreamFailure extends RpcFailure {
   readonly reason: Reason
   readonly loss: Loss
 
-  constructor(server: string, loss: Loss) {
-    super(toError(server, loss))
+  constructor(server: string, loss: Loss, more: PlainObject = {}) {
+    super(toError(server, loss, more))
     this.reason = loss.reason
     this.loss = loss
   }
@@ -36,7 +37,13 @@ export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being dis
 
 /** The error a caller sees for a loss: names the server, never carries its raw text. */
 export const toError = (server: string, loss: Loss, more: PlainObject = {}): RpcError =>
-  rpcError('internal', `Server "${server}" ${loss.text}`, Json.of({ reason: loss.reason, upstream: server, ...more }))
+  new NoAnswer(
+    rpcError(
+      'internal',
+      `Server "${server}" ${loss.text}`,
+      Json.of({ reason: loss.reason, upstream: server, ...more }),
+    ),
+  )
 
 /** The error for whatever an attempt to reach the server threw. */
 export const errorOf = (server: string, thrown: unknown): RpcError =>

@@ -48,11 +48,6 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
     return this.#channel?.isOpen ? this.#channel : undefined
   }
 
-  post(pieces: Buffer[], what: string): void {
-    if (this.channel) this.channel.tell(pieces, what)
-    else this.link.log.debug({ what }, 'there is no channel to send it for')
-  }
-
   renew(lost: Channel | undefined): Promise<void> {
     if (lost && lost === this.#channel) {
       lost.close()
@@ -85,6 +80,12 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
   /** A log line is about the only thing that was asked, if only one was. */
   protected callTold(method: string): ChannelCall | undefined {
     return method === 'notifications/message' && this.calls.length === 1 ? this.calls[0] : undefined
+  }
+
+  protected transmit(pieces: Buffer[], what: string, done: () => void): void {
+    if (this.channel) return this.channel.tell(pieces, what, done)
+    this.link.log.debug({ what }, 'there is no channel to send it for')
+    done()
   }
 
   protected async disconnect(): Promise<void> {
@@ -161,6 +162,7 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
   #lost(channel: Channel): void {
     if (this.#channel === channel) this.#channel = undefined
     this.questions.clear()
+    this.postbox.clear()
     for (const call of [...this.calls]) call.cutFrom(channel)
   }
 }

@@ -57,6 +57,7 @@ export class Http {
   // Apart, because a pool looks through all its busy connections before it takes a free one.
   readonly #streams: Agent
   readonly #moved = new Map<string, Hop>()
+  #underWay = 0
   #closing: Promise<void> | undefined
 
   constructor(options: Options) {
@@ -69,7 +70,13 @@ export class Http {
     this.#streams = new Agent(agent)
   }
 
+  /** Whether nothing has been sent that is not over. */
+  get isIdle(): boolean {
+    return this.#underWay === 0
+  }
+
   send(request: HttpRequest, receiver: Receiver): Sending {
+    this.#underWay++
     const { target } = request
     const moved = this.#moved.size > 0 ? this.#moved.get(target.origin + target.path) : undefined
     const flight = new Flight(this, request, receiver, moved)
@@ -97,6 +104,11 @@ export class Http {
 
   forget(target: Target): void {
     this.#moved.delete(target.origin + target.path)
+  }
+
+  /** A request is over. */
+  finished(): void {
+    this.#underWay--
   }
 
   close(): Promise<void> {
@@ -216,6 +228,7 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#isDone = true
+    this.#http.finished()
     if (this.#request.patience) this.#http.watch.delete(this)
   }
 }

@@ -194,6 +194,58 @@ it('tries again after a session that could not be opened', async () => {
   await expect.poll(async () => (await upstream.open(callerOf()).catch(() => undefined))?.revision).toBe('2025-11-25')
 })
 
+describe('closing', () => {
+  /** A server that takes its time to end some sessions. */
+  const slowToEnd = (slow: readonly unknown[], ended: (session: unknown) => void): Script => {
+    const talk = legacy(answerOk, { sessions: SESSIONS })
+    return (arrived, response) => {
+      if (arrived.method !== 'DELETE') return talk(arrived, response)
+      const session = arrived.headers['mcp-session-id']
+      setTimeout(() => response.writeHead(204).end(() => ended(session)), slow.includes(session) ? 200 : 0)
+    }
+  }
+
+  it('waits until every session has ended at the server, also those that were about to', async () => {
+    const { server, upstream } = await connect()
+    const ended: unknown[] = []
+    server.become(slowToEnd(['s1', 's3'], session => ended.push(session))) // those that leave by themselves
+    const [one, two, three, nobody] = [
+      callerOf({ session: 'one' }),
+      callerOf({ session: 'two' }),
+      callerOf({ session: 'three' }),
+      callerOf({ principal: undefined }),
+    ]
+    const standing = exchangeWith(await upstream.open(one), 'subscriptions/listen', { caller: one })
+    await upstream.open(two)
+    await exchangeWith(await upstream.open(nobody), 'tools/list', { caller: nobody }).result()
+    const opening = upstream.open(three).catch(() => undefined)
+    await server.arrived('initialize', 4)
+    standing.abort.abort({ kind: 'gone' })
+    await upstream.close()
+    await opening
+    expect(ended.sort()).toEqual(['s1', 's2', 's3', 's4'])
+  })
+
+  it('also ends the session that takes the place of one the server forgot', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(callerOf({ session: 'one' }))
+    const [talk, held] = [legacy(answerOk, { sessions: ['s2'] }), [] as (() => void)[]]
+    server.become((arrived, response) => {
+      const isOld = arrived.headers['mcp-session-id'] === 's1'
+      if (isOld) return void response.writeHead(404).end()
+      if (arrived.body.method === 'initialize') held.push(() => talk(arrived, response))
+      else talk(arrived, response)
+    })
+    exchangeWith(peer, 'tools/list')
+    await server.arrived('initialize', 2)
+    const closing = upstream.close()
+    await server.arrived('DELETE')
+    held[0]?.()
+    await closing
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's2'])
+  })
+})
+
 describe('a pool that is full', () => {
   /** A pool for one session, whose sessions only remember that they were closed. */
   const small = () => {
@@ -211,7 +263,7 @@ describe('a pool that is full', () => {
         dispatch: () => {},
         close: async () => {
           closed.push(principal)
-          onClosed()
+          onClosed(Promise.resolve())
         },
       }),
     })

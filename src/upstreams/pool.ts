@@ -15,7 +15,8 @@ export interface Pooled extends Peer {
 /** What a new session is told about its place in the pool. */
 export interface Place {
   readonly isDedicated: boolean // belongs to one client session and ends with its standing exchange
-  readonly onClosed: () => void // to be called once, as soon as the session is of no use
+  /** To be called once, as soon as the session is of no use, with what settles when the server knows of its end. */
+  readonly onClosed: (closing: Promise<void>) => void
 }
 
 interface Options<S extends Pooled> {
@@ -29,11 +30,13 @@ interface Options<S extends Pooled> {
 
 interface Entry<S extends Pooled> {
   readonly isDedicated: boolean
+  readonly idleMs: number
   ready: Promise<S> | undefined
   session: S | undefined // once it is ready
 }
 
 const MOST_SHARED = 256
+const LANE_IDLE_MS = 60_000 // a further session of somebody who has one already
 const QUEUE_MS = 5000
 const LOOK_MS = 100
 const HANDED_MS = 1000 // for whoever was given a session to send something on it
@@ -43,11 +46,16 @@ const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions 
 export class SessionPool<S extends Pooled> {
   readonly #options: Options<S>
   readonly #entries = new Map<string | symbol, Entry<S>>()
+  readonly #leaving = new Set<Promise<void>>() // sessions of no use whose servers may not know it yet
   #sweeper: NodeJS.Timeout | undefined
   #isClosed = false
 
   constructor(options: Options<S>) {
     this.#options = options
+  }
+
+  get size(): number {
+    return this.#entries.size
   }
 
   /** The session this caller has already, if any. */
@@ -97,6 +105,7 @@ export class SessionPool<S extends Pooled> {
     throw new UpstreamFailure(this.#options.name, EXHAUSTED)
   }
 
+  /** Settles when every session has ended at the server, also those that were about to. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeper)
@@ -104,10 +113,13 @@ export class SessionPool<S extends Pooled> {
     this.#entries.clear()
     const failed = () => {} // whoever opened it was told
     await Promise.all(entries.map(({ ready }) => ready?.then(session => session.close(), failed)))
+    await Promise.allSettled(this.#leaving)
   }
 
   #create(key: string | symbol, caller: Caller): Promise<S> {
-    const entry: Entry<S> = { isDedicated: caller.session !== undefined, ready: undefined, session: undefined }
+    const idleMs = caller.lane ? Math.min(LANE_IDLE_MS, this.#options.idleMs) : this.#options.idleMs
+    const isDedicated = caller.session !== undefined
+    const entry: Entry<S> = { isDedicated, idleMs, ready: undefined, session: undefined }
     this.#entries.set(key, entry)
     entry.ready = this.#fill(key, entry, caller)
     this.#sweep()
@@ -115,8 +127,12 @@ export class SessionPool<S extends Pooled> {
   }
 
   async #fill(key: string | symbol, entry: Entry<S>, caller: Caller): Promise<S> {
-    const onClosed = () => {
+    const forget = () => {
       if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    }
+    const onClosed = (closing: Promise<void>) => {
+      forget()
+      this.#awaitEnd(closing)
     }
     try {
       if (this.#isClosed) throw new UpstreamFailure(this.#options.name, DISCONNECTED)
@@ -125,9 +141,15 @@ export class SessionPool<S extends Pooled> {
       entry.session = session
       return session
     } catch (error) {
-      onClosed()
+      forget()
       throw error
     }
+  }
+
+  #awaitEnd(closing: Promise<void>): void {
+    const gone = () => this.#leaving.delete(closing)
+    this.#leaving.add(closing)
+    closing.then(gone, gone)
   }
 
   #sweep(): void {
@@ -137,9 +159,9 @@ export class SessionPool<S extends Pooled> {
   }
 
   #closeIdle(): void {
-    const oldest = Date.now() - this.#options.idleMs
-    for (const { session } of [...this.#entries.values()])
-      if (session && !session.isBusy && session.lastUsed < oldest) void session.close()
+    const now = Date.now()
+    for (const { session, idleMs } of [...this.#entries.values()])
+      if (session && !session.isBusy && session.lastUsed < now - idleMs) void session.close()
     if (this.#entries.size > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined

@@ -62,6 +62,8 @@ export interface Detector {
   readonly era: Era | undefined
   /** Finds out; callers at the same time share one probe. Rejects with UpstreamFailure. */
   detect(): Promise<Era>
+  /** Asks, whatever it is; only that it answers matters. Rejects with UpstreamFailure. */
+  look(): Promise<void>
   /** The server behaved unlike its era: the next `detect` asks again. */
   doubt(): void
   /** The server could not be reached: for a short while callers are told so without asking it. */
@@ -120,6 +122,12 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
     return probing
   }
 
+  const look = async (): Promise<void> => {
+    const found = judge(await discover(link))
+    if (found.kind === 'none') throw new UpstreamFailure(link.name, found.loss)
+    up()
+  }
+
   const doubt = (): void => {
     if (!verdict || Date.now() - doubtedAt < DOUBT_MS) return
     doubtedAt = Date.now()
@@ -131,6 +139,7 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
       return outage ? undefined : known()
     },
     detect,
+    look,
     doubt,
     down,
     up,

@@ -48,6 +48,13 @@ describe('a server that is started', () => {
     expect(await callTool(await again.open(), 'echo', { text: 'at once' })).toBe('at once')
   })
 
+  it('is found to be modern by calls of one caller that come together', async () => {
+    const { open, upstream } = connectSmall({ era: 'modern' })
+    const peers = await Promise.all([open(), open(), open()])
+    expect(new Set(peers.map(({ revision }) => revision))).toEqual(new Set(['2026-07-28']))
+    expect(upstream.status().processes).toHaveLength(1)
+  })
+
   it.each([
     ['legacy', 'modern'],
     ['modern', 'legacy'],

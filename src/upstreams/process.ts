@@ -3,6 +3,7 @@ import type { Signal } from '../protocol/abort.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { type Place, SessionPool } from './pool.ts'
 import { Roster } from './process-roster.ts'
 import { createStdioLink, type StdioOptions } from './stdio-link.ts'
@@ -42,15 +43,38 @@ class OtherEra extends UpstreamFailure {}
 const NOBODY = { capabilities: Json.empty, info: undefined }
 const DAY = 24 * 60 * 60_000
 
+type Server = ProcessServer & { readonly name: string }
+
 /** A server that is started here and spoken to over its stdin and stdout. `open` rejects with UpstreamFailure. */
-export const connectProcess = (
-  server: ProcessServer & { readonly name: string },
-  options: ProcessOptions,
-): ProcessUpstream => {
+export const connectProcess = (server: Server, options: ProcessOptions): ProcessUpstream => {
+  const { name, personal, env, limits = DEFAULT_PROCESS_LIMITS } = server
+  const roster = new Roster(name, limits.processes)
+  if (!personal) return connectAlike(server, options, roster)
+  const all = new Set<ProcessUpstream>()
+  const connect = (own: Readonly<Record<string, string>>) => {
+    const upstream = connectAlike({ ...server, env: { ...env, ...own } }, options, roster)
+    all.add(upstream)
+    return { ...upstream, close: () => upstream.close().finally(() => all.delete(upstream)) }
+  }
+  const statuses = () => [...all].map(upstream => upstream.status())
+  return {
+    ...connectPersonally({ name, personal, faultOf: variableFault, connect }),
+    status: () => ({
+      processes: statuses().flatMap(({ processes }) => processes),
+      crashes: statuses().reduce((sum, { crashes }) => sum + crashes, 0),
+    }),
+  }
+}
+
+/** Why a text cannot be the value of a variable. */
+const variableFault = (text: string): string | undefined =>
+  text.includes('\0') ? 'holds a character that no variable can hold' : undefined
+
+/** The same for every caller, or for one alone. */
+const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): ProcessUpstream & OwnUpstream => {
   const { holdMs = 20_000, legacyMs = DAY } = options
   const bounds = server.limits ?? DEFAULT_PROCESS_LIMITS
   const link = createStdioLink(server, options)
-  const roster = new Roster(server.name, bounds.processes)
   const verdict = createVerdict(link.fingerprint, server.era, legacyMs)
   const sessions = new Set<StdioSession>()
   let probing: Promise<Peer> | undefined
@@ -82,9 +106,9 @@ export const connectProcess = (
   }
 
   const openSession = async (caller: Caller, { isDedicated, onClosed }: Place): Promise<StdioSession> => {
-    const leave = (): void => {
+    const leave: Place['onClosed'] = closing => {
       sessions.delete(session)
-      onClosed()
+      onClosed(closing)
     }
     const { greeting } = verdict
     const place = { isDedicated, onClosed: leave }
@@ -130,7 +154,16 @@ export const connectProcess = (
   const open = (caller: Caller): Promise<Peer> => {
     if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
     if (shared.isRunning && sessions.size === 0) return sharedPeer
+    // What is being opened to find out may turn out to be no session at all.
+    if (probing && verdict.era === undefined) return find(caller)
     return pool.find(caller) ?? find(caller)
+  }
+
+  /** One process is enough: another that hangs is found out by the calls it does not answer. */
+  const probe = async (): Promise<boolean> => {
+    if (closing) return false
+    const session = [...sessions].find(({ pipes }) => pipes.length > 0)
+    return shared.isRunning ? shared.answers() : (session?.answers() ?? false)
   }
 
   const close = async (): Promise<void> => {
@@ -148,7 +181,9 @@ export const connectProcess = (
 
   return {
     open,
+    probe,
     close: () => (closing ??= close()),
+    isIdle: () => sessions.size === 0 && shared.pipes.length === 0 && probing === undefined,
     status: () => ({
       processes: [...shared.pipes, ...[...sessions].flatMap(({ pipes }) => pipes)].map(statusOf),
       crashes: link.restarts.crashes,

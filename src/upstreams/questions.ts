@@ -13,23 +13,32 @@ interface Open {
   readonly settled: () => void
 }
 
-/** The requests of one server that wait for an answer of the client. */
+const MOST_OPEN = 1024
+
+/** The requests of one session that wait for an answer of the client. */
 export class Questions {
   readonly #post: (pieces: Buffer[], what: string) => void
+  readonly #unsent: () => number
   readonly #open = new Map<string, Open>()
 
-  constructor(post: (pieces: Buffer[], what: string) => void) {
+  /** `unsent`: how many answers the server has not taken yet; they count as open. */
+  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number = () => 0) {
     this.#post = post
+    this.#unsent = unsent
   }
 
   get size(): number {
     return this.#open.size
   }
 
-  /** Makes a frame of a server's request; undefined for one that is open already (a replayed stream). */
+  /** Makes a frame of a server's request; undefined for one that is open already (a replayed stream) or refused. */
   ask(asked: Asked, owner: object, settled: () => void = () => {}): Question | undefined {
     const key = idKey(asked.id)
     if (this.#open.has(key)) return undefined
+    if (this.#open.size + this.#unsent() >= MOST_OPEN) {
+      this.#send(asked, { kind: 'error', error: TOO_MANY })
+      return undefined
+    }
     const open: Open = { asked, owner, withdrawn: new Abort(), settled }
     this.#open.set(key, open)
     return {
@@ -86,6 +95,12 @@ export class Questions {
     this.#post(notificationPieces('notifications/progress', progress), `progress of ${method}`)
   }
 }
+
+const TOO_MANY = rpcError(
+  'internal',
+  `${MOST_OPEN} questions of this session wait for an answer already: ask again when some have been answered`,
+  Json.of({ reason: 'too_many_questions' }),
+)
 
 /** Elicitation has a word for a user who went away; the others have an error. */
 const giveUp = (method: string): Answer =>

@@ -1,8 +1,10 @@
+import { headerFault } from '../config/remote.ts'
 import type { RemoteServer } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { DISCONNECTED, UpstreamFailure } from './failures.ts'
 import { createLegacy } from './legacy.ts'
 import { createLink, type LinkOptions } from './link.ts'
+import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { SessionPool } from './pool.ts'
 import { createDetector, type Era } from './probe.ts'
 import { createStateless } from './stateless.ts'
@@ -18,8 +20,19 @@ export interface RemoteOptions extends LinkOptions {
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
 }
 
+type Server = RemoteServer & { readonly name: string }
+
 /** A server reached over HTTP, of whatever era it turns out to be. `open` rejects with UpstreamFailure. */
-export const connectRemote = (server: RemoteServer & { readonly name: string }, options: RemoteOptions): Upstream => {
+export const connectRemote = (server: Server, options: RemoteOptions): Upstream => {
+  const { name, personal, headers } = server
+  if (!personal) return connectAlike(server, options)
+  const connect = (own: Readonly<Record<string, string>>) =>
+    connectAlike({ ...server, headers: { ...headers, ...own } }, options)
+  return connectPersonally({ name, personal, faultOf: headerFault, connect })
+}
+
+/** The same for every caller, or for one alone. */
+const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   const {
     idleMs = 30 * MINUTE,
     holdMs = 20_000,
@@ -46,7 +59,8 @@ export const connectRemote = (server: RemoteServer & { readonly name: string }, 
       detector.up()
       return peer
     } catch (error) {
-      if (error instanceof UpstreamFailure) learn(error)
+      // A server that grants no further session, and a full pool, say nothing of the server.
+      if (error instanceof UpstreamFailure && !caller.lane && error.reason !== 'pool_exhausted') learn(error)
       throw error
     }
   }
@@ -78,12 +92,18 @@ export const connectRemote = (server: RemoteServer & { readonly name: string }, 
     return pool.find(caller) ?? find(caller)
   }
 
+  const probe = async (): Promise<boolean> => {
+    if (closing) return false
+    await detector.look()
+    return true
+  }
+
   const close = (): Promise<void> => {
     closing ??= within(closeMs, pool.close()).then(() => link.http.close())
     return closing
   }
 
-  return { open, close }
+  return { open, probe, close, isIdle: () => link.http.isIdle && pool.size === 0 }
 }
 
 const within = (ms: number, work: Promise<void>): Promise<void> => {

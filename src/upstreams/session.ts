@@ -6,6 +6,7 @@ import { discovered } from './discovered.ts'
 import { DISCONNECTED, toError } from './failures.ts'
 import type { Link } from './link.ts'
 import type { Place, Pooled } from './pool.ts'
+import { Postbox } from './postbox.ts'
 import { Questions } from './questions.ts'
 import type { Home, SessionCall } from './session-call.ts'
 import { Standing } from './standing.ts'
@@ -20,11 +21,15 @@ export interface SessionOptions extends Place {
 export abstract class LegacySession<C extends SessionCall> implements Pooled, Home {
   readonly asks = true
   readonly link: Link
-  readonly questions = new Questions((pieces, what) => this.post(pieces, what))
+  readonly questions = new Questions(
+    (pieces, what) => this.post(pieces, what),
+    () => this.postbox.size,
+  )
   lastUsed = Date.now()
 
   protected readonly caller: Caller
   protected readonly standing: Standing
+  protected readonly postbox: Postbox
   protected readonly told = new Told()
   protected readonly calls: C[] = [] // a Map would keep dead calls alive, as SilenceWatch explains
   readonly #options: SessionOptions
@@ -36,12 +41,11 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     this.caller = caller
     this.#options = options
     this.standing = new Standing({ holdMs: options.holdMs, expectsSomebody: options.isDedicated })
+    this.postbox = new Postbox({ post: (pieces, what, done) => this.transmit(pieces, what, done), log: link.log })
   }
 
   abstract get revision(): Revision
   abstract get correlates(): boolean
-  /** Sends something that has no answer. */
-  abstract post(pieces: Buffer[], what: string): void
   /** The InitializeResult as it came. */
   protected abstract get introduction(): Json
   protected abstract createCall(exchange: Exchange, id: number): C
@@ -51,6 +55,8 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   protected abstract callAsked(): C | undefined
   /** The call a notice belongs to that came on no stream of a call; undefined: none. */
   protected abstract callTold(method: string): C | undefined
+  /** Sends something that has no answer; `done` is called once the server has taken or refused it. */
+  protected abstract transmit(pieces: Buffer[], what: string, done: () => void): void
   /** Ends the conversation; all calls were told already. */
   protected abstract disconnect(): Promise<void>
 
@@ -75,6 +81,11 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     const call = this.createCall(exchange, this.nextId())
     this.calls.push(call)
     this.begin(call)
+  }
+
+  /** Sends something that has no answer, as soon as it is its turn. */
+  post(pieces: Buffer[], what: string): void {
+    this.postbox.put(pieces, what)
   }
 
   /** A message that belongs to no call by the stream it came on. */
@@ -104,7 +115,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   close(): Promise<void> {
     if (this.#closing) return this.#closing
     this.#closing = Promise.resolve().then(() => this.#end())
-    this.#options.onClosed()
+    this.#options.onClosed(this.#closing)
     return this.#closing
   }
 
@@ -162,6 +173,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     for (const call of [...this.calls]) call.lose(DISCONNECTED)
     this.questions.clear()
     this.standing.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    this.postbox.clear(true)
     await this.disconnect()
   }
 }

@@ -69,9 +69,9 @@ export class Standing {
     question.withdrawn.onAbort(() => this.#release(question))
   }
 
-  /** Says that every list may have changed: the server behind the session is a new one. */
+  /** Says that every list may have changed, also those whose changes the server never tells: it is a new one. */
   changed(capabilities: Json | undefined): void {
-    for (const [, capability, method] of FLAGS) if (changes(capabilities, capability)) this.notice(method, Json.empty)
+    for (const [, capability, method] of FLAGS) if (capabilities?.has(capability)) this.notice(method, Json.empty)
   }
 
   /** Ends every exchange with that frame. */

@@ -24,6 +24,8 @@ export interface Tenant {
   ping(): readonly Buffer[]
 }
 
+const ANSWER_MS = [50, 450, 4500] // looked for an answer after each
+
 /** Keeps a process for a tenant: started when it is needed, and not kept for ever. */
 export class Keeper implements Resident {
   readonly #link: StdioLink
@@ -105,6 +107,21 @@ export class Keeper implements Resident {
         this.#endFor(pipe, 'did not answer a ping either and was ended')
     }
     setTimeout(look, this.#link.pingMs).unref()
+  }
+
+  /** Whether a process answers a ping; false: nothing was asked, because none runs or a call waits for it anyway. */
+  async answers(): Promise<boolean> {
+    const pipe = this.#pipe
+    if (!pipe || this.#tenant.isWorking) return false
+    const { lines } = pipe
+    pipe.send(this.#tenant.ping())
+    for (const ms of ANSWER_MS) {
+      await new Promise(resolve => setTimeout(resolve, ms).unref())
+      if (pipe.lines !== lines || pipe !== this.#pipe) return true
+    }
+    if (this.#tenant.isWorking) return false
+    this.doubt(pipe)
+    throw new UpstreamFailure(this.#link.name, { reason: 'upstream_timeout', text: 'does not answer a ping' })
   }
 
   async close(): Promise<void> {

@@ -32,6 +32,8 @@ export interface SessionOptions extends Place {
 }
 
 const REVIVE_MS = 1000
+const INITIALIZED = 'notifications/initialized'
+const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
 /** A legacy session over stdio: one caller, one process; should it end, the next call gets another. */
 export class StdioSession implements Pooled, CallHome, Tenant {
@@ -61,9 +63,12 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     this.#keeper = new Keeper(link, this, options.roster, options.bounds)
   }
 
-  /** Must come first: starts a process where one must be asked who it is; rejects with UpstreamFailure. */
+  /**
+   * Must come first: starts a process where one must be asked who it is, and where the caller has another session to
+   * fall back on; rejects with UpstreamFailure.
+   */
   async begin(): Promise<void> {
-    if (!this.#greeting) await this.#keeper.ensure()
+    if (!this.#greeting || this.#caller.lane) await this.#keeper.ensure()
   }
 
   get revision(): Revision {
@@ -81,6 +86,10 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   get pipes(): Pipe[] {
     return this.#keeper.pipes
+  }
+
+  answers(): Promise<boolean> {
+    return this.#keeper.answers()
   }
 
   readonly dispatch: Dispatch = exchange => {
@@ -202,10 +211,18 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     })
   }
 
-  #notify({ method, params }: Exchange): void {
+  #notify(exchange: Exchange): void {
     const { pipe } = this.#keeper
-    // Ours was sent with the handshake; and what nobody was started for nobody needs to know.
-    if (method === 'notifications/initialized' || !pipe) return
+    if (exchange.method === INITIALIZED || this.#closing) return // ours was sent with the handshake
+    if (pipe) return this.#tell(pipe, exchange)
+    if (exchange.method === ROOTS_CHANGED) return // a new process asks for them anyway
+    this.#keeper.ensure().then(
+      started => this.#tell(started, exchange),
+      () => this.link.log.warn({ method: exchange.method }, 'dropped a notification: the server does not run'),
+    )
+  }
+
+  #tell(pipe: Pipe, { method, params }: Exchange): void {
     if (pipe.child.pendingBytes <= this.link.pendingBytes) pipe.send(notificationPieces(method, params))
     else this.link.log.warn({ method }, 'dropped a notification: the server does not read what it is sent')
   }
@@ -239,8 +256,8 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   }
 
   async #end(): Promise<void> {
-    this.#options.onClosed()
     const closing = this.#keeper.close()
+    this.#options.onClosed(closing)
     for (const call of [...this.#calls]) call.lose(DISCONNECTED)
     this.#questions.clear()
     this.#standing.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })

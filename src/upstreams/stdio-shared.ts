@@ -58,6 +58,10 @@ export class StdioShared implements Peer, CallHome, Tenant {
     return this.#keeper.pipes
   }
 
+  answers(): Promise<boolean> {
+    return this.#keeper.answers()
+  }
+
   /** Settles when the server runs; rejects with UpstreamFailure. */
   async ensure(): Promise<void> {
     await this.#keeper.ensure()
@@ -157,9 +161,17 @@ export class StdioShared implements Peer, CallHome, Tenant {
     setTimeout(() => this.transmit(call), this.link.restarts.brokenMs || REVIVE_MS).unref()
   }
 
-  #notify({ method, params }: Exchange): void {
+  #notify(exchange: Exchange): void {
     const { pipe } = this.#keeper
-    if (!pipe) return
+    if (this.#isClosed) return
+    if (pipe) return this.#tell(pipe, exchange)
+    this.#keeper.ensure().then(
+      started => this.#tell(started, exchange),
+      () => this.link.log.warn({ method: exchange.method }, 'dropped a notification: the server does not run'),
+    )
+  }
+
+  #tell(pipe: Pipe, { method, params }: Exchange): void {
     if (pipe.child.pendingBytes <= this.link.pendingBytes) pipe.send(notificationPieces(method, params))
     else this.link.log.warn({ method }, 'dropped a notification: the server does not read what it is sent')
   }

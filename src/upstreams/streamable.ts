@@ -58,10 +58,6 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
     return this.#listening.isOpen
   }
 
-  post(pieces: Buffer[], what: string): void {
-    tell(this.link, 'POST', this.postHeaders, pieces, what)
-  }
-
   renew(lost: string | undefined): Promise<void> {
     if (lost !== this.sessionId) return this.#renewing ?? Promise.resolve()
     this.#renewing ??= this.#startOver().finally(() => {
@@ -94,9 +90,14 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
 
   protected callTold(): undefined {}
 
+  protected transmit(pieces: Buffer[], what: string, done: () => void): void {
+    tell(this.link, 'POST', this.postHeaders, pieces, what, done)
+  }
+
   protected async disconnect(): Promise<void> {
     this.#listening.stop()
-    await this.#delete()
+    // A session that is being opened in place of this one ends as soon as it is there.
+    await Promise.all([this.#delete(), this.#renewing?.catch(() => {})])
   }
 
   get #agreed(): Handshake {
@@ -129,6 +130,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
     this.link.listens = true
     this.#listening.stop()
     this.questions.clear()
+    this.postbox.clear()
     for (const call of [...this.calls]) if (call.isBoundTo(lost)) call.lose(GONE)
     await this.#settleIn()
     for (const [method, params] of this.told.again()) await this.#ask(this.postHeaders, method, params)

@@ -12,6 +12,7 @@ import {
   DEFAULT_LISTEN,
   type Limits,
   type Listen,
+  plainRules,
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
 import { startGateway } from '../../src/gateway.ts'
@@ -54,7 +55,7 @@ export const startGuarded = async (options: Options = {}) => {
     auth: options.auth,
     limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...options.limits },
     servers: new Map([['server', { ...DEMO, ...options.server } as ServerConfig]]),
-    workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'] }])),
+    workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'], ...plainRules(1) }])),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log, data, insecure: options.insecure })

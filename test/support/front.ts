@@ -67,11 +67,12 @@ export const startFront = async (
   const sessions = new Sessions(house)
   const channels = new Channels(house, options.endpoint ?? 'relative')
   const ways = {
-    hasWorkspace: (name: string) => name === 'default' || name === 'other',
-    enter: createEntrance(house, request => ({
-      kind: 'in',
-      principal: options.identify ? options.identify(request.headers.authorization) : 'local',
-    })),
+    enter: createEntrance(house, (request, workspace) => {
+      if (!['default', 'other'].includes(workspace))
+        return { kind: 'out', status: 404, error: { code: -32600, message: 'There is no such workspace' } }
+      const principal = options.identify ? options.identify(request.headers.authorization) : 'local'
+      return { kind: 'in', principal }
+    }),
     streamable: createStreamable(house, sessions),
     httpSse: createHttpSse(house, channels),
   }

@@ -1,4 +1,10 @@
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, DEFAULT_TIMEOUT_MS, type ServerConfig } from '../../src/config/snapshot.ts'
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_LISTEN,
+  DEFAULT_TIMEOUT_MS,
+  plainRules,
+  type ServerConfig,
+} from '../../src/config/snapshot.ts'
 import { startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
@@ -8,7 +14,7 @@ export const startTestGateway = async (upstream?: string): Promise<{ url: string
     listen: { ...DEFAULT_LISTEN, port: 0 },
     limits: { ...DEFAULT_LIMITS, shutdownMs: 500 },
     servers: new Map([['server', upstream === undefined ? DEMO : remote(upstream)]]),
-    workspaces: new Map([['default', { name: 'default', servers: ['server'] }]]),
+    workspaces: new Map([['default', { name: 'default', servers: ['server'], ...plainRules(1) }]]),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log: SILENT })

@@ -7,6 +7,9 @@ export interface Relay {
   readonly url: string
   /** Breaks every connection at once; new ones work. */
   cut(): void
+  /** Breaks every connection, and there is nobody at the address until `start`. */
+  stop(): Promise<void>
+  start(): Promise<void>
   close(): Promise<void>
 }
 
@@ -29,17 +32,16 @@ export const startRelay = async (target: string): Promise<Relay> => {
       from.pipe(to)
     }
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const start = (at: number): Promise<void> => new Promise(resolve => server.listen(at, '127.0.0.1', resolve))
+  await start(0)
+  const own = (server.address() as AddressInfo).port
   const cut = () => {
     for (const socket of sockets) socket.destroy()
   }
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
-    cut,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        cut()
-      }),
-  }
+  const stop = (): Promise<void> =>
+    new Promise(resolve => {
+      server.close(() => resolve())
+      cut()
+    })
+  return { url: `http://127.0.0.1:${own}${pathname}`, cut, stop, start: () => start(own), close: stop }
 }

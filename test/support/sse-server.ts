@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { OLDEST, type Revision } from '../../src/protocol/revisions.ts'
 import { type Arrived, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
-import type { Wire } from '../matrix/client.ts'
+import { type Wire, written } from '../matrix/client.ts'
 import {
   basics,
   CAPABILITIES,
@@ -66,9 +66,9 @@ export const sseServer = async (
     response.on('close', () => channels.delete(session))
   }
 
-  const take = ({ body, headers }: Arrived, channel: ServerResponse, response: ServerResponse): void => {
+  const take = ({ body, headers, text }: Arrived, channel: ServerResponse, response: ServerResponse): void => {
     const message = body as Wire
-    push({ message, headers, isGone: false })
+    push({ message, text, headers, isGone: false })
     const { id, method } = message
     if (!method) open.get(id)?.(message)
     if (!method || id === undefined) return void response.writeHead(202).end('Accepted')
@@ -149,4 +149,4 @@ export const sseServer = async (
 }
 
 const event = (channel: ServerResponse, message: object): void =>
-  void channel.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+  void channel.write(`event: message\ndata: ${written(message)}\n\n`)

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { Abort } from '../protocol/abort.ts'
+import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
+import { Json, type PlainObject } from '../wire/json.ts'
+import { askInRounds } from './rounds.ts'
+import { createSubscriptions } from './subscriptions.ts'
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const CALLER: Caller = {
+  workspace: 'w',
+  principal: 'ana',
+  revision: '2025-11-25',
+  session: 's1',
+  capabilities: Json.of({ elicitation: {} }),
+  headers: new Map(),
+}
+
+const exchangeOf = (method: string, params: PlainObject) => {
+  const frames: Frame[] = []
+  const exchange: Exchange = {
+    kind: 'request',
+    method,
+    params: Json.of(params),
+    caller: CALLER,
+    signal: new Abort(),
+    sink: frame => void frames.push(frame),
+  }
+  return { exchange, frames }
+}
+
+test('a session hears at once that the server listens, and never again although it listens anew for each resource', () => {
+  const subscriptions = createSubscriptions()
+  const sent: Exchange[] = []
+  const dispatch = (exchange: Exchange) => void sent.push(exchange)
+  const acknowledge = (at: number, resourceSubscriptions: string[]) =>
+    void sent[at]?.sink({
+      kind: 'notice',
+      method: ACKNOWLEDGED,
+      params: Json.of({ notifications: { toolsListChanged: true, resourceSubscriptions } }),
+    })
+  const standing = exchangeOf('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  subscriptions.begin(standing.exchange, dispatch)
+  expect(standing.frames).toEqual([])
+  acknowledge(0, [])
+  expect(standing.frames).toMatchObject([{ kind: 'notice', method: ACKNOWLEDGED }])
+  const [first] = standing.frames
+  expect(first?.kind === 'notice' && first.params.at('notifications', 'toolsListChanged')?.asBoolean()).toBe(true)
+  const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
+  subscriptions.watch(watching.exchange, dispatch)
+  acknowledge(1, ['a:'])
+  expect(watching.frames).toMatchObject([{ kind: 'result' }])
+  expect(standing.frames).toHaveLength(1)
+})
+
+test.each([
+  [1024, 'question'],
+  [1025, 'result'],
+] as const)('a round of %i questions becomes a %s for a legacy caller', (count, kind) => {
+  const sent: Exchange[] = []
+  const call = exchangeOf('tools/call', { name: 'ask' })
+  askInRounds(exchange => void sent.push(exchange), { questionTtlMs: 1000 })(call.exchange)
+  const question = { method: 'elicitation/create', params: { message: '?', requestedSchema: { type: 'object' } } }
+  const inputRequests = Object.fromEntries(Array.from({ length: count }, (_, i) => [`q${i}`, question]))
+  void sent[0]?.sink({ kind: 'result', result: Json.of({ resultType: 'input_required', inputRequests }) })
+  expect(new Set(call.frames.map(frame => frame.kind))).toEqual(new Set([kind]))
+  const [first] = call.frames
+  if (kind === 'question') expect(call.frames).toHaveLength(count)
+  else expect(first?.kind === 'result' && first.result.get('isError')?.asBoolean()).toBe(true)
+  ;(call.exchange.signal as Abort).abort({ kind: 'gone' })
+})

@@ -1,0 +1,67 @@
+import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { watchFile } from './watch.ts'
+
+let folder: string
+let file: string
+let unwatch = (): void => {}
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-watch-'))
+  file = join(folder, 'mcp.json')
+  await writeFile(file, 'one')
+})
+afterEach(async () => {
+  unwatch()
+  await rm(folder, { recursive: true })
+})
+
+/** Counts what is announced after the first look. */
+const watched = async () => {
+  let count = 0
+  unwatch = watchFile(file, () => count++)
+  await expect.poll(() => count).toBe(1)
+  count = 0
+  return { count: () => count }
+}
+
+test('a file that is written, replaced, or gone for a moment is announced', async () => {
+  const { count } = await watched()
+  await writeFile(file, 'another')
+  await expect.poll(count).toBe(1)
+  await writeFile(join(folder, 'draft'), 'third')
+  await rename(join(folder, 'draft'), file)
+  await expect.poll(count).toBe(2)
+  await unlink(file)
+  await writeFile(file, 'fourth')
+  await expect.poll(count).toBe(3)
+})
+
+test('what is written in several steps is announced once', async () => {
+  const { count } = await watched()
+  for (let step = 0; step < 10; step++) await writeFile(file, 'x'.repeat(step + 10))
+  await expect.poll(count).toBe(1)
+})
+
+test('a file that a link leads to is announced when the link leads elsewhere', async () => {
+  const [first, second] = [join(folder, 'a'), join(folder, 'b')]
+  await writeFile(first, 'a')
+  await writeFile(second, 'b')
+  await unlink(file)
+  await symlink(first, file)
+  const { count } = await watched()
+  await unlink(file)
+  await symlink(second, file)
+  await expect.poll(count).toBe(1)
+})
+
+test('a neighbour that changes is nobody’s business, and nothing is announced after the end', async () => {
+  const { count } = await watched()
+  await writeFile(join(folder, 'neighbour'), 'x')
+  unwatch()
+  await writeFile(file, 'late')
+  await writeFile(join(folder, 'neighbour'), 'y')
+  await new Promise(resolve => setTimeout(resolve, 300)) // longer than a change takes to be announced
+  expect(count()).toBe(0)
+})
