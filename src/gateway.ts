@@ -1,8 +1,12 @@
 import { createInbound } from './auth/inbound.ts'
-import { createBridge } from './bridge/bridge.ts'
-import type { ServerConfig, Snapshot } from './config/snapshot.ts'
+import { hashOf } from './auth/token.ts'
+import { compare, type Difference } from './config/difference.ts'
+import { ConfigError } from './config/problems.ts'
+import type { Snapshot } from './config/snapshot.ts'
+import { createEstate } from './estate.ts'
 import { createActions } from './fronts/actions.ts'
 import { Active } from './fronts/active.ts'
+import { createAdmin } from './fronts/admin.ts'
 import { createChannelDoors } from './fronts/channel-doors.ts'
 import { Channels } from './fronts/channels.ts'
 import { openToPages } from './fronts/cors.ts'
@@ -18,27 +22,22 @@ import { createStreamable } from './fronts/streamable.ts'
 import { Ticker } from './fronts/ticker.ts'
 import type { House } from './fronts/visit.ts'
 import type { Knock } from './protocol/admission.ts'
-import { RpcFailure, rpcError } from './protocol/errors.ts'
-import type { Dispatch, Frame, Upstream } from './protocol/exchange.ts'
+import type { Frame } from './protocol/exchange.ts'
 import { methodRow } from './protocol/methods.ts'
-import type { WorkspaceStatus } from './protocol/status.ts'
-import { demo } from './servers/demo/demo.ts'
-import { files } from './servers/files/files.ts'
+import type { Policy } from './protocol/policy.ts'
+import { SERVER_STATES, type WorkspaceStatus } from './protocol/status.ts'
 import type { Log } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createScrape } from './telemetry/prometheus.ts'
-import { connectProcess } from './upstreams/process.ts'
-import { Starts } from './upstreams/process-starts.ts'
-import { connectRemote } from './upstreams/remote.ts'
-import { Json } from './wire/json.ts'
-import { createHealth } from './workspace/health.ts'
-import { routeTo } from './workspace/route.ts'
+import { createVisibleServers } from './workspace/visible-servers.ts'
 
 interface Options {
   readonly log: Log
   readonly version?: string
   readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
   readonly data?: string | undefined // the data directory, there already; without one nothing outlives the process
+  /** Reads a configuration file, or the gateway's own; without it nobody can ask what one would change. */
+  readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
 }
 
 /** A gateway that listens. */
@@ -53,14 +52,19 @@ export interface Gateway {
   load(): { readonly sessions: number; readonly channels: number; readonly calls: number; readonly logBytes: number }
   /** How long nobody has been here: no request, and no session, channel or stream open. */
   idleMs(): number
+  /** Goes over to another configuration without a restart, as far as that goes; says what is different. */
+  swap(next: Snapshot): Difference
   close(): Promise<void>
 }
 
+const DRAIN_MS = 5 * 60_000 // for calls to servers that are no longer there
+
 /** Builds the house from a checked configuration: this is the only place that knows the order of its layers. */
 export const startGateway = async (snapshot: Snapshot, options: Options): Promise<Gateway> => {
-  const { log, version = 'unknown', data, insecure } = options
+  const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
   const { limits } = snapshot
   const { host } = snapshot.listen
+  const estate = createEstate(snapshot, { log, version, data })
   const inbound = await createInbound({
     host,
     isLoopback: isLoopback(host),
@@ -68,23 +72,20 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     required: snapshot.auth?.required,
     insecure,
     rate: limits.rate,
+    policyOf: name => estate.snapshot.policies?.get(name),
+    // A session of a workspace that was taken away lives until its calls are over: they may wait for its answers.
+    hasWorkspace: (name, { headers }) => estate.has(name) || sessions.has(headers['mcp-session-id'], name),
     log,
+  }).catch(async (error: unknown) => {
+    await estate.close()
+    throw error
   })
-  const bridge = createBridge(limits)
-  const starts = new Starts(limits.concurrentStarts)
-  const servers = new Map([...snapshot.servers].map(([name, config]) => [name, build(config, log, version, starts)]))
-  const workspaces = new Map<string, Dispatch>()
-  for (const { name, servers: members } of snapshot.workspaces.values()) {
-    const [server = ''] = members
-    workspaces.set(name, routeTo(server, bridge.wrap(servers.get(server) ?? unavailable('It has no server')), log))
-  }
-
   const metrics = createMetrics({
     isKnown: method => methodRow(method) !== undefined,
     isStanding,
-    blame: blameIn(servers),
+    blame: blameIn(estate.hasServer),
   })
-  const dispatch: Dispatch = exchange => workspaces.get(exchange.caller.workspace)?.(exchange)
+  const { dispatch } = estate
   const house: House = {
     dispatch: metrics.count('stateless', dispatch),
     limits,
@@ -100,44 +101,80 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const channels = new Channels(httpSse, snapshot.sse?.endpoint ?? 'relative')
 
   const ways = {
-    hasWorkspace: (name: string) => workspaces.has(name),
     enter: createEntrance(house, inbound.admit),
     streamable: createStreamable(streamable, sessions),
     httpSse: createHttpSse(httpSse, channels),
   }
   const door = createDoor(house, ways)
   const doors: Routes = { '/mcp': door, '/mcp/*': door, ...createChannelDoors(httpSse, ways) }
-  const health = createHealth([...snapshot.servers.values()], servers, Json.of({ name: 'dragoman', version }))
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,
     calls: house.active.size,
     logBytes: house.shelf.used,
   })
+  const visibleServers = createVisibleServers()
+  const workspaces = () => [...estate.snapshot.workspaces.keys()]
   const open = {
     admit: inbound.admit,
-    workspaces: new Map([...snapshot.workspaces].map(([name, { servers: members }]) => [name, members])),
-    visible: (knock: Knock) => [...workspaces.keys()].filter(name => inbound.sees(knock, name)),
+    workspaces,
+    serversOf: (name: string, policy: Policy | undefined) => {
+      const workspace = estate.snapshot.workspaces.get(name)
+      return workspace && visibleServers(workspace, policy)
+    },
+    visible: (knock: Knock) => workspaces().filter(name => inbound.sees(knock, name)),
     version,
   }
-  const states = () => [...snapshot.servers.keys()].map(health.of)
   const operator = createOperator({
     ...open,
     isOpen: isLoopback(host) || snapshot.listen.exposeMetrics,
-    servers: states,
+    servers: estate.states,
     scrape: createScrape(metrics, {
       version,
-      servers: states,
+      states: SERVER_STATES,
+      servers: estate.states,
       load: () => ({ ...load(), streams: house.ticker.streams }),
     }),
     log,
   })
-  const routes: Routes = { ...openToPages({ ...doors, ...createActions(rest, open) }), ...operator }
-  const listener = await listen({ listen: snapshot.listen, limits, guard: createGuard(snapshot.listen), routes, log })
+  const admin = createAdmin({
+    isOwner: secret => hashOf(secret) === hashOf(inbound.localSecret),
+    plan: async file => compare(estate.snapshot, await loadNext(file)),
+    log,
+  })
+  const routes: Routes = { ...openToPages({ ...doors, ...createActions(rest, open) }), ...operator, ...admin }
+  const guard = createGuard(snapshot.listen)
+  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(
+    async (error: unknown) => {
+      house.ticker.stop()
+      await Promise.all([estate.close(), inbound.close()])
+      throw error
+    },
+  )
 
   const origin = originOf(snapshot.listen.host, listener.port)
   const url = (workspace = 'default') =>
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
+
+  const swap = (next: Snapshot): Difference => {
+    const before = estate.snapshot
+    const difference = compare(before, next)
+    if (closing) return difference
+    const drained = house.active.settled(DRAIN_MS)
+    const { listen, auth, sse, limits } = before // what is built once
+    estate.swap({ ...next, listen, auth, sse, limits }, drained)
+    void estate.tryAll()
+    const gone = [...before.workspaces.keys()].filter(name => !estate.has(name))
+    const endIn = (isAll: boolean): void => {
+      for (const name of gone.filter(name => !estate.has(name))) {
+        sessions.endIn(name, isAll)
+        channels.endIn(name, isAll)
+      }
+    }
+    endIn(false)
+    void drained.then(() => endIn(true))
+    return difference
+  }
 
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
@@ -145,8 +182,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     await house.active.drain(limits.shutdownMs)
     sessions.endAll()
     channels.endAll('shutdown')
-    bridge.close()
-    await Promise.allSettled([...servers.values()].map(server => server.close()))
+    await estate.close()
     await listener.close()
     await inbound.close()
     house.ticker.stop()
@@ -155,7 +191,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   return {
     port: listener.port,
     origin,
-    ready: health.tryAll(),
+    ready: estate.tryAll(),
     localSecret: inbound.localSecret,
     idleMs: () => {
       const { sessions: open, channels: more, calls } = load()
@@ -163,46 +199,26 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     },
     url,
     status: () =>
-      [...snapshot.workspaces.values()].map(({ name, servers: members }) => ({
+      [...estate.snapshot.workspaces.values()].map(({ name, servers: members }) => ({
         name,
         url: url(name),
-        servers: members.map(member => health.of(member)),
+        servers: members.map(estate.stateOf),
       })),
     load,
+    swap,
     close: () => (closing ??= close()),
   }
 }
 
-const build = (config: ServerConfig, log: Log, version: string, starts: Starts): Upstream => {
-  if (config.disabled) return unavailable(`Server "${config.name}" is disabled in the configuration`)
-  switch (config.kind) {
-    case 'remote':
-      return connectRemote(config, { log, identity: { name: 'dragoman', version } })
-    case 'process':
-      return connectProcess(config, {
-        log: log.child({ server: config.name }),
-        identity: { name: 'dragoman', version },
-        starts,
-      })
-    case 'builtin':
-      return config.builtin === 'files' ? files({ root: config.root, version }) : demo(version)
-    case 'unavailable':
-      return unavailable(`Server "${config.name}" cannot be served: ${config.reason}`)
-  }
-}
-
-const unavailable = (message: string): Upstream => ({
-  open: () => Promise.reject(new RpcFailure(rpcError('internal', message, Json.of({ reason: 'unavailable' })))),
-  close: () => Promise.resolve(),
-})
+const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
 
 const isStanding = (method: string): boolean => method === 'subscriptions/listen'
 
 /** Reads off whose fault a failure was; an error of a server's own making may claim anything. */
-const blameIn = (servers: ReadonlyMap<string, Upstream>) => (frame: Frame) => {
+const blameIn = (isServer: (name: string) => boolean) => (frame: Frame) => {
   const data = frame.kind === 'failure' ? frame.error.data : undefined
   const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']
-  return servers.has(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined
+  return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined
 }
 
 const originOf = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   servers: ['protocol', 'wire', 'stores'],
   cli: ['upstreams', 'auth', 'stores', 'config', 'protocol', 'wire'],
 }
-const EVERYTHING = ['gateway.ts', 'pipe.ts', 'main.ts']
+const EVERYTHING = ['gateway.ts', 'estate.ts', 'inspect.ts', 'pipe.ts', 'main.ts']
 
 const sources = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
   file => file.endsWith('.ts') && !/\.(test|fixture)\.ts$/.test(file),

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { isModern, isRevision } from '../protocol/revisions.ts'
 import type { ServerStatus, WorkspaceStatus } from '../protocol/status.ts'
 
@@ -29,6 +30,10 @@ export const doorLines = (
   return [`${paint('bold', `dragoman ${version}`)} listening on ${origin}`, ...doors, ''].join('\n')
 }
 
+/** What is printed where nobody configured anything: what is served, and where it lies. */
+export const homeLine = (data: string, folder: string): string =>
+  `No configuration: an agent memory, kept in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
+
 /** What is printed once every server has been tried: which are there, and what is the matter with the others. */
 export const serverLines = (workspaces: readonly WorkspaceStatus[], paint: Paint): string => {
   const rows = workspaces.flatMap(({ name, servers }) => servers.map(server => ({ name, server })))
@@ -43,6 +48,8 @@ export const serverLines = (workspaces: readonly WorkspaceStatus[], paint: Paint
 const STATES: Readonly<Record<ServerStatus['state'], { readonly word: string; readonly style: Style }>> = {
   ready: { word: 'connected', style: 'green' },
   connecting: { word: 'connecting', style: 'yellow' },
+  untried: { word: 'not tried', style: 'grey' },
+  degraded: { word: 'degraded', style: 'yellow' },
   down: { word: 'down', style: 'red' },
   disabled: { word: 'disabled', style: 'grey' },
   unavailable: { word: 'unavailable', style: 'yellow' },

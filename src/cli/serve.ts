@@ -1,18 +1,26 @@
-import { announceDaemon, withdrawDaemon } from '../config/daemon-file.ts'
+import { closeSync, openSync } from 'node:fs'
+import { announceDaemon, findDaemon, withdrawDaemon } from '../config/daemon-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { loadConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
+import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type Log, type LogLevel } from '../telemetry/log.ts'
-import { COLOURED, doorLines, PLAIN, serverLines } from './banner.ts'
+import { COLOURED, doorLines, homeLine, PLAIN, serverLines } from './banner.ts'
 import type { Context, Run } from './command.ts'
+import { createReloader } from './reload.ts'
 import { type Flags, type FlagValues, flagHelp, readFlags, textOf, UsageError } from './usage.ts'
 
+type Load = (file?: string) => Promise<Snapshot>
+
 const FLAGS: Flags = {
-  config: { value: 'FILE', help: 'configuration file; without one the built-in demo server is served' },
+  config: { value: 'FILE', help: 'configuration file; without one a memory and the files of this folder are served' },
+  demo: { help: 'where no file names servers, serve the built-in demo instead: one specimen of every feature' },
   host: { value: 'HOST', help: 'address to listen on (127.0.0.1)' },
   port: { value: 'PORT', help: 'port to listen on (8765); 0 takes any free one' },
   data: { value: 'DIR', help: 'where state rests (DRAGOMAN_DATA, or the place of the platform)' },
   insecure: { help: 'let everybody in without a token; needed to listen beyond loopback without any' },
+  'no-watch': { help: 'do not read the configuration again when its file changes; SIGHUP still does' },
   'until-idle': { help: 'end when nobody has been there for five minutes' },
   'log-level': { value: 'LEVEL', help: `${LOG_LEVELS.join(', ')} (info); logs go to stderr` },
 }
@@ -29,36 +37,68 @@ export const run: Run = async (args, context) => {
   const flags = readFlags(args, FLAGS)
   if (flags.help) return print(HELP)
   const level = levelOf(flags)
-  const snapshot = await loadConfig({
-    file: textOf(flags, 'config'),
-    env: process.env,
-    flags: { host: hostOf(flags), port: portOf(flags) },
-  })
+  const own = textOf(flags, 'config')
+  const listen = { host: hostOf(flags), port: portOf(flags) }
+  const load = (file = own) => loadConfig({ file, env: process.env, flags: listen, demo: flags.demo === true })
+  const snapshot = await load()
   const log = await createLog({ level, pretty: process.stderr.isTTY })
   for (const warning of snapshot.warnings) log.warn({}, warning)
   const data = dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
   await ensureDataDirectory(data)
-  return serve(snapshot, { log, data, insecure: flags.insecure === true }, flags['until-idle'] === true, context)
+  const options = { log, data, insecure: flags.insecure === true, loadNext: own === undefined ? undefined : load }
+  return serve(
+    snapshot,
+    options,
+    {
+      file: own,
+      isAtHome: own === undefined && !flags.demo,
+      watch: !flags['no-watch'],
+      untilIdle: !!flags['until-idle'],
+    },
+    context,
+  )
 }
 
 const serve = async (
   snapshot: Snapshot,
-  options: { log: Log; data: string; insecure: boolean },
-  untilIdle: boolean,
+  options: { log: Log; data: string; insecure: boolean; loadNext: Load | undefined },
+  {
+    file,
+    isAtHome,
+    watch,
+    untilIdle,
+  }: { file: string | undefined; isAtHome: boolean; watch: boolean; untilIdle: boolean },
   { startGateway, version }: Context,
 ): Promise<number> => {
-  const signal = listenForSignals()
-  const gateway = await startGateway(snapshot, { ...options, version })
+  const { log, loadNext: load } = options
+  const hangup = listenForHangups()
+  const signal = Promise.race([listenForSignals(), hangup.lost])
+  const gateway = await startGateway(snapshot, { ...options, version }).catch(error => explain(error, options.data))
   await announceDaemon(options.data, { origin: gateway.origin, pid: process.pid, token: gateway.localSecret })
+  const reload = load && createReloader({ load, swap: gateway.swap, first: snapshot, log })
+  hangup.each(() => (reload ? void reload() : log.info({}, 'there is no configuration file to read again')))
+  const unwatch = reload && file !== undefined && watch ? watchFile(file, () => void reload()) : undefined
   const stop = untilIdle ? Promise.race([signal, waitForIdle(() => gateway.idleMs())]) : signal
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
   print(doorLines(version, gateway.origin, gateway.status(), paint))
+  if (isAtHome) print(homeLine(options.data, process.cwd()))
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])
   if (isReady) print(serverLines(gateway.status(), paint))
-  options.log.info({ signal: await stop }, 'closing')
+  log.info({ signal: await stop }, 'closing')
+  unwatch?.()
   await withdrawDaemon(options.data, process.pid)
   await gateway.close()
   return 0
+}
+
+/** Where the port is taken by another dragoman, says so. */
+const explain = async (error: NodeJS.ErrnoException & { port?: number }, data: string): Promise<never> => {
+  const daemon = error.code === 'EADDRINUSE' ? await findDaemon(data) : undefined
+  if (!daemon || Number(new URL(daemon.origin).port) !== error.port) throw error
+  throw new ConfigError(
+    `port ${error.port} is in use by the dragoman with process id ${daemon.pid}, which serves the same data directory; ` +
+      'stop it, or choose another port with --port and another directory with --data',
+  )
 }
 
 const IDLE_MS = 5 * 60_000
@@ -89,6 +129,28 @@ const listenForSignals = (): Promise<string> =>
     }
     for (const signal of SIGNALS) process.on(signal, onSignal)
   })
+
+/** SIGHUP asks for the configuration to be read again, unless the terminal we run in has gone: then it is the end. */
+const listenForHangups = () => {
+  let handler: (() => void) | undefined
+  const lost = new Promise<string>(resolve => {
+    const hadTerminal = process.stdout.isTTY
+    process.on('SIGHUP', () => (hadTerminal && !hasTerminal() ? resolve('SIGHUP') : handler?.()))
+  })
+  const each = (listener: () => void): void => {
+    handler = listener
+  }
+  return { lost, each }
+}
+
+const hasTerminal = (): boolean => {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
+}
 
 const print = (text: string): number => {
   process.stdout.write(text)

@@ -3,8 +3,9 @@ import { EVERY_WORKSPACE, hashOf, isExpired, mintId, mintSecret, type Token } fr
 import { changeTokens, readTokens, tokenFileIn } from '../auth/token-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { nearest } from '../config/problems.ts'
-import { WORKSPACE_NAME } from '../config/schema.ts'
+import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
 import type { Run } from './command.ts'
+import { table } from './table.ts'
 import { columns, type Flags, type FlagValues, flagHelp, readLine, textOf, textsOf, UsageError } from './usage.ts'
 
 interface Action {
@@ -21,6 +22,7 @@ const COMMON: Flags = {
 
 const CREATE_FLAGS: Flags = {
   workspace: { value: 'NAME', many: true, help: 'create: a workspace it opens, may be given again (every workspace)' },
+  policy: { value: 'NAME', help: 'create: the policy of the configuration that bounds what it may see and use (none)' },
   expires: { value: 'TIME', help: 'create: how long it is good, like 12h, 30d or 1y (without an end)' },
   principal: { value: 'NAME', help: 'create: whom it stands for; tokens of one principal share sessions (its id)' },
 }
@@ -35,6 +37,7 @@ const create: Action['run'] = async (name = '', flags, data) => {
     hash: hashOf(secret),
     principal: plain('--principal', textOf(flags, 'principal') ?? id),
     workspaces: workspacesOf(flags),
+    ...policyOf(flags),
     created: new Date(now).toISOString(),
     expires: expiryOf(flags, now),
   }
@@ -44,7 +47,7 @@ const create: Action['run'] = async (name = '', flags, data) => {
   await changeTokens(file, tokens => [...tokens, token])
   if (flags.json) return printJson({ ...shown(token), token: secret })
   return print(
-    `Created token ${id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${endText(token)}. It is shown only now:\n\n` +
+    `Created token ${id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${boundText(token)}${endText(token)}. It is shown only now:\n\n` +
       `  ${secret}\n\n` +
       `Clients send it as "Authorization: Bearer <token>". What is kept of it is in ${file}.\n` +
       (isFirst ? 'From now on the gateway asks every caller for a token.\n' : ''),
@@ -62,11 +65,12 @@ const list: Action['run'] = async (_word, flags, data) => {
     token.name,
     token.principal,
     token.workspaces.join(','),
+    token.policy ?? '-',
     day(token.created),
     token.expires === undefined ? 'never' : `${day(token.expires)}${isExpired(token, now) ? ' (expired)' : ''}`,
     used[token.id]?.slice(0, 16).replace('T', ' ') ?? 'never',
   ])
-  return print(table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]))
+  return print(table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'POLICY', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]))
 }
 
 const revoke: Action['run'] = async (id = '', flags, data) => {
@@ -130,6 +134,11 @@ const workspacesOf = (flags: FlagValues): readonly string[] => {
   return names.length === 0 || names.includes(EVERY_WORKSPACE) ? [EVERY_WORKSPACE] : [...new Set(names)]
 }
 
+const policyOf = (flags: FlagValues): { policy?: string } => {
+  const policy = textOf(flags, 'policy')
+  return policy === undefined ? {} : { policy: plain('--policy', policy) }
+}
+
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, y: 31_536_000 }
 
 const expiryOf = (flags: FlagValues, now: number): string | undefined => {
@@ -143,22 +152,23 @@ const expiryOf = (flags: FlagValues, now: number): string | undefined => {
 }
 
 /** What may be shown of a token. */
-const shown = ({ hash: _hash, ...token }: Token): object => ({ ...token, expires: token.expires ?? null })
+const shown = ({ hash: _hash, ...token }: Token): object => ({
+  ...token,
+  policy: token.policy ?? null,
+  expires: token.expires ?? null,
+})
 
 const scopeText = ({ workspaces }: Token): string =>
   workspaces.includes(EVERY_WORKSPACE)
     ? 'every workspace'
     : `workspace${workspaces.length > 1 ? 's' : ''} ${workspaces.join(', ')}`
 
+const boundText = ({ policy }: Token): string =>
+  policy === undefined ? '' : `within the policy ${JSON.stringify(policy)}, `
+
 const endText = ({ expires }: Token): string => (expires === undefined ? 'without an end' : `until ${expires}`)
 
 const day = (moment: string): string => moment.slice(0, 10)
-
-const table = (rows: readonly (readonly string[])[]): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-  return `${rows.map(row => line(row).trimEnd()).join('\n')}\n`
-}
 
 const printJson = (value: unknown): number => print(`${JSON.stringify(value, undefined, 2)}\n`)
 

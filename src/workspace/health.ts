@@ -1,85 +1,129 @@
 import type { ServerConfig } from '../config/snapshot.ts'
-import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
-import { ask, itemsOf } from '../protocol/listing.ts'
-import { MODERN } from '../protocol/revisions.ts'
+import type { Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
-import { Json } from '../wire/json.ts'
+import { type Log, SILENT } from '../telemetry/log.ts'
+import type { Json } from '../wire/json.ts'
+import { createGate } from './gate.ts'
+import { GateQueue } from './gate-queue.ts'
+import { observer } from './health-examine.ts'
+import { createHerald } from './health-log.ts'
+import type { State } from './health-state.ts'
+import { Watch } from './health-watch.ts'
 
-const TRY_MS = 10_000
+/** Hears of a server that became another: ready, degraded, down. */
+export type HealthListener = (status: ServerStatus) => void
 
-/** The gateway on its own behalf: nobody in particular, and opens nothing that stays. */
-const observer = (info: Json): Caller => ({
-  workspace: '',
-  principal: undefined,
-  revision: MODERN,
-  capabilities: Json.empty,
-  info,
-  headers: new Map(),
-})
-
-/** What is known of every configured server. */
+/** How every configured server is. */
 export interface Health {
-  /** Tries every server once, all at the same time, each within its own bound. */
+  /** Takes a server in, or another in the place of one of that name; callers reach it by the upstream returned. */
+  add(config: ServerConfig, upstream: Upstream): Upstream
+  remove(server: string): void
+  /** Tries every server that has not been tried yet, all at the same time, each within its own bound. */
   tryAll(): Promise<void>
   of(server: string): ServerStatus
+  /** Whether a server is worth asking. */
+  isUp(server: string): boolean
+  /** A server answers, but not rightly; it counts as degraded until that is taken back by undefined. */
+  flawed(server: string, reason: string | undefined): void
+  /** Tells of every change until the returned function is called. */
+  onChange(listener: HealthListener): () => void
+  close(): void
 }
 
-export const createHealth = (
-  configs: readonly ServerConfig[],
-  upstreams: ReadonlyMap<string, Upstream>,
-  identity: Json,
-): Health => {
-  const self = observer(identity)
-  const known = new Map<string, ServerStatus>(configs.map(config => [config.name, atFirst(config)]))
+interface Post {
+  readonly watch: Watch
+  readonly queue: GateQueue | undefined
+  close(): void
+  flaw?: string | undefined // what it answers wrongly
+}
 
-  const attempt = async ({ name }: ServerConfig): Promise<void> => {
-    const upstream = upstreams.get(name)
-    if (!upstream || known.get(name)?.state !== 'connecting') return
-    known.set(
-      name,
-      await within(TRY_MS, examine(name, upstream, self), {
-        name,
-        state: 'down',
-        reason: `no answer within ${TRY_MS / 1000} s`,
-      }),
-    )
+const LONGEST_QUEUE = 1000
+
+export const createHealth = (identity: Json, log: Log = SILENT): Health => {
+  const self = observer(identity)
+  const known = new Map<string, Post>()
+  const listeners = new Set<HealthListener>()
+
+  const add = (config: ServerConfig, upstream: Upstream): Upstream => {
+    const { name, concurrency } = config
+    const first = atFirst(config, Date.now())
+    const queue = concurrency === undefined ? undefined : new GateQueue(concurrency, LONGEST_QUEUE)
+    const herald = createHerald(name, first.kind, log)
+    const changed = (state: State): void => {
+      herald.changed(state)
+      if (watch.refusal) queue?.dismiss(watch.refusal)
+      if (known.get(name) === post) for (const listener of [...listeners]) listener(statusOf(post))
+    }
+    const isStarted = config.kind === 'process'
+    const watch = new Watch({
+      server: name,
+      first,
+      upstream,
+      self,
+      isStarted,
+      isShared: !(isStarted && config.personal),
+      isLookedAfter: isStarted || config.kind === 'remote',
+      changed,
+    })
+    const post: Post = {
+      watch,
+      queue,
+      close: () => {
+        watch.close()
+        herald.close()
+      },
+    }
+    known.get(name)?.close()
+    known.set(name, post)
+    const gate = createGate({ server: name, upstream, attendant: watch, repeats: config.kind === 'remote', queue })
+    return {
+      ...gate,
+      close: () => {
+        post.close()
+        return gate.close()
+      },
+    }
   }
 
   return {
-    tryAll: async () => void (await Promise.all(configs.map(attempt))),
-    of: server => known.get(server) ?? { name: server, state: 'unavailable', reason: 'not configured' },
+    add,
+    remove: server => {
+      known.get(server)?.close()
+      known.delete(server)
+    },
+    tryAll: async () => void (await Promise.all([...known.values()].map(({ watch }) => watch.begin()))),
+    of: server => {
+      const post = known.get(server)
+      return post ? statusOf(post) : { name: server, state: 'unavailable', reason: 'not configured' }
+    },
+    isUp: server => known.get(server)?.watch.isUp ?? false,
+    flawed: (server, reason) => {
+      const post = known.get(server)
+      if (!post || post.flaw === reason) return
+      post.flaw = reason
+      for (const listener of [...listeners]) listener(statusOf(post))
+    },
+    onChange: listener => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close: () => {
+      for (const post of known.values()) post.close()
+      listeners.clear()
+    },
   }
 }
 
-const atFirst = (config: ServerConfig): ServerStatus => {
-  if (config.disabled) return { name: config.name, state: 'disabled' }
-  if (config.kind === 'unavailable') return { name: config.name, state: 'unavailable', reason: config.reason }
-  return { name: config.name, state: 'connecting' }
-}
+const statusOf = ({ watch, queue, flaw }: Post): ServerStatus => ({
+  ...withFlaw(watch.status(), flaw),
+  figures: { openings: watch.openings, retries: watch.retries, running: queue?.running, waiting: queue?.waiting ?? 0 },
+})
 
-const examine = async (name: string, upstream: Upstream, self: Caller): Promise<ServerStatus> => {
-  try {
-    const peer = await upstream.open(self)
-    const found = await ask(peer.dispatch, self, 'server/discover')
-    const tools = found.at('capabilities', 'tools') ? await countTools(peer, self) : 0
-    return { name, state: 'ready', revision: peer.revision, tools }
-  } catch (error) {
-    return { name, state: 'down', reason: error instanceof Error ? error.message : String(error) }
-  }
-}
+const withFlaw = (status: ServerStatus, flaw: string | undefined): ServerStatus =>
+  flaw !== undefined && status.state === 'ready' ? { ...status, state: 'degraded', reason: flaw } : status
 
-/** With the same peer: another one might be another process. */
-const countTools = async (peer: Peer, self: Caller): Promise<number> => {
-  let tools = 0
-  for await (const _tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) tools++
-  return tools
+const atFirst = (config: ServerConfig, since: number): State => {
+  if (config.disabled) return { kind: 'disabled', since }
+  if (config.kind !== 'unavailable') return { kind: 'connecting', since }
+  return { kind: 'unavailable', since, fault: { reason: 'unavailable', text: config.reason } }
 }
-
-const within = <T>(ms: number, work: Promise<T>, otherwise: T): Promise<T> =>
-  new Promise(resolve => {
-    const timer = setTimeout(() => resolve(otherwise), ms)
-    void work.then(value => {
-      clearTimeout(timer)
-      resolve(value)
-    })
-  })

@@ -11,14 +11,15 @@ const CALLS: Readonly<Record<string, NameList>> = {
 }
 const LISTEN = 'subscriptions/listen'
 
+/** What a caller is told of something thrown: what was meant for it, or that it is our fault. */
+export const asRpcError = (error: unknown, log: Log): RpcError => {
+  if (error instanceof RpcFailure) return error.error
+  log.error({ err: error }, 'a call failed inside the gateway')
+  return rpcError('internal')
+}
+
 /** Opens an upstream for each exchange and hands it over; one that cannot be opened fails the exchange. */
 export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
-  const asRpcError = (error: unknown): RpcError => {
-    if (error instanceof RpcFailure) return error.error
-    log.error({ err: error }, 'a call failed inside the gateway')
-    return rpcError('internal')
-  }
-
   return exchange => {
     upstream
       .open(exchange.caller)
@@ -26,7 +27,7 @@ export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
         if (!exchange.signal.reason) peer.dispatch(exchange)
       })
       .catch((error: unknown) => {
-        if (exchange.kind === 'request') void exchange.sink({ kind: 'failure', error: asRpcError(error) })
+        if (exchange.kind === 'request') void exchange.sink({ kind: 'failure', error: asRpcError(error, log) })
       })
   }
 }

@@ -33,7 +33,11 @@ describe('/readyz', () => {
     await silent.arrived('POST')
     const before = await get(gateway, '/readyz')
     expect([before.status, JSON.parse(before.text).status]).toEqual([503, 'starting'])
-    expect(JSON.parse(before.text).servers).toContainEqual({ name: 'slow', state: 'connecting' })
+    expect(JSON.parse(before.text).servers).toContainEqual({
+      name: 'slow',
+      state: 'connecting',
+      since: expect.stringMatching(/^2\d{3}-.*Z$/),
+    })
     for (const { response } of silent.arrivals) response.destroy()
     silent.become((_arrived, response) => void response.destroy())
     await gateway.gateway.ready
@@ -44,7 +48,7 @@ describe('/readyz', () => {
       servers: [
         { name: 'demo', state: 'ready', revision: '2026-07-28', tools: expect.any(Number) },
         { name: 'slow', state: 'down', reason: expect.any(String) },
-        { name: 'gone', state: 'down', reason: expect.any(String) },
+        { name: 'gone', state: 'down', reason: expect.any(String), retryAt: expect.stringMatching(/^2\d{3}-.*Z$/) },
         { name: 'off', state: 'disabled' },
       ],
     })
@@ -139,7 +143,13 @@ describe('/', () => {
     await gateway.gateway.ready
     const { workspaces, ...rest } = JSON.parse((await get(gateway, '/')).text)
     expect(workspaces).toEqual([
-      { name: 'default', servers: ['demo'], mcp: 'mcp', sse: 'sse', actions: 'actions/default/openapi.json' },
+      {
+        name: 'default',
+        servers: ['demo', 'my files'],
+        mcp: 'mcp',
+        sse: 'sse',
+        actions: 'actions/default/openapi.json',
+      },
       { name: 'demo', servers: ['demo'], mcp: 'mcp/demo', sse: 'mcp/demo/sse', actions: 'actions/demo/openapi.json' },
       {
         name: 'my-files',

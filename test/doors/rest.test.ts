@@ -83,7 +83,7 @@ describe('tools as URLs', () => {
   })
 
   test('tell of progress to those who ask for events', async () => {
-    const stream = await openStream(`${gateway.origin}/actions/test_tool_with_progress`, {
+    const stream = await openStream(`${gateway.origin}/actions/demo/test_tool_with_progress`, {
       headers: { accept: 'text/event-stream' },
       body: {},
     })
@@ -120,7 +120,7 @@ describe('the description', () => {
     const paths = Object.keys(document.paths ?? {})
     expect(paths).toEqual(
       expect.arrayContaining([
-        '/actions/default/example-echo',
+        '/actions/default/demo__example-echo',
         '/actions/files/list_dir',
         '/actions/legacy/test_simple_text',
         '/actions/modern/test_simple_text',

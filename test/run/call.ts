@@ -5,10 +5,16 @@ const META = {
 }
 
 /** One modern request and its JSON answer. */
-export const call = async (url: string, method: string, params: Record<string, unknown> = {}): Promise<unknown> => {
+export const call = async (
+  url: string,
+  method: string,
+  params: Record<string, unknown> = {},
+  more: Readonly<Record<string, string>> = {},
+): Promise<unknown> => {
   const response = await fetch(url, {
     method: 'POST',
     headers: {
+      ...more,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2026-07-28',
@@ -23,8 +29,12 @@ export const call = async (url: string, method: string, params: Record<string, u
 const LEGACY = '2025-11-25'
 
 /** Opens a legacy session and returns what its later requests carry. */
-export const openSession = async (url: string, capabilities: object = {}): Promise<Record<string, string>> => {
-  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+export const openSession = async (
+  url: string,
+  capabilities: object = {},
+  more: Readonly<Record<string, string>> = {},
+): Promise<Record<string, string>> => {
+  const headers = { ...more, 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const post = (more: object, message: object): Promise<Response> =>
     fetch(url, {
       method: 'POST',

@@ -11,7 +11,7 @@ describe('dragoman', () => {
   it.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows its commands', async args => {
     const { code, stdout } = await runProgram(args)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/Usage: dragoman <command>.*\n {2}serve {3}run the gateway/s)
+    expect(stdout).toMatch(/Usage: dragoman <command>.*\n {2}serve +run the gateway/s)
   })
 
   it('serve --help shows the flags and starts nothing', async () => {

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
 
 describe('the documentation', () => {
-  it.each(['README.md', 'docs/configuration.md', 'docs/processes.md', 'docs/security.md'])(
+  it.each(['README.md', 'docs/configuration.md', 'docs/memory.md', 'docs/processes.md', 'docs/security.md'])(
     'of %s shows configurations that work',
     async file => {
       const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
@@ -21,7 +21,10 @@ describe('the documentation', () => {
       for (const block of blocks) {
         const config = join(folder, 'config.json')
         writeFileSync(config, block)
-        const { servers, warnings } = await loadConfig({ file: config, env: { GITHUB_TOKEN: 'x' } })
+        const { servers, warnings } = await loadConfig({
+          file: config,
+          env: { GITHUB_TOKEN: 'x', DATABASE_PASSWORD: 'x', MODEL_KEY: 'x' },
+        })
         expect(warnings).toEqual([])
         expect(
           [...servers.values()].filter(server => server.kind === 'unavailable' && !block.includes('"command"')),

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN } from '../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules } from '../../src/config/snapshot.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { openChannel } from '../support/channel.ts'
@@ -12,7 +12,7 @@ const start = async (): Promise<string> => {
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
       servers: new Map([['demo', { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' }]]),
-      workspaces: new Map([['default', { name: 'default', servers: ['demo'] }]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['demo'], ...plainRules(1) }]]),
       warnings: [],
     },
     { log: SILENT },

@@ -21,8 +21,20 @@ const write = async (config: object): Promise<string> => {
 }
 
 describe('dragoman serve', () => {
-  it('without a configuration serves the demo and says so', async () => {
+  it('without a configuration serves a memory and the files of the folder, and says so', async () => {
     const program = await startServe()
+    await program.saw(/default +memory +connected, 2026-07-28 \(modern\), \d+ tools\n/)
+    await program.saw(/default +files +connected, 2026-07-28 \(modern\), \d+ tools\n/)
+    expect(program.stdout()).toContain('No configuration: an agent memory, kept in ')
+    expect(program.stdout()).toContain(`the files of ${process.cwd()}, read-only.`)
+    const listed = JSON.stringify(await call(`${program.origin}/mcp`, 'tools/list'))
+    for (const name of ['add_memory', 'search_memory_facts', 'read_file']) expect(listed).toContain(`"name":"${name}"`)
+    program.signal('SIGTERM')
+    expect(await program.ended).toBe(0)
+  })
+
+  it('serves the demo when asked', async () => {
+    const program = await startServe(['--demo'])
     await program.saw(/default +demo +connected, 2026-07-28 \(modern\), \d+ tools\n/)
     expect(program.stdout()).toMatch(
       /^dragoman \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\n {2}default +http:\/\/127\.0\.0\.1:\d+\/mcp\n/,
@@ -77,7 +89,7 @@ describe('dragoman serve', () => {
   })
 
   it('ends within a second of SIGTERM, though a client holds a stream open', async () => {
-    const program = await startServe()
+    const program = await startServe(['--demo'])
     const url = `${program.origin}/mcp`
     const stream = await fetch(url, { headers: await openSession(url) })
     expect(stream.headers.get('content-type')).toContain('text/event-stream')
@@ -89,7 +101,7 @@ describe('dragoman serve', () => {
   })
 
   it('gives calls in flight their time, and then ends their streams properly', async () => {
-    const program = await startServe(['--config', await write({ limits: { shutdownMs: 300 } })])
+    const program = await startServe(['--demo', '--config', await write({ limits: { shutdownMs: 300 } })])
     const reader = await callThatWaits(`${program.origin}/mcp`)
     const started = performance.now()
     program.signal('SIGTERM')
@@ -99,7 +111,7 @@ describe('dragoman serve', () => {
   })
 
   it('ends at once on a second signal', async () => {
-    const program = await startServe()
+    const program = await startServe(['--demo'])
     const reader = await callThatWaits(`${program.origin}/mcp`)
     program.signal('SIGINT')
     await program.saw(/"msg":"closing"/, 'stderr')

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,6 +14,7 @@ let data: string
 
 beforeAll(() => {
   data = mkdtempSync(join(tmpdir(), 'dragoman-stdio-'))
+  writeFileSync(join(data, 'mcp.json'), JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
 })
 
 const daemonPid = (): number => (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { pid: number }).pid
@@ -34,7 +35,11 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-const how = () => ({ command: process.execPath, args: [MAIN, 'stdio', '--data', data], stderr: 'ignore' as const })
+const how = () => ({
+  command: process.execPath,
+  args: [MAIN, 'stdio', '--data', data, '--config', join(data, 'mcp.json')],
+  stderr: 'ignore' as const,
+})
 
 test('an SDK v1 client starts the process, which starts the daemon; lists, calls, is asked', async () => {
   const client = new Client({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
@@ -52,19 +57,29 @@ test('an SDK v1 client starts the process, which starts the daemon; lists, calls
   await client.close()
 })
 
+/** What the client reads from now on: progress and the answer. The SDK itself drops progress that comes with the answer. */
+const overhear = (transport: TransportV2): unknown[] => {
+  const lines: unknown[] = []
+  const read = transport.onmessage
+  transport.onmessage = message => {
+    if ('result' in message) lines.push('the answer')
+    else if ('method' in message) lines.push((message.params as { progress?: number } | undefined)?.progress)
+    read?.(message)
+  }
+  return lines
+}
+
 test.each(['auto', '2026-07-28'] as const)('an SDK v2 client (%s) uses the daemon that runs', async era => {
   const before = daemonPid()
   const versionNegotiation = era === 'auto' ? { mode: 'auto' as const } : { mode: { pin: era } }
   const client = new ClientV2({ name: 'v2', version: '1' }, { capabilities: {}, versionNegotiation })
-  await client.connect(new TransportV2(how()))
+  const transport = new TransportV2(how())
+  await client.connect(transport)
   expect((await client.listTools()).tools.length).toBeGreaterThan(10)
-  const seen: number[] = []
-  const result = await client.callTool(
-    { name: 'test_tool_with_progress', arguments: {} },
-    { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) },
-  )
+  const lines = overhear(transport)
+  const result = await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { onprogress: () => {} })
   expect(result.isError).not.toBe(true)
-  expect(seen.slice(0, 2)).toEqual([0, 50]) // the SDK drops progress that arrives together with the answer
+  expect(lines).toEqual([0, 50, 100, 'the answer'])
   await client.close()
   expect(daemonPid()).toBe(before)
 })

@@ -45,6 +45,7 @@ describe('dragoman token', () => {
       name: 'ci',
       principal: 'robots',
       workspaces: ['*'],
+      policy: null,
       created: expect.any(String),
       expires: expect.any(String),
       token: expect.stringMatching(/^drg_/),
@@ -55,17 +56,17 @@ describe('dragoman token', () => {
 
   it('list shows every token, also as JSON', async () => {
     expect((await token('list')).stdout).toBe(`There are no tokens in ${data}.\n`)
-    const one = await create('one', '--workspace', 'a')
+    const one = await create('one', '--workspace', 'a', '--policy', 'reading')
     const two = await create('two', '--principal', 'ada', '--expires', '1y')
     const lines = (await token('list')).stdout.trimEnd().split('\n')
     expect(lines).toHaveLength(3)
-    expect(lines[0]).toMatch(/^ID +NAME +PRINCIPAL +WORKSPACES +CREATED +EXPIRES +LAST USED$/)
-    expect(lines[1]).toMatch(new RegExp(`^${one.id} +one +${one.id} +a +\\d{4}-\\d\\d-\\d\\d +never +never$`))
+    expect(lines[0]).toMatch(/^ID +NAME +PRINCIPAL +WORKSPACES +POLICY +CREATED +EXPIRES +LAST USED$/)
+    expect(lines[1]).toMatch(new RegExp(`^${one.id} +one +${one.id} +a +reading +\\d{4}-\\d\\d-\\d\\d +never +never$`))
     expect(lines[2]).toMatch(
-      new RegExp(`^${two.id} +two +ada +\\* +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`),
+      new RegExp(`^${two.id} +two +ada +\\* +- +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`),
     )
     expect(JSON.parse((await token('list', '--json')).stdout)).toMatchObject([
-      { id: one.id, workspaces: ['a'], expires: null, lastUsed: null },
+      { id: one.id, workspaces: ['a'], policy: 'reading', expires: null, lastUsed: null },
       { id: two.id, principal: 'ada' },
     ])
   })

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { Json, type PlainObject } from '../wire/json.ts'
+import { mergeCapabilities } from './capabilities.ts'
+
+const merge = (all: readonly PlainObject[], asksOnlyOnce = false) =>
+  mergeCapabilities(all.map(Json.of), asksOnlyOnce).toValue()
+
+test('what one member can do, the workspace can', () => {
+  expect(
+    merge([
+      { tools: {}, logging: {} },
+      { tools: { listChanged: true }, resources: { subscribe: true, listChanged: false } },
+      { resources: { subscribe: false }, completions: {} },
+    ]),
+  ).toEqual({
+    tools: { listChanged: true },
+    logging: {},
+    resources: { subscribe: true, listChanged: true },
+    completions: {},
+  })
+})
+
+test('a primitive that no member has is not claimed to a caller who can ask again', () => {
+  expect(merge([{ tools: {} }])).toEqual({ tools: { listChanged: true } })
+})
+
+test('a caller who asks only once is told of everything that may come', () => {
+  expect(merge([{ logging: {} }], true)).toEqual({
+    tools: { listChanged: true },
+    prompts: { listChanged: true },
+    resources: { listChanged: true },
+    logging: {},
+  })
+})
+
+test('nobody known: tools, prompts and resources, and word of changes', () => {
+  expect(merge([])).toEqual({
+    tools: { listChanged: true },
+    prompts: { listChanged: true },
+    resources: { listChanged: true },
+  })
+})
+
+test('extensions are joined by id; settings that differ become none', () => {
+  expect(
+    merge([
+      { extensions: { 'a/x': { deep: [1] }, 'a/y': { n: 1 } } },
+      { extensions: { 'a/x': { deep: [1] }, 'a/y': { n: 2 }, 'b/z': {} } },
+    ]),
+  ).toEqual({ extensions: { 'a/x': { deep: [1] }, 'a/y': {}, 'b/z': {} } })
+})
+
+test('tasks are not promised for all because one has them', () => {
+  expect(merge([{ tasks: { list: {} } }, { experimental: { a: {} } }])).toEqual({ experimental: { a: {} } })
+})

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { NEWEST_LEGACY } from '../protocol/revisions.ts'
+import { scriptedMember, toolsOf } from './member.fixture.ts'
+import { toolsIn, workspaceOf } from './workspace.fixture.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
+const never = () => new Promise<never>(() => {})
+
+test('several members are one server: ours, with what all of them can do', async () => {
+  const a = scriptedMember('a', { capabilities: { tools: {}, extensions: { 'x/y': {} } }, instructions: 'Be A.' })
+  const b = scriptedMember('b', { capabilities: { completions: {} }, revision: NEWEST_LEGACY })
+  const w = workspaceOf([a, b])
+  expect(await w.ask('server/discover')).toMatchObject({
+    resultType: 'complete',
+    capabilities: { tools: { listChanged: true }, completions: {}, extensions: { 'x/y': {} } },
+    instructions: expect.stringContaining('## a\n\nBe A.'),
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: { [SERVER_INFO]: { name: 'dragoman' } },
+  })
+  w.close()
+})
+
+test('a single member is shown as it is', async () => {
+  const answer = { resultType: 'complete', capabilities: { tools: {} }, instructions: 'Me.', ttlMs: 7, x: [1] }
+  const w = workspaceOf([scriptedMember('a', { answers: { 'server/discover': () => answer } })])
+  expect(await w.ask('server/discover')).toEqual(answer)
+  w.close()
+})
+
+test('what a single member promised is told as far as it is left', async () => {
+  const answer = { resultType: 'complete', capabilities: { tools: {} }, ttlMs: 60_000, cacheScope: 'public' }
+  const a = scriptedMember('a', { answers: { 'server/discover': () => answer } })
+  const w = workspaceOf([a])
+  expect(await w.ask('server/discover')).toEqual(answer)
+  await vi.advanceTimersByTimeAsync(20_000)
+  expect(await w.ask('server/discover')).toEqual({ ...answer, ttlMs: 40_000 })
+  expect(a.count('server/discover')).toBe(1)
+  w.close()
+})
+
+test('nobody waits longer than five seconds, and nobody twice', async () => {
+  const a = scriptedMember('a', { answers: { 'server/discover': never } })
+  const b = scriptedMember('b', { instructions: 'Be B.', answers: { 'tools/list': () => ({ tools: toolsOf('x') }) } })
+  const w = workspaceOf([a, b])
+  const asking = w.ask('server/discover')
+  await vi.advanceTimersByTimeAsync(5000)
+  expect(await asking).toMatchObject({ instructions: expect.stringContaining('## b'), ttlMs: 0 })
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['b__x'])
+  await w.ask('server/discover')
+  w.close()
+})
+
+test('where nobody is known in time there may be tools, prompts and resources', async () => {
+  const w = workspaceOf([
+    scriptedMember('a', { answers: { 'server/discover': never } }),
+    scriptedMember('b', { answers: { 'server/discover': never } }),
+  ])
+  const asking = w.ask('server/discover')
+  await vi.advanceTimersByTimeAsync(5000)
+  const listChanged = { listChanged: true }
+  expect(await asking).toMatchObject({
+    capabilities: { tools: listChanged, prompts: listChanged, resources: listChanged },
+  })
+  w.close()
+})
+
+test('a member whom a token may not see is not in it', async () => {
+  const [a, b] = [scriptedMember('a', { instructions: 'A.' }), scriptedMember('b', { instructions: 'B.' })]
+  const w = workspaceOf([a, b])
+  const policy = { allow: {}, deny: { servers: ['b'] }, readOnly: false }
+  expect((await w.ask('server/discover', {}, { policy })).instructions).not.toContain('## b')
+  expect(b.asked).toEqual([])
+  w.close()
+})
+
+test('a workspace that takes the place of another knows what that one knew of the same servers', async () => {
+  const lists = { 'tools/list': () => ({ tools: toolsOf('x') }) }
+  const [a, b] = [scriptedMember('a', { answers: lists }), scriptedMember('b', { answers: lists })]
+  const before = workspaceOf([a, b])
+  await before.ask('tools/list')
+  const other = scriptedMember('b', { answers: lists })
+  const after = workspaceOf([a, other], {}, { before })
+  before.close()
+  expect(toolsIn(await after.ask('tools/list'))).toEqual(['a__x', 'b__x'])
+  expect([a.count('tools/list'), other.count('tools/list')]).toEqual([1, 1])
+  after.close()
+})
+
+test('a list that cannot be shown as a whole is said to be so, until it can', async () => {
+  let isRound = true
+  const a = scriptedMember('a', {
+    answers: { 'tools/list': () => ({ tools: toolsOf('x'), ...(isRound && { nextCursor: 'again' }) }) },
+  })
+  const said: (string | undefined)[] = []
+  const w = workspaceOf(
+    [a, scriptedMember('b')],
+    {},
+    { flawed: (server, reason) => said.push(reason && `${server}: ${reason}`) },
+  )
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x'])
+  isRound = false
+  await vi.advanceTimersByTimeAsync(6000)
+  await w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(10)
+  expect(said).toEqual([expect.stringContaining('a: its list of tools: its cursors go round in a circle'), undefined])
+  w.close()
+})

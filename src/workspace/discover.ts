@@ -1,0 +1,110 @@
+import type { WorkspaceConfig } from '../config/snapshot.ts'
+import { convertResult } from '../eras/convert.ts'
+import type { Caller, Dispatch } from '../protocol/exchange.ts'
+import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
+import { isModern, SERVED } from '../protocol/revisions.ts'
+import { Json } from '../wire/json.ts'
+import { mergeCapabilities } from './capabilities.ts'
+import type { Catalog } from './catalog.ts'
+import type { Introduction } from './fetch.ts'
+import { promisedUntil, remaining } from './freshness.ts'
+import type { Holding } from './holding.ts'
+import { mergeInstructions } from './instructions.ts'
+import type { Member } from './member.ts'
+import { namespacesOf } from './names.ts'
+import { type CatalogShelves, settled } from './shelves.ts'
+
+const DISCOVER = 'server/discover'
+
+interface Options {
+  readonly config: WorkspaceConfig
+  readonly members: readonly Member[]
+  readonly catalog: Catalog
+  readonly shelves: CatalogShelves
+  readonly identity: Json // who we are
+}
+
+interface Known {
+  readonly member: Member
+  readonly holding: Holding<Introduction>
+}
+
+/** Answers `server/discover` for all members together, in time and with whatever is known by then. */
+export const createDiscover = (options: Options): Dispatch => {
+  const { members, catalog, shelves } = options
+
+  const gather = async (caller: Caller): Promise<Known[]> => {
+    const rules = shelves.rulesOf(caller)
+    const now = Date.now()
+    const all = members
+      .filter(({ server }) => rules.allowsServer(server))
+      .map(member => ({ member, holding: catalog.introduction(member, caller) }))
+    for (const { member, holding } of all)
+      if (holding.freshUntil <= now && holding.nextAt <= now && member.isUp()) void catalog.introduce(member, caller)
+    const awaited = all.filter(
+      ({ member, holding }) =>
+        !holding.value && holding.failure === undefined && catalog.patience.isWorthWaiting(member, caller),
+    )
+    await settled(
+      awaited.map(({ holding }) => holding.flight),
+      catalog.times.listDeadlineMs,
+    )
+    for (const { member, holding } of awaited)
+      if (!holding.value && holding.flight) catalog.patience.waitedInVain(member, caller)
+    return all
+  }
+
+  return exchange => {
+    const { caller, sink, signal } = exchange
+    void gather(caller).then(all => {
+      const isAlone = options.config.servers.length === 1
+      const result = isAlone ? alone(options, caller, all[0]) : together(options, caller, all)
+      if (!signal.reason) void sink({ kind: 'result', result })
+    })
+  }
+}
+
+const inWordsOf = (caller: Caller, { revision, result }: Introduction): Json =>
+  convertResult(DISCOVER, result, revision, caller.revision)
+
+/** A single server is shown as it is. */
+const alone = (options: Options, caller: Caller, known: Known | undefined): Json => {
+  const introduction = known?.holding.value
+  if (!introduction) return together(options, caller, known ? [known] : [])
+  const { instructions } = options.config
+  const { hints } = known.holding
+  const told = inWordsOf(caller, introduction)
+  const left = hints && told.has('ttlMs') ? remaining(promisedUntil(hints), false, Date.now()) : undefined
+  const result = left === undefined ? told : told.with('ttlMs', left)
+  return instructions === undefined ? result : result.with('instructions', instructions)
+}
+
+const together = ({ config, identity }: Options, caller: Caller, all: readonly Known[]): Json => {
+  const namespaces = namespacesOf(config.servers)
+  const told = all.flatMap(({ member, holding }) =>
+    holding.value ? { server: member.server, result: inWordsOf(caller, holding.value) } : [],
+  )
+  const manuals = told.map(({ server, result }) => ({
+    namespace: namespaces.get(server) ?? server,
+    text: result.get('instructions')?.asString() ?? '',
+  }))
+  const hints = all.flatMap(({ holding }) => holding.hints ?? [])
+  const isLacking = told.length < all.length
+  const until = hints.length > 0 ? Math.min(...hints.map(promisedUntil)) : 0
+  const capabilities = told.map(({ result }) => withoutTasks(result.get('capabilities') ?? Json.empty))
+  return Json.of({
+    resultType: 'complete',
+    supportedVersions: SERVED,
+    capabilities: mergeCapabilities(capabilities, !isModern(caller.revision)),
+    instructions: config.instructions ?? mergeInstructions(manuals, config.names),
+    ttlMs: remaining(until, isLacking, Date.now()),
+    cacheScope: 'private',
+    _meta: { [META.serverInfo]: identity },
+  })
+}
+
+const withoutTasks = (capabilities: Json): Json => {
+  const rest = capabilities.get('extensions')?.without(TASKS_EXTENSION)
+  if (!rest) return capabilities
+  return rest.entries().length > 0 ? capabilities.with('extensions', rest) : capabilities.without('extensions')
+}

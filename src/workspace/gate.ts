@@ -1,0 +1,134 @@
+import { type RpcError, RpcFailure } from '../protocol/errors.ts'
+import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
+import { isModern } from '../protocol/revisions.ts'
+import { faultOf } from './breaker.ts'
+import type { GateQueue } from './gate-queue.ts'
+import { takeTurns } from './gate-turns.ts'
+import { afterPause, mayRepeat, pauseMs, wasNeverThere } from './retry.ts'
+
+/** What a gate asks and tells about its server. */
+export interface Attendant {
+  /** Why nobody is let through, if so. */
+  readonly refusal: RpcError | undefined
+  /** Settles when callers may go through after all; rejects with RpcFailure. */
+  secondThought(): Promise<void>
+  answered(): void
+  failed(error: RpcError, begun: number): void
+  retried(): void
+}
+
+interface Options {
+  readonly server: string
+  readonly upstream: Upstream
+  readonly attendant: Attendant
+  readonly repeats: boolean // what never arrived may be sent again; a process has its own restarts
+  readonly queue: GateQueue | undefined // undefined: as many calls at a time as come
+}
+
+const LISTEN = 'subscriptions/listen'
+const DISCOVER = 'server/discover'
+
+/** Stands before a server: lets nobody through while it is down, not too many at a time, and sees how each fared. */
+export const createGate = ({ server, upstream, attendant, repeats, queue }: Options): Upstream => {
+  const known = new WeakMap<Peer, Peer>() // the same peer has the same gate: others tell them apart by identity
+
+  const open = (caller: Caller): Promise<Peer> =>
+    attendant.refusal ? attendant.secondThought().then(() => openNow(caller)) : openNow(caller)
+
+  const openNow = (caller: Caller): Promise<Peer> => {
+    const begun = Date.now()
+    return upstream.open(caller).then(guard, (error: unknown) => {
+      const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
+      if (error instanceof RpcFailure) attendant.failed(error.error, begun)
+      // Nothing has been asked yet, so any call may still be made.
+      if (fault && wasNeverThere(fault) && repeats && !attendant.refusal) return openAgain(caller)
+      throw error
+    })
+  }
+
+  const openAgain = async (caller: Caller): Promise<Peer> => {
+    await new Promise(resolve => setTimeout(resolve, pauseMs(Math.random())))
+    if (attendant.refusal) throw new RpcFailure(attendant.refusal)
+    attendant.retried()
+    const begun = Date.now()
+    try {
+      return guard(await upstream.open(caller))
+    } catch (error) {
+      if (error instanceof RpcFailure) attendant.failed(error.error, begun)
+      throw error
+    }
+  }
+
+  const guard = (peer: Peer): Peer => {
+    const guarded = known.get(peer) ?? guardOf(peer, dispatchTo(peer))
+    known.set(peer, guarded)
+    return guarded
+  }
+
+  const dispatchTo = (peer: Peer): Dispatch => {
+    const send = (exchange: Exchange): void => observe(peer, exchange, false)
+    const enter: Dispatch = queue ? takeTurns(server, queue, send) : send
+    return exchange => {
+      if (exchange.kind === 'notification') return peer.dispatch(exchange)
+      if (exchange.method === LISTEN) return overhear(peer, exchange)
+      const { refusal } = attendant
+      if (refusal) return void exchange.sink({ kind: 'failure', error: refusal })
+      enter(exchange)
+    }
+  }
+
+  const observe = (peer: Peer, exchange: Exchange, isRepeated: boolean): void => {
+    const begun = Date.now()
+    // A legacy session answers this from memory, which says nothing about its server.
+    const isTelling = exchange.method !== DISCOVER || isModern(peer.revision)
+    peer.dispatch({
+      ...exchange,
+      sink: frame => {
+        if (frame.kind === 'failure') {
+          const fault = faultOf(frame.error)
+          if (fault) attendant.failed(frame.error, begun)
+          else attendant.answered()
+          if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
+            return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
+        } else if (frame.kind === 'result' && isTelling) attendant.answered()
+        return exchange.sink(frame)
+      },
+    })
+  }
+
+  const repeat = (peer: Peer, exchange: Exchange, error: RpcError): void => {
+    if (attendant.refusal) return void exchange.sink({ kind: 'failure', error })
+    attendant.retried()
+    observe(peer, exchange, true)
+  }
+
+  /** Whatever a server says unasked is a sign of life. */
+  const overhear = (peer: Peer, exchange: Exchange): void =>
+    peer.dispatch({
+      ...exchange,
+      sink: frame => {
+        if (frame.kind === 'notice') attendant.answered()
+        return exchange.sink(frame)
+      },
+    })
+
+  return { open, close: () => upstream.close() }
+}
+
+/** A peer with another way in; the rest is read off it whenever somebody asks, because it may change. */
+const guardOf = (peer: Peer, dispatch: Dispatch): Peer => {
+  const hold = peer.hold?.bind(peer)
+  return {
+    get revision() {
+      return peer.revision
+    },
+    get asks() {
+      return peer.asks
+    },
+    get correlates() {
+      return peer.correlates !== false
+    },
+    dispatch,
+    ...(hold && { hold }),
+  }
+}

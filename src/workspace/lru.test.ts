@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { Lru } from './lru.ts'
+
+const FOREVER = Number.POSITIVE_INFINITY
+
+test('whoever was not used for longest leaves, and is told', () => {
+  const left: number[] = []
+  const lru = new Lru<number>(2, FOREVER, value => left.push(value))
+  lru.set('a', 1)
+  lru.set('b', 2)
+  lru.get('b')
+  lru.get('a')
+  lru.get('a')
+  lru.set('c', 3)
+  expect([lru.entries(), left]).toEqual([
+    [
+      ['a', 1],
+      ['c', 3],
+    ],
+    [2],
+  ])
+})
+
+test('what was deleted and comes back is the latest again', () => {
+  const lru = new Lru<number>(2, FOREVER)
+  lru.set('a', 1)
+  lru.set('b', 2)
+  lru.delete('b')
+  lru.set('c', 3)
+  lru.get('a')
+  lru.set('b', 4)
+  expect(lru.entries()).toEqual([
+    ['a', 1],
+    ['b', 4],
+  ])
+})

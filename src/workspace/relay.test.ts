@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import { callerOf } from '../../test/support/embedded.ts'
+import { Abort } from '../protocol/abort.ts'
+import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { ANNOUNCED, createRelay, type Turn } from './relay.ts'
+
+const ALL = { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } }
+const ACK: Frame = { kind: 'notice', method: 'notifications/subscriptions/acknowledged', params: Json.of(ALL) }
+const notice = (method: string): Frame => ({ kind: 'notice', method, params: Json.empty })
+
+/** One side of the door: keeps what it gets. */
+const side = () => {
+  const got: Exchange[] = []
+  return {
+    got,
+    dispatch: (exchange: Exchange) => void got.push(exchange),
+    say: (frame: Frame) => got.at(-1)?.sink(frame),
+  }
+}
+
+const listener = (caller: Partial<Caller> = {}) => {
+  const heard: string[] = []
+  const abort = new Abort()
+  const exchange: Exchange = {
+    kind: 'request',
+    method: 'subscriptions/listen',
+    params: Json.of(ALL),
+    caller: callerOf(caller),
+    signal: abort,
+    sink: frame => void heard.push(frame.kind === 'notice' ? frame.method.replace('notifications/', '') : frame.kind),
+  }
+  return { heard, abort, exchange }
+}
+
+const turn = (more: Partial<Turn> = {}): Turn => ({
+  changed: ANNOUNCED,
+  drained: Promise.resolve(),
+  renew: caller => caller,
+  ...more,
+})
+
+const settled = () => new Promise(resolve => setImmediate(resolve))
+
+test('calls go to whatever is behind the door now', () => {
+  const [before, after] = [side(), side()]
+  const relay = createRelay(before.dispatch)
+  const call = { ...listener().exchange, method: 'tools/list' }
+  relay.dispatch(call)
+  relay.turn(after.dispatch, turn())
+  relay.dispatch(call)
+  expect([before.got, after.got]).toEqual([[call], [call]])
+})
+
+test('a listener goes over without noticing, and is told at once what changed', async () => {
+  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  before.say(ACK)
+  relay.turn(after.dispatch, turn({ changed: ['tools'] }))
+  before.say(notice('notifications/resources/updated'))
+  expect(heard).toEqual(['subscriptions/acknowledged', 'tools/list_changed', 'resources/updated'])
+  after.say(ACK)
+  before.say(notice('notifications/tools/list_changed'))
+  after.say(notice('notifications/prompts/list_changed'))
+  expect(heard.slice(3)).toEqual(['prompts/list_changed'])
+  await settled()
+  expect(before.got[0]?.signal.reason).toEqual({ kind: 'gone' })
+  expect(after.got[0]?.signal.reason).toBeUndefined()
+})
+
+test('the old side hears of the end only when its calls are over', async () => {
+  const [before, after, { exchange }] = [side(), side(), listener()]
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  before.say(ACK)
+  let drain = (): void => {}
+  relay.turn(after.dispatch, turn({ drained: new Promise(resolve => (drain = resolve)) }))
+  after.say(ACK)
+  await settled()
+  expect(before.got[0]?.signal.reason).toBeUndefined()
+  drain()
+  await settled()
+  expect(before.got[0]?.signal.reason).toEqual({ kind: 'gone' })
+})
+
+test('a client that leaves leaves every side', () => {
+  const [before, after, { abort, exchange }] = [side(), side(), listener()]
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  relay.turn(after.dispatch, turn({ drained: new Promise(() => {}) }))
+  abort.abort({ kind: 'cancelled', text: 'enough' })
+  for (const { got } of [before, after]) expect(got[0]?.signal.reason).toEqual({ kind: 'cancelled', text: 'enough' })
+})
+
+test('only what was promised is told, and what the new side promises besides', () => {
+  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+  const acknowledge = (flag: string): Frame =>
+    ({ ...ACK, params: Json.of({ notifications: { [flag]: true } }) }) as Frame
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  before.say(acknowledge('promptsListChanged'))
+  relay.turn(after.dispatch, turn())
+  expect(heard.slice(1)).toEqual(['prompts/list_changed'])
+  after.say(acknowledge('toolsListChanged'))
+  expect(heard.slice(2)).toEqual(['tools/list_changed'])
+})
+
+test('a listener that is never answered is told what it asked for', () => {
+  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  relay.turn(after.dispatch, turn({ changed: ['tools', 'prompts'] }))
+  expect(heard).toEqual(['tools/list_changed', 'prompts/list_changed'])
+})
+
+test('a new side that refuses ends the whole; an old one that ends does not', () => {
+  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+  const relay = createRelay(before.dispatch)
+  relay.dispatch(exchange)
+  before.say(ACK)
+  relay.turn(after.dispatch, turn({ changed: [] }))
+  after.say(ACK)
+  before.say({ kind: 'result', result: Json.empty })
+  expect(heard).toEqual(['subscriptions/acknowledged'])
+  after.say({ kind: 'failure', error: { code: -32603, message: 'no' } })
+  expect(heard.slice(1)).toEqual(['failure'])
+  relay.turn(before.dispatch, turn())
+  expect(before.got).toHaveLength(1)
+})
+
+test('whoever may see something else now goes over even where nothing else changed, others stay', () => {
+  const [only, bounded, free] = [side(), listener({ principal: 'ada' }), listener({ principal: 'bob' })]
+  const relay = createRelay(only.dispatch)
+  for (const { exchange } of [bounded, free]) relay.dispatch(exchange)
+  const policy = { allow: {}, deny: {}, readOnly: true }
+  relay.turn(only.dispatch, turn({ renew: caller => (caller.principal === 'ada' ? { ...caller, policy } : caller) }))
+  expect(only.got.map(({ caller }) => [caller.principal, caller.policy])).toEqual([
+    ['ada', undefined],
+    ['bob', undefined],
+    ['ada', policy],
+  ])
+})
+
+test('when there is nothing behind the door any more, those who listen hear that this was all', () => {
+  const [only, session, modern] = [side(), listener({ session: 's' }), listener()]
+  const relay = createRelay(only.dispatch)
+  for (const { exchange } of [session, modern]) relay.dispatch(exchange)
+  relay.end(caller => caller.session === undefined)
+  expect([session.heard, modern.heard]).toEqual([[], ['result']])
+  relay.end(() => true)
+  expect(session.heard).toEqual(['result'])
+  expect(only.got.map(({ signal }) => signal.reason)).toEqual([{ kind: 'gone' }, { kind: 'gone' }])
+})

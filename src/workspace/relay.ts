@@ -1,0 +1,164 @@
+import { Abort } from '../protocol/abort.ts'
+import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+
+const LISTEN = 'subscriptions/listen'
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const HANDOVER_MS = 10_000 // for the new side to take a listener over
+
+/** A list callers are told about, the flag that asks for it, and the notice they get. */
+export const NOTICES = {
+  tools: ['toolsListChanged', 'notifications/tools/list_changed'],
+  prompts: ['promptsListChanged', 'notifications/prompts/list_changed'],
+  resources: ['resourcesListChanged', 'notifications/resources/list_changed'],
+} as const
+
+/** The lists whose changes are announced. */
+export type Announced = keyof typeof NOTICES
+
+export const ANNOUNCED = Object.keys(NOTICES) as Announced[]
+
+/** How listeners go over to the other side. */
+export interface Turn {
+  readonly changed: readonly Announced[] // what they are told of
+  /** When nobody needs the old side any more: a session there may live by its listener. */
+  readonly drained: Promise<void>
+  /** Who a listener is from now on; the same for most. */
+  readonly renew: (caller: Caller) => Caller
+}
+
+/** A door that stays while what is behind it changes: whoever listens goes over and is told what changed. */
+export interface Relay {
+  readonly dispatch: Dispatch
+  turn(next: Dispatch, turn: Turn): void
+  /** Who listens hears that this was all. */
+  end(isDue: (caller: Caller) => boolean): void
+}
+
+export const createRelay = (first: Dispatch): Relay => {
+  const listeners = new Set<Listener>()
+  let current = first
+
+  const listen = (exchange: Exchange): void => {
+    const listener = new Listener(exchange, () => listeners.delete(listener))
+    listeners.add(listener)
+    listener.attach(current)
+  }
+
+  return {
+    dispatch: exchange =>
+      exchange.method === LISTEN && exchange.kind === 'request' ? listen(exchange) : current(exchange),
+    turn: (next, turn) => {
+      const isSame = next === current
+      current = next
+      for (const listener of [...listeners]) if (listener.renew(turn) || !isSame) listener.attach(next, turn)
+    },
+    end: isDue => {
+      for (const listener of [...listeners]) if (isDue(listener.caller)) listener.end()
+    },
+  }
+}
+
+/** What comes from one side of the door. */
+interface Feed {
+  readonly abort: Abort
+  isOld: boolean // another one speaks for the workspace now
+}
+
+/** One standing exchange, and whoever feeds it. */
+class Listener {
+  caller: Caller
+  readonly #exchange: Exchange
+  readonly #left: () => void
+  readonly #feeds = new Set<Feed>()
+  #promised: ReadonlySet<string> | undefined // flags of what is told, once somebody has said so
+
+  constructor(exchange: Exchange, left: () => void) {
+    this.caller = exchange.caller
+    this.#exchange = exchange
+    this.#left = left
+    exchange.signal.onAbort(reason => {
+      left()
+      for (const { abort } of this.#feeds) abort.abort(reason)
+    })
+  }
+
+  /** True if it is somebody else now. */
+  renew({ renew }: Turn): boolean {
+    const before = this.caller
+    this.caller = renew(before)
+    return this.caller !== before
+  }
+
+  /** What changed is told at once: whoever asks now is answered by the new side. Until that listens, the old one speaks. */
+  attach(dispatch: Dispatch, turn?: Turn): void {
+    if (this.#exchange.signal.reason) return
+    const before = [...this.#feeds]
+    const feed: Feed = { abort: new Abort(), isOld: false }
+    this.#feeds.add(feed)
+    const late = turn && setTimeout(() => this.#takeOver(before, turn), HANDOVER_MS)
+    late?.unref()
+    feed.abort.onAbort(() => clearTimeout(late))
+    const settle = (): void => {
+      clearTimeout(late)
+      if (turn) this.#takeOver(before, turn)
+    }
+    const told = this.#tell(turn?.changed ?? [])
+    const sink = (frame: Frame): void | Promise<void> => {
+      if (feed.abort.reason) return
+      if (frame.kind === 'result' || frame.kind === 'failure') {
+        settle()
+        return this.#over(feed, frame)
+      }
+      if (frame.kind === 'question') return this.#exchange.sink(frame)
+      if (frame.method !== ACKNOWLEDGED) return feed.isOld ? undefined : this.#exchange.sink(frame)
+      this.#note(frame.params)
+      settle()
+      if (!turn) return this.#exchange.sink(frame)
+      this.#tell(turn.changed.filter(list => !told.includes(list)))
+    }
+    dispatch({ ...this.#exchange, caller: this.caller, signal: feed.abort, sink })
+  }
+
+  end(): void {
+    this.#left()
+    for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
+    void this.#exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+  }
+
+  #takeOver(before: readonly Feed[], { drained }: Turn): void {
+    const left = before.filter(feed => !feed.isOld)
+    if (left.length === 0 || this.#exchange.signal.reason) return
+    for (const feed of left) feed.isOld = true
+    void drained.then(() => {
+      for (const feed of left) {
+        this.#feeds.delete(feed)
+        feed.abort.abort({ kind: 'gone' })
+      }
+    })
+  }
+
+  /** Tells what was promised; where nobody answers a listener, what it asked for. */
+  #tell(changed: readonly Announced[]): readonly Announced[] {
+    const isWanted = (flag: string): boolean =>
+      this.#promised?.has(flag) ?? this.#exchange.params.at('notifications', flag)?.asBoolean() === true
+    const told = changed.filter(list => isWanted(NOTICES[list][0]))
+    for (const list of told) void this.#exchange.sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
+    return told
+  }
+
+  /** Only the side that speaks can end the whole; an older one just falls silent. */
+  #over(feed: Feed, frame: Frame): void | Promise<void> {
+    this.#feeds.delete(feed)
+    if (feed.isOld || [...this.#feeds].some(({ isOld }) => !isOld)) return
+    this.#left()
+    for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
+    return this.#exchange.sink(frame)
+  }
+
+  #note(acknowledged: Json): void {
+    const flags = Object.values(NOTICES).map(([flag]) => flag)
+    const honoured = flags.filter(flag => acknowledged.at('notifications', flag)?.asBoolean() === true)
+    this.#promised = new Set([...(this.#promised ?? []), ...honoured])
+  }
+}

@@ -1,0 +1,128 @@
+import type { Exchange } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { cuts } from './finder.ts'
+import { Lru } from './lru.ts'
+import type { Member } from './member.ts'
+import { callWith, changesArguments } from './overlays.ts'
+import { checkParams, withParams } from './param-check.ts'
+import { rememberedAs } from './provenance.ts'
+import { type Context, fail, refuse } from './route-context.ts'
+import { hearing } from './route-frames.ts'
+import { originalOf, rewriteTexts } from './uris.ts'
+import type { Ambiguous, Entry, Shelf } from './view.ts'
+
+type Named = 'tools' | 'prompts'
+
+const WORD: Readonly<Record<Named, string>> = { tools: 'tool', prompts: 'prompt' }
+const AGAIN_MS = 1000 // between two looks for names that nobody has
+const MOST_LOOKS = 1000
+const ALIASES = [Buffer.from('"x-mcp-'), Buffer.from('.gw/')]
+
+/** Routes what is called by its name: tools and prompts. */
+export const createNamedRoute = (context: Context, kind: Named) => {
+  const { shelves, provenance } = context
+  const looks = new Lru<{ readonly until: number; readonly done: Promise<unknown> }>(MOST_LOOKS, AGAIN_MS)
+
+  const unknown = (exchange: Exchange, name: string): void => refuse(exchange, `Unknown ${WORD[kind]}: ${name}`)
+
+  const decide = (exchange: Exchange, name: string, shelf: Shelf, isLast: boolean): void => {
+    const found = shelf.find(name)
+    if (found && 'candidates' in found) return choose(exchange, name, found)
+    if (found) return deliver(exchange, name, found.member, found.original, found)
+    if (!isLast) return miss(exchange, name)
+    const member = unlisted(exchange, name)
+    if (member) deliver(exchange, name, member.member, member.original)
+    else unknown(exchange, name)
+  }
+
+  /** An app calls the tools of its own server by their own names. */
+  const choose = (exchange: Exchange, name: string, { candidates }: Ambiguous): void => {
+    const app = provenance.app(exchange.caller)
+    const entry = candidates.find(({ member }) => member === app)
+    if (entry) return deliver(exchange, name, entry.member, entry.original, entry)
+    const names = candidates.map(({ exposed }) => exposed)
+    refuse(
+      exchange,
+      `Several servers have a ${WORD[kind]} ${name}: call one of ${names.join(', ')}`,
+      Json.of({ candidates: names }),
+    )
+  }
+
+  const miss = (exchange: Exchange, name: string): void => {
+    const owner = ownerOf(exchange, name)
+    // It cannot be asked for its list, and the lists of others say nothing about it.
+    if (owner && !owner.member.isUp()) return deliver(exchange, name, owner.member, owner.original)
+    const then = (shelf: Shelf) => decide(exchange, name, shelf, true)
+    const looked = look(exchange).then(() => shelves.of(exchange.caller, kind))
+    context.when(looked, exchange, then)
+  }
+
+  /** Nobody shares what another caller was shown: only the looking is shared. */
+  const look = ({ caller }: Exchange): Promise<unknown> => {
+    const who = rememberedAs(caller) ?? ''
+    const before = looks.get(who)
+    if (before && before.until > Date.now()) return before.done
+    const done = shelves.again(caller, kind).catch(() => {}) // what is known will do
+    looks.set(who, { until: Date.now() + AGAIN_MS, done })
+    return done
+  }
+
+  /** The only member that a name can be of by its form, if this caller may use it there. */
+  const ownerOf = ({ caller }: Exchange, name: string): { member: Member; original: string } | undefined => {
+    const rules = context.rulesOf(caller)
+    const possible = cuts(name, context.owners).flatMap(({ server, name: original }) => {
+      const member = context.member(server)
+      const isHidden = kind === 'tools' && member?.overlays.get(original)?.hidden
+      return member && !isHidden && rules.allows(kind, server, original) ? [{ member, original }] : []
+    })
+    return possible.length === 1 ? possible[0] : undefined
+  }
+
+  /**
+   * Servers may have more than they list: such a name is for its owner to judge. Not where something is hidden, for then
+   * the answer would tell what is there and hidden from what is not there.
+   */
+  const unlisted = (exchange: Exchange, name: string): { member: Member; original: string } | undefined => {
+    const owner = context.rulesOf(exchange.caller).hides(kind) ? undefined : ownerOf(exchange, name)
+    const hides = kind === 'tools' && owner && [...owner.member.overlays.values()].some(({ hidden }) => hidden)
+    return hides ? undefined : owner
+  }
+
+  const deliver = (exchange: Exchange, name: string, member: Member, original: string, entry?: Entry): void => {
+    const named = name === original ? exchange : { ...exchange, params: exchange.params.with('name', original) }
+    const prepared = kind === 'tools' ? prepare(context, named, member, original, entry) : named
+    if ('code' in prepared) return fail(exchange, prepared)
+    context.send(member, context.isAggregate ? { ...prepared, sink: hearing(context, exchange, member) } : prepared)
+  }
+
+  return (exchange: Exchange): void => {
+    const name = exchange.params.get('name')?.asString()
+    if (name === undefined) return refuse(exchange, '`name` must be a string')
+    context.when(shelves.of(exchange.caller, kind), exchange, shelf => decide(exchange, name, shelf, false))
+  }
+}
+
+/** The call as the server gets it: overlaid arguments, its own URIs, and the headers that belong to both. */
+const prepare = (context: Context, exchange: Exchange, member: Member, original: string, entry: Entry | undefined) => {
+  const { caller, params } = exchange
+  const given = params.get('arguments')
+  const wrong = entry && checkParams(caller, entry.item, given ?? Json.empty)
+  if (wrong) return wrong
+  const overlay = member.overlays.get(original)
+  const filled = overlay && changesArguments(overlay) ? callWith(given ?? Json.empty, overlay) : given
+  const args = filled && context.isAggregate ? ownUris(context, member, filled) : filled
+  const sender = entry && args ? withParams(caller, entry.item, entry.own ?? entry.item, args) : caller
+  if (!args || (args === given && sender === caller)) return exchange
+  return { ...exchange, caller: sender, params: args === given ? params : params.with('arguments', args) }
+}
+
+/** A member knows nothing of the aliases of its URIs. */
+const ownUris = (context: Context, member: Member, args: Json): Json => {
+  const pieces: Buffer[] = []
+  args.appendTo(pieces)
+  if (!pieces.some(piece => ALIASES.some(alias => piece.includes(alias)))) return args
+  return rewriteTexts(args, text => {
+    const alias = originalOf(text)
+    return alias && context.namespaced(alias.ns) === member ? alias.uri : undefined
+  })
+}

@@ -1,0 +1,62 @@
+import type { Sink } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
+import { type Announced, NOTICES } from './relay.ts'
+
+interface Options {
+  readonly sink: Sink
+  readonly wanted: ReadonlySet<Announced>
+  readonly coalesceMs: number
+  /** Equal for as long as a list is shown the same. */
+  readonly stateOf: (list: Announced) => string
+}
+
+/** Tells one listener of lists that became others: several changes at once, and none that cannot be seen. */
+export class Teller {
+  readonly #options: Options
+  readonly #told = new Map<Announced, string>() // what the listener may know
+  readonly #stirred = new Map<Announced, boolean>() // lists to look at; true: to be told of in any case
+  #timer: NodeJS.Timeout | undefined
+  #isBehind = false
+  #isOver = false
+
+  constructor(options: Options) {
+    this.#options = options
+    for (const list of options.wanted) this.#told.set(list, options.stateOf(list))
+  }
+
+  stir(list: Announced, isCertain: boolean): void {
+    if (!this.#options.wanted.has(list) || this.#isOver) return
+    this.#stirred.set(list, isCertain || (this.#stirred.get(list) ?? false))
+    this.#timer ??= setTimeout(() => this.#tell(), this.#options.coalesceMs)
+  }
+
+  end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+  }
+
+  #tell(): void {
+    this.#timer = undefined
+    if (this.#isBehind || this.#isOver) return
+    const { sink, stateOf } = this.#options
+    const stirred = [...this.#stirred]
+    this.#stirred.clear()
+    for (const [list, isCertain] of stirred) {
+      const state = stateOf(list)
+      if (!isCertain && state === this.#told.get(list)) continue
+      this.#told.set(list, state)
+      const behind = sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
+      if (behind) this.#waitFor(behind)
+    }
+  }
+
+  /** For a reader who is behind one notice of each list is enough. */
+  #waitFor(reader: Promise<void>): void {
+    this.#isBehind = true
+    const resume = (): void => {
+      this.#isBehind = false
+      if (this.#stirred.size > 0) this.#tell()
+    }
+    reader.then(resume, resume)
+  }
+}

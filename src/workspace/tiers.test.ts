@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Json } from '../wire/json.ts'
+import { TIMES } from './freshness.ts'
+import { Holding } from './holding.ts'
+import { Lru } from './lru.ts'
+import { Tiers } from './tiers.ts'
+import { callerOf } from './workspace.fixture.ts'
+
+const tiers = () => new Tiers<string>(() => new Holding({ times: TIMES, equal: (a, b) => a === b, changed: () => {} }))
+const told = (value: string, isPublic = false) => ({ value, ttlMs: 1000, isPublic })
+const withCapabilities = (...names: string[]) => Json.of(Object.fromEntries(names.map(name => [name, {}])))
+
+test('nobody finds what another principal was told, unless it is public', () => {
+  const step = fc.record({
+    principal: fc.constantFrom('ann', 'bob', undefined),
+    session: fc.constantFrom(undefined, 's1', 's2'),
+    capability: fc.constantFrom('roots', 'sampling'),
+    key: fc.constantFrom('k1', 'k2'),
+    what: fc.constantFrom('tell', 'tell', 'publish', 'part', 'look'),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), steps => {
+      const all = tiers()
+      for (const { principal, session, capability, key, what } of steps) {
+        const caller = callerOf({
+          principal,
+          session: session && `${principal}-${session}`,
+          capabilities: withCapabilities(capability),
+        })
+        const holding = all.find(caller, key)
+        if (what === 'tell' && holding.value?.startsWith('public') !== true)
+          holding.accept(told(`${principal} ${capability} ${key}`))
+        if (what === 'publish') all.publish(caller, key, told(`public ${capability} ${key}`, true))
+        if (what === 'part' && caller.session !== undefined) all.apart(caller, caller.session, key)
+        const value = all.find(caller, key).value ?? ''
+        expect([`${principal} ${capability} ${key}`, `public ${capability} ${key}`, '']).toContain(value)
+      }
+    }),
+  )
+})
+
+test('a session apart begins with what its principal has, changes alone, and ends without a trace', () => {
+  const all = tiers()
+  const [one, two] = [callerOf({ session: 's1' }), callerOf({ session: 's2' })]
+  all.find(one, 'k').accept(told('shared'))
+  const own = all.apart(one, 's1', 'k')
+  expect(own.value).toBe('shared')
+  own.accept(told('own'))
+  expect([all.find(one, 'k').value, all.find(two, 'k').value]).toEqual(['own', 'shared'])
+  all.endSession('s1')
+  expect(all.find(one, 'k').value).toBe('shared')
+  expect(all.isApart(one)).toBe(false)
+})
+
+test('what is no longer public is gone for all', () => {
+  const all = tiers()
+  const [ann, bob] = [callerOf(), callerOf({ principal: 'bob' })]
+  all.publish(ann, 'k', told('open', true))
+  expect(all.find(bob, 'k').value).toBe('open')
+  all.publish(ann, 'k', told('closed'))
+  expect(all.find(bob, 'k').value).toBeUndefined()
+})
+
+test('a successor begins with what is asked of it, that of sessions too', () => {
+  const [before, after] = [tiers(), tiers()]
+  const [caller, other] = [callerOf({ session: 's' }), callerOf({ session: 't' })]
+  before.find(caller, 'k').accept(told('kept'))
+  before.find(caller, 'other').accept(told('left'))
+  before.apart(caller, 's', 'k').accept(told('own'))
+  after.inherit(before, key => key === 'k')
+  expect([after.find(caller, 'k').value, after.find(caller, 'other').value]).toEqual(['own', undefined])
+  expect(after.find(other, 'k').value).toBe('kept')
+  after.endSession('s')
+  expect(after.find(caller, 'k').value).toBe('kept')
+})
+
+test('there are never more than a thousand owners', () => {
+  const all = tiers()
+  for (let i = 0; i < 3000; i++) all.find(callerOf({ principal: `p${i}` }), 'k').accept(told('x'))
+  expect(all.all('k')).toHaveLength(1000)
+})
+
+test('of a bounded map the least used leaves first', () => {
+  const left: string[] = []
+  const map = new Lru<string>(2, 1000, value => left.push(value))
+  map.set('a', '1')
+  map.set('b', '2')
+  map.get('a')
+  map.set('c', '3')
+  expect(left).toEqual(['2'])
+  expect(map.entries()).toEqual([
+    ['a', '1'],
+    ['c', '3'],
+  ])
+  map.clear()
+  expect(map.size).toBe(0)
+})

@@ -1,0 +1,158 @@
+import type { Caller } from '../protocol/exchange.ts'
+import { fingerprint } from '../protocol/fingerprint.ts'
+import type { Fetched, Holding } from './holding.ts'
+import { Lru } from './lru.ts'
+
+const MOST_OWNERS = 1000
+const IDLE_MS = 3_600_000
+
+type Shelf<T> = Map<string, Holding<T>>
+
+/** Equal for callers to whom a server tells the same; those nobody knows look all the same to it. */
+export const ownerOf = ({ principal, capabilities }: Caller): string =>
+  `${principal === undefined ? '' : `=${principal}`}\n${fingerprint(capabilities)}`
+
+// No fingerprint has a line break in it.
+const principalIn = (owner: string): string => owner.slice(0, owner.lastIndexOf('\n'))
+
+/** Whom a change concerns. */
+export type Concern =
+  | { readonly kind: 'session'; readonly session: string }
+  | { readonly kind: 'owner'; readonly owner: string }
+  | { readonly kind: 'everybody' }
+
+type Create<T> = (key: string, concern: Concern) => Holding<T>
+
+/**
+ * What is held of servers, for whom: most of it for a principal with certain capabilities; what a server calls public
+ * for everybody with those capabilities; what changed within one session for that session alone.
+ */
+export class Tiers<T> {
+  readonly #create: Create<T>
+  readonly #owners = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll)
+  readonly #publics = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll) // by capabilities
+  readonly #sessions = new Map<string, Map<string, Shelf<T>>>() // by session and owner: a pipe may say something else each time
+
+  constructor(create: Create<T>) {
+    this.#create = create
+  }
+
+  /** Where to look for things for a caller; `key` says of what it is. */
+  finder(caller: Caller): (key: string) => Holding<T> {
+    const own = this.#apart(caller)
+    const open = this.#publics.get(fingerprint(caller.capabilities))
+    const owner = ownerOf(caller)
+    return key => own?.get(key) ?? open?.get(key) ?? this.#in(this.#owners, owner, key, { kind: 'owner', owner })
+  }
+
+  find(caller: Caller, key: string): Holding<T> {
+    return this.finder(caller)(key)
+  }
+
+  /** What servers told the same principal with other capabilities; undefined where none told anything. */
+  kinFinder(caller: Caller): (key: string) => T | undefined {
+    const principal = principalIn(ownerOf(caller))
+    const shelves = this.#owners
+      .entries()
+      .flatMap(([owner, shelf]) => (principalIn(owner) === principal ? [shelf] : []))
+    return key => shelves.findLast(shelf => shelf.get(key)?.value !== undefined)?.get(key)?.value
+  }
+
+  /** That of the caller's principal. */
+  shared(caller: Caller, key: string): Holding<T> {
+    const owner = ownerOf(caller)
+    return this.#in(this.#owners, owner, key, { kind: 'owner', owner })
+  }
+
+  /** One for this session alone, from now on; it begins with what its principal has. */
+  apart(caller: Caller, session: string, key: string): Holding<T> {
+    const before = this.find(caller, key)
+    const own = this.#ofSession(session, ownerOf(caller), key)
+    if (own !== before) own.adopt(before)
+    return own
+  }
+
+  /** Whether the caller's session has things of its own. */
+  isApart(caller: Caller): boolean {
+    return this.#apart(caller) !== undefined
+  }
+
+  /** Whether the caller's session has that for itself. */
+  isOwn(caller: Caller, key: string): boolean {
+    return this.#apart(caller)?.has(key) === true
+  }
+
+  endSession(session: string): void {
+    const shelves = this.#sessions.get(session)
+    if (shelves && this.#sessions.delete(session)) for (const shelf of shelves.values()) closeAll(shelf)
+  }
+
+  /** Puts what a caller was told where it belongs by what its server said about it. */
+  publish(caller: Caller, key: string, fetched: Fetched<T>): void {
+    const capabilities = fingerprint(caller.capabilities)
+    if (fetched.isPublic) return this.#in(this.#publics, capabilities, key, { kind: 'everybody' }).accept(fetched)
+    const open = this.#publics.get(capabilities)
+    open?.get(key)?.close()
+    open?.delete(key)
+  }
+
+  /** Begins with what another one holds under the keys that mean the same here. */
+  inherit(before: Tiers<T>, means: (key: string) => boolean): void {
+    const copy = (from: Lru<Shelf<T>>, into: Lru<Shelf<T>>, concernOf: (name: string) => Concern): void => {
+      for (const [name, shelf] of from.entries())
+        for (const [key, holding] of shelf)
+          if (holding.value !== undefined && means(key)) this.#in(into, name, key, concernOf(name)).adopt(holding)
+    }
+    copy(before.#owners, this.#owners, owner => ({ kind: 'owner', owner }))
+    copy(before.#publics, this.#publics, () => ({ kind: 'everybody' }))
+    for (const [session, shelves] of before.#sessions)
+      for (const [owner, shelf] of shelves)
+        for (const [key, holding] of shelf)
+          if (holding.value !== undefined && means(key)) this.#ofSession(session, owner, key).adopt(holding)
+  }
+
+  /** Everything held under that key. */
+  all(key: string): Holding<T>[] {
+    const apart = [...this.#sessions.values()].flatMap(shelves => [...shelves.values()])
+    const shelves = [...this.#owners.values(), ...this.#publics.values(), ...apart]
+    return shelves.flatMap(shelf => shelf.get(key) ?? [])
+  }
+
+  clear(): void {
+    this.#owners.clear()
+    this.#publics.clear()
+    for (const session of [...this.#sessions.keys()]) this.endSession(session)
+  }
+
+  #apart(caller: Caller): Shelf<T> | undefined {
+    const shelves = caller.session === undefined ? undefined : this.#sessions.get(caller.session)
+    return shelves?.get(ownerOf(caller))
+  }
+
+  #ofSession(session: string, owner: string, key: string): Holding<T> {
+    const shelves = this.#sessions.get(session) ?? new Map<string, Shelf<T>>()
+    this.#sessions.set(session, shelves)
+    const shelf: Shelf<T> = shelves.get(owner) ?? new Map()
+    shelves.set(owner, shelf)
+    return put(shelf, key, () => this.#create(key, { kind: 'session', session }))
+  }
+
+  #in(shelves: Lru<Shelf<T>>, name: string, key: string, concern: Concern): Holding<T> {
+    let shelf = shelves.get(name)
+    if (!shelf) {
+      shelf = new Map()
+      shelves.set(name, shelf)
+    }
+    return put(shelf, key, () => this.#create(key, concern))
+  }
+}
+
+const put = <T>(shelf: Shelf<T>, key: string, create: () => Holding<T>): Holding<T> => {
+  const holding = shelf.get(key) ?? create()
+  shelf.set(key, holding)
+  return holding
+}
+
+const closeAll = <T>(shelf: Shelf<T>): void => {
+  for (const holding of shelf.values()) holding.close()
+}

@@ -1,0 +1,104 @@
+import type { WorkspaceConfig } from '../config/snapshot.ts'
+import type { Dispatch, Exchange } from '../protocol/exchange.ts'
+import type { ServerStatus } from '../protocol/status.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Json } from '../wire/json.ts'
+import { Catalog, type News } from './catalog.ts'
+import { createDiscover } from './discover.ts'
+import type { Flawed } from './flaws.ts'
+import { createFollower } from './follow.ts'
+import { TIMES, type Times } from './freshness.ts'
+import { KINDS, kindOf } from './kinds.ts'
+import { createAudience } from './listen.ts'
+import { createLists } from './lists.ts'
+import type { Member } from './member.ts'
+import { createMemory, type Memory } from './provenance.ts'
+import { createRoutes } from './routes.ts'
+import { CatalogShelves } from './shelves.ts'
+import type { Kind } from './view.ts'
+
+/** What a workspace is told besides its configuration and its members. */
+export interface WorkspaceDeps {
+  readonly log: Log
+  readonly identity: Json // who we say we are
+  readonly times?: Partial<Times>
+  readonly before?: Workspace | undefined // what this one takes the place of
+  /** Tells of every change in how a server is, until the returned function is called. */
+  readonly onHealth?: (listener: (status: ServerStatus) => void) => () => void
+  readonly flawed?: Flawed
+}
+
+/** Several servers as one, or one with rules. */
+export interface Workspace {
+  readonly dispatch: Dispatch
+  readonly catalog: Catalog | undefined // for the one that takes its place; undefined: it keeps no lists
+  readonly memory: Memory | undefined // for that one, too
+  close(): void
+}
+
+const KIND_NAMES = Object.keys(KINDS) as Kind[]
+const AWAY: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
+
+export const createWorkspace = (
+  config: WorkspaceConfig,
+  members: readonly Member[],
+  { log, identity, times, before, onHealth, flawed }: WorkspaceDeps,
+): Workspace => {
+  const catalog = new Catalog({
+    members,
+    times: { ...TIMES, ...times },
+    log,
+    news: (news: News) => audience.news(news),
+    flawed,
+  })
+  if (before?.catalog) catalog.inherit(before.catalog)
+  const shelves = new CatalogShelves(config, members, catalog)
+  const memory = before?.memory ?? createMemory()
+  const routes = createRoutes(members, shelves, {
+    config,
+    log,
+    memory,
+    capabilities: (caller, member) => catalog.introduction(member, caller).value?.result.get('capabilities'),
+  })
+  const follower = createFollower(catalog)
+  const isAggregate = config.servers.length > 1
+  const audience = createAudience({ members, catalog, shelves, follower, isAggregate, locate: routes.locate })
+  const lists = createLists({ shelves, isStrict: config.strict, log })
+  const discover = createDiscover({ config, members, catalog, shelves, identity })
+  const release = onHealth?.(watchHealth(members, catalog, audience.back))
+
+  const choose = ({ kind, method }: Exchange): Dispatch => {
+    if (kind !== 'request') return routes.dispatch
+    if (kindOf(method)) return lists
+    if (method === 'server/discover') return discover
+    return method === 'subscriptions/listen' ? audience.dispatch : routes.dispatch
+  }
+
+  return {
+    dispatch: exchange => choose(exchange)(exchange),
+    catalog,
+    memory,
+    close: () => {
+      release?.()
+      audience.close()
+      follower.close()
+      catalog.close()
+    },
+  }
+}
+
+/** What a member listed is kept while it is away, and asked for again when it is back. */
+const watchHealth = (members: readonly Member[], catalog: Catalog, back: (server: string) => void) => {
+  const away = new Set(members.filter(({ isUp }) => !isUp()).map(({ server }) => server))
+  for (const server of away) catalog.down(server, KIND_NAMES, 'down')
+  return ({ name, state, reason }: ServerStatus): void => {
+    if (!members.some(({ server }) => server === name)) return
+    if (AWAY.has(state)) {
+      away.add(name)
+      return catalog.down(name, KIND_NAMES, reason ?? state)
+    }
+    if (!away.delete(name)) return
+    catalog.back(name, KIND_NAMES)
+    back(name)
+  }
+}

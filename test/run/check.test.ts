@@ -1,0 +1,125 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { endPrograms, runProgram } from './program.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-check-'))
+  await writeFile(join(folder, 'key'), 'c4nary-file\n')
+})
+afterAll(async () => {
+  endPrograms()
+  await rm(folder, { recursive: true })
+})
+
+const write = async (config: object): Promise<string> => {
+  const file = join(folder, `${crypto.randomUUID()}.json`)
+  await writeFile(file, JSON.stringify(config))
+  return file
+}
+
+const DEMO = { builtin: 'demo' }
+
+it('says of every server how it was found and of every workspace what it shows, and no secrets', async () => {
+  const file = await write({
+    mcpServers: {
+      one: DEMO,
+      two: DEMO,
+      gone: { url: 'http://127.0.0.1:1/mcp?key=c4nary-url', headers: { authorization: 'Bearer ${file:key}' } },
+      dies: { command: process.execPath, args: ['-e', 'process.exit(3)', 'c4nary-arg'], env: { KEY: 'c4nary-env' } },
+      lacks: { url: '${DRAGOMAN_TEST_UNSET}' },
+      off: { ...DEMO, disabled: true },
+    },
+    policies: { pings: { allow: { tools: ['*/example-ping'], prompts: [], resources: [] } } },
+    workspaces: {
+      default: { servers: ['one', 'two'], names: 'plain', policy: 'pings' },
+      other: {
+        servers: ['one', 'off', 'gone', 'dies', 'lacks'],
+        tools: {
+          'one/nope': { hidden: true },
+          'one/example-echo': { name: 'echo', arguments: { fixed: { message: 'c4nary-fixed' } } },
+          'one/example-ping': { hidden: true },
+        },
+      },
+    },
+  })
+  const { code, stdout, stderr } = await runProgram(['check', file])
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^one +ready +2026-07-28 +built-in +\d+ +\d+$/m)
+  expect(stdout).toMatch(/^gone +down +- +http +- +\d+ +.*ECONNREFUSED/m)
+  expect(stdout).toMatch(/^dies +down +- +stdio +- +\d+ +.*exited with code 3/m)
+  expect(stdout).toMatch(/^lacks +unavailable .*the variable DRAGOMAN_TEST_UNSET is not set/m)
+  expect(stdout).toMatch(/^off +disabled/m)
+  expect(stdout).toMatch(/^default +plain +2 +2 +0 +0 +\d+ by policy$/m)
+  expect(stdout).toContain(
+    "default: several servers have example-ping: example-ping is one's, two__example-ping is two's",
+  )
+  expect(stdout).toMatch(/^other +prefix .* 1 by overlays$/m)
+  expect(stdout).toContain('other: the configuration changes one/nope, but its server has no such tool')
+  expect(stdout + stderr).not.toContain('c4nary')
+
+  const json = await runProgram(['check', file, '--json'])
+  expect(json.code).toBe(1)
+  const found = JSON.parse(json.stdout) as { ok: boolean; workspaces: { name: string; tools: string[] }[] }
+  expect(found.ok).toBe(false)
+  expect(found.workspaces[0]).toMatchObject({ name: 'default', tools: ['example-ping', 'two__example-ping'] })
+  expect(found.workspaces[1]?.tools).toContain('one__echo')
+  expect(json.stdout).not.toContain('c4nary')
+})
+
+it('is content with a configuration that works', async () => {
+  const file = await write({ mcpServers: { one: DEMO, off: { command: 'nothing', disabled: true } } })
+  const { code, stdout } = await runProgram(['check', file])
+  expect(code).toBe(0)
+  expect(stdout).toContain(`${file} is fine.`)
+})
+
+it('finds nothing wrong with a server that only callers have credentials for', async () => {
+  const credentials = { ada: { headers: { authorization: 'Bearer c4nary' } } }
+  const named = { 'x-on-behalf-of': '${caller.name}' }
+  const file = await write({
+    mcpServers: {
+      theirs: { url: 'http://127.0.0.1:1/mcp', credentials },
+      named: { url: 'http://127.0.0.1:1/mcp', headers: named },
+      started: { command: 'nothing', credentials: { ada: { env: { KEY: 'c4nary' } } } },
+    },
+  })
+  const { code, stdout } = await runProgram(['check', file])
+  expect(stdout).toMatch(/^theirs +untried +- +http +- +- +credentials are per caller$/m)
+  expect(stdout).toMatch(/^named +untried +- +http +- +- +credentials are per caller$/m)
+  expect(stdout).toMatch(/^started +untried +- +stdio +- +- +credentials are per caller$/m)
+  expect(stdout).not.toContain('c4nary')
+  expect(code).toBe(0)
+})
+
+it('looks at a memory without making one', async () => {
+  const file = await write({ mcpServers: { mind: { builtin: 'memory' } } })
+  const data = join(folder, 'data')
+  const { code, stdout } = await runProgram(['check', file, '--data', data])
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^mind +ready +2026-07-28 +built-in +18 /m)])
+  await expect(readdir(join(data, 'memory'))).rejects.toThrow('ENOENT')
+})
+
+it('without connecting finds what the file alone shows', async () => {
+  const gone = await write({ mcpServers: { gone: { url: 'http://127.0.0.1:1/' } } })
+  expect(await runProgram(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is fine.\n` })
+  const lacking = await runProgram([
+    'check',
+    '--offline',
+    await write({ mcpServers: { a: { url: '${DRAGOMAN_NO}' } } }),
+  ])
+  expect([lacking.code, lacking.stdout]).toEqual([1, expect.stringContaining('the variable DRAGOMAN_NO is not set')])
+  const wrong = await runProgram(['check', await write({ listen: { prot: 1 } })])
+  expect([wrong.code, wrong.stdout]).toEqual([
+    1,
+    expect.stringContaining('listen.prot: unknown key; did you mean "port"?'),
+  ])
+})
+
+it.each([[[]], [['a', 'b']], [['a', '--ofline']]])('called with %j says how it is called', async args => {
+  const { code, stderr } = await runProgram(['check', ...args])
+  expect(code).toBe(2)
+  expect(stderr).toContain('Try "dragoman check --help"')
+})

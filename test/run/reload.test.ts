@@ -1,0 +1,99 @@
+import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { call } from './call.ts'
+import { endPrograms, startServe } from './program.ts'
+
+let folder: string
+let file: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-reload-'))
+  file = join(folder, 'mcp.json')
+})
+afterAll(async () => {
+  endPrograms()
+  await rm(folder, { recursive: true })
+})
+
+const CANARY = 'c4nary'
+const REMOTE = { url: `http://127.0.0.1:1/mcp?key=${CANARY}`, headers: { authorization: `Bearer ${CANARY}` } }
+const config = (servers: Record<string, object>, more: object = {}) =>
+  JSON.stringify({ mcpServers: servers, workspaces: { default: { servers: '*', names: 'prefix' } }, ...more })
+const [A, B] = [{ builtin: 'demo' }, { builtin: 'demo', concurrency: 5 }]
+
+const namesAt = async (origin: string): Promise<Set<string | undefined>> => {
+  const { result } = (await call(`${origin}/mcp`, 'tools/list')) as { result: { tools: { name: string }[] } }
+  return new Set(result.tools.map(({ name }) => name.split('__')[0]))
+}
+
+it('goes over to a file that is written, replaced or written in pieces, and says what changed', async () => {
+  await writeFile(file, config({ a: A }))
+  const program = await startServe(['--config', file])
+  expect(await namesAt(program.origin)).toEqual(new Set(['a']))
+
+  await writeFile(file, config({ a: A, b: B }))
+  await program.saw(/"servers":\{"added":\["b"\]\},"workspaces":\{"changed":\["default"\]\}.*has changed/, 'stderr')
+  expect(await namesAt(program.origin)).toEqual(new Set(['a', 'b']))
+
+  await writeFile(join(folder, 'draft'), config({ b: B, far: REMOTE }))
+  await rename(join(folder, 'draft'), file)
+  await program.saw(/"servers":\{"removed":\["a"\],"added":\["far"\]\}/, 'stderr')
+  expect(await namesAt(program.origin)).toEqual(new Set(['b']))
+
+  const whole = config({ a: A })
+  const half = await open(file, 'w')
+  await half.write(whole.slice(0, 40))
+  await program.saw(/the configuration from before stays: .* is not JSON: line 1/, 'stderr')
+  expect(await namesAt(program.origin)).toEqual(new Set(['b']))
+  await half.write(whole.slice(40))
+  await half.close()
+  await program.saw(/"servers":\{"removed":\["b","far"\],"added":\["a"\]\}/, 'stderr')
+  expect(await namesAt(program.origin)).toEqual(new Set(['a']))
+  expect(program.stderr()).not.toContain(CANARY)
+  program.signal('SIGTERM')
+  expect(await program.ended).toBe(0)
+})
+
+it('complains once of a file that is wrong, keeps what it has, and says what needs a restart', async () => {
+  await writeFile(file, config({ a: A }))
+  const program = await startServe(['--config', file])
+  await writeFile(join(folder, 'draft'), config({ a: { builtin: 'dmeo' } }))
+  await rename(join(folder, 'draft'), file)
+  await program.saw(/the configuration from before stays: .*mcpServers\.a\.builtin: expected one of/, 'stderr')
+  program.signal('SIGHUP')
+  await writeFile(join(folder, 'draft'), config({ a: A, b: B }, { listen: { port: 1 }, limits: { batchSize: 7 } }))
+  await rename(join(folder, 'draft'), file) // at once: what is half there would be another complaint
+  await program.saw(/needs a restart to count: limits\.batchSize/, 'stderr')
+  expect(program.stderr().match(/the configuration from before stays/g)).toHaveLength(1)
+  expect(program.stderr()).not.toContain('listen.port') // the flag wins, before and after
+  expect(await namesAt(program.origin)).toEqual(new Set(['a', 'b']))
+})
+
+it('with --no-watch reads the file again only when it is told to', async () => {
+  await writeFile(file, config({ a: A }))
+  const program = await startServe(['--config', file, '--no-watch'])
+  await writeFile(file, config({ b: B }))
+  await new Promise(resolve => setTimeout(resolve, 500)) // a watcher would have noticed
+  expect(await namesAt(program.origin)).toEqual(new Set(['a']))
+  program.signal('SIGHUP')
+  await program.saw(/has changed/, 'stderr')
+  expect(await namesAt(program.origin)).toEqual(new Set(['b']))
+})
+
+it('without a file survives SIGHUP and says that there is nothing to read', async () => {
+  const program = await startServe()
+  program.signal('SIGHUP')
+  await program.saw(/there is no configuration file to read again/, 'stderr')
+  expect((await fetch(`${program.origin}/healthz`)).status).toBe(200)
+})
+
+it('says which dragoman has the port', async () => {
+  const data = join(folder, 'data')
+  const first = await startServe([], { DRAGOMAN_DATA: data })
+  const port = new URL(first.origin).port
+  const second = startServe(['--port', port], { DRAGOMAN_DATA: data })
+  await expect(second).rejects.toThrow(`port ${port} is in use by the dragoman with process id ${first.pid}`)
+  const other = startServe(['--port', port], {})
+  await expect(other).rejects.toThrow(`port ${port} on 127.0.0.1 is in use; stop the other program or choose another`)
+})
