@@ -70,11 +70,35 @@ everyCell('progress travels under the client’s own token, in order, before the
   expect([undefined, 'mine']).not.toContain(meta?.progressToken)
 })
 
-everyCell('an extension’s method and notification pass, the envelope aside', async ({ client, server }) => {
-  server.methods.set('acme/do', params => ({ got: params.value, state: params.requestState }))
-  const { result } = await client.call('acme/do', { value: [1, { a: 2 }], requestState: 'theirs' })
-  expect(result).toMatchObject({ got: [1, { a: 2 }], state: 'theirs' })
-  await client.notify('acme/note', { n: 1 })
-  const { message } = await server.arrived('acme/note')
-  expect(message.params).toMatchObject({ n: 1 })
-})
+everyCell(
+  'E11: a method of nobody’s specification passes, and only the envelope differs',
+  async ({ client, server }) => {
+    const params = { value: [1, { a: 2 }], requestState: 'theirs', inputResponses: { a: 1 }, uri: 'acme://x' }
+    const answer = { got: { ttl: 1 }, nextCursor: 'n', inputRequests: {} }
+    server.methods.set('acme/do', () => answer)
+    if (!isModern(client.revision)) {
+      await client.notify('acme/early', { n: 0 }) // after the handshake alone, also where no process was needed for it
+      expect((await server.arrived('acme/early')).message.params).toMatchObject({ n: 0 })
+    }
+    const { result } = await client.call('acme/do', params, { meta: { 'acme/m': 1 } })
+    const own = { ...result }
+    if (isModern(client.revision)) {
+      expect(own.resultType).toBe('complete')
+      delete own.resultType
+      delete own._meta // who the server is
+    }
+    expect(own).toEqual(answer)
+    const { message, headers } = await server.arrived('acme/do')
+    const { _meta: meta, ...rest } = message.params ?? {}
+    expect(rest).toEqual(params)
+    const envelope = Object.keys(meta as object).filter(key => key !== 'acme/m')
+    expect((meta as Record<string, unknown>)['acme/m']).toBe(1)
+    expect(envelope.sort()).toEqual(
+      isModern(server.revision) ? [META.clientCapabilities, META.clientInfo, META.protocolVersion] : [],
+    )
+    if (isModern(server.revision) && 'host' in headers) expect(headers['mcp-method']).toBe('acme/do')
+    await client.notify('acme/note', { n: 1 })
+    const { message: note } = await server.arrived('acme/note')
+    expect(note.params).toMatchObject({ n: 1 })
+  },
+)

@@ -1,6 +1,12 @@
 import { describe, test } from 'vitest'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Limits } from '../../src/config/snapshot.ts'
-import { startGateway } from '../../src/gateway.ts'
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_LISTEN,
+  type Limits,
+  plainRules,
+  type ServerConfig,
+} from '../../src/config/snapshot.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { sseServer } from '../support/sse-server.ts'
@@ -77,6 +83,22 @@ interface CellOptions {
   readonly prepare?: (server: MatrixServer) => void
 }
 
+/** A gateway before one server, which has been tried once. */
+export const gatewayBefore = async (config: ServerConfig, limits: Partial<Limits> = {}): Promise<Gateway> => {
+  const gateway = await startGateway(
+    {
+      listen: { ...DEFAULT_LISTEN, port: 0 },
+      limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...limits },
+      servers: new Map([['server', config]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['server'], ...plainRules(1) }]]),
+      warnings: [],
+    },
+    { log: SILENT },
+  )
+  await gateway.ready
+  return gateway
+}
+
 /** Starts a server and a gateway before it, connects a client, runs the body, ends everything. */
 export const inCell = async (
   { open }: ClientKind,
@@ -86,17 +108,7 @@ export const inCell = async (
 ): Promise<void> => {
   const server = await start()
   options.prepare?.(server)
-  const gateway = await startGateway(
-    {
-      listen: { ...DEFAULT_LISTEN, port: 0 },
-      limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...options.limits },
-      servers: new Map([['server', server.config]]),
-      workspaces: new Map([['default', { name: 'default', servers: ['server'] }]]),
-      warnings: [],
-    },
-    { log: SILENT },
-  )
-  await gateway.ready
+  const gateway = await gatewayBefore(server.config, options.limits)
   server.arrivals.length = 0
   const clients: MatrixClient[] = []
   const another = async (capabilities: object = options.capabilities ?? {}): Promise<MatrixClient> => {

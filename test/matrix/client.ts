@@ -8,6 +8,12 @@ export type Wire = Record<string, unknown> & {
   error?: { code: number; message: string; data?: unknown }
 }
 
+/** A number in a spelling of its own, which JSON.stringify would not keep. */
+export const spelt = (number: string): string => `⟦${number}⟧`
+
+/** A message as it goes over the wire. */
+export const written = (message: object): string => JSON.stringify(message).replaceAll(/"⟦([^⟧"]*)⟧"/g, '$1')
+
 /** What a client was asked, in whatever manner. */
 export interface Asked {
   readonly key: string
@@ -35,6 +41,7 @@ export interface Outcome {
 export interface MatrixClient {
   readonly revision: Revision
   readonly received: Wire[]
+  readonly texts: string[] // the same, as it was written
   call(method: string, params?: Record<string, unknown>, options?: CallOptions): Promise<Outcome>
   notify(method: string, params?: Record<string, unknown>): Promise<void>
   /** The next message outside any call that has this method. */

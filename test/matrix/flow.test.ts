@@ -17,30 +17,33 @@ const gate = () => {
   return { open, passed }
 }
 
-test.each([LEGACY, MODERN])('C1: two callers with equal tokens see only their own progress ($name)', async kind => {
-  await inCell(M, kind, {}, async ({ client, another, server }) => {
-    const both = gate()
-    let arrived = 0
-    server.tools.set('work', async call => {
-      if (++arrived === 2) both.open()
-      await both.passed
-      call.progress(Number(call.arguments.n))
-      return { content: [] }
+test.each([LEGACY, MODERN, serverOf('2025-06-18', 'stdio'), serverOf('2025-11-25', 'http-sse')])(
+  'C1: two callers with equal tokens see only their own progress ($name)',
+  async kind => {
+    await inCell(M, kind, {}, async ({ client, another, server }) => {
+      const both = gate()
+      let arrived = 0
+      server.tools.set('work', async call => {
+        if (++arrived === 2) both.open()
+        await both.passed
+        call.progress(Number(call.arguments.n))
+        return { content: [] }
+      })
+      const other = await another()
+      const run = (who: typeof client, n: number) =>
+        who.call('tools/call', { name: 'work', arguments: { n } }, { meta: { progressToken: 1 } })
+      const [one, two] = await Promise.all([run(client, 1), run(other, 2)])
+      expect([one.notices[0]?.params, two.notices[0]?.params]).toEqual([
+        { progressToken: 1, progress: 1 },
+        { progressToken: 1, progress: 2 },
+      ])
+      const tokens = server
+        .of('tools/call')
+        .map(({ message }) => (message.params?._meta as { progressToken?: unknown } | undefined)?.progressToken)
+      expect(new Set(tokens).size).toBe(2)
     })
-    const other = await another()
-    const run = (who: typeof client, n: number) =>
-      who.call('tools/call', { name: 'work', arguments: { n } }, { meta: { progressToken: 1 } })
-    const [one, two] = await Promise.all([run(client, 1), run(other, 2)])
-    expect([one.notices[0]?.params, two.notices[0]?.params]).toEqual([
-      { progressToken: 1, progress: 1 },
-      { progressToken: 1, progress: 2 },
-    ])
-    const tokens = server
-      .of('tools/call')
-      .map(({ message }) => (message.params?._meta as { progressToken?: unknown } | undefined)?.progressToken)
-    expect(new Set(tokens).size).toBe(2)
-  })
-})
+  },
+)
 
 test('C3: logs go to the request that asked for them, at its level, and the session is told once', async () => {
   await inCell(M, LEGACY, {}, async ({ client, server }) => {
@@ -49,15 +52,19 @@ test('C3: logs go to the request that asked for them, at its level, and the sess
       return { content: [] }
     })
     const [curious, silent] = await Promise.all([
-      client.call('tools/call', { name: 'talk' }, { meta: { [META.logLevel]: 'info' } }),
+      client.call('tools/call', { name: 'talk', arguments: { curious: true } }, { meta: { [META.logLevel]: 'info' } }),
       client.call('tools/call', { name: 'talk' }),
     ])
     expect(curious.notices.map(({ params }) => params?.level)).toEqual(['info', 'error'])
     expect(silent.notices).toEqual([])
     await client.call('tools/call', { name: 'talk' }, { meta: { [META.logLevel]: 'warning' } })
     expect(server.of('logging/setLevel').map(({ message }) => message.params)).toEqual([{ level: 'info' }])
-    const order = server.arrivals.map(({ message }) => message.method)
-    expect(order.indexOf('logging/setLevel')).toBeGreaterThanOrEqual(0)
+    const order = server.arrivals.map(({ message, text }) => (text.includes('curious') ? 'curious' : message.method))
+    expect(order.filter(method => method === 'logging/setLevel' || method === 'curious')).toEqual([
+      'logging/setLevel',
+      'curious',
+    ])
+    for (const { text } of server.of('tools/call')) expect(text).not.toContain('logLevel')
   })
 })
 
@@ -73,6 +80,8 @@ test('C5: a modern client that leaves cancels at a legacy server, under the serv
     stream.close()
     const { message } = await server.arrived('notifications/cancelled')
     expect(message.params?.requestId).toBe(server.of('tools/call')[0]?.message.id)
+    const since = server.arrivals.slice(server.arrivals.findIndex(({ message }) => message.method === 'tools/call'))
+    expect(since.map(({ message }) => message.method)).toEqual(['tools/call', 'notifications/cancelled'])
   })
 })
 
@@ -87,6 +96,19 @@ test('C6: a modern client that leaves aborts the request at a modern server', as
     await stream.next()
     stream.close()
     await expect.poll(() => server.of('tools/call')[0]?.isGone).toBe(true)
+  })
+})
+
+test('C6: a modern client on a pipe that cancels aborts the request at a modern server, and is answered nothing', async () => {
+  await inCell(clientOf('2026-07-28', 'stdio'), MODERN, {}, async ({ client, server }) => {
+    server.tools.set('work', () => new Promise(() => {}))
+    void client.call('tools/call', { name: 'work' })
+    await server.arrived('tools/call')
+    await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
+    await expect.poll(() => server.of('tools/call')[0]?.isGone).toBe(true)
+    expect(server.of('notifications/cancelled')).toEqual([])
+    await client.call('tools/list')
+    expect(client.received.map(({ id }) => id)).toEqual([2])
   })
 })
 
@@ -255,7 +277,7 @@ test('a modern client on a pipe has no headers; its arguments are repeated in th
   })
 })
 
-test('F1: requests of one principal on different connections reach one session; F8: a session is its owner’s', async () => {
+test('F1: requests of one principal on different connections reach one session', async () => {
   await inCell(M, LEGACY, {}, async ({ another, server }) => {
     let count = 0
     server.tools.set('count', () => ({ content: [{ type: 'text', text: String(++count) }] }))

@@ -1,12 +1,22 @@
 import { expect, test } from 'vitest'
 import { META } from '../../src/protocol/meta.ts'
+import { REVISIONS } from '../../src/protocol/revisions.ts'
 import { scriptedServer, sendJson } from '../../src/upstreams/scripted-server.fixture.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { modern, send } from '../support/raw.ts'
-import { clientOf, inCell, serverOf } from './cells.ts'
+import { clientOf, inCell, SERVERS, serverOf } from './cells.ts'
+import type { MatrixServer } from './server.ts'
 
 test('A1: a modern client discovers a legacy server', async () => {
-  await inCell(clientOf('2026-07-28'), serverOf('2025-11-25'), {}, async ({ client, server }) => {
+  const probed: string[] = []
+  const prepare = ({ arrivals }: MatrixServer): void => {
+    const push = arrivals.push.bind(arrivals)
+    arrivals.push = (...more) => {
+      probed.push(...more.map(({ message, verb }) => message.method ?? String(verb)))
+      return push(...more)
+    }
+  }
+  await inCell(clientOf('2026-07-28'), serverOf('2025-11-25'), { prepare }, async ({ client, server }) => {
     const { result } = await client.call('server/discover')
     expect(result).toMatchObject({
       resultType: 'complete',
@@ -18,9 +28,12 @@ test('A1: a modern client discovers a legacy server', async () => {
     expect(result?.supportedVersions).toEqual(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
     expect(result).not.toHaveProperty('serverInfo')
     expect(result?.capabilities).not.toHaveProperty('tasks')
-    expect(server.of('server/discover')).toEqual([]) // probed once, when the gateway looked at it first
-    expect(server.of('initialize')[0]?.message.params).toMatchObject({ protocolVersion: '2025-11-25' })
+    for (const _ of [1, 2]) await client.call('server/discover')
+    expect(probed.filter(method => method === 'server/discover')).toHaveLength(1) // when the gateway looked at it first
+    expect(server.of('initialize').map(({ message }) => message.params?.protocolVersion)).toEqual(['2025-11-25'])
     expect(server.of('notifications/initialized')).toHaveLength(1)
+    const streams = server.arrivals.filter(({ verb }) => verb === 'GET')
+    expect(streams.map(({ headers }) => headers.accept)).toEqual(['text/event-stream'])
   })
 })
 
@@ -41,7 +54,16 @@ test('A2: a legacy client shakes hands with a modern server, which never hears o
     })
     for (const name of ['resultType', 'ttlMs', 'cacheScope', 'supportedVersions'])
       expect(reply.json.result).not.toHaveProperty(name)
-    await server.arrived('subscriptions/listen')
+    const capabilities = reply.json.result?.capabilities as { extensions?: object } | undefined
+    expect(capabilities?.extensions ?? {}).not.toHaveProperty('io.modelcontextprotocol/tasks')
+    const headers = {
+      'mcp-session-id': String(reply.headers['mcp-session-id']),
+      'mcp-protocol-version': '2025-06-18',
+    }
+    const listening = server.of('subscriptions/listen').length
+    const ready = await send(url, { headers, body: { jsonrpc: '2.0', method: 'notifications/initialized' } })
+    expect([ready.status, ready.text]).toEqual([202, ''])
+    await server.arrived('subscriptions/listen', listening + 1)
     expect(server.of('server/discover')[0]?.headers).toMatchObject({
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': 'server/discover',
@@ -51,51 +73,50 @@ test('A2: a legacy client shakes hands with a modern server, which never hears o
   })
 })
 
-test.each(['2026-07-28', '2025-11-25'] as const)(
-  'A6: faults of header and body stop at the front of a %s server',
-  async revision => {
-    await inCell(clientOf('2026-07-28'), serverOf(revision), {}, async ({ server, url }) => {
-      server.arrivals.length = 0
-      const good = modern(7, 'tools/call', { name: 'echo' })
-      const withHeaders = (headers: Record<string, string | undefined>) => ({
-        headers: Object.fromEntries(
-          Object.entries({ ...good.headers, ...headers }).filter(([, value]) => value !== undefined),
-        ) as Record<string, string>,
-        body: good.body,
-      })
-      const meta = good.body.params._meta as Record<string, unknown>
-      const withMeta = (changed: Record<string, unknown>) => ({
-        headers: good.headers,
-        body: { ...good.body, params: { ...good.body.params, _meta: { ...meta, ...changed } } },
-      })
-      const faults = [
-        [withHeaders({ 'mcp-protocol-version': undefined }), 400, -32020],
-        [withHeaders({ 'mcp-method': 'tools/list' }), 400, -32020],
-        [withHeaders({ 'mcp-name': 'other' }), 400, -32020],
-        [withMeta({ [META.clientCapabilities]: undefined }), 400, -32602],
-        [
-          {
-            ...withMeta({ [META.protocolVersion]: '1900-01-01' }),
-            headers: { ...good.headers, 'mcp-protocol-version': '1900-01-01' },
-          },
-          400,
-          -32022,
-        ],
-        [modern(7, 'ping'), 404, -32601],
-        [modern(7, 'initialize'), 404, -32601],
-      ] as const
-      for (const [request, status, code] of faults) {
-        const reply = await send(url, request)
-        expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 7])
-      }
-      expect(
-        server.arrivals.filter(
-          ({ message }) => message.method !== undefined && !message.method.startsWith('subscriptions'),
-        ),
-      ).toEqual([])
+test.each(SERVERS)('A6: faults of header and body stop at the front of a $name server', async kind => {
+  await inCell(clientOf('2026-07-28'), kind, {}, async ({ server, url }) => {
+    server.arrivals.length = 0
+    const good = modern(7, 'tools/call', { name: 'echo' })
+    const withHeaders = (headers: Record<string, string | undefined>) => ({
+      headers: Object.fromEntries(
+        Object.entries({ ...good.headers, ...headers }).filter(([, value]) => value !== undefined),
+      ) as Record<string, string>,
+      body: good.body,
     })
-  },
-)
+    const meta = good.body.params._meta as Record<string, unknown>
+    const withMeta = (changed: Record<string, unknown>) => ({
+      headers: good.headers,
+      body: { ...good.body, params: { ...good.body.params, _meta: { ...meta, ...changed } } },
+    })
+    const faults = [
+      [withHeaders({ 'mcp-protocol-version': undefined }), 400, -32020],
+      [withHeaders({ 'mcp-method': 'tools/list' }), 400, -32020],
+      [withHeaders({ 'mcp-name': 'other' }), 400, -32020],
+      [withMeta({ [META.clientCapabilities]: undefined }), 400, -32602],
+      [
+        {
+          ...withMeta({ [META.protocolVersion]: '1900-01-01' }),
+          headers: { ...good.headers, 'mcp-protocol-version': '1900-01-01' },
+        },
+        400,
+        -32022,
+      ],
+      [modern(7, 'ping'), 404, -32601],
+      [modern(7, 'initialize'), 404, -32601],
+    ] as const
+    for (const [request, status, code] of faults) {
+      const reply = await send(url, request)
+      expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 7])
+      if (code === -32022)
+        expect(reply.json.error?.data).toMatchObject({ supported: [...REVISIONS].reverse(), requested: '1900-01-01' })
+    }
+    expect(
+      server.arrivals.filter(
+        ({ message }) => message.method !== undefined && !message.method.startsWith('subscriptions'),
+      ),
+    ).toEqual([])
+  })
+})
 
 test('A8: a 401 to the probe is no verdict; the next attempt probes again', async () => {
   let isOpen = false

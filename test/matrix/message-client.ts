@@ -6,13 +6,14 @@ import { type Asked, type CallOptions, createEar, type MatrixClient, type Outcom
 export interface Line {
   send(message: object): void | Promise<void>
   /** Called once, with what takes every message that comes back. */
-  listen(take: (message: Wire) => void): void
+  listen(take: (message: Wire, text: string) => void): void
   close(): void | Promise<void>
 }
 
 /** A client on one channel, a pipe or SSE; a modern one answers questions by sending its request again. */
 export const messageClient = async (line: Line, revision: Revision, capabilities: object): Promise<MatrixClient> => {
   const received: Wire[] = []
+  const texts: string[] = []
   const ear = createEar()
   const open = new Map<
     unknown,
@@ -20,8 +21,9 @@ export const messageClient = async (line: Line, revision: Revision, capabilities
   >()
   let lastId = 0
 
-  line.listen(message => {
+  line.listen((message, text) => {
     received.push(message)
+    texts.push(text)
     if (message.method === undefined) return void open.get(message.id)?.settle(message)
     const token = message.params?.progressToken
     const owner =
@@ -106,6 +108,7 @@ export const messageClient = async (line: Line, revision: Revision, capabilities
   return {
     revision,
     received,
+    texts,
     call,
     notify,
     heard: ear.wait,

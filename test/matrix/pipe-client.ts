@@ -3,7 +3,7 @@ import { servePipe } from '../../src/pipe.ts'
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { LineDecoder } from '../../src/wire/ndjson.ts'
-import type { MatrixClient, Wire } from './client.ts'
+import { type MatrixClient, type Wire, written } from './client.ts'
 import { messageClient } from './message-client.ts'
 
 /** A client of any revision on a pipe, served as `dragoman stdio` serves it. */
@@ -20,9 +20,9 @@ export const pipeClient = async (url: string, revision: Revision, capabilities: 
     version: '0',
   })
   const line = {
-    send: (message: object) => void input.write(`${JSON.stringify(message)}\n`),
-    listen: (take: (message: Wire) => void) => {
-      const lines = new LineDecoder(text => take(JSON.parse(text.toString()) as Wire))
+    send: (message: object) => void input.write(`${written(message)}\n`),
+    listen: (take: (message: Wire, text: string) => void) => {
+      const lines = new LineDecoder(line => take(JSON.parse(line.toString()) as Wire, line.toString()))
       output.on('data', chunk => lines.feed(chunk))
     },
     close: async () => {

@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { META } from '../../src/protocol/meta.ts'
 import { isModern, type Revision } from '../../src/protocol/revisions.ts'
 import { LineDecoder } from '../../src/wire/ndjson.ts'
-import type { Wire } from './client.ts'
+import { type Wire, written } from './client.ts'
 import {
   basics,
   CAPABILITIES,
   createArrivals,
+  errorOf,
   InputRequired,
   isWanted,
   type MatrixServer,
@@ -46,20 +47,25 @@ export const pipeServer = async (
       instructions: 'be kind',
     }))
 
+  let started = 0
   const server = createServer(socket => {
     processes.add(socket)
+    const process = ++started
     socket.on('close', () => processes.delete(socket))
     socket.on('error', () => {})
-    const lines = new LineDecoder(line => void take(socket, JSON.parse(line.toString()) as Wire))
+    const lines = new LineDecoder(line => {
+      const message = JSON.parse(line.toString()) as Wire
+      push({ message, text: line.toString(), process, headers: {}, isGone: false })
+      void take(socket, message)
+    })
     socket.on('data', chunk => lines.feed(chunk))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 
   const write = (socket: Socket, message: object): void =>
-    void socket.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    void socket.write(`${written({ jsonrpc: '2.0', ...message })}\n`)
 
   const take = async (socket: Socket, message: Wire): Promise<void> => {
-    push({ message, headers: {}, isGone: false })
     const { id, method, params = {} } = message
     if (method === undefined) return void open.get(id)?.(message)
     if (id === undefined || id === null) return
@@ -79,8 +85,7 @@ export const pipeServer = async (
           id,
           result: { resultType: 'input_required', inputRequests: error.requests, requestState: 'st-1 é' },
         })
-      const { code, message: text, data } = error instanceof ToolError ? error : new ToolError(-32603, String(error))
-      write(socket, { id, error: { code, message: text, data } })
+      write(socket, { id, error: errorOf(error) })
     }
   }
 

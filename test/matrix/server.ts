@@ -5,6 +5,9 @@ import type { Wire } from './client.ts'
 /** A request or notification as the server read it. */
 export interface Arrival {
   readonly message: Wire
+  readonly text: string // the same, as it was written
+  readonly verb?: string // of HTTP
+  readonly process?: number // that read it, counted from 1
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   isGone: boolean // its connection was closed before the answer
 }
@@ -31,6 +34,12 @@ export class ToolError extends Error {
     this.code = code
     this.data = data
   }
+}
+
+/** What is answered instead of a result. */
+export const errorOf = (thrown: unknown): { code: number; message: string; data: unknown } => {
+  const { code, message, data } = thrown instanceof ToolError ? thrown : new ToolError(-32603, String(thrown))
+  return { code, message, data }
 }
 
 /** Thrown by a modern tool that cannot go on without answers. */

@@ -1,11 +1,12 @@
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { openSession, openStream, type RawStream, send } from '../support/raw.ts'
-import { type Asked, type CallOptions, createEar, type MatrixClient, type Wire } from './client.ts'
+import { type Asked, type CallOptions, createEar, type MatrixClient, type Wire, written } from './client.ts'
 
 /** A legacy revision over Streamable HTTP: a session, its GET stream, questions as requests. */
 export const sessionClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
   const { headers } = await openSession(url, revision, capabilities)
   const received: Wire[] = []
+  const texts: string[] = []
   const ear = createEar()
   let lastId = 100
 
@@ -24,6 +25,7 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
   const readAll = async (stream: RawStream, take: (message: Wire) => void | Promise<void>): Promise<void> => {
     for (let event = await stream.next(); event; event = await stream.next()) {
       received.push(event.json as Wire)
+      texts.push(event.data)
       await take(event.json as Wire)
     }
   }
@@ -43,7 +45,7 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
     const meta = options.meta ? { _meta: options.meta } : {}
     const stream = await openStream(url, {
       headers: { ...headers, ...options.headers },
-      body: { jsonrpc: '2.0', id, method, params: { ...params, ...meta } },
+      body: written({ jsonrpc: '2.0', id, method, params: { ...params, ...meta } }),
     })
     options.signal?.addEventListener('abort', () => stream.close(), { once: true })
     let last: Wire | undefined
@@ -59,8 +61,10 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
     else {
       const chunks: Buffer[] = []
       for await (const chunk of stream.response) chunks.push(chunk as Buffer)
-      last = JSON.parse(Buffer.concat(chunks).toString()) as Wire
+      const text = Buffer.concat(chunks).toString()
+      last = JSON.parse(text) as Wire
       received.push(last)
+      texts.push(text)
     }
     if (!last) throw new Error(`the stream of ${method} ended without an answer`)
     return { ...(last.result && { result: last.result }), ...(last.error && { error: last.error }), notices, asked }
@@ -69,6 +73,7 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
   return {
     revision,
     received,
+    texts,
     call,
     notify: async (method, params = {}) =>
       void (await send(url, { headers, body: { jsonrpc: '2.0', method, params } })),

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
-import type { Wire } from './client.ts'
+import { type Wire, written } from './client.ts'
 import {
   type Arrival,
   basics,
   CAPABILITIES,
   createArrivals,
+  errorOf,
   type MatrixServer,
   remoteConfig,
   type Tool,
@@ -15,9 +16,10 @@ import {
   ToolError,
 } from './server.ts'
 
-/** A legacy revision over Streamable HTTP with sessions; asks by requests on the stream of the call. */
+/** A legacy revision over Streamable HTTP with sessions; asks by requests on the stream of the call, or on the GET stream. */
 export const sessionServer = async (
   revision: Revision,
+  asksOn: 'call' | 'GET' = 'call',
 ): Promise<
   MatrixServer & { readonly sessions: ReadonlySet<string>; askOutside(method: string, params: object): Promise<Wire> }
 > => {
@@ -31,7 +33,13 @@ export const sessionServer = async (
 
   const server = await scriptedServer((arrived, response) => {
     const message = arrived.body as Wire
-    const arrival: Arrival = { message, headers: arrived.headers, isGone: false }
+    const arrival: Arrival = {
+      message,
+      text: arrived.text,
+      verb: arrived.method,
+      headers: arrived.headers,
+      isGone: false,
+    }
     response.on('close', () => {
       arrival.isGone = !response.writableFinished
     })
@@ -65,10 +73,14 @@ export const sessionServer = async (
       return void response.writeHead(202).end()
     }
     if (id === undefined) return void response.writeHead(202).end()
-    if (method === 'tools/call') return void call(id, params, response)
+    if (method === 'tools/call') return void call(id, params, response, session)
     const answer = methods.get(method)
     if (!answer) return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })
-    json(response, { jsonrpc: '2.0', id, result: answer(params) })
+    try {
+      json(response, { jsonrpc: '2.0', id, result: answer(params) })
+    } catch (error) {
+      json(response, { jsonrpc: '2.0', id, error: errorOf(error) })
+    }
   })
 
   const inbox = (session: string, response: ServerResponse): void => {
@@ -86,7 +98,12 @@ export const sessionServer = async (
     })
   }
 
-  const call = async (id: unknown, params: Record<string, unknown>, response: ServerResponse): Promise<void> => {
+  const call = async (
+    id: unknown,
+    params: Record<string, unknown>,
+    response: ServerResponse,
+    session: string,
+  ): Promise<void> => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const tool = tools.get(String(params.name))
     const finish = (message: object): void => {
@@ -110,7 +127,8 @@ export const sessionServer = async (
       log: (level, data) =>
         event(response, { jsonrpc: '2.0', method: 'notifications/message', params: { level, data } }),
       ask: async (_key, method, question) => {
-        const { result, error } = await ask(response, method, question)
+        const stream = asksOn === 'GET' ? (inboxes.get(session) ?? response) : response
+        const { result, error } = await ask(stream, method, question)
         if (error) throw new ToolError(error.code, error.message)
         return result ?? {}
       },
@@ -118,8 +136,7 @@ export const sessionServer = async (
     try {
       finish({ result: await tool(handle) })
     } catch (error) {
-      const { code, message, data } = error instanceof ToolError ? error : new ToolError(-32603, String(error))
-      finish({ error: { code, message, data } })
+      finish({ error: errorOf(error) })
     }
   }
 
@@ -145,8 +162,8 @@ export const sessionServer = async (
 
 const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(JSON.stringify(body))
+  response.end(written(body as object))
 }
 
 const event = (response: ServerResponse, message: object): void =>
-  void response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+  void response.write(`event: message\ndata: ${written(message)}\n\n`)

@@ -1,11 +1,20 @@
 import { META } from '../../src/protocol/meta.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
 import { modern, openStream, type RawStream } from '../support/raw.ts'
-import { type Asked, type CallOptions, createEar, type MatrixClient, type Outcome, type Wire } from './client.ts'
+import {
+  type Asked,
+  type CallOptions,
+  createEar,
+  type MatrixClient,
+  type Outcome,
+  type Wire,
+  written,
+} from './client.ts'
 
 /** 2026-07-28 over HTTP: every call is a POST; questions are answered by sending it again. */
 export const statelessClient = async (url: string, capabilities: object): Promise<MatrixClient> => {
   const received: Wire[] = []
+  const texts: string[] = []
   const ear = createEar()
   const streams = new Set<RawStream>()
   let lastId = 0
@@ -18,20 +27,23 @@ export const statelessClient = async (url: string, capabilities: object): Promis
   ): Promise<Wire> => {
     const id = `c${++lastId}`
     const { headers, body } = modern(id, method, params, { capabilities, meta: options.meta ?? {} })
-    const stream = await openStream(url, { headers: { ...headers, ...options.headers }, body })
+    const stream = await openStream(url, { headers: { ...headers, ...options.headers }, body: written(body) })
     const stop = () => stream.close()
     options.signal?.addEventListener('abort', stop, { once: true })
     if (!stream.headers['content-type']?.includes('event-stream')) {
       const chunks: Buffer[] = []
       for await (const chunk of stream.response) chunks.push(chunk as Buffer)
-      const message = JSON.parse(Buffer.concat(chunks).toString()) as Wire
+      const text = Buffer.concat(chunks).toString()
+      const message = JSON.parse(text) as Wire
       received.push(message)
+      texts.push(text)
       return message
     }
     streams.add(stream)
     for (let event = await stream.next(); event; event = await stream.next()) {
       const message = event.json as Wire
       received.push(message)
+      texts.push(event.data)
       if (message.id === id) {
         streams.delete(stream)
         return message
@@ -59,6 +71,7 @@ export const statelessClient = async (url: string, capabilities: object): Promis
   return {
     revision: MODERN,
     received,
+    texts,
     call,
     notify: async (method, params = {}) => {
       const stream = await openStream(url, {

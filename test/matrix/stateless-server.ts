@@ -2,18 +2,19 @@ import type { ServerResponse } from 'node:http'
 import { META } from '../../src/protocol/meta.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
 import { type Arrived, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
+import { written } from './client.ts'
 import {
   type Arrival,
   basics,
   CAPABILITIES,
   createArrivals,
+  errorOf,
   InputRequired,
   isWanted,
   type MatrixServer,
   remoteConfig,
   type Tool,
   type ToolCall,
-  ToolError,
 } from './server.ts'
 
 const CACHED = /\/list$|^resources\/read$|^server\/discover$/
@@ -33,7 +34,13 @@ export const statelessServer = async (): Promise<MatrixServer> => {
   let states = 0
 
   const server = await scriptedServer((arrived, response) => {
-    const arrival: Arrival = { message: arrived.body as Arrival['message'], headers: arrived.headers, isGone: false }
+    const arrival: Arrival = {
+      message: arrived.body as Arrival['message'],
+      text: arrived.text,
+      verb: arrived.method,
+      headers: arrived.headers,
+      isGone: false,
+    }
     response.on('close', () => {
       arrival.isGone = !response.writableFinished
     })
@@ -47,7 +54,11 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     const answer = methods.get(method)
     if (!answer)
       return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }, 404)
-    json(response, { jsonrpc: '2.0', id, result: complete(method, answer(params)) })
+    try {
+      json(response, { jsonrpc: '2.0', id, result: complete(method, answer(params)) })
+    } catch (error) {
+      json(response, { jsonrpc: '2.0', id, error: errorOf(error) })
+    }
   })
 
   const listen = (id: unknown, params: Record<string, unknown>, response: ServerResponse): void => {
@@ -84,8 +95,8 @@ export const statelessServer = async (): Promise<MatrixServer> => {
           id,
           result: { resultType: 'input_required', inputRequests: error.requests, requestState: `st-${++states} é` },
         })
-      const { code, message, data } = error instanceof ToolError ? error : new ToolError(-32603, String(error))
-      finish({ jsonrpc: '2.0', id, error: { code, message, data } }, code <= -32020 && code >= -32022 ? 400 : 200)
+      const wrong = errorOf(error)
+      finish({ jsonrpc: '2.0', id, error: wrong }, wrong.code <= -32020 && wrong.code >= -32022 ? 400 : 200)
     }
   }
 
@@ -156,8 +167,7 @@ const envelopeProblem = ({ headers, body }: Arrived): { code: number; message: s
 
 const json = (response: ServerResponse, body: unknown, status = 200): void => {
   response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(body))
+  response.end(written(body as object))
 }
 
-const event = (response: ServerResponse, message: object): void =>
-  void response.write(`data: ${JSON.stringify(message)}\n\n`)
+const event = (response: ServerResponse, message: object): void => void response.write(`data: ${written(message)}\n\n`)

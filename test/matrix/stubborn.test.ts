@@ -3,6 +3,8 @@ import { type ScriptedServer, scriptedServer, sendJson } from '../../src/upstrea
 import { startTestGateway } from '../support/gateway.ts'
 import { modern, send } from '../support/raw.ts'
 import { clientOf, inCell, serverOf } from './cells.ts'
+import type { pipeServer } from './pipe-server.ts'
+import type { MatrixServer } from './server.ts'
 import type { sessionServer } from './session-server.ts'
 
 const M = clientOf('2026-07-28')
@@ -12,21 +14,31 @@ const accept = { action: 'accept', content: {} }
 const call = (id: number, more: Record<string, unknown> = {}) =>
   modern(id, 'tools/call', { name: 'ask', ...more }, { capabilities: { elicitation: {} } })
 
-test('a server that asks a hundred things at once gets a hundred answers in one round', async () => {
+test.each([
+  ['at once', 1, 1000],
+  ['in ten rounds', 10, 100],
+])('a server that asks 1,000 times, %s, is answered 1,000 times in one call', async (_name, rounds, most) => {
   await inCell(M, L, { capabilities: { elicitation: {} } }, async ({ client, server }) => {
     server.tools.set('ask', async tool => {
-      const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => tool.ask('', 'elicitation/create', { ...FORM, message: String(n) })),
-      )
-      return { content: [{ type: 'text', text: String(answers.filter(({ content }) => content).length) }] }
+      const heard: unknown[] = []
+      for (let round = 0; round < rounds; round++) {
+        const questions = Array.from({ length: most }, (_, n) => ({ ...FORM, message: String(round * most + n) }))
+        const answers = await Promise.all(questions.map(question => tool.ask('', 'elicitation/create', question)))
+        heard.push(...answers.map(({ content }) => (content as { n: unknown }).n))
+      }
+      return { content: [{ type: 'text', text: JSON.stringify(heard) }] }
     })
     const { result, asked } = await client.call(
       'tools/call',
       { name: 'ask' },
       { answer: ({ params }) => ({ action: 'accept', content: { n: params.message } }) },
     )
-    expect(result?.content).toEqual([{ type: 'text', text: '100' }])
-    expect(new Set(asked.map(({ key }) => key)).size).toBe(100)
+    const numbers = Array.from({ length: rounds * most }, (_, n) => String(n))
+    expect(JSON.parse((result?.content as { text: string }[] | undefined)?.[0]?.text ?? '')).toEqual(numbers)
+    expect(asked.map(({ params }) => params.message)).toEqual(numbers)
+    expect(new Set(asked.map(({ key }) => key)).size).toBe(rounds * most)
+    expect(server.of('tools/call')).toHaveLength(1)
+    expect(responsesOf(server)).toHaveLength(rounds * most)
   })
 })
 
@@ -57,6 +69,9 @@ test('a question after the result is refused in the end and harms nobody', async
     expect((await late).result?.action).toMatch(/accept|cancel/)
   })
 })
+
+const responsesOf = (server: MatrixServer) =>
+  server.arrivals.filter(({ message }) => message.method === undefined && message.id !== undefined)
 
 /** A legacy server whose stream the test writes by hand. */
 const byHand = async (write: (say: (message: object) => void, id: unknown, server: ScriptedServer) => void) => {
@@ -106,15 +121,18 @@ test('a question whose id is open already is not asked twice', async () => {
 })
 
 test('a question the server withdraws is void: its answer goes nowhere, the retry gets the result', async () => {
-  const { url, server, close } = await byHand((say, id) => {
+  let say: (message: object) => void = () => {}
+  let id: unknown
+  const { url, server, close } = await byHand((saying, called) => {
+    say = saying
+    id = called
     say({ id: 9, method: 'elicitation/create', params: FORM })
-    setTimeout(() => {
-      say({ method: 'notifications/cancelled', params: { requestId: 9 } })
-      say({ id, result: { content: [{ type: 'text', text: 'without you' }] } })
-    }, 150)
   })
   const first = (await send(url, call(1))).json.result
-  await new Promise(resolve => setTimeout(resolve, 300))
+  say({ method: 'notifications/cancelled', params: { requestId: 9 } })
+  say({ id: 10, method: 'ping' }) // whose answer shows that what was said before has been read
+  await server.until(() => server.arrivals.some(({ body }) => body.id === 10))
+  say({ id, result: { content: [{ type: 'text', text: 'without you' }] } })
   const second = (await send(url, call(2, { requestState: first?.requestState, inputResponses: { q1: accept } }))).json
     .result
   expect(second).toMatchObject({ resultType: 'complete', content: [{ text: 'without you' }] })
@@ -122,7 +140,29 @@ test('a question the server withdraws is void: its answer goes nowhere, the retr
   await close()
 })
 
-test('F12: a server that dies while a call is parked: the retry is told, the next call works', async () => {
+test('F12: a process that dies while a call is parked: the retry is told what happened, the next call works', async () => {
+  await inCell(M, serverOf('2025-06-18', 'stdio'), {}, async ({ server, url }) => {
+    server.tools.set('ask', async tool => {
+      await tool.ask('n', 'elicitation/create', FORM)
+      return { content: [] }
+    })
+    const first = (await send(url, call(1))).json.result
+    for (const socket of (server as Awaited<ReturnType<typeof pipeServer>>).processes) socket.destroy()
+    const more = { requestState: first?.requestState, inputResponses: { q1: accept } }
+    expect((await send(url, call(2, more))).json.error).toMatchObject({
+      code: -32603,
+      data: { reason: 'upstream_lost', upstream: 'server' },
+    })
+    expect(responsesOf(server)).toEqual([])
+    const next = (await send(url, call(3))).json.result
+    const answered = { requestState: next?.requestState, inputResponses: { q1: accept } }
+    expect((await send(url, call(4, answered))).json.result?.resultType).toBe('complete')
+    expect(server.of('tools/call').map(({ process }) => process)).toEqual([expect.any(Number), expect.any(Number)])
+    expect(new Set(server.of('tools/call').map(({ process }) => process)).size).toBe(2)
+  })
+})
+
+test('F12: a remote server that dies while a call is parked: the retry is told, the next call works', async () => {
   let isFirst = true
   const { url, server, close } = await byHand((say, id) => {
     if (isFirst) say({ id: 9, method: 'elicitation/create', params: FORM })

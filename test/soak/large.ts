@@ -74,6 +74,7 @@ for (const [front, era] of [
   ['modern', 'modern'],
   ['legacy', 'legacy'],
   ['legacy', 'modern'],
+  ['modern', 'legacy'],
 ] as const) {
   verdicts.push(await pass(front, era, blob))
 }
