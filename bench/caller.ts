@@ -5,7 +5,7 @@ import type { Dialect } from './peer.ts'
 import { endSession, FIRST_ID, initialize, initialized, legacyCall, modernCall } from './requests.ts'
 import type { Scenario } from './scenarios.ts'
 
-/** One connection that repeats one call. */
+/** One connection that repeats one call, or a few in turn. */
 export interface Caller {
   call(done: () => void): void
   close(): Promise<void>
@@ -42,23 +42,31 @@ const assertRight = (response: HttpResponse, scenario: Scenario): void => {
     throw new Error(`wrong answer to ${scenario.name}: ${response.status} ${response.body.subarray(0, 500)}`)
 }
 
-/** Opens a connection (and a session, where the dialect has them) and makes sure that the answer is right. */
+/**
+ * Opens a connection (and a session, where the dialect has them) and makes sure that the answer is right. With `names`
+ * the tools of these names are called in turn, and each must answer as the scenario says.
+ */
 export const openCaller = async (
   url: URL,
   dialect: Dialect,
   scenario: Scenario,
   fail: (error: Error) => void,
+  names?: readonly string[],
 ): Promise<Caller> => {
   const connection = await Connection.open(url, fail)
   const session = dialect === 'legacy' ? await openSession(connection, url) : undefined
-  const request = session === undefined ? modernCall(url, scenario) : legacyCall(url, session, scenario)
-  const idAt = request.indexOf(`"id":${FIRST_ID}`) + '"id":'.length
-  assertRight(await send(connection, request), scenario)
+  const requests = (names ?? [scenario.name]).map(name =>
+    session === undefined ? modernCall(url, scenario, name) : legacyCall(url, session, scenario),
+  )
+  const idsAt = requests.map(request => request.indexOf(`"id":${FIRST_ID}`) + '"id":'.length)
+  for (const request of requests) assertRight(await send(connection, request), scenario)
   let id = FIRST_ID
   return {
     call: done => {
       const digits = String(++id)
-      request.write(digits, idAt, 'latin1')
+      const at = id % requests.length
+      const request = requests[at] as Buffer
+      request.write(digits, idsAt[at] as number, 'latin1')
       connection.call(request, response => {
         if (response.status === 200 && response.body.includes(digits)) done()
         else fail(new Error(`wrong answer to call ${digits}: ${response.status} ${response.body.subarray(0, 500)}`))

@@ -13,6 +13,7 @@ export interface Job {
   readonly scenario: ScenarioName
   readonly connections: number
   readonly milliseconds: number
+  readonly names?: readonly string[] // of the tools to call; none: the one the scenario is called after
 }
 
 /** What came of it; CPU is that of the contestant's process. */
@@ -58,8 +59,13 @@ const time = async (job: Job, callers: readonly Caller[]): Promise<Figures> => {
 
 const run = async (job: Job, fail: (error: Error) => void): Promise<Figures> => {
   const url = new URL(job.target.url)
-  const open = () => openCaller(url, job.dialect, scenario(job.scenario), fail)
-  const callers = await Promise.all(Array.from({ length: job.connections }, open))
+  // Each begins with another name: that all call the same server at the same moment is no case of its own.
+  const namesFor = (index: number): readonly string[] | undefined => {
+    const at = Math.floor((index * (job.names?.length ?? 0)) / job.connections)
+    return job.names && [...job.names.slice(at), ...job.names.slice(0, at)]
+  }
+  const open = (index: number) => openCaller(url, job.dialect, scenario(job.scenario), fail, namesFor(index))
+  const callers = await Promise.all(Array.from({ length: job.connections }, (_, index) => open(index)))
   const figures = await time(job, callers)
   await Promise.all(callers.map(caller => caller.close()))
   return figures

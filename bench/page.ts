@@ -1,7 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /** The parts of the page in their order; the first is what stands above all headings. */
-export const SECTIONS = ['', 'Bars', 'Where we lose', 'Idle channels', 'Parked calls', 'Figures'] as const
+export const SECTIONS = [
+  '',
+  'Bars',
+  'Where we lose',
+  'Many servers',
+  'Idle channels',
+  'Parked calls',
+  'Memory',
+  'Figures',
+] as const
 
 export type Sections = Partial<Record<(typeof SECTIONS)[number], string>>
 

@@ -23,16 +23,16 @@ const render = (url: URL, method: 'POST' | 'DELETE', headers: Headers, message?:
 }
 
 /** A tools/call of 2026-07-28, with every header and member the revision asks for. */
-export const modernCall = (url: URL, scenario: Scenario): Buffer =>
+export const modernCall = (url: URL, scenario: Scenario, name: string = scenario.name): Buffer =>
   render(
     url,
     'POST',
-    { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': scenario.name },
+    { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': name },
     {
       id: FIRST_ID,
       method: 'tools/call',
       params: {
-        name: scenario.name,
+        name,
         arguments: scenario.arguments,
         _meta: {
           'io.modelcontextprotocol/protocolVersion': MODERN,

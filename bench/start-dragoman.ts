@@ -39,6 +39,7 @@ const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<vo
 interface Config {
   readonly mcpServers: Readonly<Record<string, object>>
   readonly limits?: Readonly<Record<string, number>>
+  readonly workspaces?: Readonly<Record<string, object>>
 }
 
 const launch = async (
@@ -61,9 +62,13 @@ const launch = async (
   return { target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }, child }
 }
 
-/** Starts the built daemon in a process of its own, with that entry of `mcpServers` as its only server. */
-export const startDragoman = async (server: object, nodeFlags: readonly string[] = []): Promise<Target> =>
-  (await launch({ mcpServers: { upstream: server } }, nodeFlags, 'ignore')).target
+/** Starts the built daemon in a process of its own. */
+export const startConfigured = async (config: Config, nodeFlags: readonly string[] = []): Promise<Target> =>
+  (await launch(config, nodeFlags, 'ignore')).target
+
+/** Starts it with that entry of `mcpServers` as its only server. */
+export const startDragoman = (server: object, nodeFlags: readonly string[] = []): Promise<Target> =>
+  startConfigured({ mcpServers: { upstream: server } }, nodeFlags)
 
 /** Starts the built daemon so that it can be asked what memory it holds. */
 export const startProbedDragoman = async (config: Config): Promise<Probed> => {

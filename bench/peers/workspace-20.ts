@@ -1,0 +1,8 @@
+import { startWorkspace } from '../many-servers.ts'
+import type { Peer } from '../peer.ts'
+
+export const peer: Peer = {
+  about: '20 servers, 10,000 tools together',
+  dialect: 'modern',
+  start: upstream => startWorkspace(upstream, 20, 'prefix'),
+}
