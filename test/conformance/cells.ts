@@ -1,3 +1,4 @@
+import type { Way } from './daemon.ts'
 import type { Exception } from './report.ts'
 import type { SuiteRevision } from './suite.ts'
 
@@ -6,6 +7,7 @@ export interface ServerCell {
   readonly leg: 'server'
   readonly upstream: Upstream
   readonly revision: SuiteRevision
+  readonly way: Way
   readonly exceptions?: readonly Exception[]
 }
 
@@ -14,11 +16,14 @@ export interface ClientCell {
   readonly leg: 'client'
   readonly client: 'sdk-v1' | 'sdk-v2'
   readonly revision: SuiteRevision
+  readonly way: Way
   readonly exceptions?: readonly Exception[]
 }
 
 /** One run of the suite. */
 export type Cell = ServerCell | ClientCell
+
+type Pair = Omit<ServerCell, 'way'> | Omit<ClientCell, 'way'>
 
 /** What stands behind the gateway; `sdk-v1` speaks 2025-11-25 and older, `sdk-v2` only 2026-07-28. */
 export type Upstream = 'demo' | 'sdk-v1-http' | 'sdk-v1-sse' | 'sdk-v1-stdio' | 'sdk-v2-http' | 'sdk-v2-stdio'
@@ -37,8 +42,8 @@ const KEYLESS: readonly Exception[] = [
   },
 ]
 
-/** Every cell, in the order they run: both eras the same, then one era before the other. */
-export const CELLS: readonly Cell[] = [
+/** What stands on both sides of the gateway: first both of one era, then of different ones. */
+const PAIRS: readonly Pair[] = [
   { leg: 'server', upstream: 'demo', revision: '2025-11-25' },
   { leg: 'server', upstream: 'demo', revision: '2026-07-28' },
   { leg: 'server', upstream: 'sdk-v1-http', revision: '2025-11-25' },
@@ -57,6 +62,13 @@ export const CELLS: readonly Cell[] = [
   { leg: 'client', client: 'sdk-v1', revision: '2026-07-28' },
 ]
 
+const WAYS: readonly Way[] = ['alone', 'among']
+
+/** Every cell, in the order they are shown: the same is asked of a server among others as of one alone. */
+export const CELLS: readonly Cell[] = WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way })))
+
 /** How a cell is called on the command line and in the table. */
-export const nameOf = (cell: Cell): string =>
-  cell.leg === 'server' ? `${cell.upstream}-${cell.revision}` : `client-${cell.client}-${cell.revision}`
+export const nameOf = (cell: Cell): string => {
+  const pair = cell.leg === 'server' ? cell.upstream : `client-${cell.client}`
+  return `${pair}-${cell.revision}${cell.way === 'among' ? '-among' : ''}`
+}

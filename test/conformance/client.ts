@@ -1,15 +1,17 @@
 /**
- * A client for the suite to judge: `client.js sdk-v1|sdk-v2 URL` puts the gateway before the URL and does, as a real
- * client of the gateway, what the scenario in the environment needs. What the suite sees is the gateway.
+ * A client for the suite to judge: `client.js sdk-v1|sdk-v2 alone|among URL` puts the gateway before the URL and does,
+ * as a real client of the gateway, what the scenario in the environment needs. What the suite sees is the gateway.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type CallResult, type ClientOptions, type TestClient, textOf } from '../support/client.ts'
 import { connectV1 } from '../support/client-v1.ts'
 import { connectV2 } from '../support/client-v2.ts'
 import { endChildrenOnExit } from './children.ts'
-import { startDaemon } from './daemon.ts'
+import { assertCompanions, type Companions, startCompanions, withoutCompanions } from './companions.ts'
+import { startDaemon, type Way } from './daemon.ts'
 
 type Script = (client: TestClient) => Promise<unknown>
 
@@ -71,25 +73,45 @@ const OPTIONS: Omit<ClientOptions, 'url'> = {
   answer: ({ method }) => (method === 'elicitation/create' ? { action: 'accept', content: {} } : { roots: [] }),
 }
 
-const main = async (kind: string, url: string): Promise<void> => {
+const connect = (kind: string, url: string): Promise<TestClient> =>
+  kind === 'sdk-v1' ? connectV1({ ...OPTIONS, url }) : connectV2('SDK v2 modern', { ...OPTIONS, url })
+
+/** The same client, whose lists show only what the suite's server has, once everybody else has been seen there. */
+const amongCompanions = (client: TestClient): TestClient => ({
+  ...client,
+  toolNames: async () => {
+    const names = await client.toolNames()
+    assertCompanions(names)
+    return withoutCompanions(names)
+  },
+  promptNames: async () => withoutCompanions(await client.promptNames()),
+  resourceUris: async () => withoutCompanions(await client.resourceUris()),
+})
+
+const NOBODY: Companions = { entries: {}, close: async () => undefined }
+const programs = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
+
+const main = async (kind: string, way: Way, url: string): Promise<void> => {
   const script = SCRIPTS[process.env.MCP_CONFORMANCE_SCENARIO ?? '']
   if (!script) throw new Error('There is no script for this scenario')
   const folder = await mkdtemp(join(tmpdir(), 'conformance-client-'))
-  const daemon = await startDaemon(folder, 'suite', { url })
+  const companions = way === 'among' ? await startCompanions(folder, programs) : NOBODY
+  const daemon = await startDaemon(folder, { url }, companions.entries)
   try {
-    const options = { ...OPTIONS, url: daemon.url('suite') }
-    const client = await (kind === 'sdk-v1' ? connectV1(options) : connectV2('SDK v2 modern', options))
-    await script(client)
+    const client = await connect(kind, daemon.url(way))
+    await script(way === 'among' ? amongCompanions(client) : client)
     await client.close()
   } finally {
     await daemon.stop()
+    await companions.close()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
 endChildrenOnExit()
 try {
-  await main(String(process.argv[2]), String(process.argv[3]))
+  const [kind, way, url] = process.argv.slice(2)
+  await main(String(kind), way === 'among' ? 'among' : 'alone', String(url))
 } catch (error) {
   process.stderr.write(`${error}\n`)
   process.exitCode = 1

@@ -8,23 +8,33 @@ const POLL_MS = 50
 
 /** A running daemon. */
 export interface Daemon {
-  /** The address of one workspace. */
-  url(workspace: string): string
+  url(way: Way): string
   stop(): Promise<void>
 }
 
-/** Starts the built daemon with one server, on any free port, and waits until it is healthy. */
-export const startDaemon = async (folder: string, name: string, server: object): Promise<Daemon> => {
-  const config = join(folder, `${name}.json`)
-  await writeFile(config, JSON.stringify({ mcpServers: { [name]: server } }))
-  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, `${name}-data`)])
+/** The ways to a server: a workspace of its own, or one with others in it, every name as its server says it. */
+export type Way = 'alone' | 'among'
+
+/** Starts the built daemon on any free port, with a workspace for each way to the server, and waits until it is healthy. */
+export const startDaemon = async (
+  folder: string,
+  server: object,
+  others: Readonly<Record<string, object>> = {},
+): Promise<Daemon> => {
+  const config = join(folder, 'config.json')
+  const workspaces = {
+    alone: { servers: ['server'] },
+    among: { servers: ['server', ...Object.keys(others)], names: 'plain' },
+  }
+  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces }))
+  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, 'data')])
   let hasEnded = false
   void child.ended.then(() => {
     hasEnded = true
   })
   for (const deadline = Date.now() + START_MS; Date.now() < deadline && !hasEnded; ) {
     const origin = await healthyOrigin(child.output())
-    if (origin !== undefined) return { url: workspace => `${origin}/mcp/${workspace}`, stop: child.stop }
+    if (origin !== undefined) return { url: way => `${origin}/mcp/${way}`, stop: child.stop }
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
   await child.stop()
