@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { sendEmpty, sendJson } from './reply.ts'
+import { sendEmpty, sendEvents, sendJson } from './reply.ts'
 
 /** What becomes of a request: the bytes of its answer, or none where it was cancelled. */
 export type Outcome = Buffer[] | 'none'
@@ -36,6 +36,13 @@ export class Answers {
 
   has(index: number): boolean {
     return this.#outcomes[index] !== undefined
+  }
+
+  /** Sends them as events, one each. */
+  sendAsEvents(response: ServerResponse): void {
+    const bodies = this.known
+    if (bodies.length === 0) sendEmpty(response, 202)
+    else sendEvents(response, bodies)
   }
 
   /** Sends them as one JSON body: a batch as an array, whatever is left of it. */

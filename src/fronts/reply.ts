@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RpcError } from '../protocol/errors.ts'
+import { manners, type Revision } from '../protocol/revisions.ts'
 import type { Json } from '../wire/json.ts'
 import { errorPieces } from '../wire/json-rpc.ts'
+import { eventPieces } from '../wire/sse.ts'
 import type { EventLog, Reader } from './event-log.ts'
+import type { Visit } from './visit.ts'
 
 const JSON_TYPE = 'application/json'
 const JOIN_BELOW = 4096 // one small write is cheaper than several; above half the buffer pool joining costs more
@@ -24,6 +27,21 @@ export const sendJson = (
     return
   }
   for (const piece of pieces) response.write(piece)
+  response.end()
+}
+
+/** Whether a client takes JSON but, by the manners of its revision, waits for events. */
+export const wantsEvents = ({ request, takesSse }: Visit, revision: Revision): boolean =>
+  takesSse && !manners(revision).plainAnswers && (request.headers.accept ?? '').includes('text/event-stream')
+
+/** Sends whole answers as events of one short stream, without ids: there is nothing to come back for. */
+export const sendEvents = (
+  response: ServerResponse,
+  bodies: readonly (readonly Buffer[])[],
+  headers?: Headers,
+): void => {
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
+  for (const body of bodies) for (const piece of eventPieces({ event: 'message', data: body })) response.write(piece)
   response.end()
 }
 

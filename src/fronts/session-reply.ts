@@ -1,7 +1,7 @@
 import type { Abort } from '../protocol/abort.ts'
 import { Answers, type Outcome } from './answers.ts'
 import type { EventLog } from './event-log.ts'
-import { streamTo } from './reply.ts'
+import { streamTo, wantsEvents } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Reply } from './session-messages.ts'
 import type { House, Visit } from './visit.ts'
@@ -20,6 +20,7 @@ export class SessionReply implements Reply {
   readonly #calls: Abort[] = []
   readonly #answers: Answers
   readonly #commit: NodeJS.Timeout | undefined
+  readonly #isEvents: boolean
   #stream: EventLog | undefined
   #orphan: NodeJS.Timeout | undefined
   #stopKeepAlive: () => void = () => {}
@@ -29,7 +30,8 @@ export class SessionReply implements Reply {
     this.#session = session
     this.#visit = visit
     this.#answers = new Answers(isBatch)
-    if (visit.takesSse) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
+    this.#isEvents = wantsEvents(visit, session.caller.revision)
+    if (visit.takesSse && !this.#isEvents) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
     visit.response.on('close', () => this.#wait())
   }
 
@@ -53,6 +55,7 @@ export class SessionReply implements Reply {
     const isLast = this.#answers.isComplete
     if (this.#stream) this.#append(outcome)
     else if (!isLast) return
+    else if (this.#isEvents) this.#answers.sendAsEvents(this.#visit.response)
     else if (this.#visit.takesJson) this.#answers.sendTo(this.#visit.response)
     else this.#open()
     if (isLast) this.#finish()

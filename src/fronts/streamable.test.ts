@@ -56,7 +56,7 @@ test.each([
   ['1999-01-01', '2025-11-25'],
 ])('initialize with %s gets %s and a session', async (wanted, given) => {
   const url = await start()
-  const reply = await send(url, { body: initialize(wanted) })
+  const reply = await send(url, { headers: { accept: 'application/json' }, body: initialize(wanted) })
   expect(reply.status).toBe(200)
   expect(reply.json.result).toEqual({
     protocolVersion: given,
@@ -65,6 +65,15 @@ test.each([
     instructions: 'Be kind',
   })
   expect(reply.headers['mcp-session-id']).toMatch(/^[\x21-\x7e]{40,}$/)
+})
+
+test('a 2024-11-05 client that takes events is answered with one event and nothing around it', async () => {
+  const url = await start()
+  const reply = await send(url, { body: initialize('2024-11-05') })
+  expect(reply.headers['content-type']).toBe('text/event-stream')
+  const headers = { 'mcp-session-id': String(reply.headers['mcp-session-id']) }
+  const pong = await send(url, { headers, body: { jsonrpc: '2.0', id: 7, method: 'ping' } })
+  expect(pong.text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n')
 })
 
 test('a failed discovery is answered and leaves no session', async () => {

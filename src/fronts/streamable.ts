@@ -4,7 +4,7 @@ import type { Json } from '../wire/json.ts'
 import type { Incoming, Message } from '../wire/json-rpc.ts'
 import type { Outcome } from './answers.ts'
 import { readHello, shakeHands } from './handshake.ts'
-import { sendEmpty, sendError, sendJson, streamTo } from './reply.ts'
+import { sendEmpty, sendError, sendEvents, sendJson, streamTo, wantsEvents } from './reply.ts'
 import type { Session } from './session.ts'
 import { type Manner, receive } from './session-messages.ts'
 import { SessionReply } from './session-reply.ts'
@@ -61,6 +61,7 @@ export const createStreamable = (house: House, sessions: Sessions) => {
 
   const welcome = (visit: Visit, session: Session, outcome: Outcome, headers: Record<string, string>): void => {
     if (visit.response.destroyed || outcome === 'none') return
+    if (wantsEvents(visit, session.caller.revision)) return sendEvents(visit.response, [outcome], headers)
     if (visit.takesJson) return sendJson(visit.response, 200, outcome, headers)
     const log = session.open()
     void log.append(outcome)

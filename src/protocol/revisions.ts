@@ -8,14 +8,16 @@ interface Manners {
   readonly era: Era
   readonly priming: boolean // an SSE reply opens with an id and empty data (older parsers choke on it)
   readonly versionHeader: boolean // MCP-Protocol-Version on requests after the handshake
+  readonly plainAnswers: boolean // a POST may be answered with JSON though its client takes events, too
 }
 
 const MANNERS: Readonly<Record<Revision, Manners>> = {
-  '2024-11-05': { era: 'legacy', priming: false, versionHeader: false },
-  '2025-03-26': { era: 'legacy', priming: false, versionHeader: false },
-  '2025-06-18': { era: 'legacy', priming: false, versionHeader: true },
-  '2025-11-25': { era: 'legacy', priming: true, versionHeader: true },
-  '2026-07-28': { era: 'modern', priming: false, versionHeader: true },
+  // Its clients know Streamable HTTP from servers that always answer with an event, and read nothing else.
+  '2024-11-05': { era: 'legacy', priming: false, versionHeader: false, plainAnswers: false },
+  '2025-03-26': { era: 'legacy', priming: false, versionHeader: false, plainAnswers: true },
+  '2025-06-18': { era: 'legacy', priming: false, versionHeader: true, plainAnswers: true },
+  '2025-11-25': { era: 'legacy', priming: true, versionHeader: true, plainAnswers: true },
+  '2026-07-28': { era: 'modern', priming: false, versionHeader: true, plainAnswers: true },
 }
 
 export const OLDEST: Revision = '2024-11-05'
