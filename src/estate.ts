@@ -73,7 +73,7 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
     const before = holdings.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
     const upstream = health.add(config, buildServer(config, { log, version, starts, data }))
-    return { config, upstream, bridged: bridge.wrap(upstream) }
+    return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type DataDirSource, dataDirectory, ensureDataDirectory } from './data-dir.ts'
+import { type DataDirSource, dataDirectory, ensureDataDirectory, ensureReadable } from './data-dir.ts'
 
 describe('the data directory', () => {
   const linux: DataDirSource = { env: {}, platform: 'linux', home: '/home/ada' }
@@ -53,5 +53,29 @@ describe('ensuring it', () => {
       `cannot use the data directory ${file}: it is not a directory; choose another with --data DIR or DRAGOMAN_DATA`,
     )
     await expect(ensureDataDirectory(join(file, 'deep'))).rejects.toThrow('part of it is not a directory')
+    await expect(ensureReadable(join(file, 'deep'))).rejects.toThrow('part of it is not a directory')
+  })
+
+  it('takes one that several make at the same time', async () => {
+    const directory = join(folder, 'many', 'hands')
+    await Promise.all(Array.from({ length: 8 }, () => ensureDataDirectory(directory)))
+    expect((await stat(directory)).isDirectory()).toBe(true)
+  })
+
+  it('lets one that is not there yet be read', async () => {
+    await expect(ensureReadable(join(folder, 'nowhere'))).resolves.toBeUndefined()
+  })
+
+  it.runIf(process.platform === 'linux')('gives up where the system makes no directories', async () => {
+    await expect(ensureDataDirectory('/proc/dragoman/data')).rejects.toThrow('nothing can be made there')
+  })
+
+  // Whoever is root may write everywhere.
+  it.skipIf(process.getuid?.() === 0)('refuses one that cannot be written, or not be read', async () => {
+    const directory = join(folder, 'closed')
+    await mkdir(directory, { mode: 0o500 })
+    await expect(ensureDataDirectory(directory)).rejects.toThrow('permission denied')
+    await chmod(directory, 0o300)
+    await expect(ensureReadable(directory)).rejects.toThrow('permission denied')
   })
 })

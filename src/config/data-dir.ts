@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises'
+import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { posix, resolve, win32 } from 'node:path'
+import { dirname, posix, resolve, win32 } from 'node:path'
 import { ConfigError } from './problems.ts'
 import type { Environment } from './variables.ts'
 
@@ -35,21 +35,49 @@ const PLACES: { readonly [platform in NodeJS.Platform]?: Place } = {
 
 const FAULTS: Readonly<Record<string, string>> = {
   EEXIST: 'it is not a directory',
+  ENOENT: 'nothing can be made there',
   ENOTDIR: 'part of it is not a directory',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
 }
 
-/** Makes sure the data directory is there; a new one is its owner's alone. */
+/** Makes sure the data directory is there and can be written; a new one is its owner's alone. */
 export const ensureDataDirectory = async (directory: string): Promise<void> => {
   try {
-    await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
+    await makeDirectory(directory)
+    await access(directory, constants.W_OK | constants.X_OK)
   } catch (cause) {
-    const { code = '', message } = cause as NodeJS.ErrnoException
-    const why = FAULTS[code] ?? message
-    throw new ConfigError(
-      `cannot use the data directory ${directory}: ${why}; choose another with --data DIR or DRAGOMAN_DATA`,
-    )
+    throw fault(directory, cause)
   }
 }
+
+/** Makes sure the data directory can be read, or is not there yet. */
+export const ensureReadable = async (directory: string): Promise<void> => {
+  try {
+    await access(directory, constants.R_OK | constants.X_OK)
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT') throw fault(directory, cause)
+  }
+}
+
+/** Step by step: `recursive` never returns where the system makes no directories, as in /proc. */
+const makeDirectory = async (directory: string): Promise<void> => {
+  try {
+    await mkdir(directory, { mode: OWNER_ONLY })
+  } catch (cause) {
+    const found = await stat(codeOf(cause) === 'ENOENT' ? dirname(directory) : directory).catch(() => undefined)
+    if (codeOf(cause) === 'EEXIST' && found?.isDirectory()) return
+    if (codeOf(cause) !== 'ENOENT' || found) throw cause
+    await makeDirectory(dirname(directory))
+    await makeDirectory(directory)
+  }
+}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
+
+const fault = (directory: string, cause: unknown): ConfigError =>
+  new ConfigError(
+    `cannot use the data directory ${directory}: ${FAULTS[codeOf(cause)] ?? (cause as Error).message}; ` +
+      'choose another with --data DIR or DRAGOMAN_DATA',
+  )

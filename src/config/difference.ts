@@ -59,7 +59,7 @@ const changes = (before: ReadonlyMap<string, Facts>, after: ReadonlyMap<string, 
   })
 }
 
-const OUTLINE = ['kind', 'servers', 'names']
+const OUTLINE = ['kind', 'builtin', 'servers', 'names']
 
 /** Of something new, what it is; the rest can be read in the file. */
 const shown = ({ at, text }: Fact): Detail[] => (text !== undefined && OUTLINE.includes(at) ? [{ at, to: text }] : [])

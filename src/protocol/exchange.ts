@@ -60,6 +60,8 @@ export type Dispatch = (exchange: Exchange) => void
 /** One configured server. `open` probes, connects or leases; the bridge wraps an Upstream and is one. */
 export interface Upstream {
   open(caller: Caller): Promise<Peer>
+  /** Takes a request that goes on with a call which waits for it; nothing is opened for that. False: it does not. */
+  resume?(exchange: Exchange): boolean
   /**
    * Asks whether it is there, and neither opens a session nor starts a process for that. False: there is nothing
    * to be asked right now; rejects with RpcFailure where no answer came.

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { rpcError } from '../protocol/errors.ts'
+import { EVERYTHING } from '../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import type { PlainObject } from '../wire/json.ts'
 import { scriptedMember, toolsOf } from './member.fixture.ts'
@@ -256,6 +257,12 @@ test('what a token may not see is neither listed nor asked for', async () => {
   expect(toolsIn(await w.ask('tools/list', {}, { policy }))).toEqual(['a__x'])
   expect(b.asked).toEqual([])
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x', 'a__secret', 'b__y'])
+  w.close()
+})
+
+test('a list of nobody is promised to nobody', async () => {
+  const w = workspaceOf([ready('a', 'x')], { policy: { ...EVERYTHING, deny: { servers: ['*'] } } })
+  expect(await w.ask('tools/list')).toMatchObject({ tools: [], ttlMs: 0, cacheScope: 'private' })
   w.close()
 })
 

@@ -57,6 +57,29 @@ test('pages together are the list in its order, none is empty, and each cursor l
   )
 })
 
+test('a page is made when it is asked for, once', () => {
+  const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
+  let made = 0
+  const entries = items.map(
+    (item, i): Entry => ({
+      member,
+      original: `${i}`,
+      exposed: `${i}`,
+      revision: MODERN,
+      get item() {
+        made++
+        return item
+      },
+    }),
+  )
+  const shelf = { ...shelfOf([]), entries }
+  expect(pageOf('tools', shelf, 0)).toBe(pageOf('tools', shelf, 0))
+  expect(made).toBe(1000)
+  expect(pageOf('tools', shelf, 2)?.get('tools')?.elements()).toHaveLength(500)
+  expect(pageOf('tools', shelf, 3)).toBeUndefined()
+  expect(made).toBe(2500)
+})
+
 test('an item larger than a page has one for itself', () => {
   const pages = pagesOf('tools', shelfOf([tool('a', 1), tool('b', 3 << 20), tool('c', 1)]))
   expect(pages.map(page => page.get('tools')?.elements().length)).toEqual([1, 1, 1])

@@ -13,6 +13,12 @@ import type { Ambiguous, Entry, Shelf } from './view.ts'
 
 type Named = 'tools' | 'prompts'
 
+/** Whose a name may be, and what it is called there. */
+interface Owner {
+  readonly member: Member
+  readonly original: string
+}
+
 const WORD: Readonly<Record<Named, string>> = { tools: 'tool', prompts: 'prompt' }
 const AGAIN_MS = 1000 // between two looks for names that nobody has
 const MOST_LOOKS = 1000
@@ -49,12 +55,15 @@ export const createNamedRoute = (context: Context, kind: Named) => {
   }
 
   const miss = (exchange: Exchange, name: string): void => {
-    const owner = ownerOf(exchange, name)
-    // It cannot be asked for its list, and the lists of others say nothing about it.
-    if (owner && !owner.member.isUp()) return deliver(exchange, name, owner.member, owner.original)
-    const then = (shelf: Shelf) => decide(exchange, name, shelf, true)
+    const [owner, ...more] = ownersOf(exchange, name)
+    if (!owner || more.length > 0 || owner.member.isUp()) return lookAgain(exchange, name)
+    // Its list cannot be asked for, so what it says of itself is the answer, the same for what is hidden and what is not.
+    context.when(owner.member.upstream.open(exchange.caller), exchange, () => lookAgain(exchange, name))
+  }
+
+  const lookAgain = (exchange: Exchange, name: string): void => {
     const looked = look(exchange).then(() => shelves.of(exchange.caller, kind))
-    context.when(looked, exchange, then)
+    context.when(looked, exchange, shelf => decide(exchange, name, shelf, true))
   }
 
   /** Nobody shares what another caller was shown: only the looking is shared. */
@@ -67,24 +76,24 @@ export const createNamedRoute = (context: Context, kind: Named) => {
     return done
   }
 
-  /** The only member that a name can be of by its form, if this caller may use it there. */
-  const ownerOf = ({ caller }: Exchange, name: string): { member: Member; original: string } | undefined => {
+  /** The members that a name can be of by its form, as far as this caller may know of them. */
+  const ownersOf = ({ caller }: Exchange, name: string): readonly Owner[] => {
     const rules = context.rulesOf(caller)
-    const possible = cuts(name, context.owners).flatMap(({ server, name: original }) => {
+    return cuts(name, context.owners).flatMap(({ server, name: original }) => {
       const member = context.member(server)
-      const isHidden = kind === 'tools' && member?.overlays.get(original)?.hidden
-      return member && !isHidden && rules.allows(kind, server, original) ? [{ member, original }] : []
+      return member && rules.allowsServer(server) ? [{ member, original }] : []
     })
-    return possible.length === 1 ? possible[0] : undefined
   }
 
   /**
    * Servers may have more than they list: such a name is for its owner to judge. Not where something is hidden, for then
    * the answer would tell what is there and hidden from what is not there.
    */
-  const unlisted = (exchange: Exchange, name: string): { member: Member; original: string } | undefined => {
-    const owner = context.rulesOf(exchange.caller).hides(kind) ? undefined : ownerOf(exchange, name)
-    const hides = kind === 'tools' && owner && [...owner.member.overlays.values()].some(({ hidden }) => hidden)
+  const unlisted = (exchange: Exchange, name: string): Owner | undefined => {
+    if (context.rulesOf(exchange.caller).hides(kind)) return undefined
+    const [owner, ...more] = ownersOf(exchange, name)
+    if (!owner || more.length > 0) return undefined
+    const hides = kind === 'tools' && [...owner.member.overlays.values()].some(({ hidden }) => hidden)
     return hides ? undefined : owner
   }
 

@@ -21,6 +21,7 @@ export const asRpcError = (error: unknown, log: Log): RpcError => {
 /** Opens an upstream for each exchange and hands it over; one that cannot be opened fails the exchange. */
 export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
   return exchange => {
+    if (upstream.resume?.(exchange)) return
     upstream
       .open(exchange.caller)
       .then(peer => {

@@ -98,13 +98,30 @@ describe('tools/call', () => {
     expect(await (await say('tools/call', { name: 'b__y' })).result()).toEqual({})
   })
 
-  test('a server that is down and was never listed says so, except of what is hidden', async () => {
+  test.each([
+    ['nothing', EVERYTHING],
+    ['a tool', { ...EVERYTHING, deny: { tools: ['a/delete'] } }],
+    ['whatever changes something', { ...EVERYTHING, readOnly: true }],
+  ])('a server that is down and was never listed says so whatever is called, where %s is hidden', async (_, policy) => {
     const open = () => Promise.reject(new RpcFailure(rpcError('internal', 'Server "a" is down')))
-    const policy = { ...EVERYTHING, deny: { tools: ['a/delete'] } }
-    const { say, looks } = routed({ a: { open, isDown: true }, b: {} }, { policy })
-    expect(await (await say('tools/call', { name: 'a__x' })).failure()).toMatchObject({ code: -32603 })
+    const overlays = { drop: { hidden: true } }
+    const { say, looks } = routed({ a: { open, isDown: true, overlays }, b: {} }, { policy })
+    for (const name of ['a__x', 'a__delete', 'a/drop'])
+      expect(await (await say('tools/call', { name })).failure()).toMatchObject({ code: -32603, message: /is down/ })
     expect(looks).toEqual([])
+  })
+
+  test('a hidden server that is down is unknown', async () => {
+    const policy = { ...EVERYTHING, deny: { servers: ['a'] } }
+    const { say } = routed({ a: { isDown: true }, b: {} }, { policy })
+    expect(await (await say('tools/call', { name: 'a__x' })).failure()).toMatchObject({ code: -32602 })
+  })
+
+  test('what is hidden stays so when its server is back just then', async () => {
+    const policy = { ...EVERYTHING, deny: { tools: ['a/delete'] } }
+    const { say, arrivals } = routed({ a: { isDown: true, lists: tools('x', 'delete') }, b: {} }, { policy })
     expect(await (await say('tools/call', { name: 'a__delete' })).failure()).toMatchObject({ code: -32602 })
+    expect(arrivals).toEqual([])
   })
 
   test('what nobody reads keeps its bytes', async () => {

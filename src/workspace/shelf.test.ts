@@ -107,6 +107,15 @@ test('tools of two apps of one URI lead each to its own', async () => {
   expect(links).toEqual(['ui://app', 'ui://app', 'ui://b.gw/app'])
 })
 
+test('a link is found however it is written', async () => {
+  const tool = Json.parse(Buffer.from('[{"name":"x","_meta":{"ui":{"resource\\u0055ri":"ui://app"}}}]'))
+  const parts = [await part('tools', 'a', tool), await part('tools', 'b', tool)]
+  const links = buildShelf(parts, showing('tools')).entries.map(({ item }) =>
+    item.at('_meta', 'ui', 'resourceUri')?.asString(),
+  )
+  expect(links).toEqual(['ui://app', 'ui://b.gw/app'])
+})
+
 test('each revision is shown in its own words, and an epoch says nothing about them', async () => {
   const tool = {
     name: 'x',

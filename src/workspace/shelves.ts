@@ -25,6 +25,12 @@ interface Kept extends View {
   readonly lookAgain: number // when something in it will have to be asked for again
 }
 
+interface Guess {
+  readonly shelf: Shelf | undefined // undefined: nothing can be guessed
+  readonly stamp: number
+  readonly lookAgain: number
+}
+
 /** Makes the shelves of a workspace from its catalogue, once for all who may see the same. */
 export class CatalogShelves implements Shelves {
   readonly rulesOf: (caller: Caller) => Rules
@@ -33,6 +39,7 @@ export class CatalogShelves implements Shelves {
   readonly #catalog: Catalog
   readonly #views = new Lru<Kept>(MOST_VIEWS, IDLE_MS)
   readonly #unknown = new Lru<number>(MOST_VIEWS, IDLE_MS) // of whom nothing was held at that stamp
+  readonly #guesses = new Lru<Guess>(MOST_VIEWS, IDLE_MS)
   readonly #built = new Map<string, WeakRef<Shelf>>()
 
   constructor(config: WorkspaceConfig, members: readonly Member[], catalog: Catalog) {
@@ -43,9 +50,10 @@ export class CatalogShelves implements Shelves {
   }
 
   of(caller: Caller, kind: Kind): Shelf | Promise<Shelf> {
+    const kept = this.#fresh(caller, kind)?.shelf ?? this.#likely(caller, kind)
+    if (kept) return kept
     const view = this.view(caller, kind)
-    if (!(view instanceof Promise)) return view.shelf
-    return this.#likely(caller, kind) ?? view.then(({ shelf }) => shelf)
+    return view instanceof Promise ? view.then(({ shelf }) => shelf) : view.shelf
   }
 
   async again(caller: Caller, kind: Kind): Promise<Shelf> {
@@ -72,8 +80,8 @@ export class CatalogShelves implements Shelves {
 
   /** What callers are shown: at once, unless nothing at all was ever heard of a server that may answer in time. */
   view(caller: Caller, kind: Kind): View | Promise<View> {
-    const kept = this.#views.get(this.#keyOf(caller, kind))
-    if (kept && kept.stamp === this.#catalog.stampOf(caller) && kept.lookAgain > Date.now()) return kept
+    const kept = this.#fresh(caller, kind)
+    if (kept) return kept
     const held = this.#held(caller, kind)
     this.#renew(held, caller, kind)
     const awaited = held.filter(
@@ -92,18 +100,34 @@ export class CatalogShelves implements Shelves {
     })
   }
 
+  #fresh(caller: Caller, kind: Kind): View | undefined {
+    const kept = this.#views.get(this.#keyOf(caller, kind))
+    const isFresh = kept && kept.stamp === this.#catalog.stampOf(caller) && kept.lookAgain > Date.now()
+    return isFresh ? kept : undefined
+  }
+
   /**
-   * Most servers list the same whatever a client can do: that is enough to find whose a name is, and no call waits for a
-   * server it does not concern. Undefined where somebody who is waited for never listed anything.
+   * Most servers list the same whatever a client can do: that is enough to find whose a name is, and a call neither
+   * waits for servers it does not concern nor makes them start. Undefined where it is not needed or says too little.
    */
   #likely(caller: Caller, kind: Kind): Shelf | undefined {
+    const key = this.#keyOf(caller, kind)
+    const now = Date.now()
+    const guess = this.#guesses.get(key)
+    if (guess && guess.stamp === this.#catalog.stampOf(caller) && guess.lookAgain > now) return guess.shelf
+    const held = this.#held(caller, kind)
+    if (held.every(({ holding }) => holding.value)) return undefined
     const kin = this.#catalog.kinLists(caller, kind)
-    const parts = this.#held(caller, kind).map(({ member, holding }) => ({
-      member,
-      list: holding.value ?? kin(member),
-      isAwaited: holding.flight !== undefined && holding.failure === undefined,
-    }))
-    return parts.some(({ list, isAwaited }) => !list && isAwaited) ? undefined : this.#build(caller, kind, parts)
+    const parts = held.map(({ member, holding }) => ({ member, list: holding.value ?? kin(member) }))
+    const shelf = parts.every(({ member, list }) => list || !member.isUp())
+      ? this.#build(caller, kind, parts)
+      : undefined
+    this.#guesses.set(key, {
+      shelf,
+      stamp: this.#catalog.stampOf(caller),
+      lookAgain: now + this.#catalog.times.againMs,
+    })
+    return shelf
   }
 
   /** Asks in the background for what is not fresh any more. */
@@ -127,10 +151,11 @@ export class CatalogShelves implements Shelves {
   #keep(key: string, caller: Caller, kind: Kind, held: readonly Held[], lookAgain: number): View {
     const parts = held.map(({ member, holding }) => ({ member, list: holding.value }))
     const hints = held.flatMap(({ holding }) => holding.hints ?? [])
+    const isWhole = hints.length > 0 && hints.length === held.length
     const kept: Kept = {
       shelf: this.#build(caller, kind, parts),
-      promisedUntil: Math.min(Date.now() + IDLE_MS, ...hints.map(promisedUntil)),
-      isPublic: !caller.policy && hints.length === held.length && hints.every(({ isPublic }) => isPublic),
+      promisedUntil: hints.length > 0 ? Math.min(Date.now() + IDLE_MS, ...hints.map(promisedUntil)) : 0,
+      isPublic: !caller.policy && isWhole && hints.every(({ isPublic }) => isPublic),
       stamp: this.#catalog.stampOf(caller),
       lookAgain,
     }
