@@ -91,7 +91,7 @@ export interface Unembedded {
 /** What `add` did. */
 export interface Added {
   readonly episode: Episode
-  /** `same`: this very episode was there already, and nothing was written. */
+  /** `same`: this very episode was there already and stays as it is; only what is stated beside it is added. */
   readonly outcome: 'created' | 'replaced' | 'same'
   readonly entities: readonly Entity[]
   readonly facts: readonly Fact[]

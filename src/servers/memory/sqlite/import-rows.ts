@@ -1,32 +1,13 @@
-import { contentHash, normHash } from '../facts/norm-hash.ts'
+import { contentHash } from '../facts/norm-hash.ts'
 import type { DocKind, NewDoc } from '../model.ts'
-import { StoreError } from '../store.ts'
 import { putCommunity } from './communities.ts'
-import type { Context } from './context.ts'
 import { addDocs } from './docs.ts'
 import { restoreEntity } from './entities.ts'
-import { indexFact } from './facts.ts'
+import { importFact } from './import-fact.ts'
 import * as read from './import-line.ts'
+import { entityIn, idOf, type Session } from './import-session.ts'
 
 type Line = read.Line
-
-/** What earlier lines became here: rows by the uuids they had there, and what can only be tied up at the end. */
-export interface Session {
-  readonly context: Context
-  readonly entities: Map<string, number>
-  readonly episodes: Map<string, number>
-  readonly loose: (() => void)[]
-}
-
-const idOf = ({ context: { db } }: Session, table: string, uuid: string): number | undefined =>
-  db.get<{ id: number }>(`SELECT id FROM ${table} WHERE uuid = ?`, uuid)?.id
-
-const entityIn = (session: Session, line: Line, uuid: unknown): number => {
-  const id = session.entities.get(String(uuid))
-  if (id === undefined)
-    throw new StoreError('invalid', `Line ${line.number} names the entity ${uuid}, which no line before it has.`)
-  return id
-}
 
 const importSaga = (session: Session, line: Line): boolean => {
   const { db } = session.context
@@ -143,70 +124,6 @@ const importEpisode = (session: Session, line: Line): boolean => {
       id,
       entityIn(session, line, entity),
     )
-  return true
-}
-
-const linkTellings = ({ context: { db }, episodes }: Session, line: Line, fact: number): void => {
-  for (const [ord, item] of read.listIn(line, 'told').entries()) {
-    const [uuid, place] = Array.isArray(item) ? item : []
-    const episode = episodes.get(String(uuid))
-    if (episode === undefined) continue
-    db.run(
-      `INSERT INTO fact_episode (fact_id, episode_id, doc_id, ord)
-        VALUES (?, ?2, (SELECT id FROM doc WHERE episode_id = ?2 AND ord = ?), ?) ON CONFLICT DO NOTHING`,
-      fact,
-      episode,
-      typeof place === 'number' ? place : null,
-      ord,
-    )
-  }
-  db.run(
-    'UPDATE fact SET doc_id = (SELECT doc_id FROM fact_episode WHERE fact_id = ?1 ORDER BY ord LIMIT 1) WHERE id = ?1',
-    fact,
-  )
-}
-
-/** At the end, when both are there; also of a fact that an import before, which was cut short, left untied. */
-const tieToSuccessor = ({ context: { db }, loose }: Session, line: Line, uuid: string): void => {
-  const heir = read.maybeTextIn(line, 'superseded_by')
-  const sql =
-    'UPDATE fact SET superseded_by = (SELECT id FROM fact WHERE uuid = ?) WHERE uuid = ? AND superseded_by IS NULL'
-  if (heir !== null) loose.push(() => db.run(sql, heir, uuid))
-}
-
-const importFact = (session: Session, line: Line): boolean => {
-  const { context } = session
-  const { db } = context
-  const [uuid, group, fact] = [read.textIn(line, 'uuid'), read.textIn(line, 'group'), read.textIn(line, 'fact')]
-  const [src, dst] = [entityIn(session, line, line.members.source), entityIn(session, line, line.members.target)]
-  const hash = normHash(group, src, dst, fact)
-  const [validAt, invalidAt] = [read.maybeDateIn(line, 'valid_at'), read.maybeDateIn(line, 'invalid_at')]
-  tieToSuccessor(session, line, uuid)
-  const same = 'SELECT 1 FROM fact WHERE uuid = ? OR (norm_hash = ? AND valid_at IS ? AND invalid_at IS ?)'
-  if (db.get(same, uuid, hash, validAt, invalidAt)) return false
-  const { id } = db.run(
-    `INSERT INTO fact (uuid, group_id, src, dst, name, fact, norm_hash, valid_at, valid_gran, invalid_at, created_at,
-      expired_at, reference_time, attributes, origin, confidence) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    uuid,
-    group,
-    src,
-    dst,
-    read.textIn(line, 'name'),
-    fact,
-    hash,
-    validAt,
-    read.maybeTextIn(line, 'granularity'),
-    invalidAt,
-    read.dateIn(line, 'created_at'),
-    read.maybeDateIn(line, 'expired_at'),
-    read.maybeDateIn(line, 'reference_time'),
-    read.jsonIn(line, 'attributes'),
-    read.maybeTextIn(line, 'origin') ?? 'agent',
-    read.numberIn(line, 'confidence', 1),
-  )
-  linkTellings(session, line, id)
-  if (db.get("SELECT 1 FROM fact WHERE id = ? AND NOT (origin = 'rule' AND doc_id IS NOT NULL)", id))
-    indexFact(context, id)
   return true
 }
 

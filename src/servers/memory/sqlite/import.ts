@@ -2,7 +2,8 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { type By, type Imported, StoreError } from '../store.ts'
 import { type Context, writeAudit } from './context.ts'
 import { checkHeader, type Line, readLine } from './import-line.ts'
-import { KINDS, type Session } from './import-rows.ts'
+import { KINDS } from './import-rows.ts'
+import type { Session } from './import-session.ts'
 
 const BATCH = 50 // lines a transaction: others get their turn in between
 

@@ -109,3 +109,12 @@ test('what is kept for background work is changed in one step', async () => {
   await Promise.all(Array.from({ length: 9 }, () => store.amend('count', known => Number(known ?? 0) + 1)))
   expect(await store.amend('count', known => known)).toBe(9)
 })
+
+test('work that is to wait for days is not taken for that of a clock set back', async () => {
+  const { clock, store } = await clocked()
+  await tell(store, 'Ann: 1', { jobs: extract })
+  const job = (await store.lease('w', KINDS, MINUTE))?.id ?? 0
+  await store.fail({ job, owner: 'w' }, 'come back in three days', clock.now + 3 * 24 * 60 * MINUTE, false)
+  expect(await store.lease('w', KINDS, MINUTE)).toBeUndefined()
+  expect(await store.nextDue(KINDS)).toBeGreaterThan(clock.now + 60 * MINUTE)
+})

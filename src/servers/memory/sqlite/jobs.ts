@@ -113,7 +113,8 @@ export const failJob = (context: Context, lease: Lease, error: string, retryAt?:
     `UPDATE job SET state = ?, next_at = ?, error = ?, attempts = attempts - ?, lease_owner = NULL, lease_until = NULL
       WHERE id = ?`,
     retryAt === undefined ? 'failed' : 'waiting',
-    Math.round(retryAt ?? context.now()),
+    // What waits longer looks again meanwhile, or it would be taken for the work of a clock set back.
+    Math.round(Math.min(retryAt ?? context.now(), context.now() + LONGEST_PAUSE)),
     error,
     counts ? 0 : 1,
     lease.job,

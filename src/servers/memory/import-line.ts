@@ -1,8 +1,7 @@
-import type { SqlValue } from '../../../stores/sqlite-driver.ts'
-import { isGroupId } from '../group-id.ts'
-import type { Instant } from '../model.ts'
-import { StoreError } from '../store.ts'
-import { HEADER } from './export.ts'
+import { HEADER, LINE_TYPES, type LineType } from './export-lines.ts'
+import { isGroupId } from './group-id.ts'
+import type { Instant } from './model.ts'
+import { StoreError } from './store.ts'
 
 /** One line of an export, read but not yet believed. */
 export interface Line {
@@ -85,4 +84,4 @@ export const textsIn = (line: Line, key: string): readonly string[] =>
   listIn(line, key).filter(item => typeof item === 'string')
 
 /** A member as JSON text for a column. */
-export const jsonIn = ({ members }: Line, key: string): SqlValue => JSON.stringify(members[key] ?? {})
+export const jsonIn = ({ members }: Line, key: string): string => JSON.stringify(members[key] ?? {})
