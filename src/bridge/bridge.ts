@@ -11,15 +11,16 @@ import { translate } from './translate.ts'
 
 /** Joins callers to servers of other revisions and other manners; equal ones meet directly. */
 export interface Bridge {
-  wrap(upstream: Upstream): Upstream
+  wrap(upstream: Upstream, server: string): Upstream
   close(): void
 }
 
 export const createBridge = (options: ParkingOptions): Bridge => {
   const parking = createParking(options)
 
-  const wrap = (upstream: Upstream): Upstream => {
+  const wrap = (upstream: Upstream, server: string): Upstream => {
     const subscriptions = createSubscriptions()
+    const place = parking.at(server)
     const mirrors = new WeakMap<Peer, Mirror>()
     const sessions = new WeakMap<Peer, SharedSession>()
 
@@ -53,12 +54,13 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       if (peer.revision === caller.revision && !parks) return peer
       let dispatch = behave(caller, peer)
       if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
-      if (parks) dispatch = parking.wrap(dispatch)
+      if (parks) dispatch = place.wrap(dispatch)
       return { revision: caller.revision, asks: peer.asks && !parks, dispatch }
     }
 
     return {
       open: caller => upstream.open(caller).then(peer => connect(caller, peer)),
+      resume: exchange => isModern(exchange.caller.revision) && place.resume(exchange),
       close: () => upstream.close(),
     }
   }

@@ -93,7 +93,7 @@ test('questions of a call that gave way are answered', async () => {
     dispatch: e => void (e.method === 'tools/call' && sent.push(e)),
   }
   const parking = createParking({ questionTtlMs: 900_000 })
-  const d = parking.wrap(new SharedSession(peer).dispatch)
+  const d = parking.at('far').wrap(new SharedSession(peer).dispatch)
   const a = exch('tools/call', { name: 'a' }, { capabilities: Json.of({ elicitation: {} }) })
   d(a.e)
   let answered = 0

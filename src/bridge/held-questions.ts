@@ -22,6 +22,7 @@ export class HeldQuestions {
   }
 
   hold(question: Question): void {
+    if (question.withdrawn.reason) return
     const drop = (): void => {
       release()
       this.#held = this.#held.filter(held => held.question !== question)
@@ -37,7 +38,7 @@ export class HeldQuestions {
       clearTimeout(timer)
       forget()
     }
-    if (!question.withdrawn.reason) this.#held.push({ question, release })
+    this.#held.push({ question, release })
   }
 
   /** Hands them all over. */

@@ -13,18 +13,23 @@ interface Lane {
 let lanes: Lane[] // by number; the first is the session itself
 let opened: number[]
 let isRefused: boolean
+let whenOpened: () => Promise<void>
+let order: string[] // what the session was told
 
 beforeEach(() => {
   vi.useFakeTimers()
   lanes = []
   opened = []
   isRefused = false
+  whenOpened = async () => {}
+  order = []
   createLane(0)
 })
 afterEach(() => vi.useRealTimers())
 
 const openLane: OpenLane = async (_caller, lane) => {
   opened.push(lane)
+  await whenOpened()
   if (isRefused) throw new Error('no more sessions')
   return (lanes[lane] ?? createLane(lane)).session
 }
@@ -38,7 +43,10 @@ const createLane = (number: number, correlates = false): Lane => {
       correlates,
       dispatch: exchange => {
         if (exchange.method === 'subscriptions/listen') lane.standing = exchange
-        else sent.push(exchange)
+        else {
+          sent.push(exchange)
+          if (sent.length > 1) order.push(exchange.params.get('name')?.asString() ?? '')
+        }
       },
     },
     openLane,
@@ -268,4 +276,69 @@ test('such a call gives way like any other where no further session is to be had
   await pass(5000)
   expect(where('second')).toBe(0)
   expect(first.frames.at(-1)).toMatchObject({ kind: 'failure', error: { code: -32602 } })
+})
+
+test('those for whom no further session was found wait on in the order they came', async () => {
+  const refusals: (() => void)[] = []
+  isRefused = true
+  whenOpened = () => new Promise(resolve => void refusals.push(resolve))
+  call('first')
+  ask('first')
+  call('second')
+  call('third')
+  await pass(1000)
+  expect(opened).toEqual([1, 2])
+  for (const refuse of refusals) refuse()
+  await pass(0)
+  finish('first')
+  expect(where('second')).toBe(0)
+  expect(where('third')).toBe(-1)
+})
+
+const earlyAsker = async () => {
+  createLane(0, true)
+  await pass(2001)
+  const first = call('first')
+  void lanes[0]?.standing?.sink({
+    kind: 'question',
+    method: 'elicitation/create',
+    params: Json.empty,
+    withdrawn: new Abort(),
+    answer: () => void order.push('first answered'),
+  })
+  return first
+}
+const lateAsker = async () => {
+  const first = call('first')
+  void sentOf('first')?.sink({
+    kind: 'question',
+    method: 'elicitation/create',
+    params: Json.empty,
+    withdrawn: new Abort(),
+    answer: () => void order.push('first answered'),
+  })
+  return first
+}
+
+test.each([
+  ['that took its turn', lateAsker],
+  ['that began before there were turns', earlyAsker],
+])('a call %s is over at the server before the next begins there', async (_which, begin) => {
+  isRefused = true
+  await begin()
+  sentOf('first')?.signal.onAbort(() => void order.push('first over'))
+  call('second')
+  await pass(5000)
+  expect(order).toEqual(['first answered', 'first over', 'second'])
+})
+
+test.each([
+  ['that took its turn', lateAsker],
+  ['that began before there were turns', earlyAsker],
+])('a call %s and whose caller leaves is over at the server before the next begins there', async (_which, begin) => {
+  const first = await begin()
+  sentOf('first')?.signal.onAbort(() => void order.push('first over'))
+  call('second')
+  first.abort.abort({ kind: 'gone' })
+  expect(order).toEqual(['first over', 'second'])
 })

@@ -13,11 +13,14 @@ beforeEach(() => {
   vi.useFakeTimers()
   calls = []
   bridge = createBridge({ questionTtlMs: TTL_MS, mostParked: 100 })
-  upstream = bridge.wrap({
-    open: () =>
-      Promise.resolve({ revision: '2026-07-28', asks: true, dispatch: exchange => void calls.push(exchange) }),
-    close: () => Promise.resolve(),
-  })
+  upstream = bridge.wrap(
+    {
+      open: () =>
+        Promise.resolve({ revision: '2026-07-28', asks: true, dispatch: exchange => void calls.push(exchange) }),
+      close: () => Promise.resolve(),
+    },
+    'far',
+  )
 })
 afterEach(() => {
   bridge.close()

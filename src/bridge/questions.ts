@@ -21,9 +21,17 @@ export interface ParkingOptions {
   readonly now?: () => number
 }
 
+/** Where the calls to one server are parked. */
+interface ParkingPlace {
+  wrap(dispatch: Dispatch): Dispatch
+  /** Lets a parked call go on if that request is for one, without a server to send it to; else false. */
+  resume(exchange: Exchange): boolean
+}
+
 /** Lets modern callers answer questions of live askers: the call is parked, never run again. */
 export interface Parking {
-  wrap(dispatch: Dispatch): Dispatch
+  /** A state given at one server is good at no other. */
+  at(server: string): ParkingPlace
   close(): void
 }
 
@@ -32,7 +40,7 @@ export const createParking = (options: ParkingOptions): Parking => {
   const keys = options.keys ?? createSealKeys({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
   const parked = new Map<string, ParkedCall>()
 
-  const hooks = {
+  const hooksOf = (server: string) => ({
     ttlMs: questionTtlMs,
     park: (call: ParkedCall): string => {
       const oldest = parked.size >= mostParked ? parked.values().next().value : undefined
@@ -42,15 +50,15 @@ export const createParking = (options: ParkingOptions): Parking => {
         call: call.id,
         round: call.round,
         until: now() + questionTtlMs,
-        of: bindingOf(call.origin),
+        of: bindingOf(call.origin, server),
         node,
       })
       return PREFIX + seal(keys(), state.toBytes())
     },
     gone: (call: ParkedCall): void => void parked.delete(call.id),
-  }
+  })
 
-  const find = (state: string, exchange: Exchange): ParkedCall | undefined => {
+  const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
     const bytes = state.startsWith(PREFIX) ? open(keys(), state.slice(PREFIX.length)) : undefined
     if (!bytes) return undefined
     const claims = Json.parse(bytes)
@@ -60,42 +68,49 @@ export const createParking = (options: ParkingOptions): Parking => {
       call.round === claims.get('round')?.asNumber() &&
       claims.get('node')?.asString() === node && // the call itself is parked there
       now() <= (claims.get('until')?.asNumber() ?? 0) &&
-      claims.get('of')?.asString() === bindingOf(exchange)
+      claims.get('of')?.asString() === bindingOf(exchange, server)
     return isValid ? call : undefined
   }
 
-  const resume = (state: string, exchange: Exchange): void => {
-    const call = find(state, exchange)
-    if (call) {
-      parked.delete(call.id) // it runs again: nobody may expire it for want of room
-      return call.resume(exchange)
-    }
-    const data = Json.of({ reason: 'invalid_request_state' })
-    const message = 'Invalid or expired requestState: send the request again without it'
-    exchange.sink({ kind: 'failure', error: rpcError('invalidParams', message, data) })
+  const resume = (exchange: Exchange, server: string): boolean => {
+    const state = methodRow(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
+    const call = state === undefined ? undefined : find(state, exchange, server)
+    if (!call) return false
+    parked.delete(call.id) // it runs again: nobody may expire it for want of room
+    call.resume(exchange)
+    return true
   }
 
-  const wrap =
-    (dispatch: Dispatch): Dispatch =>
-    exchange => {
-      if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
-      const state = exchange.params.get('requestState')
-      if (state) return resume(state.asString() ?? '', exchange)
-      new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
+  const at = (server: string): ParkingPlace => {
+    const hooks = hooksOf(server)
+    return {
+      resume: exchange => resume(exchange, server),
+      wrap: dispatch => exchange => {
+        if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
+        if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
+        if (!resume(exchange, server)) void exchange.sink({ kind: 'failure', error: INVALID_STATE })
+      },
     }
+  }
 
   const close = (): void => {
     for (const call of [...parked.values()]) call.end({ kind: 'closing' })
   }
 
-  return { wrap, close }
+  return { at, close }
 }
 
-/** A state is good for one principal, one workspace and one request, whatever its answers. */
-const bindingOf = ({ caller, method, params }: Exchange): string => {
+const INVALID_STATE = rpcError(
+  'invalidParams',
+  'Invalid or expired requestState: send the request again without it',
+  Json.of({ reason: 'invalid_request_state' }),
+)
+
+/** A state is good for one principal, one workspace, one server and one request, whatever its answers. */
+const bindingOf = ({ caller, method, params }: Exchange, server: string): string => {
   const hash = createHash('sha256')
   const target = params.get('name') ?? params.get('uri')
-  const parts = [caller.principal ?? '', caller.workspace, method, target?.asString() ?? '']
+  const parts = [caller.principal ?? '', caller.workspace, server, method, target?.asString() ?? '']
   hash.update(JSON.stringify([...parts, canonical(params.get('arguments')?.toValue() ?? null)]))
   return hash.digest('base64url')
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../protocol/abort.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { Json, type Plain } from '../wire/json.ts'
+import { HeldQuestions } from './held-questions.ts'
 import { createParking } from './questions.ts'
 import { SharedSession } from './shared-session.ts'
 import { createSubscriptions } from './subscriptions.ts'
@@ -153,7 +154,7 @@ const result = (f: Frame | undefined) => (f?.kind === 'result' ? f.result : unde
 test('room for a new parked call is not made by killing one that runs again', async () => {
   const up: Exchange[] = []
   const parking = createParking({ questionTtlMs: 60_000, mostParked: 1 })
-  const d = parking.wrap(e => void up.push(e))
+  const d = parking.at('far').wrap(e => void up.push(e))
   const one = exch('tools/call', { name: 'one' })
   d(one.e)
   void ask(up[0] as Exchange)
@@ -176,7 +177,7 @@ test('room for a new parked call is not made by killing one that runs again', as
 test('a call that parks again does not expire itself', () => {
   const up: Exchange[] = []
   const parking = createParking({ questionTtlMs: 60_000, mostParked: 1 })
-  const d = parking.wrap(e => void up.push(e))
+  const d = parking.at('far').wrap(e => void up.push(e))
   const one = exch('tools/call', { name: 'one' })
   d(one.e)
   const [a1, a2]: [Answer[], Answer[]] = [[], []]
@@ -199,7 +200,7 @@ test('a call that parks again does not expire itself', () => {
 test('a result that came while parked is there for a late retry', () => {
   const up: Exchange[] = []
   const parking = createParking({ questionTtlMs: 60_000 })
-  const d = parking.wrap(e => void up.push(e))
+  const d = parking.at('far').wrap(e => void up.push(e))
   const one = exch('tools/call', { name: 'one' })
   d(one.e)
   void ask(up[0] as Exchange)
@@ -269,4 +270,15 @@ test('a listen that cannot be replaced stays in force', () => {
   expect(s1.frames[0]?.kind).toBe('failure')
   expect(up[0]?.signal.reason).toBeUndefined()
   expect(st.frames.map(({ kind }) => kind)).toEqual(['notice']) // that somebody listens, once, and no end
+})
+
+test('a question that was withdrawn before it could be held is forgotten', () => {
+  const withdrawn = new Abort()
+  withdrawn.abort({ kind: 'cancelled' })
+  const held = new HeldQuestions(() => {})
+  const answers: Answer[] = []
+  held.hold({ ...question(answers), withdrawn })
+  expect(held.size).toBe(0)
+  vi.advanceTimersByTime(60_000)
+  expect(answers).toEqual([])
 })

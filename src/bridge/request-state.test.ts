@@ -23,7 +23,8 @@ const park = (options: Partial<ParkingOptions> = {}) => {
   const calls: Exchange[] = []
   const parking = createParking({ questionTtlMs: TTL_MS, ...options })
   parkings.push(parking)
-  return { dispatch: parking.wrap(exchange => void calls.push(exchange)), calls }
+  const at = (server: string) => parking.at(server).wrap(exchange => void calls.push(exchange))
+  return { dispatch: at('here'), at, calls }
 }
 
 const request = (dispatch: Dispatch, params: Record<string, Plain> = {}): Frame[] => {
@@ -46,7 +47,7 @@ const request = (dispatch: Dispatch, params: Record<string, Plain> = {}): Frame[
 }
 
 /** Parks a call and returns the state its client was given, and the answers its asker gets. */
-const parked = async ({ dispatch, calls }: ReturnType<typeof park>) => {
+const parked = async ({ dispatch, calls }: Pick<ReturnType<typeof park>, 'dispatch' | 'calls'>) => {
   const answers: Answer[] = []
   const frames = request(dispatch)
   void calls.at(-1)?.sink({
@@ -102,4 +103,13 @@ test('nodes that were given no name have different ones', async () => {
   const keys = createSealKeys({ everyMs: HOUR, keepMs: TTL_MS })
   const { state } = await parked(park({ keys }))
   expect(retry(park({ keys }).dispatch, state)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+})
+
+test('a state is good at the server that asked and at no other, though the request is the same', async () => {
+  const { dispatch, at, calls } = park()
+  const { state, answers } = await parked({ dispatch, calls })
+  expect(retry(at('there'), state)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+  expect(answers).toEqual([])
+  retry(at('here'), state) // which may have been connected to anew
+  expect(answers).toMatchObject([{ kind: 'result' }])
 })

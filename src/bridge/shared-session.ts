@@ -67,8 +67,8 @@ export class SharedSession {
     this.#calls.push(call)
     if (call.canBeAsked && !this.#correlates) return this.#queue(call)
     const release = exchange.signal.onAbort(reason => {
-      this.#leave(call)
       call.upstream.abort(reason)
+      this.#leave(call)
     })
     this.#begin(call, release)
   }
@@ -91,9 +91,10 @@ export class SharedSession {
       this.#turns.leave(turn)
     }
     const end = (error: RpcError): void => {
-      over()
+      release()
       home.#leave(call)
       call.fail(error)
+      this.#turns.leave(turn) // last: the next begins at once, and the server must know by then that this one is over
     }
     const turn: Turn = {
       get askedAt() {
@@ -197,8 +198,8 @@ export class SharedSession {
     this.#correlates = false
     for (const call of this.#calls.filter(({ canBeAsked, isBegun }) => canBeAsked && isBegun)) {
       const end = (error: RpcError): void => {
-        this.#leave(call)
         call.fail(error)
+        this.#leave(call)
       }
       const turn: Turn = {
         get askedAt() {

@@ -22,6 +22,7 @@ export interface Turn {
 interface Waiting {
   readonly turn: Turn
   readonly since: number
+  readonly number: number // in order of arrival
 }
 
 type Step =
@@ -40,10 +41,11 @@ export class Turns {
   readonly #early = new Set<Turn>() // on the session itself since before they had to take turns
   #noLaneUntil = Number.NEGATIVE_INFINITY
   #look: NodeJS.Timeout | undefined
+  #taken = 0
 
   take(turn: Turn): void {
     if (this.#first && this.#waiting.length >= MOST_WAITING) return turn.refuse(EXHAUSTED)
-    this.#waiting.push({ turn, since: Date.now() })
+    this.#waiting.push({ turn, since: Date.now(), number: this.#taken++ })
     this.#proceed()
   }
 
@@ -110,10 +112,16 @@ export class Turns {
         if (hasStarted || this.#holders[lane] !== turn) return
         this.#holders[lane] = undefined
         this.#noLaneUntil = Date.now() + NO_LANE_MS
-        this.#waiting.unshift(waiting)
+        this.#waitOn(waiting)
         this.#proceed()
       })
     this.#proceed()
+  }
+
+  /** Back to its place: several may have left the line at once. */
+  #waitOn(waiting: Waiting): void {
+    const at = this.#waiting.findIndex(({ number }) => number > waiting.number)
+    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, waiting)
   }
 }
 

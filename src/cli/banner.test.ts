@@ -31,14 +31,20 @@ describe('the lines at start', () => {
     )
     expect(lines.split('\n')).toEqual([
       '',
-      '  a  a-server  connected, 2026-07-28 (modern), 1 tool',
-      '  b  b-server  connected, 2024-11-05 (legacy), 12 tools',
-      '  c  c-server  down: connection refused',
-      '  d  d-server  disabled',
-      '  e  e-server  unavailable: the variable KEY is not set',
-      '  f  f-server  connecting',
+      '  a-server  connected, 2026-07-28 (modern), 1 tool',
+      '  b-server  connected, 2024-11-05 (legacy), 12 tools',
+      '  c-server  down: connection refused',
+      '  d-server  disabled',
+      '  e-server  unavailable: the variable KEY is not set',
+      '  f-server  connecting',
       '',
     ])
+  })
+
+  it('name a server once, however many workspaces it is in', () => {
+    const shared = { name: 'shared', tools: 2 }
+    const lines = serverLines([workspace('a', shared), workspace('b', shared), workspace('c', {})], PLAIN)
+    expect(lines.split('\n')).toEqual(['', '  shared    connected, 2 tools', '  c-server  connected', ''])
   })
 
   it('are coloured only when asked', () => {

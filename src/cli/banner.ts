@@ -32,16 +32,14 @@ export const doorLines = (
 
 /** What is printed where nobody configured anything: what is served, and where it lies. */
 export const homeLine = (data: string, folder: string): string =>
-  `No configuration: an agent memory, kept in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
+  `\nNo configuration: an agent memory, kept in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
 
 /** What is printed once every server has been tried: which are there, and what is the matter with the others. */
 export const serverLines = (workspaces: readonly WorkspaceStatus[], paint: Paint): string => {
-  const rows = workspaces.flatMap(({ name, servers }) => servers.map(server => ({ name, server })))
-  const names = widest(rows.map(({ name }) => name))
-  const servers = widest(rows.map(({ server }) => server.name))
-  const lines = rows.map(
-    ({ name, server }) => `  ${name.padEnd(names)}  ${server.name.padEnd(servers)}  ${stateText(server, paint)}`,
-  )
+  // A server may be in many workspaces, and is the same in all of them.
+  const servers = [...new Map(workspaces.flatMap(({ servers }) => servers.map(server => [server.name, server])))]
+  const width = widest(servers.map(([name]) => name))
+  const lines = servers.map(([name, server]) => `  ${name.padEnd(width)}  ${stateText(server, paint)}`)
   return ['', ...lines, ''].join('\n')
 }
 

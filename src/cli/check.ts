@@ -101,9 +101,15 @@ const written = ({ ok, file, problem, warnings, servers, workspaces }: Findings)
     ...(warnings.length > 0 ? [`${warnings.map(warning => `warning: ${warning}`).join('\n')}\n`] : []),
     ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers)] : []),
     ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), remarks(workspaces)] : []),
-    ok ? `${file} is fine.\n` : `${file} has something wrong.\n`,
+    ok ? `${file} is fine.\n` : `${file} has something wrong${whereText(servers)}.\n`,
   ]
   return parts.filter(part => part !== '').join('\n')
+}
+
+/** Which servers are the matter; the rest is said above. */
+const whereText = (servers: readonly ServerReport[] = []): string => {
+  const wrong = servers.filter(server => !isFine(server))
+  return wrong.length > 0 ? `: ${wrong.map(({ name, state }) => `${name} is ${state}`).join(', ')}` : ''
 }
 
 const SERVER_COLUMNS = ['SERVER', 'STATE', 'REVISION', 'TRANSPORT', 'TOOLS', 'MS', 'REASON']

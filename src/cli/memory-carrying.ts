@@ -67,7 +67,7 @@ const fault = (error: unknown, file: string): number => {
 }
 
 const IMPORT_FLAGS: Flags = {
-  format: { value: 'FORMAT', help: 'import: dragoman, server-memory, graphiti, chat, markdown or text (found out)' },
+  format: { value: 'FORMAT', help: 'dragoman, server-memory, graphiti, chat, markdown or text (found out)' },
 }
 
 const INTERRUPTED = 130
@@ -161,7 +161,7 @@ export const CARRYING: Readonly<Record<string, Action>> = {
   backup: {
     usage: 'backup FILE',
     summary: 'write a copy, also while a gateway runs',
-    flags: {},
+    flags: { yes: { help: 'do not ask' } },
     words: [1, 1],
     run: backup,
   },

@@ -5,10 +5,10 @@ import { oneGroup, ownerText } from './memory-place.ts'
 import { type Flags, textOf, UsageError } from './usage.ts'
 
 const ADD_FLAGS: Flags = {
-  name: { value: 'TITLE', help: 'add: its title (its first words)' },
-  at: { value: 'DATE', help: 'add: when it happened, ISO 8601 (now)' },
-  source: { value: 'KIND', help: 'add: what it is: text, message ("actor: text" lines) or json (text)' },
-  saga: { value: 'NAME', help: 'add: the chain of episodes it continues' },
+  name: { value: 'TITLE', help: 'its title (its first words)' },
+  at: { value: 'DATE', help: 'when it happened, ISO 8601 (now)' },
+  source: { value: 'KIND', help: 'what it is: text, message ("actor: text" lines) or json (text)' },
+  saga: { value: 'NAME', help: 'the chain of episodes it continues' },
 }
 
 const MOST_BYTES = 4 * 1024 * 1024
@@ -28,8 +28,10 @@ const readInput = async (): Promise<string> => {
 
 const add: Action['run'] = async ({ words, flags, groups, office }) => {
   const isInput = words.length === 0 || (words.length === 1 && words[0] === '-')
+  const text = isInput ? await readInput() : words.join(' ')
+  if (text.trim() === '') return complain('the text is empty: there is nothing to remember')
   const added = await office.add({
-    text: isInput ? await readInput() : words.join(' '),
+    text,
     name: textOf(flags, 'name'),
     group: oneGroup(groups),
     source: textOf(flags, 'source') ?? 'text',
@@ -43,9 +45,9 @@ const add: Action['run'] = async ({ words, flags, groups, office }) => {
 }
 
 const FORGET_FLAGS: Flags = {
-  subject: { value: 'NAME', help: 'forget: everything that names this person or thing' },
-  entity: { value: 'UUID', help: 'forget: this entity and the facts about it' },
-  yes: { help: 'forget, backup: do not ask' },
+  subject: { value: 'NAME', help: 'everything that names this person or thing' },
+  entity: { value: 'UUID', help: 'this entity and the facts about it' },
+  yes: { help: 'do not ask' },
 }
 
 const forget: Action['run'] = async request => {
@@ -122,6 +124,7 @@ const retry: Action['run'] = async ({ words: [word = 'all'], flags, office }) =>
   if (flags.json) return printJson({ retried: count })
   if (count === 0 && word !== 'all')
     return complain(`no failed job has the number ${word}; "dragoman memory jobs" lists them`)
+  if (count === 0) return print('No background work has failed; there is nothing to try again.\n')
   return print(`${countText(count, 'failed job')} will be tried again once a gateway runs.\n`)
 }
 

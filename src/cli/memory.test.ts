@@ -59,7 +59,7 @@ describe('what makes no sense', () => {
     [['add', '--at', 'yesterday', 'x'], '"yesterday" is not an ISO 8601 date'],
     [['add', '--source', 'xml', 'x'], 'There is no source "xml"; there are text, message, json'],
     [['add', '--source', 'json', '{'], 'is not valid JSON'],
-    [['add', ' '], 'is empty: there is nothing to remember'],
+    [['add', ' '], 'the text is empty: there is nothing to remember'],
     [['import', '/no/such/file'], 'Cannot read /no/such/file: there is no such file or folder'],
     [['import', import.meta.filename, '--format', 'excel'], 'There is no format "excel"; there are dragoman, '],
     [['retry', '7'], 'no failed job has the number 7'],
@@ -90,4 +90,9 @@ it('prints JSON in the words of the tools', async () => {
   expect(JSON.parse(passages.stdout)).toMatchObject([{ episode_name: 'Parking', group_id: 'cars' }])
   const elsewhere = await memory('search', 'park', '--group', 'other')
   expect(elsewhere).toMatchObject({ code: 0, stdout: 'Nothing was found.\n' })
+})
+
+it('has nothing to try again where nothing failed', async () => {
+  await memory('add', 'There is something.')
+  expect(await memory('retry')).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to try again') })
 })

@@ -1,12 +1,13 @@
-import { ensureDataDirectory } from '../config/data-dir.ts'
+import { ensureDataDirectory, ensureReadable } from '../config/data-dir.ts'
 import { nearest } from '../config/problems.ts'
+import { actionHelp, commandHelp } from './action-help.ts'
 import type { Context, Run } from './command.ts'
 import { type Action, complain, limitOf, print, type Request } from './memory-action.ts'
 import { CARRYING } from './memory-carrying.ts'
 import { groupsOf, ownerText, PLACE_FLAGS, placeOf } from './memory-place.ts'
 import { READING } from './memory-reading.ts'
 import { WRITING } from './memory-writing.ts'
-import { columns, type Flags, flagHelp, readLine, UsageError } from './usage.ts'
+import { type Flags, readLine, UsageError } from './usage.ts'
 
 const ACTIONS: Readonly<Record<string, Action>> = { ...WRITING, ...READING, ...CARRYING }
 
@@ -14,24 +15,18 @@ const COMMON: Flags = { ...PLACE_FLAGS, json: { help: 'print JSON' } }
 
 const OWN_FLAGS: Flags = Object.assign({}, ...Object.values(ACTIONS).map(({ flags }) => flags))
 
-const HELP = `Usage: dragoman memory <action> [flags]
-
-Works on the memory of a workspace directly, whether a gateway runs or not.
-
-${columns(Object.values(ACTIONS).map(({ usage, summary }) => [usage, summary]))}
-
-${flagHelp({ ...OWN_FLAGS, ...COMMON })}
-`
+const ABOUT = 'Works on the memory of a workspace directly, whether a gateway runs or not.'
 
 /** Adds to memory, searches it and looks after it. */
 export const run: Run = async (args, context) => {
   const [name, ...rest] = args
-  if (name === undefined || name === '--help' || name === '-h') return print(HELP)
+  if (name === undefined || name === '--help' || name === '-h')
+    return print(commandHelp('memory', ABOUT, ACTIONS, COMMON))
   const action = actionOf(name)
   // A switch of another action is a mistake, but one that is worth more than "unknown".
   const { flags, words } = readLine(rest, { ...OWN_FLAGS, ...COMMON })
-  if (flags.help) return print(HELP)
-  const foreign = Object.keys(flags).find(flag => !(flag in action.flags) && !(flag in COMMON) && !isShared(name, flag))
+  if (flags.help) return print(actionHelp('memory', action, COMMON))
+  const foreign = Object.keys(flags).find(flag => !(flag in action.flags) && !(flag in COMMON))
   if (foreign !== undefined) throw new UsageError(`--${foreign} does not go with "${name}"`)
   const [least, most] = action.words
   if (words.length < least) throw new UsageError(`expected dragoman memory ${action.usage}`)
@@ -39,8 +34,6 @@ export const run: Run = async (args, context) => {
   const place = await placeOf(flags)
   return perform(action, { words, flags, groups: groupsOf(flags), limit: limitOf(flags), place }, context)
 }
-
-const isShared = (name: string, flag: string): boolean => flag === 'yes' && name === 'backup'
 
 const actionOf = (name: string): Action => {
   const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
@@ -52,7 +45,7 @@ const actionOf = (name: string): Action => {
 
 const perform = async (action: Action, request: Omit<Request, 'office'>, { openMemory }: Context): Promise<number> => {
   const { place } = request
-  if (action.creates && place.database === undefined) await ensureDataDirectory(place.folder)
+  if (place.database === undefined) await (action.creates ? ensureDataDirectory : ensureReadable)(place.folder)
   const office = await openMemory(place)
   try {
     const owners = action.creates ? [place.tenant] : await office.tenants()

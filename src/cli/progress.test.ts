@@ -22,6 +22,7 @@ describe('progress', () => {
     clock.now += 1000
     progress.at(2048)
     progress.end()
+    progress.end() // what was printed since must stay
     expect(written).toEqual([
       '\r\u001b[Kimporting  [########......................]  25%  512 B',
       '\r\u001b[Kimporting  [##############################] 100%  2.0 KiB',

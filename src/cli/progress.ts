@@ -31,6 +31,7 @@ export const createProgress = ({ what, total, shown, out = process.stderr, now =
     },
     end: () => {
       if (isWatched && isDrawn) out.write('\r\u001b[K')
+      isDrawn = false
     },
   }
 }

@@ -34,10 +34,12 @@ export const run = async (args: readonly string[], building: Building): Promise<
   const version = readVersion()
   const [name, ...rest] = args
   try {
-    if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help(version))
+    const isHelp = name === undefined || name === '--help' || name === '-h' || name === 'help'
+    if (isHelp && rest[0] === undefined) return print(help(version))
     if (name === '--version' || name === '-v') return print(`${version}\n`)
-    const { run: command } = await commandOf(name).load()
-    return await command(rest, { version, ...building })
+    const [asked = '', ...flags] = isHelp ? [...rest, '--help'] : [name, ...rest]
+    const { run: command } = await commandOf(asked).load()
+    return await command(flags, { version, ...building })
   } catch (error) {
     return complain(error, name)
   }
@@ -57,7 +59,7 @@ const commandOf = (name: string): Command => {
 
 const complain = (error: unknown, name = ''): number => {
   if (error instanceof ConfigError) return complaint(error.message, WRONG_USE)
-  if (!(error instanceof UsageError)) return complaint(listenFault(error) ?? bugReport(error), 1)
+  if (!(error instanceof UsageError)) return complaint(listenFault(error) ?? fileFault(error) ?? bugReport(error), 1)
   const command = Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''
   return complaint(`${error.message}\nTry "dragoman${command} --help".`, WRONG_USE)
 }
@@ -75,6 +77,14 @@ const listenFault = (error: unknown): string | undefined => {
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return undefined
   return LISTEN_FAULTS[code]?.(String(address ?? hostname), String(port))
 }
+
+/** What the system refused to do with a file, in its own words; undefined for any other error. */
+const fileFault = (error: unknown): string | undefined => {
+  const { code, path, message } = error as NodeJS.ErrnoException
+  return FILE_FAULTS.has(code ?? '') && path !== undefined ? message.replace(/^\w+: /, '') : undefined
+}
+
+const FILE_FAULTS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'EIO'])
 
 const LISTEN_FAULTS: Readonly<Record<string, (host: string, port: string) => string>> = {
   EADDRINUSE: (host, port) =>

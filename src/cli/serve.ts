@@ -74,9 +74,12 @@ const serve = async (
   const hangup = listenForHangups()
   const signal = Promise.race([listenForSignals(), hangup.lost])
   const gateway = await startGateway(snapshot, { ...options, version }).catch(error => explain(error, options.data))
-  await announceDaemon(options.data, { origin: gateway.origin, pid: process.pid, token: gateway.localSecret })
+  await announce(gateway, options).catch(async error => {
+    await gateway.close()
+    throw error
+  })
   const reload = load && createReloader({ load, swap: gateway.swap, first: snapshot, log })
-  hangup.each(() => (reload ? void reload() : log.info({}, 'there is no configuration file to read again')))
+  hangup.each(() => (reload ? void reload(true) : log.info({}, 'there is no configuration file to read again')))
   const unwatch = reload && file !== undefined && watch ? watchFile(file, () => void reload()) : undefined
   const stop = untilIdle ? Promise.race([signal, waitForIdle(() => gateway.idleMs())]) : signal
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
@@ -89,6 +92,20 @@ const serve = async (
   await withdrawDaemon(options.data, process.pid)
   await gateway.close()
   return 0
+}
+
+/** Lets programs of the same user find this daemon; one that runs there already is found no more. */
+const announce = async (
+  { origin, localSecret }: { readonly origin: string; readonly localSecret: string },
+  { data, log }: { readonly data: string; readonly log: Log },
+): Promise<void> => {
+  const other = await findDaemon(data)
+  if (other)
+    log.warn(
+      { pid: other.pid, origin: other.origin },
+      `another dragoman serves ${data}; "dragoman stdio" and "dragoman plan" find this one now. Give one of them another --data`,
+    )
+  await announceDaemon(data, { origin, pid: process.pid, token: localSecret })
 }
 
 /** Where the port is taken by another dragoman, says so. */

@@ -4,9 +4,10 @@ import { changeTokens, readTokens, tokenFileIn } from '../auth/token-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { nearest } from '../config/problems.ts'
 import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
+import { actionHelp, commandHelp } from './action-help.ts'
 import type { Run } from './command.ts'
 import { table } from './table.ts'
-import { columns, type Flags, type FlagValues, flagHelp, readLine, textOf, textsOf, UsageError } from './usage.ts'
+import { type Flags, type FlagValues, readLine, textOf, textsOf, UsageError } from './usage.ts'
 
 interface Action {
   readonly usage: string
@@ -21,10 +22,10 @@ const COMMON: Flags = {
 }
 
 const CREATE_FLAGS: Flags = {
-  workspace: { value: 'NAME', many: true, help: 'create: a workspace it opens, may be given again (every workspace)' },
-  policy: { value: 'NAME', help: 'create: the policy of the configuration that bounds what it may see and use (none)' },
-  expires: { value: 'TIME', help: 'create: how long it is good, like 12h, 30d or 1y (without an end)' },
-  principal: { value: 'NAME', help: 'create: whom it stands for; tokens of one principal share sessions (its id)' },
+  workspace: { value: 'NAME', many: true, help: 'a workspace it opens, may be given again (every workspace)' },
+  policy: { value: 'NAME', help: 'the policy of the configuration that bounds what it may see and use (none)' },
+  expires: { value: 'TIME', help: 'how long it is good, like 12h, 30d or 1y (without an end)' },
+  principal: { value: 'NAME', help: 'whom it stands for; tokens of one principal share sessions (its id)' },
 }
 
 const create: Action['run'] = async (name = '', flags, data) => {
@@ -91,20 +92,16 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   revoke: { usage: 'revoke ID', summary: 'make a token worthless at once', flags: {}, run: revoke },
 }
 
-const HELP = `Usage: dragoman token <action> [flags]
-
-${columns(Object.values(ACTIONS).map(({ usage, summary }) => [usage, summary]))}
-
-${flagHelp({ ...CREATE_FLAGS, ...COMMON })}
-`
+const ABOUT = 'Callers come in with a token; a running gateway knows of every change at once.'
 
 /** Creates, lists and revokes tokens; a running gateway takes notice at once. */
 export const run: Run = async args => {
   const [name, ...rest] = args
-  if (name === undefined || name === '--help' || name === '-h') return print(HELP)
+  if (name === undefined || name === '--help' || name === '-h')
+    return print(commandHelp('token', ABOUT, ACTIONS, COMMON))
   const action = actionOf(name)
   const { flags, words } = readLine(rest, { ...action.flags, ...COMMON })
-  if (flags.help) return print(HELP)
+  if (flags.help) return print(actionHelp('token', action, COMMON))
   const takesWord = action.usage !== name
   if (takesWord && words.length === 0) throw new UsageError(`expected dragoman token ${action.usage}`)
   const [extra] = words.slice(takesWord ? 1 : 0)

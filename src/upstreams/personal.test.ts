@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Personal } from '../config/personal.ts'
 import { headerFault } from '../config/remote.ts'
 import type { Peer } from '../protocol/exchange.ts'
@@ -8,7 +8,10 @@ import { connectPersonally } from './personal.ts'
 import { callTool, closeAll, connectSmall } from './process.fixture.ts'
 import { callerOf, exchangeWith } from './scripted-server.fixture.ts'
 
-afterEach(closeAll)
+afterEach(async () => {
+  vi.useRealTimers()
+  await closeAll()
+})
 
 const NAME = { caller: 'name' } as const
 const valuesOf = (token: string) => ({ kind: 'values', values: { authorization: [token] } }) as const
@@ -135,15 +138,29 @@ describe('an upstream of one’s own', () => {
   })
 
   it('gives way, when there are many, where it is idle and was not used for longest', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
     const { upstream, made } = connect({ values: { 'x-user': [NAME] } }, 3)
     for (const who of ['a', 'b', 'c']) await upstream.open(as(who))
     if (made[1]) made[1].isIdle = false
     await upstream.open(as('a'))
+    vi.setSystemTime(Date.now() + 1000)
     await upstream.open(as('d'))
     expect(made.map(({ isClosed }) => isClosed)).toEqual([false, false, true, false])
     await upstream.close()
     expect(made.every(({ isClosed }) => isClosed)).toBe(true)
     await expect(upstream.open(as('a'))).rejects.toThrow('being disconnected')
+  })
+})
+
+describe('an upstream that was handed out just now', () => {
+  it('does not give way before its caller has had the time to send anything', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { upstream, made } = connect({ values: { 'x-user': [NAME] } }, 1)
+    await Promise.all([upstream.open(as('a')), upstream.open(as('b'))])
+    expect(made.map(({ isClosed }) => isClosed)).toEqual([false, false])
+    vi.setSystemTime(Date.now() + 1000)
+    await upstream.open(as('c')) // takes the place of both, for one is too many already
+    expect(made.map(({ isClosed }) => isClosed)).toEqual([true, true, false])
   })
 })
 

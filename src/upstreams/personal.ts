@@ -15,6 +15,14 @@ interface Options extends Purse {
 }
 
 const MOST = 1000
+const HANDED_MS = 1000 // for whoever was given a peer to send something
+
+/** The upstream of one caller. */
+interface Own {
+  readonly upstream: OwnUpstream
+  openings: number // under way
+  handedAt: number // when a peer of it was last given to somebody
+}
 
 /**
  * A server that is told who calls. Every caller has an upstream of his own, so that nothing can be shared: no
@@ -22,28 +30,46 @@ const MOST = 1000
  */
 export const connectPersonally = ({ connect, most = MOST, ...purse }: Options): Upstream => {
   const identityOf = createIdentity(purse)
-  const known = new Map<string, OwnUpstream>() // whoever was used last is last
+  const known = new Map<string, Own>() // whoever was used last is last
   const peers = new WeakMap<Peer, Peer>()
   const leaving = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
 
-  const ownOf = (caller: Caller): OwnUpstream => {
+  const ownOf = (caller: Caller): Own => {
     if (closing) throw new UpstreamFailure(purse.name, DISCONNECTED)
     const key = identityOf(caller)
-    const upstream = known.get(key) ?? connect(valuesFor(purse, caller))
+    const own = known.get(key) ?? create(caller)
     known.delete(key)
-    if (known.size >= most) makeRoom()
-    known.set(key, upstream)
-    return upstream
+    known.set(key, own)
+    return own
   }
 
+  const create = (caller: Caller): Own => {
+    const upstream = connect(valuesFor(purse, caller))
+    if (known.size >= most) makeRoom()
+    return { upstream, openings: 0, handedAt: 0 }
+  }
+
+  /** There may be more than one too many: nobody may have been idle before. */
   const makeRoom = (): void => {
-    for (const [key, upstream] of known) {
-      if (!upstream.isIdle()) continue
+    const handed = Date.now() - HANDED_MS
+    for (const [key, { upstream, openings, handedAt }] of known) {
+      if (openings > 0 || handedAt > handed || !upstream.isIdle()) continue
       known.delete(key)
       const left = upstream.close().finally(() => leaving.delete(left))
       leaving.add(left)
-      return
+      if (known.size < most) return
+    }
+  }
+
+  const open = async (caller: Caller): Promise<Peer> => {
+    const own = ownOf(caller)
+    own.openings++
+    try {
+      return keepPrivate(await own.upstream.open(caller))
+    } finally {
+      own.openings--
+      own.handedAt = Date.now()
     }
   }
 
@@ -54,13 +80,13 @@ export const connectPersonally = ({ connect, most = MOST, ...purse }: Options): 
   }
 
   const close = async (): Promise<void> => {
-    await Promise.allSettled([...[...known.values()].map(upstream => upstream.close()), ...leaving])
+    await Promise.allSettled([...[...known.values()].map(({ upstream }) => upstream.close()), ...leaving])
     known.clear()
   }
 
   return {
-    open: async caller => keepPrivate(await ownOf(caller).open(caller)),
-    probe: async () => (await [...known.values()].at(-1)?.probe?.()) ?? false,
+    open,
+    probe: async () => (await [...known.values()].at(-1)?.upstream.probe?.()) ?? false,
     close: () => (closing ??= close()),
   }
 }

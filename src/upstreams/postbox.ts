@@ -18,6 +18,7 @@ interface Options {
 
 const MOST = 16
 const MOST_BYTES = 16 * 1024 * 1024
+const SENT = 64 // letters at the head of the list, before they are taken off it
 
 /** What one session says without waiting for an answer: a few messages at a time, begun in their order. */
 export class Postbox {
@@ -55,6 +56,12 @@ export class Postbox {
     this.#isClosed ||= isForGood
   }
 
+  /** A box that is never empty must not keep all that ever was in it. */
+  #forgetSent(): void {
+    this.#letters.splice(0, this.#next)
+    this.#next = 0
+  }
+
   #send(): void {
     const { post, most } = this.#options
     while (this.#underWay < most) {
@@ -62,6 +69,7 @@ export class Postbox {
       if (!letter) return this.clear()
       this.#next++
       this.#bytes -= letter.bytes
+      if (this.#next > SENT && this.#next * 2 > this.#letters.length) this.#forgetSent()
       this.#underWay++
       let isOver = false
       post(letter.pieces, letter.what, () => {

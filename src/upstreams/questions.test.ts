@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Frame } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
@@ -19,6 +21,9 @@ const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
 
 const MOST = 1024
 const AT_A_TIME = 16
@@ -131,5 +136,25 @@ describe('a postbox', () => {
     sent[0]?.done()
     put('d')
     expect(names()).toEqual(['a', 'b'])
+  })
+
+  it('does not keep what it has sent, even if it is never empty', async () => {
+    const dones: (() => void)[] = []
+    const postbox = new Postbox({ post: (_pieces, _what, done) => void dones.push(done), log: SILENT, most: 1 })
+    const letters: WeakRef<Buffer>[] = []
+    const put = (): void => {
+      const letter = Buffer.alloc(10)
+      letters.push(new WeakRef(letter))
+      postbox.put([letter], 'answer')
+    }
+    put()
+    for (let i = 0; i < 5000; i++) {
+      put()
+      dones.shift()?.()
+    }
+    expect(postbox.size).toBe(1)
+    await new Promise(setImmediate) // a WeakRef is kept for the turn it was made in
+    collect()
+    expect(letters.filter(letter => letter.deref()).length).toBeLessThan(500)
   })
 })

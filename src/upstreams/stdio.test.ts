@@ -215,6 +215,15 @@ describe('a legacy server over a pipe', () => {
     expect(await callTool(await connectSmall().open(caller), 'ping')).toBe('{}')
   })
 
+  it('that asks very much and reads nothing is not answered without end', async () => {
+    const { log, lines } = keepLog('warn')
+    const { open } = connectSmall({}, { options: { pendingBytes: 1000, log } })
+    const peer = await open(caller)
+    expect(Number(await callTool(peer, 'pester', { count: 20_000 }))).toBeLessThan(10_000)
+    expect(lines.filter(line => line.includes('does not read'))).toHaveLength(1)
+    expect(await callTool(peer, 'ping')).toBe('{}')
+  })
+
   it('announces changes on the standing exchange, and logs there too unless one call alone is under way', async () => {
     const peer = await connectSmall().open(caller)
     const standing = exchangeWith(peer, 'subscriptions/listen', { caller })

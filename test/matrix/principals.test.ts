@@ -67,9 +67,11 @@ test('F2: callers nobody knows get a session for each exchange, which ends with 
   expect(first?.resultType).toBe('input_required')
   expect(deleted()).not.toContain(asking)
   const more = { requestState: first?.requestState, inputResponses: { q1: accept } }
+  const opened = server.of('initialize').length
   expect((await send(gateway.url, call(5, 'ask', more))).json.result?.resultType).toBe('complete')
   await expect.poll(() => deleted()).toContain(asking)
   expect(server.of('tools/call')).toHaveLength(4)
+  expect(server.of('initialize')).toHaveLength(opened) // a caller who answers must not depend on a further session
   await gateway.close()
   await server.close()
 })

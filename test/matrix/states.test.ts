@@ -1,4 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules } from '../../src/config/snapshot.ts'
+import { startGateway } from '../../src/gateway.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { modern, send } from '../support/raw.ts'
 import { clientOf, gatewayBefore, inCell, serverOf } from './cells.ts'
 import type { MatrixServer } from './server.ts'
@@ -156,4 +159,29 @@ test('a user who answers after 14 minutes is in time; one who answers after 20 m
     expect(toldTo(server)).toEqual([accept])
     expect(server.of('tools/call')).toHaveLength(2)
   })
+})
+
+test('a requestState is refused at another server that has the same tool, and in another workspace', async () => {
+  const [near, far] = [await L.start(), await L.start()]
+  for (const server of [near, far]) asksOnce(server)
+  const servers = ['near', 'far']
+  const gateway = await startGateway(
+    {
+      listen: { ...DEFAULT_LISTEN, port: 0 },
+      limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
+      servers: new Map([near, far].map(({ config }, i) => [servers[i] ?? '', { ...config, name: servers[i] ?? '' }])),
+      workspaces: new Map(['default', 'other'].map(name => [name, { name, servers, ...plainRules(2) }])),
+      warnings: [],
+    },
+    { log: SILENT },
+  )
+  const [state, inputResponses] = [await park(gateway.url(), { name: 'near__ask' }), { q1: accept }]
+  const retry = async (workspace: string, name: string) =>
+    (await send(gateway.url(workspace), call(2, { name, requestState: state, inputResponses }))).json
+  expect((await retry('default', 'far__ask')).error).toMatchObject(INVALID)
+  expect((await retry('other', 'near__ask')).error).toMatchObject(INVALID)
+  expect([toldTo(near), toldTo(far), far.of('tools/call').length]).toEqual([[], [], 0])
+  expect((await retry('default', 'near__ask')).result?.resultType).toBe('complete')
+  await gateway.close()
+  for (const server of [near, far]) await server.close()
 })

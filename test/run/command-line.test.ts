@@ -21,6 +21,24 @@ describe('dragoman', () => {
       expect(stdout).toContain(flag)
   })
 
+  it.each([
+    [['help', 'serve'], 'Usage: dragoman serve [flags]', '--port PORT'],
+    [['help', 'memory', 'add'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   what it is'],
+    [['memory', 'add', '--help'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   what it is'],
+    [['token', 'create', '--help'], 'Usage: dragoman token create NAME [flags]', '--expires TIME     how long'],
+  ])('%j shows the help of that alone', async (args, usage, flag) => {
+    const { code, stdout } = await runProgram(args)
+    expect([code, stdout.split('\n')[0]]).toEqual([0, usage])
+    expect(stdout.replaceAll(/ +/g, ' ')).toContain(flag.replaceAll(/ +/g, ' '))
+    expect(stdout).not.toContain('--subject')
+  })
+
+  it('memory --help says which actions a flag belongs to', async () => {
+    const { stdout } = await runProgram(['memory', '--help'])
+    expect(stdout).toMatch(/--yes +forget, backup: do not ask/)
+    expect(stdout).toMatch(/--workspace NAME +the memory of this workspace/)
+  })
+
   it('--version prints it alone', async () => {
     const { code, stdout } = await runProgram(['--version'])
     expect(code).toBe(0)

@@ -35,8 +35,8 @@ it('02-one-server: a file of another client serves its remote server and its loc
   const gateway = await startServe(['--config', example('02-one-server/mcp.json')], {
     UPSTREAM_URL: `${upstream.origin}/mcp`,
   })
-  await gateway.saw(/upstream +upstream +connected, 2026-07-28 \(modern\), \d+ tools\n/)
-  await gateway.saw(/everything +everything +connected, 2025-11-25 \(legacy\), \d+ tools\n/)
+  await gateway.saw(/^ +upstream +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
+  await gateway.saw(/^ +everything +connected, 2025-11-25 \(legacy\), \d+ tools\n/m)
   expect(
     await call(`${gateway.origin}/mcp/everything`, 'tools/call', { name: 'echo', arguments: { message: 'hello' } }),
   ).toMatchObject({ result: { content: [{ type: 'text', text: 'Echo: hello' }] } })

@@ -55,17 +55,18 @@ it('goes over to a file that is written, replaced or written in pieces, and says
   expect(await program.ended).toBe(0)
 })
 
-it('complains once of a file that is wrong, keeps what it has, and says what needs a restart', async () => {
+it('complains once of a file that is wrong, again to whoever asks, and says what needs a restart', async () => {
   await writeFile(file, config({ a: A }))
   const program = await startServe(['--config', file])
   await writeFile(join(folder, 'draft'), config({ a: { builtin: 'dmeo' } }))
   await rename(join(folder, 'draft'), file)
   await program.saw(/the configuration from before stays: .*mcpServers\.a\.builtin: expected one of/, 'stderr')
   program.signal('SIGHUP')
+  await program.saw(/(the configuration from before stays[^]*){2}/, 'stderr')
   await writeFile(join(folder, 'draft'), config({ a: A, b: B }, { listen: { port: 1 }, limits: { batchSize: 7 } }))
   await rename(join(folder, 'draft'), file) // at once: what is half there would be another complaint
   await program.saw(/needs a restart to count: limits\.batchSize/, 'stderr')
-  expect(program.stderr().match(/the configuration from before stays/g)).toHaveLength(1)
+  expect(program.stderr().match(/the configuration from before stays/g)).toHaveLength(2)
   expect(program.stderr()).not.toContain('listen.port') // the flag wins, before and after
   expect(await namesAt(program.origin)).toEqual(new Set(['a', 'b']))
 })
@@ -79,6 +80,8 @@ it('with --no-watch reads the file again only when it is told to', async () => {
   program.signal('SIGHUP')
   await program.saw(/has changed/, 'stderr')
   expect(await namesAt(program.origin)).toEqual(new Set(['b']))
+  program.signal('SIGHUP')
+  await program.saw(/the configuration is as before/, 'stderr')
 })
 
 it('without a file survives SIGHUP and says that there is nothing to read', async () => {
@@ -96,4 +99,12 @@ it('says which dragoman has the port', async () => {
   await expect(second).rejects.toThrow(`port ${port} is in use by the dragoman with process id ${first.pid}`)
   const other = startServe(['--port', port], {})
   await expect(other).rejects.toThrow(`port ${port} on 127.0.0.1 is in use; stop the other program or choose another`)
+})
+
+it('says so where another dragoman serves the same data directory', async () => {
+  const data = join(folder, 'shared')
+  const first = await startServe([], { DRAGOMAN_DATA: data })
+  const second = await startServe([], { DRAGOMAN_DATA: data })
+  await second.saw(new RegExp(`"pid":${first.pid}.*another dragoman serves ${data}`), 'stderr')
+  expect(first.stderr()).not.toContain('another dragoman')
 })

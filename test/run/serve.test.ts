@@ -23,8 +23,8 @@ const write = async (config: object): Promise<string> => {
 describe('dragoman serve', () => {
   it('without a configuration serves a memory and the files of the folder, and says so', async () => {
     const program = await startServe()
-    await program.saw(/default +memory +connected, 2026-07-28 \(modern\), \d+ tools\n/)
-    await program.saw(/default +files +connected, 2026-07-28 \(modern\), \d+ tools\n/)
+    await program.saw(/^ +memory +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
+    await program.saw(/^ +files +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
     expect(program.stdout()).toContain('No configuration: an agent memory, kept in ')
     expect(program.stdout()).toContain(`the files of ${process.cwd()}, read-only.`)
     const listed = JSON.stringify(await call(`${program.origin}/mcp`, 'tools/list'))
@@ -35,7 +35,7 @@ describe('dragoman serve', () => {
 
   it('serves the demo when asked', async () => {
     const program = await startServe(['--demo'])
-    await program.saw(/default +demo +connected, 2026-07-28 \(modern\), \d+ tools\n/)
+    await program.saw(/^ +demo +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
     expect(program.stdout()).toMatch(
       /^dragoman \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\n {2}default +http:\/\/127\.0\.0\.1:\d+\/mcp\n/,
     )
@@ -61,11 +61,11 @@ describe('dragoman serve', () => {
       },
     })
     const program = await startServe(['--config', config])
-    await program.saw(/demo +demo +connected/)
-    expect(program.stdout()).toMatch(/files +files +down: .*"no-such-server" was not found \(PATH was searched: /)
-    expect(program.stdout()).toMatch(/secret +secret +unavailable: .*the variable DRAGOMAN_TEST_UNSET is not set/)
-    expect(program.stdout()).toMatch(/gone +gone +down: \S/)
-    expect(program.stdout()).toMatch(/off +off +disabled/)
+    await program.saw(/^ +demo +connected/m)
+    expect(program.stdout()).toMatch(/^ +files +down: .*"no-such-server" was not found \(PATH was searched: /m)
+    expect(program.stdout()).toMatch(/^ +secret +unavailable: .*the variable DRAGOMAN_TEST_UNSET is not set/m)
+    expect(program.stdout()).toMatch(/^ +gone +down: \S/m)
+    expect(program.stdout()).toMatch(/^ +off +disabled/m)
     expect(program.stderr()).toContain('ignored keys that are not ours: \\"theme\\"')
     expect(JSON.stringify(await call(`${program.origin}/mcp/demo`, 'tools/list'))).toContain('example-echo')
     program.signal('SIGINT')
