@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { WorkspaceStatus } from '../protocol/status.ts'
-import { COLOURED, doorLines, PLAIN, serverLines } from './banner.ts'
+import { COLOURED, doorLines, PLAIN, serverLines, waitingLine } from './banner.ts'
 
 const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>): WorkspaceStatus => ({
   name,
@@ -45,6 +45,12 @@ describe('the lines at start', () => {
     const shared = { name: 'shared', tools: 2 }
     const lines = serverLines([workspace('a', shared), workspace('b', shared), workspace('c', {})], PLAIN)
     expect(lines.split('\n')).toEqual(['', '  shared    connected, 2 tools', '  c-server  connected', ''])
+  })
+
+  it('name whoever takes long', () => {
+    const late = workspace('a', { name: 'late', state: 'connecting' })
+    expect(waitingLine([late, workspace('b', {}), late])).toBe('\nWaiting for late ...\n')
+    expect(waitingLine([workspace('b', {})])).toBe('')
   })
 
   it('are coloured only when asked', () => {

@@ -34,6 +34,12 @@ export const doorLines = (
 export const homeLine = (data: string, folder: string): string =>
   `\nNo configuration: an agent memory, kept in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
 
+/** What is printed when servers take long to answer; nothing if none does. */
+export const waitingLine = (workspaces: readonly WorkspaceStatus[]): string => {
+  const late = workspaces.flatMap(({ servers }) => servers.filter(({ state }) => state === 'connecting'))
+  return late.length > 0 ? `\nWaiting for ${[...new Set(late.map(({ name }) => name))].join(', ')} ...\n` : ''
+}
+
 /** What is printed once every server has been tried: which are there, and what is the matter with the others. */
 export const serverLines = (workspaces: readonly WorkspaceStatus[], paint: Paint): string => {
   // A server may be in many workspaces, and is the same in all of them.

@@ -17,6 +17,8 @@ export interface Action {
   readonly summary: string
   readonly flags: Flags
   readonly words: readonly [least: number, most: number]
+  /** Is about all groups at once. */
+  readonly whole?: boolean
   /** Makes the memory where there is none. */
   readonly creates?: boolean
   readonly run: (request: Request) => Promise<number>

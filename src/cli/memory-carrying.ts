@@ -115,7 +115,7 @@ const reportText = (report: ImportReport): string => {
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(entities > 0 ? [countText(entities, 'entity', 'entities')] : []),
     ...(facts > 0 ? [countText(facts, 'fact')] : []),
-    ...(same > 0 ? [`${same} as they were`] : []),
+    ...(same > 0 ? [same === 1 ? '1 as it was' : `${same} as they were`] : []),
     ...(passedOver > 0 ? [`${countText(passedOver, 'file')} passed over`] : []),
   ]
   const lines = [`Imported (${report.format}): ${parts.join(', ')}.`]
@@ -163,6 +163,7 @@ export const CARRYING: Readonly<Record<string, Action>> = {
     summary: 'write a copy, also while a gateway runs',
     flags: { yes: { help: 'do not ask' } },
     words: [1, 1],
+    whole: true,
     run: backup,
   },
 }

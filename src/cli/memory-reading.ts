@@ -109,6 +109,6 @@ export const READING: Readonly<Record<string, Action>> = {
     run: facts,
   },
   episodes: { usage: 'episodes', summary: 'list what was told last', flags: LIMIT, words: [0, 0], run: episodes },
-  stats: { usage: 'stats', summary: 'show how much there is', flags: {}, words: [0, 0], run: stats },
+  stats: { usage: 'stats', summary: 'show how much there is', flags: {}, words: [0, 0], whole: true, run: stats },
   jobs: { usage: 'jobs', summary: 'list background work that waits or failed', flags: LIMIT, words: [0, 0], run: jobs },
 }

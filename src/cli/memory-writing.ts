@@ -150,6 +150,7 @@ export const WRITING: Readonly<Record<string, Action>> = {
     summary: 'let failed background work be tried again',
     flags: {},
     words: [0, 1],
+    whole: true,
     run: retry,
   },
 }

@@ -39,6 +39,7 @@ describe('a command line that is wrong', () => {
     [['search'], 'expected dragoman memory search QUERY'],
     [['stats', 'x'], "Unexpected argument 'x'"],
     [['stats', '--at', '2025-01-01'], '--at does not go with "stats"'],
+    [['backup', 'x', '--group', 'a'], '--group does not go with "backup"'],
     [['stats', '--wrkspace', 'x'], "Unknown option '--wrkspace'; did you mean '--workspace'?"],
     [['search', 'x', '--limit', '0'], '--limit: expected a whole number from 1 to 1000'],
     [['add', 'x', '--group', 'a/b'], '--group: "a/b" is no name of a group'],

@@ -13,6 +13,9 @@ const ACTIONS: Readonly<Record<string, Action>> = { ...WRITING, ...READING, ...C
 
 const COMMON: Flags = { ...PLACE_FLAGS, json: { help: 'print JSON' } }
 
+const { group: _group, ...UNGROUPED } = COMMON
+const commonOf = ({ whole }: Action): Flags => (whole ? UNGROUPED : COMMON)
+
 const OWN_FLAGS: Flags = Object.assign({}, ...Object.values(ACTIONS).map(({ flags }) => flags))
 
 const ABOUT = 'Works on the memory of a workspace directly, whether a gateway runs or not.'
@@ -25,8 +28,9 @@ export const run: Run = async (args, context) => {
   const action = actionOf(name)
   // A switch of another action is a mistake, but one that is worth more than "unknown".
   const { flags, words } = readLine(rest, { ...OWN_FLAGS, ...COMMON })
-  if (flags.help) return print(actionHelp('memory', action, COMMON))
-  const foreign = Object.keys(flags).find(flag => !(flag in action.flags) && !(flag in COMMON))
+  const common = commonOf(action)
+  if (flags.help) return print(actionHelp('memory', action, common))
+  const foreign = Object.keys(flags).find(flag => !(flag in action.flags) && !(flag in common))
   if (foreign !== undefined) throw new UsageError(`--${foreign} does not go with "${name}"`)
   const [least, most] = action.words
   if (words.length < least) throw new UsageError(`expected dragoman memory ${action.usage}`)

@@ -6,7 +6,7 @@ import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type Log, type LogLevel } from '../telemetry/log.ts'
-import { COLOURED, doorLines, homeLine, PLAIN, serverLines } from './banner.ts'
+import { COLOURED, doorLines, homeLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { Context, Run } from './command.ts'
 import { createReloader } from './reload.ts'
 import { type Flags, type FlagValues, flagHelp, readFlags, textOf, UsageError } from './usage.ts'
@@ -85,7 +85,9 @@ const serve = async (
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
   print(doorLines(version, gateway.origin, gateway.status(), paint))
   if (isAtHome) print(homeLine(options.data, process.cwd()))
+  const patience = setTimeout(() => print(waitingLine(gateway.status())), PATIENCE_MS)
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])
+  clearTimeout(patience)
   if (isReady) print(serverLines(gateway.status(), paint))
   log.info({ signal: await stop }, 'closing')
   unwatch?.()
@@ -118,6 +120,7 @@ const explain = async (error: NodeJS.ErrnoException & { port?: number }, data: s
   )
 }
 
+const PATIENCE_MS = 1000
 const IDLE_MS = 5 * 60_000
 const LOOK_MS = 5000
 

@@ -81,7 +81,7 @@ const objectAt = (value: unknown, path: readonly string[], found: Findings): Raw
 const section = <S extends z.ZodObject>(schema: S, raw: unknown, name: string, found: Findings): z.output<S> => {
   const parsed = schema.safeParse(raw === undefined ? {} : raw)
   if (parsed.success) return parsed.data
-  found.problems.push(...schemaProblems(parsed.error, [name], Object.keys(schema.shape)))
+  found.problems.push(...schemaProblems(parsed.error, [name], schema))
   return schema.parse({})
 }
 

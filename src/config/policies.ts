@@ -14,7 +14,7 @@ export const readPolicies = (entries: Readonly<Record<string, unknown>>, found: 
   for (const [name, raw] of Object.entries(entries)) {
     const parsed = policySchema.safeParse(raw)
     if (parsed.success) policies.set(name, policyOf(parsed.data))
-    else found.problems.push(...schemaProblems(parsed.error, ['policies', name], Object.keys(policySchema.shape)))
+    else found.problems.push(...schemaProblems(parsed.error, ['policies', name], policySchema))
   }
   return policies
 }

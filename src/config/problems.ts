@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Path } from './json-text.ts'
 
 /** One thing wrong with a configuration, and where. */
@@ -38,13 +38,23 @@ const strangers = (base: Path, keys: readonly string[], accepted: readonly strin
     return { path: [...base, key], message: `unknown key${meant ? `; did you mean ${JSON.stringify(meant)}?` : list}` }
   })
 
-/** What the schema found wrong below `base`, one problem each; `accepted` are the keys it knows. */
-export const schemaProblems = (error: z.ZodError, base: Path, accepted: readonly string[] = []): Problem[] =>
+/** What the schema found wrong below `base`, one problem each. */
+export const schemaProblems = (error: z.ZodError, base: Path, schema: z.ZodType): Problem[] =>
   error.issues.flatMap(issue => {
-    const path = [...base, ...(issue.path as (string | number)[])]
+    const within = issue.path as (string | number)[]
+    const path = [...base, ...within]
     if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
-    return strangers(path, issue.keys, issue.path.length === 0 ? accepted : [])
+    return strangers(path, issue.keys, keysAt(schema, within))
   })
+
+/** The keys a schema knows at a place; none where it cannot be told. */
+const keysAt = (schema: unknown, [step, ...rest]: Path): readonly string[] => {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
+    return keysAt(schema.unwrap(), step === undefined ? [] : [step, ...rest])
+  if (schema instanceof z.ZodObject)
+    return step === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[step], rest)
+  return schema instanceof z.ZodRecord && step !== undefined ? keysAt(schema.valueType, rest) : []
+}
 
 /** Names in quotes, for a message. */
 export const quoteAll = (names: Iterable<string>): string => [...names].map(name => JSON.stringify(name)).join(', ')

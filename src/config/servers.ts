@@ -81,7 +81,7 @@ export const readServer = (name: string, raw: unknown, env: Environment, found: 
   const path = ['mcpServers', name]
   const parsed = serverSchema.safeParse(raw)
   if (!parsed.success) {
-    found.problems.push(...schemaProblems(parsed.error, path))
+    found.problems.push(...schemaProblems(parsed.error, path, serverSchema))
     return undefined
   }
   const entry = parsed.data

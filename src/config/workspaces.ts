@@ -33,11 +33,12 @@ export const readWorkspace = (
   }
   const parsed = workspaceSchema.safeParse(raw)
   if (!parsed.success) {
-    found.problems.push(...schemaProblems(parsed.error, path, Object.keys(workspaceSchema.shape)))
+    found.problems.push(...schemaProblems(parsed.error, path, workspaceSchema))
     return undefined
   }
-  const { names, instructions, strict, policy, tools } = parsed.data
+  const { names, instructions, strict, policy: given, tools } = parsed.data
   const servers = serversOf(parsed.data.servers, path, around, found)
+  const policy = given === undefined ? undefined : readPolicy(given, [...path, 'policy'], around.policies, found)
   if (!servers) return undefined
   const plain = plainRules(servers.length)
   return {
@@ -47,7 +48,7 @@ export const readWorkspace = (
     names: names ?? plain.names,
     ...(instructions === undefined ? {} : { instructions }),
     strict,
-    policy: policy === undefined ? plain.policy : readPolicy(policy, [...path, 'policy'], around.policies, found),
+    policy: policy ?? plain.policy,
     overlays: readOverlays(tools ?? {}, servers, [...path, 'tools'], found),
   }
 }

@@ -28,6 +28,7 @@ export class Postbox {
   #underWay = 0
   #bytes = 0
   #isClosed = false
+  #isDropping = false // since it last took something: one line in the log is enough
 
   constructor({ post, log, most = MOST, mostBytes = MOST_BYTES }: Options) {
     this.#options = { post, log, most, mostBytes }
@@ -42,8 +43,11 @@ export class Postbox {
     if (this.#isClosed) return
     const { most, mostBytes, log } = this.#options
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
-    if (this.#underWay >= most && this.#bytes + bytes > mostBytes)
-      return log.warn({ what }, 'dropped a message: the server does not take what it is sent')
+    if (this.#underWay >= most && this.#bytes + bytes > mostBytes) {
+      if (!this.#isDropping) log.warn({ what }, 'dropped a message: the server does not take what it is sent')
+      this.#isDropping = true
+      return
+    }
     this.#bytes += bytes
     this.#letters.push({ pieces, what, bytes })
     this.#send()
@@ -76,6 +80,7 @@ export class Postbox {
         if (isOver) return
         isOver = true
         this.#underWay--
+        this.#isDropping = false
         this.#send()
       })
     }

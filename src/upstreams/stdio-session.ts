@@ -46,11 +46,12 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   readonly #options: SessionOptions
   readonly #keeper: Keeper
   readonly #standing: Standing
-  readonly #questions = new Questions(pieces => this.#keeper.pipe?.send(pieces))
+  readonly #questions = new Questions((pieces, what) => this.#say(this.#keeper.pipe, pieces, what))
   readonly #calls: StdioCall[] = []
   readonly #told = new Told()
   #greeting: Greeting | undefined
   #hasRun = false
+  #isStuck = false // its process does not read
   #lastId = 0
   #closing: Promise<void> | undefined
 
@@ -214,22 +215,29 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   #notify(exchange: Exchange): void {
     const { pipe } = this.#keeper
     if (exchange.method === INITIALIZED || this.#closing) return // ours was sent with the handshake
-    if (pipe) return this.#tell(pipe, exchange)
+    const say = (to: Pipe): void => this.#say(to, notificationPieces(exchange.method, exchange.params), exchange.method)
+    if (pipe) return say(pipe)
     if (exchange.method === ROOTS_CHANGED) return // a new process asks for them anyway
-    this.#keeper.ensure().then(
-      started => this.#tell(started, exchange),
-      () => this.link.log.warn({ method: exchange.method }, 'dropped a notification: the server does not run'),
-    )
+    this.#keeper
+      .ensure()
+      .then(say, () =>
+        this.link.log.warn({ method: exchange.method }, 'dropped a notification: the server does not run'),
+      )
   }
 
-  #tell(pipe: Pipe, { method, params }: Exchange): void {
-    if (pipe.child.pendingBytes <= this.link.pendingBytes) pipe.send(notificationPieces(method, params))
-    else this.link.log.warn({ method }, 'dropped a notification: the server does not read what it is sent')
+  /** Sends what has no answer; a process that reads nothing gets no more of it than there is room for. */
+  #say(pipe: Pipe | undefined, pieces: Buffer[], what: string): void {
+    if (!pipe) return
+    const wasStuck = this.#isStuck
+    this.#isStuck = pipe.child.pendingBytes > this.link.pendingBytes
+    if (!this.#isStuck) pipe.send(pieces)
+    else if (!wasStuck) this.link.log.warn({ what }, 'dropped a message: the server does not read what it is sent')
   }
 
   /** On a pipe nothing says which call a question belongs to: most likely it is the latest that can carry one. */
   #asked(message: Extract<Message, { kind: 'request' }>): void {
-    if (message.method === 'ping') return this.#keeper.pipe?.send(resultPieces(message.id, Json.empty))
+    if (message.method === 'ping')
+      return this.#say(this.#keeper.pipe, resultPieces(message.id, Json.empty), 'answer to ping')
     const call = this.#calls.findLast(({ canBeAsked, pipe }) => canBeAsked && pipe !== undefined)
     const question = this.#questions.ask(message, call ?? this.#standing.last ?? this, () => call?.settled())
     if (!question) return

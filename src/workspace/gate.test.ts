@@ -72,6 +72,17 @@ describe('a limited server', () => {
     expect([far.calls.length, queue?.running, queue?.waiting, second.frames]).toEqual([1, 0, 0, []])
   })
 
+  test('says who it is at once where its session knows that, however many wait', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    await callThrough(gate).sent
+    far.answering = 'well'
+    const discovery = callThrough(gate, 'server/discover')
+    await discovery.sent
+    expect(discovery.frames).toMatchObject([{ kind: 'result' }])
+    expect(queue?.running).toBe(1)
+  })
+
   test('says so when too many wait', async () => {
     const { far, gate } = start(1, { longest: 1 })
     far.answering = 'silent'
@@ -234,4 +245,13 @@ test('the same peer has the same gate, and what it says of itself is read when i
   expect([one.correlates, one.asks, one.revision, typeof one.hold]).toEqual([true, true, NEWEST_LEGACY, 'function'])
   peer.correlates = false
   expect(one.correlates).toBe(false)
+})
+
+test('a server that grants no further session to somebody who has one is as well as it was', async () => {
+  const { far, gate, attendant } = start()
+  far.opening = UNREACHABLE
+  const opening = expect(gate.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
+  await vi.advanceTimersByTimeAsync(1000)
+  await opening
+  expect([far.opens, attendant.failures, attendant.retries]).toEqual([1, 0, 0])
 })

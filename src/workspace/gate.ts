@@ -38,6 +38,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
   const openNow = (caller: Caller): Promise<Peer> => {
     const begun = Date.now()
     return upstream.open(caller).then(guard, (error: unknown) => {
+      if (caller.lane) throw error // who has a session and gets no further one has learned nothing of the server
       const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
       if (error instanceof RpcFailure) attendant.failed(error.error, begun)
       // Nothing has been asked yet, so any call may still be made.
@@ -71,6 +72,8 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
     return exchange => {
       if (exchange.kind === 'notification') return peer.dispatch(exchange)
       if (exchange.method === LISTEN) return overhear(peer, exchange)
+      // A legacy session answers this from memory: it needs no turn, and says nothing about its server.
+      if (exchange.method === DISCOVER && !isModern(peer.revision)) return peer.dispatch(exchange)
       const { refusal } = attendant
       if (refusal) return void exchange.sink({ kind: 'failure', error: refusal })
       enter(exchange)
@@ -79,8 +82,6 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
 
   const observe = (peer: Peer, exchange: Exchange, isRepeated: boolean): void => {
     const begun = Date.now()
-    // A legacy session answers this from memory, which says nothing about its server.
-    const isTelling = exchange.method !== DISCOVER || isModern(peer.revision)
     peer.dispatch({
       ...exchange,
       sink: frame => {
@@ -90,7 +91,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
           else attendant.answered()
           if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
             return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
-        } else if (frame.kind === 'result' && isTelling) attendant.answered()
+        } else if (frame.kind === 'result') attendant.answered()
         return exchange.sink(frame)
       },
     })

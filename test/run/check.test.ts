@@ -102,7 +102,7 @@ it('looks at a memory without making one', async () => {
   await expect(readdir(join(data, 'memory'))).rejects.toThrow('ENOENT')
 })
 
-it('without connecting finds what the file alone shows', async () => {
+it('without connecting finds what the file alone shows, and with it what is not there', async () => {
   const gone = await write({ mcpServers: { gone: { url: 'http://127.0.0.1:1/' } } })
   expect(await runProgram(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is fine.\n` })
   const lacking = await runProgram([
@@ -110,6 +110,8 @@ it('without connecting finds what the file alone shows', async () => {
     '--offline',
     await write({ mcpServers: { a: { url: '${DRAGOMAN_NO}' } } }),
   ])
+  const shut = await runProgram(['check', gone])
+  expect([shut.code, shut.stdout]).toEqual([1, expect.stringContaining(`${gone} has something wrong: gone is down.\n`)])
   expect([lacking.code, lacking.stdout]).toEqual([1, expect.stringContaining('the variable DRAGOMAN_NO is not set')])
   const wrong = await runProgram(['check', await write({ listen: { prot: 1 } })])
   expect([wrong.code, wrong.stdout]).toEqual([

@@ -17,6 +17,7 @@ it('every example has a README and is run here', () => {
     '03-many-servers',
     '04-team',
     '05-existing-client',
+    '06-memory',
   ])
   for (const name of readdirSync(example(''))) expect(readdirSync(example(name))).toContain('README.md')
 })
@@ -76,13 +77,18 @@ it('03-many-servers: a legacy process, a modern server and a built-in one are on
     expect(JSON.stringify(await call(`${origin}/mcp`, 'tools/call', { name, arguments: args }))).toContain(text)
 })
 
-it('04-team: two workspaces over the same servers, and each token sees what it may', async () => {
-  const data = mkdtempSync(join(tmpdir(), 'dragoman-team-'))
-  const create = async (...args: string[]): Promise<Record<string, string>> => {
+/** Creates tokens in a data directory; each is the header a client sends. */
+const tokensIn =
+  (data: string) =>
+  async (...args: string[]): Promise<Record<string, string>> => {
     const program = startProgram(['token', 'create', ...args, '--json'], { DRAGOMAN_DATA: data })
     expect(await program.ended).toBe(0)
     return { authorization: `Bearer ${(JSON.parse(program.stdout()) as { token: string }).token}` }
   }
+
+it('04-team: two workspaces over the same servers, and each token sees what it may', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'dragoman-team-'))
+  const create = tokensIn(data)
   const ada = await create('ada')
   const bob = await create('bob', '--workspace', 'library')
   const eve = await create('eve', '--workspace', 'work', '--policy', 'guest')
@@ -115,4 +121,47 @@ it('05-existing-client: the file of another client is one URL for all its server
   await expect.poll(() => namesOf(`${origin}/mcp/everything`), SLOW).toContain('echo')
   expect(await namesOf(`${origin}/mcp/remote`)).toContain('example-ping')
   expect(gateway.stderr()).toContain('ignored keys that are not ours: \\"globalShortcut\\"')
+})
+
+/** Many programs one after another. */
+const LONG = { timeout: 60_000 }
+
+it('06-memory: one for each person and one for all, for clients and the command line', LONG, async () => {
+  const data = mkdtempSync(join(tmpdir(), 'dragoman-minds-'))
+  const create = tokensIn(data)
+  const ada = await create('ada', '--principal', 'ada')
+  const ben = await create('ben', '--principal', 'ben')
+  const robot = await create('robot', '--principal', 'robot', '--policy', 'reading')
+  const serve = () => startServe(['--config', example('06-memory/mcp.json')], { DRAGOMAN_DATA: data })
+  const memory = async (...args: string[]): Promise<string> => {
+    const program = startProgram(['memory', ...args], { DRAGOMAN_DATA: data })
+    expect(await program.ended, program.stderr()).toBe(0)
+    return program.stdout()
+  }
+  const use = (origin: string, who: Record<string, string>, name: string, args: object) =>
+    call(`${origin}/mcp`, 'tools/call', { name, arguments: args }, who).then(answer => JSON.stringify(answer))
+
+  const first = await serve()
+  await use(first.origin, ada, 'own__write_memory', { text: 'Ada wants short answers.' })
+  await use(first.origin, ada, 'team__write_memory', { text: 'The release is on 3 December 2026.' })
+  await memory('add', 'Ben keeps the release notes.')
+  expect(await use(first.origin, robot, 'team__write_memory', { text: 'no' })).toContain('Unknown tool')
+  first.signal('SIGTERM')
+  expect(await first.ended).toBe(0)
+
+  const { origin } = await serve()
+  const ask = (who: Record<string, string>, server: string, query: string) =>
+    use(origin, who, `${server}__search_memory_facts`, { query })
+  for (const who of [ada, ben, robot]) {
+    expect(await ask(who, 'team', 'when is the release')).toContain('3 December 2026')
+    expect(await ask(who, 'team', 'release notes')).toContain('Ben keeps')
+  }
+  expect(await ask(ada, 'own', 'short answers')).toContain('Ada wants')
+  for (const who of [ben, robot]) expect(await ask(who, 'own', 'short answers')).not.toContain('Ada wants')
+  expect(await memory('search', 'short answers', '--principal', 'ada')).toContain('Ada wants short answers.')
+  expect(await memory('search', 'short answers')).toBe('Nothing was found.\n')
+  expect(await memory('forget', '--principal', 'ada', '--group', 'main', '--yes')).toMatch(/^Erased 1 episode/)
+  expect(await ask(ada, 'own', 'short answers')).not.toContain('Ada wants')
+  expect(await memory('stats', '--principal', 'ada')).toContain('The memory of principal ada')
+  rmSync(data, { recursive: true, force: true })
 })

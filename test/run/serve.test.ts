@@ -72,6 +72,14 @@ describe('dragoman serve', () => {
     expect(await program.ended).toBe(0)
   })
 
+  it('says for whom it waits, and ends while it does', async () => {
+    const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
+    const program = await startServe(['--config', await write({ mcpServers: { silent, demo: { builtin: 'demo' } } })])
+    await program.saw(/\nWaiting for silent \.\.\.\n/)
+    program.signal('SIGTERM')
+    expect(await program.ended).toBe(0)
+  })
+
   it('logs JSON lines on stderr, at the level asked for', async () => {
     const config = await write({ theme: 'dark' })
     const loud = await startServe(['--config', config])

@@ -43,6 +43,14 @@ export const checkHeader = ({ number, type, members }: Line): void => {
     refuse(number, `has version ${String(members.version)}, and at most ${HEADER.version} is understood here`)
 }
 
+/** What a line is about; a type nobody knows is refused. */
+export const typeOf = ({ number, type }: Line): LineType =>
+  LINE_TYPES.find(known => known === type) ?? refuseType(number, type)
+
+const refuseType = (line: number, type: string): never => {
+  throw new StoreError('invalid', `Line ${line} of the import is of an unknown type "${type}".`)
+}
+
 /** A member that must be text. */
 export const textIn = ({ number, members }: Line, key: string): string => {
   const value = members[key]

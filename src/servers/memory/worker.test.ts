@@ -132,7 +132,29 @@ test('work that a busy file stopped is taken up again without anybody asking', a
   await worker.close()
 })
 
-test('closing lets the job that runs come to its end, and begins no other', async () => {
+test('closing breaks off the job that runs, which waits for another time without an attempt', async () => {
+  const { stores, enqueue, jobs, worker } = await start(async (_store, _job, _lease, signal) => {
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('the call was cut'))))
+  })
+  await enqueue('a')
+  await vi.waitFor(async () => expect(await jobs()).toMatchObject([{ state: 'leased', attempts: 1 }]))
+  await worker.close()
+  expect(await jobs()).toMatchObject([{ state: 'waiting', attempts: 0, error: expect.stringContaining('stopped') }])
+  const due = await stores.with('t', store => store.nextDue(['communities']))
+  expect(due).toBeLessThan(Date.now() + 60_000)
+})
+
+test('what is known to be hopeless when the worker closes is given up all the same', async () => {
+  const { enqueue, jobs, worker } = await start(async (_store, _job, _lease, signal) => {
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Hopeless('no sense in it'))))
+  })
+  await enqueue('a')
+  await vi.waitFor(async () => expect(await jobs()).toMatchObject([{ state: 'leased' }]))
+  await worker.close()
+  expect(await jobs()).toMatchObject([{ state: 'failed', error: 'no sense in it' }])
+})
+
+test('closing lets a job that minds no signal come to its end, and begins no other', async () => {
   const begun: string[] = []
   let finish = (): void => {}
   const { enqueue, jobs, worker } = await start(async (_store, { group }) => {

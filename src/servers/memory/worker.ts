@@ -4,8 +4,11 @@ import type { Log } from '../../telemetry/log.ts'
 import type { Instant, Job, JobKind } from './model.ts'
 import type { Lease, MemoryStore, MemoryStores } from './store.ts'
 
-/** Does one job. What it throws makes the job wait and be tried again; a Hopeless gives it up at once. */
-export type Handle = (store: MemoryStore, job: Job, lease: Lease) => Promise<void>
+/**
+ * Does one job. What it throws makes the job wait and be tried again; a Hopeless gives it up at once. When the signal is
+ * aborted the worker closes: whatever takes long is to be broken off, and the job waits for the next to take it up.
+ */
+export type Handle = (store: MemoryStore, job: Job, lease: Lease, signal: AbortSignal) => Promise<void>
 
 /** Work that no further attempt can bring about. */
 export class Hopeless extends Error {
@@ -37,6 +40,7 @@ export interface Worker {
   wake(tenant: string): void
   /** Takes up what was left from before. */
   resume(): Promise<void>
+  /** Breaks off what runs and begins nothing more. */
   close(): Promise<void>
 }
 
@@ -47,6 +51,10 @@ const FIRST_WAIT_MS = 2_000
 const LONGEST_WAIT_MS = 30 * 60_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const STOPPED_MS = 30_000 // after a failure of the store itself
+const STOP_MS = 1_000 // so that nobody tries again and again until everything has stopped
+
+/** What becomes of work that the end of the program broke off. */
+export const stoppedAt = (now: Instant): Later => new Later('The program was stopped meanwhile.', now + STOP_MS)
 
 /** How long a job waits after so many attempts; some chance keeps many from coming back together. */
 export const waitAfter = (attempts: number, chance = Math.random()): number =>
@@ -59,9 +67,12 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
   const timers = new Map<string, NodeJS.Timeout>()
   const again = new Set<string>()
   const prepared = new Set<string>()
-  let closed = false
+  const closing = new AbortController()
+  const { signal } = closing
 
-  const settle = async (store: MemoryStore, job: Job, error: unknown): Promise<void> => {
+  const settle = async (store: MemoryStore, job: Job, thrown: unknown): Promise<void> => {
+    // Whatever it looks like, work that was broken off has not failed.
+    const error = signal.aborted && !(thrown instanceof Hopeless) ? signal.reason : thrown
     const message = error instanceof Error ? error.message : String(error)
     const lease = { job: job.id, owner }
     const fields = { job: job.id, kind: job.kind, group: job.group, error: message }
@@ -78,7 +89,7 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
     const lease = { job: job.id, owner }
     const renewal = setInterval(() => void store.renew(lease, LEASE_MS).catch(() => {}), RENEW_MS).unref()
     try {
-      await handlers[job.kind]?.(store, job, lease)
+      await handlers[job.kind]?.(store, job, lease, signal)
       await store.finish(lease)
     } catch (error) {
       await settle(store, job, error)
@@ -106,18 +117,18 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
   const wakeIn = (tenant: string, wait: number | undefined): void => {
     clearTimeout(timers.get(tenant))
     timers.delete(tenant)
-    if (wait !== undefined && !closed) timers.set(tenant, setTimeout(() => wake(tenant), wait).unref())
+    if (wait !== undefined && !signal.aborted) timers.set(tenant, setTimeout(() => wake(tenant), wait).unref())
   }
 
   const run = async (tenant: string): Promise<void> => {
     do {
       again.delete(tenant)
       await breathe() // Jobs that wait for nothing would keep everybody else waiting.
-    } while (!closed && ((await step(tenant)) || again.has(tenant)))
+    } while (!signal.aborted && ((await step(tenant)) || again.has(tenant)))
   }
 
   const wake = (tenant: string): void => {
-    if (closed || kinds.length === 0) return
+    if (signal.aborted || kinds.length === 0) return
     if (busy.has(tenant)) return void again.add(tenant)
     const work = run(tenant)
       .catch((error: unknown) => {
@@ -137,7 +148,7 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
       for (const tenant of await stores.tenants()) wake(tenant)
     },
     close: async () => {
-      closed = true
+      closing.abort(stoppedAt(now()))
       for (const timer of timers.values()) clearTimeout(timer)
       await Promise.allSettled(busy.values())
     },

@@ -15,7 +15,7 @@ export type Reply =
   | { readonly kind: 'value'; readonly value: unknown; readonly tokens: number }
   | { readonly kind: 'problem'; readonly problem: string; readonly tokens: number }
 
-export type Chat = (question: Question) => Promise<Reply>
+export type Chat = (question: Question, signal?: AbortSignal) => Promise<Reply>
 
 /** How JSON is asked for, the best way first; an endpoint that refuses one is asked the next. */
 const WAYS: readonly ((question: Question) => Readonly<Record<string, unknown>>)[] = [
@@ -76,10 +76,10 @@ const read = (answer: unknown, { system, user }: Question): Reply => {
 /** Asks a model for JSON, in the best way that the endpoint takes. */
 export const createChat = (endpoint: Endpoint, parameters: object = {}): Chat => {
   const ways = new Map<string, number>() // the one to begin with, by model
-  return async question => {
+  return async (question, signal) => {
     for (let way = ways.get(question.model) ?? 0; ; way++) {
       try {
-        const answer = await endpoint.post('chat/completions', bodyOf(question, way, parameters))
+        const answer = await endpoint.post('chat/completions', bodyOf(question, way, parameters), signal)
         const reply = read(answer, question)
         // One that takes the format and minds it not is asked more plainly the next time.
         ways.set(question.model, reply.kind === 'value' ? way : Math.min(way + 1, WAYS.length - 1))

@@ -13,6 +13,13 @@ interface Row {
   readonly text: string
 }
 
+/** What a job works on, until the signal is aborted. */
+interface Work {
+  readonly store: MemoryStore
+  readonly model: string
+  readonly signal: AbortSignal
+}
+
 export interface EmbedParts {
   readonly embedder: Embedder
   readonly spend: Spend
@@ -56,52 +63,54 @@ const episodesFrom = async (store: MemoryStore, episode: string): Promise<string
 export const createEmbedJob = ({ embedder, spend, options, log }: EmbedParts): Handle => {
   const size = options.batch ?? BATCH
 
-  const vectorsOf = async (store: MemoryStore, texts: readonly string[]): Promise<readonly Float32Array[]> => {
-    await embedder.model()
+  const vectorsOf = async ({ store, signal }: Work, texts: readonly string[]): Promise<readonly Float32Array[]> => {
+    await embedder.model(signal)
     const estimate = texts.reduce((sum, text) => sum + tokensIn(text), 0)
-    const { vectors } = await spend(store, estimate, () => embedder.embed(texts))
+    const { vectors } = await spend(store, estimate, () => embedder.embed(texts, signal))
     return vectors
   }
   /** One text the endpoint does not take: its beginning, or else a vector that is near to nothing. */
-  const stubborn = async (store: MemoryStore, { kind, rowId, text }: Row): Promise<readonly Float32Array[]> => {
+  const stubborn = async (work: Work, { kind, rowId, text }: Row): Promise<readonly Float32Array[]> => {
     try {
-      return await vectorsOf(store, [text.slice(0, SHORT_TEXT)])
+      return await vectorsOf(work, [text.slice(0, SHORT_TEXT)])
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       log.warn({ kind, row: rowId, error: error.message }, 'a text gets no vector: the embedding endpoint refuses it')
       return [NOTHING_NEAR]
     }
   }
-  const put = async (store: MemoryStore, model: string, rows: readonly Row[]): Promise<void> => {
+  const put = async (work: Work, rows: readonly Row[]): Promise<void> => {
+    const { store, model } = work
     const [row] = rows
     if (!row) return
     try {
       const vectors = await vectorsOf(
-        store,
+        work,
         rows.map(({ text }) => text.slice(0, LONGEST_TEXT)),
       )
       await store.putVectors(vectors.map((vector, at) => newVector(rows[at] ?? row, model, vector)))
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       if (rows.length === 1) {
-        const [vector = NOTHING_NEAR] = await stubborn(store, row)
+        const [vector = NOTHING_NEAR] = await stubborn(work, row)
         return store.putVectors([newVector(row, model, vector)])
       }
       // One of them is to blame, or there are too many at once.
       const half = Math.ceil(rows.length / 2)
-      await put(store, model, rows.slice(0, half))
-      await put(store, model, rows.slice(half))
+      await put(work, rows.slice(0, half))
+      await put(work, rows.slice(half))
     }
   }
   /** Gives vectors to whatever has none, among the rows named or all; true when nothing is left. */
-  const sweep = async (store: MemoryStore, model: string, among?: Record<VectorKind, number[]>): Promise<boolean> => {
+  const sweep = async (work: Work, among?: Record<VectorKind, number[]>): Promise<boolean> => {
+    const { store, model } = work
     let left = MOST_ROWS
     for (const kind of KINDS) {
       for (;;) {
         const found = await store.unembedded(kind, model, Math.min(PAGE, left), among?.[kind])
         if (found.length === 0) break
         const rows = found.map(({ rowId, text }) => ({ kind, rowId, text }))
-        for (let at = 0; at < rows.length; at += size) await put(store, model, rows.slice(at, at + size))
+        for (let at = 0; at < rows.length; at += size) await put(work, rows.slice(at, at + size))
         left -= rows.length
         if (left <= 0) return false
       }
@@ -109,12 +118,12 @@ export const createEmbedJob = ({ embedder, spend, options, log }: EmbedParts): H
     return true
   }
 
-  return async (store, { group, episode }) => {
-    const model = await embedder.model()
+  return async (store, { group, episode }, _lease, signal) => {
+    const model = await embedder.model(signal)
     const isCurrent = (await embeddedBy(store)) === model
     const isOwn = isCurrent && episode !== undefined
     const among = isOwn ? await idsOf(store, await episodesFrom(store, episode)) : undefined
-    if (!(await sweep(store, model, among))) return void (await store.enqueue(group, { kind: 'embed' }))
+    if (!(await sweep({ store, model, signal }, among))) return void (await store.enqueue(group, { kind: 'embed' }))
     if (isCurrent) return
     const dropped = await store.dropVectorsExcept(model)
     await store.amend(EMBEDDED, () => model)

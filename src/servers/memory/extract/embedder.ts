@@ -15,8 +15,8 @@ export interface Embedded {
 /** Turns texts into vectors. Before its first ones the model has to show that it tells like from unlike. */
 export interface Embedder {
   /** The name under which vectors are kept: the model and the length of its vectors. */
-  model(): Promise<string>
-  embed(texts: readonly string[], timeoutMs?: number): Promise<Embedded>
+  model(signal?: AbortSignal): Promise<string>
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<Embedded>
 }
 
 const RETRY_MS = 30 * 60_000
@@ -53,6 +53,22 @@ const tokensOf = (answer: unknown, texts: readonly string[]): number => {
   return counted > 0 ? Math.ceil(counted) : texts.reduce((sum, text) => sum + tokensIn(text), 0)
 }
 
+/** Waits for what others may wait for, too, so breaking off ends the waiting alone. */
+const waitFor = async <Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> => {
+  if (!signal) return work()
+  signal.throwIfAborted()
+  let leave = (): void => {}
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason)
+  })
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await Promise.race([work(), left])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
 /** The model a name of vectors is about, whatever their length. */
 export const modelOf = (name: string): string => name.slice(0, name.lastIndexOf('@'))
 
@@ -63,10 +79,10 @@ export const createEmbedder = (
 ): Embedder => {
   let checked: Promise<string> | undefined
 
-  const request = async (texts: readonly string[], timeoutMs?: number): Promise<Embedded> => {
+  const request = async (texts: readonly string[], signal?: AbortSignal): Promise<Embedded> => {
     endpoint.ensureReady()
     const body = { model, input: texts, ...(dimensions !== undefined && { dimensions }) }
-    const answer = await endpoint.post('embeddings', body, timeoutMs)
+    const answer = await endpoint.post('embeddings', body, signal)
     const vectors = vectorsIn(answer, texts.length)
     const length = vectors[0]?.length ?? 0
     if (dimensions !== undefined && length !== dimensions) {
@@ -89,10 +105,10 @@ export const createEmbedder = (
     return checked
   }
   return {
-    model: name,
-    embed: async (texts, timeoutMs) => {
-      const expected = await name()
-      const embedded = await request(texts, timeoutMs)
+    model: signal => waitFor(name, signal),
+    embed: async (texts, signal) => {
+      const expected = await waitFor(name, signal)
+      const embedded = await request(texts, signal)
       if (embedded.model === expected) return embedded
       checked = undefined
       throw new Error(`The embedding endpoint changed its vectors from ${expected} to ${embedded.model}.`)

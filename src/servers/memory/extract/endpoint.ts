@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher, request } from 'undici'
 import type { Instant } from '../model.ts'
-import { Later, waitAfter } from '../worker.ts'
+import { Later, stoppedAt, waitAfter } from '../worker.ts'
 import type { EndpointOptions } from './options.ts'
 
 /** The endpoint understood the request and will not do it, now or later. */
@@ -13,8 +13,11 @@ export class Refused extends Error {
 export interface Endpoint {
   /** Throws a Later while the endpoint is left alone. */
   ensureReady(): void
-  /** Sends JSON and yields the JSON that comes back. Throws Later, Refused, or an Error that says what is wrong. */
-  post(path: string, body: unknown, timeoutMs?: number): Promise<unknown>
+  /**
+   * Sends JSON and yields the JSON that comes back. Throws Later, Refused, or an Error that says what is wrong; a call
+   * that the signal breaks off throws its reason.
+   */
+  post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown>
   /** Breaks off whatever is under way. */
   close(): Promise<void>
 }
@@ -24,7 +27,6 @@ const CONNECT_MS = 10_000
 const MOST_BYTES = 32 * 1024 * 1024
 const LONGEST_REST_MS = 23 * 60 * 60_000
 const MOST_SHOWN = 200
-const STOP_MS = 1_000
 
 class Closing extends Error {}
 class Slow extends Error {}
@@ -66,7 +68,7 @@ const explained = (text: string): string => {
 }
 
 export const createEndpoint = (
-  { url, key, headers = {}, timeoutMs: patience = TIMEOUT_MS }: EndpointOptions,
+  { url, key, headers = {}, timeoutMs = TIMEOUT_MS }: EndpointOptions,
   now: () => Instant = Date.now,
 ): Endpoint => {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 })
@@ -84,8 +86,7 @@ export const createEndpoint = (
       (text: string, secret) => text.replaceAll(secret ?? '', '[secret]'),
       `The endpoint ${address?.host ?? ''} ${what}`,
     )
-  // A moment later, so that nobody tries again and again until everything has stopped.
-  const stopped = (): Later => new Later('The program was stopped meanwhile.', now() + STOP_MS)
+  const stopped = (): Later => stoppedAt(now())
   const rest = (what: string, atLeastMs = 0): Later => {
     failures++
     restsUntil = Math.round(now() + Math.max(atLeastMs, waitAfter(failures)))
@@ -118,7 +119,7 @@ export const createEndpoint = (
     }
   }
   /** What went wrong before there was a reply. */
-  const lost = (error: unknown, timeoutMs: number): Error => {
+  const lost = (error: unknown): Error => {
     if (isClosed || error instanceof Closing) return stopped()
     // Too slow may be due to what was asked, so it is an attempt.
     if (error instanceof Slow) return new Error(rest(`did not answer within ${timeoutMs / 1000} s`).message)
@@ -132,19 +133,23 @@ export const createEndpoint = (
       if (restsUntil > now()) throw new Later(reason, restsUntil)
       if (!address?.protocol.startsWith('http')) throw rest('has no address that begins with http:// or https://')
     },
-    post: async (path, body, timeoutMs = patience) => {
+    post: async (path, body, signal) => {
+      signal?.throwIfAborted()
       const call = new AbortController()
+      const breakOff = (): void => call.abort(new Closing())
+      signal?.addEventListener('abort', breakOff, { once: true })
       const timer = setTimeout(() => call.abort(new Slow()), timeoutMs).unref()
       underWay.add(call)
       try {
         const reply = await send(path, JSON.stringify(body), call.signal).catch((error: unknown) => {
-          throw lost(call.signal.aborted ? call.signal.reason : error, timeoutMs)
+          throw signal?.aborted ? signal.reason : lost(call.signal.aborted ? call.signal.reason : error)
         })
         const value = judge(reply)
         failures = 0
         return value
       } finally {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', breakOff)
         underWay.delete(call)
       }
     },

@@ -34,39 +34,44 @@ export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }
   // What the first call found, while the second has to wait.
   const kept = new WeakMap<MemoryStore, Map<number, Findings>>()
 
-  const ask = async (store: MemoryStore, question: Question): Promise<unknown> => {
+  const ask = async (store: MemoryStore, question: Question, signal: AbortSignal): Promise<unknown> => {
     endpoint.ensureReady()
     const estimate = tokensIn(question.system + question.user) + ANSWER_TOKENS
-    const reply = await spend(store, estimate, () => chat(question))
+    const reply = await spend(store, estimate, () => chat(question, signal))
     if (reply.kind === 'problem') throw new Unusable(reply.problem)
     return reply.value
   }
 
-  const find = async (store: MemoryStore, job: Job, material: Material): Promise<Findings> => {
+  const find = async (store: MemoryStore, job: Job, material: Material, signal: AbortSignal): Promise<Findings> => {
     const mine = kept.get(store) ?? new Map<number, Findings>()
     kept.set(store, mine)
     const before = mine.get(job.id)
     if (before) return before
     const { passages, wishes } = material
     const bounds = { isNamed: groundsOf(material), kinds: kindsFor(material, entityTypes), excluded: wishes.excluded }
-    const answer = await ask(store, questionOf(material, model, entityTypes))
+    const answer = await ask(store, questionOf(material, model, entityTypes), signal)
     const findings = readFindings(answer, { ...bounds, passages: passages.length })
     if (mine.size >= MOST_KEPT) mine.clear()
     mine.set(job.id, findings)
     return findings
   }
 
-  const judge = async (store: MemoryStore, findings: Findings, known: Known): Promise<Judgement> => {
+  const judge = async (
+    store: MemoryStore,
+    findings: Findings,
+    known: Known,
+    signal: AbortSignal,
+  ): Promise<Judgement> => {
     const question = questionAbout(findings, known, smallModel)
-    return question ? readJudgement(await ask(store, question), findings, known) : NO_JUDGEMENT
+    return question ? readJudgement(await ask(store, question, signal), findings, known) : NO_JUDGEMENT
   }
 
-  const perform: Handle = async (store, job, lease) => {
+  const perform: Handle = async (store, job, lease, signal) => {
     const episode = job.episode === undefined ? undefined : await store.episode(job.episode)
     if (!episode) return
-    const findings = await find(store, job, await gather(store, episode, job.payload, mostCharacters))
+    const findings = await find(store, job, await gather(store, episode, job.payload, mostCharacters), signal)
     const known = await lookUp(store, episode, findings)
-    const judgement = await judge(store, findings, known)
+    const judgement = await judge(store, findings, known, signal)
     const jobs = embeds ? [{ kind: 'embed' } as const] : []
     const added = await store.enrich(episode.uuid, { ...learnt(findings, known, judgement), jobs }, lease)
     kept.get(store)?.delete(job.id)
@@ -74,8 +79,8 @@ export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }
     log.debug({ job: job.id, group: job.group, ...counts, dropped: findings.dropped }, 'a model read an episode')
   }
 
-  return (store, job, lease) =>
-    perform(store, job, lease).catch((error: unknown) => {
+  return (store, job, lease, signal) =>
+    perform(store, job, lease, signal).catch((error: unknown) => {
       const isOver = error instanceof Refused || (error instanceof Unusable && job.attempts >= MOST_LIES)
       if (isOver || error instanceof Hopeless) kept.get(store)?.delete(job.id)
       throw isOver ? new Hopeless((error as Error).message, { cause: error }) : error

@@ -12,6 +12,7 @@ export interface Reading {
 }
 
 const MOST_FACTS = 2_000 // of one episode; what lies beyond is found as passages
+const MOST_ENTITIES = 500 // of one episode; each is looked up and may be new
 const FEWEST_LETTERS = 3 // "Ok!" states nothing
 const CONFIDENCE = 0.5 // a quoted sentence is certain, what it is about is guessed
 
@@ -45,14 +46,22 @@ const statesSomething = ({ text }: { readonly text: string }): boolean =>
 
 const nameable = (name: string): boolean => normaliseName(name) !== ''
 
-const factsOf = (doc: NewDoc, place: number, reference: Instant, known: (norm: string) => boolean): NewFact[] => {
-  const actor = doc.actor !== undefined && nameable(doc.actor) ? doc.actor : undefined
+const factsOf = (
+  doc: NewDoc,
+  place: number,
+  reference: Instant,
+  isKnown: (norm: string) => boolean,
+  isTaken: (name: string) => boolean,
+): NewFact[] => {
+  const actor = doc.actor !== undefined && nameable(doc.actor) && isTaken(doc.actor) ? doc.actor : undefined
   return sentencesOf(doc.text)
     .filter(statesSomething)
     .map(({ text }) => {
       const [source, target] = endsOf(
         actor,
-        entitiesIn(text, known).map(span => span.text),
+        entitiesIn(text, isKnown)
+          .map(span => span.text)
+          .filter(isTaken),
       )
       const name = actor === undefined ? 'MENTIONS' : 'SAYS'
       return {
@@ -68,27 +77,32 @@ const factsOf = (doc: NewDoc, place: number, reference: Instant, known: (norm: s
     })
 }
 
-const distinct = (entities: readonly NewEntity[]): NewEntity[] => {
+/** The things that passages name, in their order, as many as one episode may bring. */
+const namedIn = (docs: readonly NewDoc[]): { readonly entities: readonly NewEntity[]; readonly isWhole: boolean } => {
   const known = new Map<string, NewEntity>()
-  for (const entity of entities) {
-    const norm = normaliseName(entity.name)
-    if (norm !== '' && !known.has(norm)) known.set(norm, entity)
+  for (const { actor, text } of docs) {
+    const speaker = actor === undefined ? [] : [{ name: actor, labels: ['Entity', 'Person'] }]
+    const spans = entitiesIn(text).map(span => ({ name: span.text, labels: LABELS[span.kind] }))
+    for (const entity of [...speaker, ...spans]) {
+      const norm = normaliseName(entity.name)
+      if (norm === '' || known.has(norm)) continue
+      if (known.size >= MOST_ENTITIES) return { entities: [...known.values()], isWhole: false }
+      known.set(norm, entity)
+    }
   }
-  return [...known.values()]
+  return { entities: [...known.values()], isWhole: true }
 }
 
 /** Reads passages by rules alone: every sentence is a fact that quotes it, every name in it an entity. */
 export const readByRules = (docs: readonly NewDoc[], reference: Instant): Reading => {
-  const speakers = docs.flatMap(({ actor }) =>
-    actor === undefined ? [] : [{ name: actor, labels: ['Entity', 'Person'] }],
-  )
-  const spans = docs.flatMap(({ text }) => entitiesIn(text))
-  const entities = distinct([...speakers, ...spans.map(({ text, kind }) => ({ name: text, labels: LABELS[kind] }))])
+  const { entities, isWhole } = namedIn(docs)
   const norms = new Set(entities.map(entity => normaliseName(entity.name)))
+  const isKnown = (norm: string): boolean => norms.has(norm)
+  const isTaken = isWhole ? () => true : (name: string) => isKnown(normaliseName(name))
   const facts: NewFact[] = []
   for (const [place, doc] of docs.entries()) {
     if (facts.length >= MOST_FACTS) break
-    facts.push(...factsOf(doc, place, reference, norm => norms.has(norm)))
+    facts.push(...factsOf(doc, place, reference, isKnown, isTaken))
   }
   return { entities, facts: facts.slice(0, MOST_FACTS) }
 }

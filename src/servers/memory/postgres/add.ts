@@ -1,5 +1,6 @@
 import { checkFacts } from '../facts/check.ts'
 import { contentHash } from '../facts/norm-hash.ts'
+import { isOfGroup } from '../group-jobs.ts'
 import type { Enrichment, NewEpisode } from '../model.ts'
 import type { Teller } from '../sqlite/facts.ts'
 import { episodeOf } from '../sqlite/rows.ts'
@@ -164,11 +165,12 @@ export const addEpisode = async (
   if (same !== undefined && same !== known)
     return episode.uuid === undefined ? toldAgain(context, same, enrichment) : refuseTwice(context, same)
   const { jobs = [], docs: passages } = enrichment
+  const isPending = jobs.some(({ kind }) => !isOfGroup(kind))
   const touched = known === undefined ? [] : await empty(context, known)
   const id =
     known === undefined
-      ? await insert(context, episode, hash, jobs.length > 0)
-      : await replace(context, known, episode, hash, jobs.length > 0)
+      ? await insert(context, episode, hash, isPending)
+      : await replace(context, known, episode, hash, isPending)
   const docs = await addDocs(context, { id, group: episode.group, chain: chainOf(episode) }, passages)
   const teller = { group: episode.group, episode: id, docs, referenceTime: episode.validAt }
   const learnt = await learn(context, teller, enrichment)

@@ -110,6 +110,11 @@ const create = async (context: Context, group: string, given: NewEntity, norm: s
   return id
 }
 
+/** What an entity's embedding was made of is no longer what is said about it. */
+const dropVector = async ({ db }: Context, id: number): Promise<void> => {
+  await db.run("DELETE FROM vec WHERE kind = 'entity' AND row_id = ?", id)
+}
+
 /** Adds what is newly said about a known entity. True when something changed. */
 const enrich = async (context: Context, id: number, given: NewEntity): Promise<boolean> => {
   if (!given.labels?.length && given.summary === undefined && given.attributes === undefined) return false
@@ -123,6 +128,7 @@ const enrich = async (context: Context, id: number, given: NewEntity): Promise<b
     summary === known.summary &&
     JSON.stringify(attributes) === JSON.stringify(known.attributes)
   if (isSame) return false
+  if (summary !== known.summary) await dropVector(context, id)
   context.entities.set(id, { ...known, labels, summary, attributes })
   await context.db.run(
     'UPDATE entity SET labels = ?, summary = ?, attributes = ? WHERE id = ?',
@@ -243,6 +249,7 @@ export const changeEntity = async (
   change: Pick<NewEntity, 'summary' | 'labels' | 'attributes'>,
 ): Promise<Entity> => {
   const known = await heldByUuid(context, uuid)
+  if (change.summary !== undefined && change.summary !== known.summary) await dropVector(context, known.id)
   await context.db.run(
     'UPDATE entity SET summary = ?, labels = ?, attributes = ? WHERE id = ?',
     change.summary ?? known.summary,

@@ -1,23 +1,27 @@
-import { checkHeader, type Line, readLine } from '../sqlite/import-line.ts'
-import { type By, type Imported, StoreError } from '../store.ts'
+import { batchesIn, count, noCounts } from '../import-batches.ts'
+import { type Line, typeOf } from '../import-line.ts'
+import type { Statement } from '../import-statements.ts'
+import { tieOf } from '../import-ties.ts'
+import type { By, Imported } from '../store.ts'
 import { type Context, holdGroups, writeAudit } from './context.ts'
-import { KINDS, type Places } from './import-rows.ts'
-
-const BATCH = 200 // lines a transaction: other writers get their turn in between
+import { PUT } from './import-rows.ts'
+import { type Places, perform } from './import-session.ts'
 
 /** Runs work as one transaction. */
 type Write = <Result>(work: (context: Context) => Promise<Result>) => Promise<Result>
 
-type Kind = (typeof KINDS)[keyof typeof KINDS]
-
-const kindOf = (line: Line): Kind => {
-  const kind = Object.hasOwn(KINDS, line.type) ? KINDS[line.type as keyof typeof KINDS] : undefined
-  if (!kind) throw new StoreError('invalid', `Line ${line.number} of the import is of an unknown type "${line.type}".`)
-  return kind
-}
-
 const groupsIn = (lines: readonly Line[]): string[] =>
   lines.flatMap(({ members }) => (typeof members.group === 'string' ? [members.group] : []))
+
+/** Stores a batch; a transaction that has to be tried again begins it anew, so it counts nothing itself. */
+const putBatch =
+  (places: Places, batch: readonly Line[]) =>
+  async (context: Context): Promise<boolean[]> => {
+    await holdGroups(context, groupsIn(batch))
+    const isNew: boolean[] = []
+    for (const line of batch) isNew.push(await PUT[typeOf(line)]({ ...places, context }, line))
+    return isNew
+  }
 
 /** Reads an export, a batch of lines at a time. Reading the same again changes nothing. */
 export const importLines = async (
@@ -25,39 +29,16 @@ export const importLines = async (
   lines: AsyncIterable<string> | Iterable<string>,
   by?: By,
 ): Promise<Imported> => {
-  const places: Places = { entities: new Map(), episodes: new Map(), loose: new Map() }
-  const counts = { episodes: 0, entities: 0, facts: 0, sagas: 0, communities: 0, same: 0 }
-  let waiting: Line[] = []
-  const flush = async (): Promise<void> => {
-    const batch = waiting
-    waiting = []
-    const outcomes = await write(async context => {
-      await holdGroups(context, groupsIn(batch))
-      const done: (keyof Imported | undefined)[] = []
-      for (const line of batch) {
-        const kind = kindOf(line)
-        done.push((await kind.put({ ...places, context }, line)) ? kind.counts : 'same')
-      }
-      return done
-    })
-    for (const outcome of outcomes) if (outcome !== undefined) counts[outcome]++
+  const places: Places = { entities: new Map(), episodes: new Map() }
+  const counts = noCounts()
+  const ties: Statement[] = []
+  for await (const batch of batchesIn(lines)) {
+    const isNew = await write(putBatch(places, batch))
+    for (const [at, line] of batch.entries()) count(counts, typeOf(line), isNew[at] === true)
+    ties.push(...batch.flatMap(tieOf))
   }
-  let number = 0
-  let header: Line | undefined
-  for await (const text of lines) {
-    const line = readLine(text, ++number)
-    if (!line) continue
-    if (header) waiting.push(line)
-    else {
-      checkHeader(line)
-      header = line
-    }
-    if (waiting.length >= BATCH) await flush()
-  }
-  if (!header) throw new StoreError('invalid', 'The import is empty: not even a header is there.')
-  await flush()
   await write(async context => {
-    for (const tie of places.loose.values()) await tie(context)
+    for (const tie of ties) await perform(context, tie)
     await writeAudit(context, 'import', [], by)
   })
   return counts

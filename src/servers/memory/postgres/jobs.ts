@@ -1,27 +1,44 @@
+import { isOfGroup } from '../group-jobs.ts'
 import type { Instant, Job, JobKind, NewJob } from '../model.ts'
 import { jobOf } from '../sqlite/rows.ts'
 import { type JobQuery, type Lease, StoreError } from '../store.ts'
-import type { Context } from './context.ts'
+import { type Context, holdGroups } from './context.ts'
 import { idIn, inGroups, JOBS } from './rows.ts'
 
 // A lease or a pause further ahead than this was written by a clock that has since been set back.
 const LONGEST_LEASE = 15 * 60_000
 const LONGEST_PAUSE = 24 * 60 * 60_000
 
+// Nobody can take it until we are done; one that is being taken at this moment is waited for, and then waits no more.
+const WAITING = `SELECT id FROM job WHERE kind = ? AND group_id = ? AND payload = ? AND state = 'waiting'
+  ORDER BY id LIMIT 1 FOR UPDATE`
+
+/** The same work about a group that waits already; one that runs may have looked before what asks now. */
+const findWaiting = async (context: Context, group: string, kind: JobKind, payload: string) => {
+  if (!isOfGroup(kind)) return undefined
+  await holdGroups(context, [group])
+  return (await context.db.get<{ id: number }>(WAITING, kind, group, payload))?.id
+}
+
 /** Puts work on the list. */
-export const addJob = async ({ db, now }: Context, group: string, job: NewJob, episode?: number): Promise<number> =>
-  idIn(
+export const addJob = async (context: Context, group: string, job: NewJob, episode?: number): Promise<number> => {
+  const { db, now } = context
+  const payload = JSON.stringify(job.payload ?? {})
+  const waiting = await findWaiting(context, group, job.kind, payload)
+  if (waiting !== undefined) return waiting
+  return idIn(
     await db.get<{ id: number }>(
       `INSERT INTO job (group_id, episode_id, kind, state, next_at, payload, created_at)
         VALUES (?, ?, ?, 'waiting', ?, ?, ?) RETURNING id`,
       group,
-      episode ?? null,
+      isOfGroup(job.kind) ? null : (episode ?? null),
       job.kind,
       job.notBefore ?? now(),
-      JSON.stringify(job.payload ?? {}),
+      payload,
       now(),
     ),
   )
+}
 
 const readJob = async ({ db }: Context, id: number): Promise<Job> => {
   const row = await db.get(`${JOBS} WHERE j.id = ?`, id)
@@ -104,7 +121,8 @@ export const failJob = async (
     `UPDATE job SET state = ?, next_at = ?, error = ?, attempts = attempts - ?, lease_owner = NULL, lease_until = NULL
       WHERE ${HELD}`,
     retryAt === undefined ? 'failed' : 'waiting',
-    Math.round(retryAt ?? context.now()),
+    // What waits longer looks again meanwhile, or it would be taken for the work of a clock set back.
+    Math.round(Math.min(retryAt ?? context.now(), context.now() + LONGEST_PAUSE)),
     error,
     counts ? 0 : 1,
     job,
@@ -148,6 +166,7 @@ export const nextDue = async ({ db }: Context, kinds: readonly JobKind[]): Promi
 
 /** Puts work on the list on its own. */
 export const enqueueJob = async (context: Context, group: string, job: NewJob, episode?: string): Promise<Job> => {
+  if (isOfGroup(job.kind)) await holdGroups(context, [group]) // before the episode, as everybody does
   if (episode === undefined) return readJob(context, await addJob(context, group, job))
   const sql = 'SELECT id FROM episode WHERE uuid = ? AND group_id = ? FOR UPDATE'
   const row = await context.db.get<{ id: number }>(sql, episode, group)

@@ -17,6 +17,13 @@ export const findEpisode = async ({ db }: Context, uuid: string): Promise<Episod
   return row && episodeOf(row)
 }
 
+/** The same until the bodies before one are larger than asked for; their sizes are known without reading them. */
+const withinBytes = (where: string, order: string): string => `WITH wanted AS (
+    SELECT e.id, e.valid_at, octet_length(e.content) AS bytes FROM episode e LEFT JOIN saga ON saga.id = e.saga_id
+    WHERE ${where} ORDER BY ${order} LIMIT ?),
+  placed AS (SELECT e.id, sum(e.bytes) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) - e.bytes AS before FROM wanted e)
+  ${EPISODES} WHERE e.id IN (SELECT id FROM placed WHERE placed.before <= ?) ORDER BY ${order}`
+
 /** Episodes as asked for. */
 export const listEpisodes = async ({ db }: Context, query: EpisodeQuery): Promise<Episode[]> => {
   const scope = inGroups('e.group_id', query.groups)
@@ -26,8 +33,10 @@ export const listEpisodes = async ({ db }: Context, query: EpisodeQuery): Promis
     ...(query.after === undefined ? [] : [['e.id > ?', query.after] as const]),
   ]
   const where = [scope.sql, ...narrowed.map(([sql]) => sql)].join(' AND ')
-  const sql = `${EPISODES} WHERE ${where} ORDER BY ${ORDERS[query.order ?? 'newest']} LIMIT ?`
-  return (await db.all(sql, ...scope.values, ...narrowed.map(([, value]) => value), query.limit)).map(episodeOf)
+  const [order, values] = [ORDERS[query.order ?? 'newest'], [...scope.values, ...narrowed.map(([, value]) => value)]]
+  if (query.mostBytes === undefined)
+    return (await db.all(`${EPISODES} WHERE ${where} ORDER BY ${order} LIMIT ?`, ...values, query.limit)).map(episodeOf)
+  return (await db.all(withinBytes(where, order), ...values, query.limit, query.mostBytes)).map(episodeOf)
 }
 
 /** Episodes by uuid, in the order asked for; unknown ones are left out. */

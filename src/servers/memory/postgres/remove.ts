@@ -78,6 +78,21 @@ export const unsummarise = async ({ db }: Context, episode: number): Promise<voi
   )
 }
 
+const NO_EPISODE = 'NOT EXISTS (SELECT 1 FROM episode WHERE saga_id = saga.id)'
+const SUMMARISING = "SELECT id, payload FROM job WHERE kind = 'summarise' AND group_id = ?"
+
+const sagaIn = (payload: string): unknown => (JSON.parse(payload) as { readonly saga?: unknown }).saga
+
+/** A saga without episodes goes, and so does work that names it. */
+const dropSaga = async ({ db }: Context, saga: number | null): Promise<void> => {
+  const sql = `DELETE FROM saga WHERE id = ? AND ${NO_EPISODE} RETURNING group_id, name`
+  const gone = saga === null ? undefined : await db.get<{ group_id: string; name: string }>(sql, saga)
+  if (!gone) return
+  const jobs = await db.all<{ id: number; payload: string }>(SUMMARISING, gone.group_id)
+  const ids = jobs.filter(({ payload }) => sagaIn(payload) === gone.name).map(({ id }) => id)
+  if (ids.length > 0) await db.run('DELETE FROM job WHERE id = ANY (?)', ids)
+}
+
 /** Removes an episode with what only it told. */
 export const eraseEpisode = async (context: Context, id: number): Promise<void> => {
   const { db } = context
@@ -91,11 +106,7 @@ export const eraseEpisode = async (context: Context, id: number): Promise<void> 
   await unsummarise(context, id)
   await db.run('UPDATE episode SET prev_id = ? WHERE prev_id = ?', row?.prev_id ?? null, id)
   await db.run('DELETE FROM episode WHERE id = ?', id)
-  if (row?.saga_id != null)
-    await db.run(
-      'DELETE FROM saga WHERE id = ? AND NOT EXISTS (SELECT 1 FROM episode WHERE saga_id = saga.id)',
-      row.saga_id,
-    )
+  await dropSaga(context, row?.saga_id ?? null)
   await dropOrphans(context, [...touched, ...mentioned.map(mention => mention.entity_id)])
 }
 

@@ -1,26 +1,19 @@
+import { dot, rowOf } from '../q8.ts'
 import type { NearestQuery } from '../sqlite/vectors.ts'
 import type { NewVector, Unembedded, VectorKind } from '../store.ts'
 import type { Context } from './context.ts'
-import { dot, quantise } from './q8.ts'
 import { inGroups } from './rows.ts'
 
 /** Keeps embeddings; one of a row that is gone meanwhile is left out. */
 export const putVectors = async ({ db }: Context, vectors: readonly NewVector[]): Promise<void> => {
-  for (const { kind, rowId, model, vector } of vectors) {
-    const { scale, q8 } = quantise(vector)
+  for (const vector of vectors)
     await db.run(
       `INSERT INTO vec (kind, row_id, model, group_id, dim, scale, q8)
-        SELECT ?::text, id, ?::text, group_id, ?::integer, ?::float8, ?::bytea FROM ${kind} WHERE id = ?
+        SELECT ?::text, id, ?::text, group_id, ?::integer, ?::float8, ?::bytea FROM ${vector.kind} WHERE id = ?
         ON CONFLICT (tenant, kind, row_id, model)
         DO UPDATE SET dim = excluded.dim, scale = excluded.scale, q8 = excluded.q8`,
-      kind,
-      model,
-      vector.length,
-      scale,
-      q8,
-      rowId,
+      ...rowOf(vector),
     )
-  }
 }
 
 interface Row {

@@ -1,119 +1,33 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { openSqlite, type Sqlite, type SqlRow } from '../../../stores/sqlite-driver.ts'
+import { HEADER, LINE_TYPES, type LineType, lineOf, type RowsOf, SAME_ROWS } from '../export-lines.ts'
 import type { Groups } from '../store.ts'
 import { inGroups } from './rows.ts'
 
-/** The first line of every export. */
-export const HEADER = { type: 'dragoman-memory', version: 1 } as const
-
-const when = (value: unknown): string | null => (value === null ? null : new Date(Number(value)).toISOString())
-const parsed = (value: unknown): unknown => JSON.parse(String(value))
-
-/** One kind of line: which rows, in the order they came to be, and how each is told. */
-interface Kind {
-  readonly type: string
-  readonly rows: string
-  readonly line: (row: SqlRow) => Record<string, unknown>
+const ROWS: RowsOf = {
+  ...SAME_ROWS,
+  entity: `SELECT r.*, (SELECT json_group_array(a.name ORDER BY a.norm) FROM alias a WHERE a.entity_id = r.id
+    AND a.name <> r.name) AS aliases FROM entity r`,
+  episode: `SELECT r.*, s.name AS saga, b.uuid AS previous,
+    (SELECT json_group_array(json_array(d.kind, d.text, d.index_text, d.actor, d.dt) ORDER BY d.ord)
+      FROM doc d WHERE d.episode_id = r.id) AS docs,
+    (SELECT json_group_array(n.uuid ORDER BY n.id) FROM mention m JOIN entity n ON n.id = m.entity_id
+      WHERE m.episode_id = r.id) AS mentions
+    FROM episode r LEFT JOIN saga s ON s.id = r.saga_id LEFT JOIN episode b ON b.id = r.prev_id`,
+  fact: `SELECT r.*, s.uuid AS source, t.uuid AS target, n.uuid AS superseding,
+    (SELECT json_group_array(json_array(e.uuid, d.ord) ORDER BY fe.ord) FROM fact_episode fe
+      JOIN episode e ON e.id = fe.episode_id LEFT JOIN doc d ON d.id = fe.doc_id WHERE fe.fact_id = r.id) AS told
+    FROM fact r JOIN entity s ON s.id = r.src JOIN entity t ON t.id = r.dst LEFT JOIN fact n ON n.id = r.superseded_by`,
+  community: `SELECT r.*, (SELECT json_group_array(n.uuid ORDER BY n.id) FROM community_member m
+    JOIN entity n ON n.id = m.entity_id WHERE m.community_id = r.id) AS members FROM community r`,
 }
-
-const KINDS: readonly Kind[] = [
-  {
-    type: 'saga',
-    rows: `SELECT r.*, (SELECT e.uuid FROM episode e WHERE e.saga_id = r.id AND e.id <= r.summarised_to
-      ORDER BY e.id DESC LIMIT 1) AS reaches FROM saga r`,
-    line: row => ({ summary: row.summary, created_at: when(row.created_at), summarised_to: row.reaches }),
-  },
-  {
-    type: 'entity',
-    rows: `SELECT r.*, (SELECT json_group_array(a.name ORDER BY a.norm) FROM alias a WHERE a.entity_id = r.id
-      AND a.name <> r.name) AS aliases FROM entity r`,
-    line: row => ({
-      labels: parsed(row.labels),
-      aliases: parsed(row.aliases),
-      summary: row.summary,
-      attributes: parsed(row.attributes),
-      created_at: when(row.created_at),
-    }),
-  },
-  {
-    type: 'episode',
-    rows: `SELECT r.*, s.name AS saga, b.uuid AS previous,
-      (SELECT json_group_array(json_array(d.kind, d.text, d.index_text, d.actor, d.dt) ORDER BY d.ord)
-        FROM doc d WHERE d.episode_id = r.id) AS docs,
-      (SELECT json_group_array(n.uuid ORDER BY n.id) FROM mention m JOIN entity n ON n.id = m.entity_id
-        WHERE m.episode_id = r.id) AS mentions
-      FROM episode r LEFT JOIN saga s ON s.id = r.saga_id LEFT JOIN episode b ON b.id = r.prev_id`,
-    line: row => ({
-      content: row.content,
-      source: row.source,
-      source_description: row.source_description,
-      actor: row.actor,
-      created_at: when(row.created_at),
-      valid_at: when(row.valid_at),
-      saga: row.saga,
-      previous: row.previous,
-      chain: row.chain === null ? null : String(row.chain).slice(String(row.group_id).length + 1),
-      meta: parsed(row.meta),
-      state: row.state,
-      error: row.error,
-      docs: parsed(row.docs),
-      mentions: parsed(row.mentions),
-    }),
-  },
-  {
-    type: 'fact',
-    rows: `SELECT r.*, s.uuid AS source, t.uuid AS target, n.uuid AS superseding,
-      (SELECT json_group_array(json_array(e.uuid, d.ord) ORDER BY fe.ord) FROM fact_episode fe
-        JOIN episode e ON e.id = fe.episode_id LEFT JOIN doc d ON d.id = fe.doc_id WHERE fe.fact_id = r.id) AS told
-      FROM fact r JOIN entity s ON s.id = r.src JOIN entity t ON t.id = r.dst LEFT JOIN fact n ON n.id = r.superseded_by`,
-    line: row => ({
-      source: row.source,
-      target: row.target,
-      fact: row.fact,
-      valid_at: when(row.valid_at),
-      granularity: row.valid_gran,
-      invalid_at: when(row.invalid_at),
-      created_at: when(row.created_at),
-      expired_at: when(row.expired_at),
-      reference_time: when(row.reference_time),
-      attributes: parsed(row.attributes),
-      origin: row.origin,
-      confidence: row.confidence,
-      superseded_by: row.superseding,
-      told: parsed(row.told),
-    }),
-  },
-  {
-    type: 'community',
-    rows: `SELECT r.*, (SELECT json_group_array(n.uuid ORDER BY n.id) FROM community_member m
-      JOIN entity n ON n.id = m.entity_id WHERE m.community_id = r.id) AS members FROM community r`,
-    line: row => ({ summary: row.summary, created_at: when(row.created_at), members: parsed(row.members) }),
-  },
-  {
-    type: 'job',
-    rows: `SELECT r.*, r.kind AS name, NULL AS uuid, e.uuid AS episode FROM job r
-      LEFT JOIN episode e ON e.id = r.episode_id`,
-    // Whoever holds a job here does not hold it where it is imported.
-    line: row => ({
-      episode: row.episode,
-      state: row.state === 'failed' ? 'failed' : 'waiting',
-      attempts: row.attempts,
-      next_at: when(row.next_at),
-      error: row.error,
-      payload: parsed(row.payload),
-      created_at: when(row.created_at),
-    }),
-  },
-]
 
 const LINES_AT_ONCE = 100 // then others get their turn
 
-const linesOf = function* (db: Sqlite, kind: Kind, groups: Groups): Generator<string> {
+const linesOf = function* (db: Sqlite, type: LineType, groups: Groups): Generator<string> {
   const scope = inGroups('r.group_id', groups)
-  for (const row of db.each<SqlRow>(`${kind.rows} WHERE ${scope.sql} ORDER BY r.id`, ...scope.values)) {
-    const { uuid, group_id: group, name } = row
-    yield JSON.stringify({ type: kind.type, ...(uuid !== null && { uuid }), group, name, ...kind.line(row) })
-  }
+  for (const row of db.each<SqlRow>(`${ROWS[type]} WHERE ${scope.sql} ORDER BY r.id`, ...scope.values))
+    yield lineOf(type, row)
 }
 
 /** Everything as lines of JSON, of one moment however long the reading takes; equal stores give equal lines. */
@@ -123,8 +37,8 @@ export const exportLines = async function* (path: string, groups: Groups): Async
   try {
     yield JSON.stringify(HEADER)
     let count = 0
-    for (const kind of KINDS)
-      for (const line of linesOf(db, kind, groups)) {
+    for (const type of LINE_TYPES)
+      for (const line of linesOf(db, type, groups)) {
         if (++count % LINES_AT_ONCE === 0) await breathe()
         yield line
       }

@@ -1,43 +1,20 @@
 import type { SqlValue } from '../../../stores/sqlite-driver.ts'
+import { dot, rowOf } from '../q8.ts'
 import type { Groups, NewVector, Unembedded, VectorKind } from '../store.ts'
 import type { Context } from './context.ts'
 import { inGroups } from './rows.ts'
-
-/** A vector of length one in one byte a number: a quarter of the room, and a ranking that hardly differs. */
-const quantise = (vector: Float32Array): { readonly scale: number; readonly q8: Uint8Array } => {
-  const length = Math.hypot(...vector) || 1
-  let largest = 0
-  for (const value of vector) largest = Math.max(largest, Math.abs(value) / length)
-  const scale = largest / 127 || 1
-  const q8 = Int8Array.from(vector, value => Math.round(value / length / scale))
-  return { scale, q8: new Uint8Array(q8.buffer) }
-}
 
 const TABLES: Readonly<Record<VectorKind, string>> = { doc: 'doc', fact: 'fact', entity: 'entity' }
 
 /** Keeps embeddings; one of a row that is gone meanwhile is left out. */
 export const putVectors = ({ db }: Context, vectors: readonly NewVector[]): void => {
-  for (const { kind, rowId, model, vector } of vectors) {
-    const { scale, q8 } = quantise(vector)
+  for (const vector of vectors)
     db.run(
       `INSERT INTO vec (kind, row_id, model, group_id, dim, scale, q8)
-        SELECT ?, id, ?, group_id, ?, ?, ? FROM ${TABLES[kind]} WHERE id = ?
+        SELECT ?, id, ?, group_id, ?, ?, ? FROM ${TABLES[vector.kind]} WHERE id = ?
         ON CONFLICT DO UPDATE SET dim = excluded.dim, scale = excluded.scale, q8 = excluded.q8`,
-      kind,
-      model,
-      vector.length,
-      scale,
-      q8,
-      rowId,
+      ...rowOf(vector),
     )
-  }
-}
-
-const dot = (query: Float32Array, q8: Uint8Array, scale: number): number => {
-  const values = new Int8Array(q8.buffer, q8.byteOffset, q8.byteLength)
-  let sum = 0
-  for (let at = 0; at < values.length; at++) sum += (query[at] ?? 0) * (values[at] ?? 0)
-  return sum * scale
 }
 
 /** A question for the nearest rows. */

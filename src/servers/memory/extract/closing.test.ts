@@ -1,0 +1,41 @@
+import { expect, test, vi } from 'vitest'
+import { embedded, meaning, type Scripted, scriptedEndpoint } from './endpoint.fixture.ts'
+import { startExtraction } from './extract.fixture.ts'
+import { startModels } from './models.fixture.ts'
+
+test('closing does not wait for a model that is silent, and its job is done another time', async () => {
+  const { tell, jobs, asked, worker } = await startExtraction(() => 'silence', { timeoutMs: 3_600_000 })
+  await tell('Ann lives in Berlin.')
+  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  await worker.close()
+  expect(await jobs()).toMatchObject([{ kind: 'extract', state: 'waiting', attempts: 0 }])
+})
+
+test('what was set aside for a call that was broken off is given back', async () => {
+  const { tell, use, asked, worker } = await startExtraction(() => 'silence', {
+    timeoutMs: 3_600_000,
+    budget: { tokensPerDay: 100_000 },
+  })
+  await tell('Ann lives in Berlin.')
+  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  await worker.close()
+  expect(await use(store => store.amend('budget extraction', kept => kept))).toMatchObject({ tokens: 0 })
+})
+
+const answerThen = (calls: number) => {
+  let nth = 0
+  return ({ body }: { readonly body: { readonly input: readonly string[] } }): Scripted =>
+    ++nth > calls ? 'silence' : embedded(body.input, text => meaning(text))
+}
+
+test.each([
+  ['the first look at the model', 0],
+  ['a batch of texts', 1],
+])('closing breaks off %s that is to be embedded', async (_, calls) => {
+  const endpoint = await scriptedEndpoint(answerThen(calls))
+  const memory = await startModels({ embedding: { url: endpoint.url, model: 'm', timeoutMs: 3_600_000 } })
+  await memory.tell('the cat sleeps')
+  await vi.waitFor(() => expect(endpoint.asked).toHaveLength(calls + 1))
+  await memory.worker.close()
+  expect(await memory.jobs()).toMatchObject([{ kind: 'embed', state: 'waiting', attempts: 0 }])
+})
