@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, rm, stat } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { replacePrivateFile } from './private-file.ts'
@@ -75,14 +74,23 @@ const isVoid = async (lock: string): Promise<boolean> => {
   return holder !== 0 && !isAlive(holder)
 }
 
-/** Removes a void claim, and gives back what turns out to be the fresh claim of somebody who was faster. */
+/** Removes a void claim. Its mark is its own, so that of many who found it one removes it, and nobody a later claim. */
 const takeAway = async (lock: string): Promise<void> => {
-  const away = `${lock}.${randomBytes(6).toString('hex')}`
-  try {
-    await rename(lock, away)
-    if (!(await isVoid(away))) await link(away, lock)
-  } catch {} // somebody else took it away, or claimed it again
-  await rm(away, { force: true })
+  const before = await stat(lock).catch(() => undefined)
+  if (!before || !(await isVoid(lock))) return
+  const mark = `${lock}.${before.ino}-${before.mtimeMs}`
+  const marked = await open(mark, 'wx', 0o600).catch(() => undefined)
+  if (!marked) return forgetOld(mark)
+  await marked.close()
+  const now = await stat(lock).catch(() => undefined)
+  if (now?.ino === before.ino && now.mtimeMs === before.mtimeMs) await rm(lock, { force: true })
+  await rm(mark, { force: true })
+}
+
+/** A mark that stayed is of somebody who died between two lines above. */
+const forgetOld = async (mark: string): Promise<void> => {
+  const made = await stat(mark).catch(() => undefined)
+  if (made && Date.now() - made.mtimeMs > LONGEST_CLAIM_MS) await rm(mark, { force: true })
 }
 
 const readDaemon = async (data: string): Promise<Daemon | undefined> => {

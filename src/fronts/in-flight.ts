@@ -16,38 +16,43 @@ interface Call {
 
 /** The requests of one client that are not answered yet, by their ids; neither those nor progress tokens come twice. */
 export class InFlight {
-  readonly #calls = new Map<string, Call>()
-  readonly #tokens = new Set<string>()
+  // Absent while there are none: most sessions are idle most of the time.
+  #calls: Map<string, Call> | undefined
+  #tokens: Set<string> | undefined
 
   get size(): number {
-    return this.#calls.size
+    return this.#calls?.size ?? 0
   }
 
   /** Takes a request in; an error where it cannot be told from one that is running. */
   add(id: Json, params: Json, abort: Abort): RpcError | undefined {
     const [key, token] = [idKey(id), tokenOf(params)]
-    if (this.#calls.has(key)) return REPEATED_ID
-    if (token !== undefined && this.#tokens.has(token)) return REPEATED_TOKEN
+    if (this.#calls?.has(key)) return REPEATED_ID
+    if (token !== undefined && this.#tokens?.has(token)) return REPEATED_TOKEN
+    this.#calls ??= new Map()
     this.#calls.set(key, { abort, token })
-    if (token !== undefined) this.#tokens.add(token)
+    if (token !== undefined) this.#tokens = (this.#tokens ?? new Set()).add(token)
     return undefined
   }
 
   get(id: Json): Abort | undefined {
-    return this.#calls.get(idKey(id))?.abort
+    return this.#calls?.get(idKey(id))?.abort
   }
 
   /** False if it was not there any more. */
   delete(id: Json): boolean {
     const key = idKey(id)
-    const token = this.#calls.get(key)?.token
-    if (token !== undefined) this.#tokens.delete(token)
-    return this.#calls.delete(key)
+    const call = this.#calls?.get(key)
+    if (!call) return false
+    if (call.token !== undefined) this.#tokens?.delete(call.token)
+    this.#calls?.delete(key)
+    if (this.#calls?.size === 0) this.#calls = this.#tokens = undefined
+    return true
   }
 
   /** The client has left. */
   abortAll(): void {
-    for (const { abort } of [...this.#calls.values()]) abort.abort({ kind: 'gone' })
+    for (const { abort } of [...(this.#calls?.values() ?? [])]) abort.abort({ kind: 'gone' })
   }
 }
 

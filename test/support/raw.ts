@@ -40,7 +40,8 @@ export const send = async (url: string, options: RawRequest = {}): Promise<RawRe
   for await (const chunk of response) chunks.push(chunk as Buffer)
   const text = Buffer.concat(chunks).toString()
   const isJson = response.headers['content-type']?.includes('json') && text !== ''
-  return { status: response.statusCode ?? 0, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} }
+  const message = isJson ? text : /^event: message\ndata: (.*)\n\n$/.exec(text)?.[1] // as the oldest clients are answered
+  return { status: response.statusCode ?? 0, headers: response.headers, text, json: message ? JSON.parse(message) : {} }
 }
 
 export interface RawEvent {
