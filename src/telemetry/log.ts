@@ -18,7 +18,13 @@ const STDERR = 2
 // Loaded only for a terminal: a daemon under a supervisor never pays for it.
 const prettyStream = async (): Promise<DestinationStream> => {
   const { default: pretty } = await import('pino-pretty')
-  return pretty({ destination: STDERR, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
+  return pretty({
+    destination: STDERR,
+    sync: true,
+    ignore: 'pid,hostname',
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss',
+  })
 }
 
 /** A log on stderr: JSON lines, or coloured ones for a person. */

@@ -83,6 +83,12 @@ const CLOSED: Readonly<Record<Phase, string>> = {
   body: 'broke off its answer',
 }
 
+/** What to look at first, where it is not whether the server runs. */
+const FIRST_LOOKS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'is the name right?',
+  EAI_AGAIN: 'does the name service answer?',
+}
+
 /** Translates an error of the HTTP client. */
 export const lossOfError = (error: Error & { code?: unknown }, phase: Phase): Loss => {
   const code = typeof error.code === 'string' ? error.code : ''
@@ -90,7 +96,10 @@ export const lossOfError = (error: Error & { code?: unknown }, phase: Phase): Lo
   if (code === 'UND_ERR_INVALID_ARG')
     return { reason: 'upstream_protocol', text: `cannot be asked like this: ${error.message}` }
   if (phase === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT')
-    return { reason: 'upstream_unreachable', text: `did not answer: ${detailOf(error)} (is it running?)` }
+    return {
+      reason: 'upstream_unreachable',
+      text: `did not answer: ${detailOf(error)} (${FIRST_LOOKS[code] ?? 'is it running?'})`,
+    }
   if (error.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
     return { reason: 'upstream_protocol', text: `does not speak HTTP: ${error.message}` }
   return { reason: 'upstream_stream_lost', text: `${CLOSED[phase]}: ${detailOf(error)}` }

@@ -55,7 +55,7 @@ it('000: a client of the memory calls add_memory and get_status', async () => {
   expect(added.result).toMatchObject({ content: [{ type: 'text' }] })
   expect(added.result?.isError ?? false).toBe(false)
   const status = await client.call('tools/call', { name: 'get_status', arguments: {} })
-  const [said] = status.result?.content as { text: string }[]
+  const [said] = (status.result?.content ?? []) as { text: string }[]
   expect(JSON.parse(String(said?.text))).toMatchObject({ status: 'ok' })
   await client.close()
 })
