@@ -1,6 +1,7 @@
 import { freshUntil, type Hints, type Times } from './freshness.ts'
 
 const LONGEST_MS = 60_000 // between two askings that fail
+const AT_ONCE = 3 // askings that need not wait for each other
 
 /** What a server told, and how long it says that it holds. */
 export interface Fetched<T> {
@@ -28,6 +29,7 @@ export class Holding<T> {
   #failures = 0 // in a row
   #isDoubted = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
+  #paidUntil = Number.NEGATIVE_INFINITY // every asking costs its time, and a few may be owed
   #flight: Promise<void> | undefined
   #grace: NodeJS.Timeout | undefined
   #isOver = false
@@ -50,7 +52,9 @@ export class Holding<T> {
 
   /** When it may be asked for the next time. */
   get nextAt(): number {
-    return this.#startedAt + Math.min(LONGEST_MS, this.#watch.times.againMs * 2 ** this.#failures)
+    const { againMs } = this.#watch.times
+    if (this.#failures > 0) return this.#startedAt + Math.min(LONGEST_MS, againMs * 2 ** this.#failures)
+    return this.#paidUntil - (AT_ONCE - 1) * againMs
   }
 
   /** Begins with what another one holds; if that could not be asked for, its time goes on. */
@@ -120,6 +124,7 @@ export class Holding<T> {
     const wasDoubted = this.#isDoubted
     this.#isDoubted = false
     this.#startedAt = Date.now()
+    this.#paidUntil = Math.max(this.#startedAt, this.#paidUntil) + this.#watch.times.againMs
     try {
       this.accept(await fetch(), wasDoubted)
     } catch (error) {

@@ -91,6 +91,21 @@ test('a change back to what was known, after one that nobody heard of, is told',
   w.close()
 })
 
+test('the same for the first listener of all, and only once', async () => {
+  const a = changing('a')
+  const w = workspaceOf([a, changing('b')])
+  await w.ask('tools/list')
+  const listener = w.begin('subscriptions/listen', TOOLS)
+  await vi.advanceTimersByTimeAsync(300)
+  a.say(CHANGED) // away and back again since the list was asked for, for all anybody knows
+  await vi.advanceTimersByTimeAsync(300)
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED])
+  a.say(CHANGED)
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED])
+  w.close()
+})
+
 test('what changed while nobody listened is found out by the next listener', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])

@@ -26,6 +26,8 @@ const LISTS: Readonly<Record<Announced, readonly Kind[]>> = {
   resources: ['resources', 'templates'],
 }
 
+const keyOf = ({ server }: Member, list: Announced): string => `${server} ${list}`
+
 /** What a listener needs of its workspace. */
 export interface Surroundings {
   readonly catalog: Catalog
@@ -138,6 +140,7 @@ export class Listener {
     const honoured = params.get('notifications') ?? Json.empty
     const lists = ANNOUNCED.filter(list => honoured.get(NOTICES[list][0])?.asBoolean() === true)
     const isNew = !this.#heard.has(feed)
+    if (isNew) for (const list of lists) if (this.#wasUnheard(member, list)) this.#lapsed.add(keyOf(member, list))
     this.#count(feed, lists)
     for (const uri of honoured.get('resourceSubscriptions')?.elements() ?? []) {
       const asked = this.#watched.get(member)?.get(uri.asString() ?? '')
@@ -154,8 +157,17 @@ export class Listener {
     return LISTS[list].some(kind => catalog.held(member, this.#exchange.caller, kind).holding.hasLapsed)
   }
 
+  /** What is held was asked for while nobody listened: whether it changed since, nobody knows. */
+  #wasUnheard(member: Member, list: Announced): boolean {
+    const { catalog } = this.#around
+    return LISTS[list].some(kind => {
+      const { holding } = catalog.held(member, this.#exchange.caller, kind)
+      return holding.value !== undefined && holding.heard === 0
+    })
+  }
+
   #resume(member: Member, list: Announced): void {
-    this.#lapsed.add(`${member.server} ${list}`)
+    this.#lapsed.add(keyOf(member, list))
     this.#ask(member, list)
   }
 
@@ -183,8 +195,18 @@ export class Listener {
   /** After a change that nobody heard of, one that leads back to what is held is a change too. */
   #changed(member: Member, list: Announced): void {
     this.#ask(member, list)
-    const hidesNothing = this.#around.shelves.rulesOf(this.#exchange.caller).isOpen
-    if (this.#lapsed.delete(`${member.server} ${list}`)) this.#teller.stir(list, hidesNothing)
+    if (!this.#lapsed.delete(keyOf(member, list))) return
+    const { catalog, shelves } = this.#around
+    const { caller } = this.#exchange
+    const held = LISTS[list].map(kind => catalog.held(member, caller, kind).holding)
+    // Whoever hears of it may list at once, and should not be shown what was held before.
+    void settled(
+      held.flatMap(({ flight }) => flight ?? []),
+      catalog.times.listDeadlineMs,
+    ).then(() => {
+      const isKnown = held.every(({ failure }) => failure === undefined)
+      this.#teller.stir(list, isKnown && shelves.rulesOf(caller).isOpen)
+    })
   }
 
   /** Asks a member again for what may have changed. Only a session of its own can have another list than its principal. */
@@ -200,7 +222,7 @@ export class Listener {
   #recovered(member: Member, list: Announced): void {
     const { catalog } = this.#around
     const { caller } = this.#exchange
-    const [key, now] = [`${member.server} ${list}`, Date.now()]
+    const [key, now] = [keyOf(member, list), Date.now()]
     const isNew = now - (this.#recoveries.get(key) ?? Number.NEGATIVE_INFINITY) > RECOVERING_MS
     if (isNew) this.#recoveries.set(key, now)
     this.#ask(member, list)
