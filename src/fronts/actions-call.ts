@@ -3,6 +3,7 @@ import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Caller, Frame } from '../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
+import { namesSse } from '../wire/media-type.ts'
 import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFailure } from './actions-status.ts'
 import { hasTool } from './actions-tools.ts'
 import { Outbox } from './channel-outbox.ts'
@@ -69,9 +70,7 @@ class ActionCall {
     this.#visit = visit
     this.#action = action
     this.caller = restCaller(visit)
-    // Everybody takes event streams by `*/*`; who wants one says so.
-    const isNamed = /text\/event-stream/i.test(visit.request.headers.accept ?? '')
-    this.isStreamed = visit.takesSse && (isNamed || !visit.takesJson)
+    this.isStreamed = visit.takesSse && (namesSse(visit.request.headers.accept) || !visit.takesJson)
     if (this.isStreamed) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
     house.active.add(this.abort, false)
     visit.response.on('close', () => this.#left())

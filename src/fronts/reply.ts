@@ -3,6 +3,7 @@ import type { RpcError } from '../protocol/errors.ts'
 import { manners, type Revision } from '../protocol/revisions.ts'
 import type { Json } from '../wire/json.ts'
 import { errorPieces } from '../wire/json-rpc.ts'
+import { namesSse } from '../wire/media-type.ts'
 import { eventPieces } from '../wire/sse.ts'
 import type { EventLog, Reader } from './event-log.ts'
 import type { Visit } from './visit.ts'
@@ -32,7 +33,7 @@ export const sendJson = (
 
 /** Whether a client takes JSON but, by the manners of its revision, waits for events. */
 export const wantsEvents = ({ request, takesSse }: Visit, revision: Revision): boolean =>
-  takesSse && !manners(revision).plainAnswers && (request.headers.accept ?? '').includes('text/event-stream')
+  takesSse && !manners(revision).plainAnswers && namesSse(request.headers.accept)
 
 /** Sends whole answers as events of one short stream, without ids: there is nothing to come back for. */
 export const sendEvents = (
