@@ -24,8 +24,11 @@ const MODERN_REFUSALS: ReadonlySet<number> = new Set([
   ERRORS.unsupportedVersion.code,
 ])
 
+/** The server said no to `initialize`: evidence, unlike an outage, of what it is. */
+export class Refused extends UpstreamFailure {}
+
 /** A server that takes no `initialize` here; one that answers elsewhere may take it there. */
-export class NotTaken extends UpstreamFailure {
+export class NotTaken extends Refused {
   readonly answer: 'accepted' | 'refused' | 'error' // without a word, or with one that is JSON-RPC
 
   constructor(server: string, loss: Loss, answer: NotTaken['answer']) {
@@ -65,6 +68,7 @@ const isNeedless = async (answered: Unanswered, say: Say, mayBeSilent: boolean):
 
 const refusalOf = (link: Link, answered: Unanswered): UpstreamFailure => {
   const loss = lossOf(answered)
+  if (answered.kind === 'error') return new Refused(link.name, loss)
   if (answered.kind === 'accepted') return new NotTaken(link.name, loss, 'accepted')
   const isWord = answered.kind === 'refused' && isEvidence(answered.status)
   const isNonsense = answered.kind === 'lost' && loss.reason === 'upstream_protocol'
@@ -76,7 +80,7 @@ const agree = (link: Link, result: Json, sessionId: string | string[] | undefine
   const version = result.get('protocolVersion')?.asString()
   if (!isRevision(version) || isModern(version)) {
     const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
-    throw new UpstreamFailure(link.name, { reason: 'upstream_protocol', text })
+    throw new Refused(link.name, { reason: 'upstream_protocol', text })
   }
   return { revision: version, sessionId: Array.isArray(sessionId) ? sessionId[0] : sessionId, result }
 }

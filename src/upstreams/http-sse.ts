@@ -44,6 +44,10 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
     return false
   }
 
+  get hasBackChannel(): boolean {
+    return true
+  }
+
   get channel(): Channel | undefined {
     return this.#channel?.isOpen ? this.#channel : undefined
   }

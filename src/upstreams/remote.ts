@@ -1,8 +1,10 @@
 import { headerFault } from '../config/remote.ts'
 import type { RemoteServer } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
-import { DISCONNECTED, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { Refused } from './handshake.ts'
 import { createLegacy } from './legacy.ts'
+import { eraFor, LegacyLeg } from './legacy-leg.ts'
 import { createLink, type LinkOptions } from './link.ts'
 import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { SessionPool } from './pool.ts'
@@ -18,6 +20,11 @@ export interface RemoteOptions extends LinkOptions {
   readonly closeMs?: number // for sessions to be ended at the server when we close
   readonly legacyMs?: number // how long a server counts as legacy without being asked again
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
+}
+
+const NO_BACK_CHANNEL: Loss = {
+  reason: 'upstream_protocol',
+  text: 'cannot ask its clients on a legacy session: the session has no id, or no GET stream',
 }
 
 type Server = RemoteServer & { readonly name: string }
@@ -45,12 +52,19 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   const detector = createDetector(link, { configured, legacyMs, backoffMs })
   const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
   const openLegacy = createLegacy(link, server.type)
+  const leg = new LegacyLeg(legacyMs)
   const pool = new SessionPool({
     name: server.name,
     idleMs,
     manner: server.pool,
-    open: (caller, place) => openLegacy(caller, { ...place, holdMs }),
+    open: async (caller, place) => {
+      const session = await openLegacy(caller, { ...place, holdMs })
+      if (detector.era !== 'modern' || session.hasBackChannel) return session
+      void session.close()
+      throw new Refused(server.name, NO_BACK_CHANNEL)
+    },
   })
+  let trial: Promise<void> | undefined // of the legacy leg of a modern server
   let closing: Promise<void> | undefined
 
   const openSession = async (caller: Caller): Promise<Peer> => {
@@ -70,7 +84,43 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     else detector.down(failure)
   }
 
-  const openAs = (era: Era, caller: Caller): Promise<Peer> => (era === 'modern' ? stateless : openSession(caller))
+  /** Opens a legacy session with a modern server; if the server grants none, its modern leg serves the caller. */
+  const openLeg = async (caller: Caller): Promise<Peer> => {
+    const wasKnown = leg.exists === true
+    if (!wasKnown) link.listens = true
+    try {
+      const peer = await pool.open(caller)
+      leg.found()
+      detector.up()
+      return peer
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || closing || error.reason === 'pool_exhausted') throw error
+      if (!(error instanceof Refused) && (wasKnown || error.reason === 'upstream_unreachable')) {
+        learn(error)
+        throw error
+      }
+      leg.missed(error instanceof Refused)
+      link.log.debug({ reason: error.loss.text }, 'legacy callers are served by the modern leg of the server')
+      return stateless
+    }
+  }
+
+  /** The first legacy caller finds out whether there is a legacy leg; those who come meanwhile wait for the verdict. */
+  const tryLeg = (caller: Caller): Promise<Peer> => {
+    if (leg.exists !== undefined) return openLeg(caller)
+    if (trial) return trial.then(() => open(caller))
+    const opening = openLeg(caller)
+    const over = (): void => {
+      trial = undefined
+    }
+    trial = opening.then(over, over)
+    return opening
+  }
+
+  const openAs = (era: Era, caller: Caller): Promise<Peer> => {
+    if (era === 'legacy') return openSession(caller)
+    return eraFor(caller, configured, era, leg) === 'legacy' ? tryLeg(caller) : stateless
+  }
 
   const find = async (caller: Caller): Promise<Peer> => {
     const wasKnown = detector.era !== undefined
@@ -88,7 +138,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
 
   const open = (caller: Caller): Promise<Peer> => {
     if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
-    if (detector.era === 'modern') return stateless
+    if (eraFor(caller, configured, detector.era, leg) === 'modern') return stateless
     return pool.find(caller) ?? find(caller)
   }
 

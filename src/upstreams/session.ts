@@ -46,6 +46,8 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
 
   abstract get revision(): Revision
   abstract get correlates(): boolean
+  /** Whether the server can say something outside the streams of calls. */
+  abstract get hasBackChannel(): boolean
   /** The InitializeResult as it came. */
   protected abstract get introduction(): Json
   protected abstract createCall(exchange: Exchange, id: number): C

@@ -50,6 +50,10 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
     return this.link.correlates
   }
 
+  get hasBackChannel(): boolean {
+    return this.sessionId !== undefined && this.link.listens
+  }
+
   get sessionId(): string | undefined {
     return this.#handshake?.sessionId
   }

@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { RemoteServer } from '../config/snapshot.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { connectRemote, type RemoteOptions } from './remote.ts'
+import {
+  type Arrived,
+  callerOf,
+  exchangeWith,
+  failure,
+  legacy,
+  modern,
+  openStream,
+  result,
+  type Script,
+  scriptedServer,
+  sendJson,
+} from './scripted-server.fixture.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const connect = async (script: Script, config: Partial<RemoteServer> = {}, options: Partial<RemoteOptions> = {}) => {
+  const server = await scriptedServer(script)
+  const remote = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 2000 } as const
+  const upstream = connectRemote({ name: 'far', ...remote, ...config }, { log: SILENT, ...options })
+  closing.push(
+    () => server.close(),
+    () => upstream.close(),
+  )
+  return { server, upstream }
+}
+
+const answerOk: Script = ({ body }, response) => {
+  if (body.id === undefined) response.writeHead(202).end()
+  else sendJson(response, result(body.id, { ok: true }))
+}
+
+const listen: Script = (_, response) => void openStream(response)
+const SUPPORTED = { supported: ['2026-07-28'], requested: '2025-11-25' }
+
+// As FastMCP 4.1 and Python mcp 2.3 do: `server/discover` lists 2026-07-28 alone, and `initialize` opens a session.
+const bothEras = () => modern(legacy(answerOk, { listen, sessions: ['s1', 's2', 's3', 's4'] }))
+// As TypeScript SDK v2 does with its stateless handler: no session id, and no GET stream.
+const statelessLegacy = modern(legacy(answerOk, { sessions: [] }))
+const modernOnly = modern((arrived, response) => {
+  const { id, method } = arrived.body
+  if (arrived.method === 'GET') response.writeHead(405).end()
+  else if (method === 'initialize') sendJson(response, failure(id, -32022, 'Unsupported', SUPPORTED), 400)
+  else answerOk(arrived, response)
+})
+
+const modernCaller = callerOf()
+const legacyCaller = (session = 'client-1') => callerOf({ revision: '2025-06-18', session })
+
+describe('a server that speaks both eras', () => {
+  it('is met by each caller in its own era', async () => {
+    const { server, upstream } = await connect(bothEras())
+    expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
+    expect((await upstream.open(modernCaller)).revision).toBe('2026-07-28')
+    expect((await upstream.open(legacyCaller('client-2'))).revision).toBe('2025-11-25')
+    expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
+    expect(server.of('server/discover')).toHaveLength(1)
+    expect(server.of('initialize')).toHaveLength(2)
+  })
+
+  it('asks a legacy caller on the stream of its call', async () => {
+    const script: Script = (arrived, response) => {
+      const { id, method } = arrived.body
+      if (method !== 'tools/call') return answerOk(arrived, response)
+      const stream = openStream(response)
+      stream.event({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params: { message: 'Who?' } })
+      void server.until(() => server.arrivals.some(answersQ)).then(() => stream.event(result(id, { content: [] })))
+    }
+    const answersQ = ({ body }: Arrived) => body.id === 'q' && body.result !== undefined
+    const { server, upstream } = await connect(modern(legacy(script, { listen })))
+    const peer = await upstream.open(legacyCaller())
+    const call = exchangeWith(peer, 'tools/call', { params: { name: 'greet' }, caller: legacyCaller() })
+    const question = await call.question()
+    expect(question.method).toBe('elicitation/create')
+    question.answer({ kind: 'result', result: question.params.with('action', 'accept') })
+    expect(await call.result()).toEqual({ content: [] })
+  })
+
+  it('is asked for its legacy leg once by all legacy callers that come at the same time', async () => {
+    const { server, upstream } = await connect(modernOnly)
+    await upstream.open(modernCaller)
+    const peers = await Promise.all(['a', 'b', 'c'].map(session => upstream.open(legacyCaller(session))))
+    expect(peers.map(({ revision }) => revision)).toEqual(['2026-07-28', '2026-07-28', '2026-07-28'])
+    expect(server.of('initialize')).toHaveLength(1)
+  })
+
+  it.each([
+    ['without a session id', statelessLegacy, 0],
+    ['without a GET stream', modern(legacy(answerOk)), 1],
+  ])('serves all callers by its modern leg if the legacy leg has no back-channel: %s', async (_, script, deletions) => {
+    const { server, upstream } = await connect(script)
+    for (const session of ['a', 'b']) expect((await upstream.open(legacyCaller(session))).revision).toBe('2026-07-28')
+    expect(server.of('initialize')).toHaveLength(1)
+    await server.until(() => server.of('DELETE').length === deletions, 'the end of the session that is not used')
+  })
+
+  it.each([
+    ['-32022', modernOnly],
+    [
+      '404 and -32601, as the specification asks',
+      modern((arrived, response) => {
+        const { id, method } = arrived.body
+        if (arrived.method === 'GET') response.writeHead(405).end()
+        else if (method === 'initialize') sendJson(response, failure(id, -32601, 'Method not found'), 404)
+        else answerOk(arrived, response)
+      }),
+    ],
+    [
+      'a server error',
+      modern((arrived, response) => {
+        if (arrived.body.method === 'initialize') response.writeHead(500).end()
+        else answerOk(arrived, response)
+      }),
+    ],
+  ])('is served by its modern leg if it answers initialize with %s', async (_, script) => {
+    const { server, upstream } = await connect(script)
+    const peer = await upstream.open(legacyCaller())
+    expect(peer.revision).toBe('2026-07-28')
+    expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
+    await upstream.open(legacyCaller('client-2'))
+    expect(server.of('initialize').length).toBe(1)
+  })
+
+  it('does not send initialize for a modern caller', async () => {
+    const { server, upstream } = await connect(bothEras())
+    await upstream.open(modernCaller)
+    expect(server.of('initialize')).toHaveLength(0)
+  })
+
+  it('is asked again for a legacy leg once the verdict has expired', async () => {
+    const { server, upstream } = await connect(modernOnly, {}, { legacyMs: 20 })
+    expect((await upstream.open(legacyCaller())).revision).toBe('2026-07-28')
+    server.become(bothEras())
+    await new Promise(resolve => setTimeout(resolve, 40))
+    expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
+  })
+
+  it('that lost its legacy leg serves legacy callers by its modern one', async () => {
+    const { server, upstream } = await connect(bothEras())
+    expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
+    server.become(modernOnly)
+    expect((await upstream.open(legacyCaller('client-2'))).revision).toBe('2026-07-28')
+  })
+
+  it.each(['modern', 'legacy'] as const)('is met by all in the era that its entry names: %s', async era => {
+    const { upstream } = await connect(bothEras(), { era })
+    const revision = era === 'modern' ? '2026-07-28' : '2025-11-25'
+    for (const caller of [legacyCaller(), modernCaller]) expect((await upstream.open(caller)).revision).toBe(revision)
+  })
+})
