@@ -10,6 +10,8 @@ import { mergeName } from './merge-name.ts'
 import type { House } from './visit.ts'
 
 const STANDING_AGAIN_MS = 1000
+// Legacy servers log before `logging/setLevel`, modern ones only for requests that carry a level.
+const DEFAULT_LEVEL: Level = 'info'
 const LISTEN_TO_ALL = Json.of({
   notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
 })
@@ -27,7 +29,7 @@ export abstract class Conversation {
   #isEnded = false
 
   constructor(caller: Caller, house: House) {
-    this.caller = caller
+    this.caller = caller.logLevel === undefined ? { ...caller, logLevel: DEFAULT_LEVEL } : caller
     this.house = house
   }
 

@@ -181,13 +181,15 @@ export class StdioShared implements Peer, CallHome, Tenant {
     if (method === 'notifications/cancelled') return this.#ended(this.#callOf(params.get('requestId')))
     const subscription = params.get('_meta')?.get(META.subscriptionId)
     if (subscription) return this.#told(this.#callOf(subscription), method, params)
-    // Nothing says whose log line it is: never to two, so to the earliest that asked for logs.
-    const call =
-      method === 'notifications/message'
-        ? this.#calls.find(({ exchange }) => exchange.caller.logLevel !== undefined)
-        : undefined
+    const call = method === 'notifications/message' ? this.#callLogged() : undefined
     if (call) call.notice(method, params)
     else this.link.log.debug({ method }, 'dropped a notification that is for nobody')
+  }
+
+  /** Nothing says whose log line it is: never to two, so to the earliest call that asked for logs, else to a listen. */
+  #callLogged(): StdioCall | undefined {
+    const curious = this.#calls.filter(({ exchange }) => exchange.caller.logLevel !== undefined)
+    return curious.find(({ isListen }) => !isListen) ?? curious[0]
   }
 
   /** A server may end a listen, and nothing else. */

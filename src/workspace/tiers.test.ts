@@ -40,6 +40,17 @@ test('nobody finds what another principal was told, unless it is public', () => 
   )
 })
 
+test('a legacy caller does not find what a server listed in the modern era, public or not', () => {
+  const all = tiers()
+  const [modern, legacy] = [callerOf({ revision: '2026-07-28' }), callerOf({ revision: '2025-11-25' })]
+  all.find(modern, 'own').accept(told('44 tools'))
+  all.publish(modern, 'open', told('44 tools', true))
+  expect([all.find(legacy, 'own').value, all.find(legacy, 'open').value]).toEqual([undefined, undefined])
+  all.find(legacy, 'own').accept(told('45 tools'))
+  expect([all.find(modern, 'own').value, all.find(legacy, 'own').value]).toEqual(['44 tools', '45 tools'])
+  expect(all.find(callerOf({ revision: '2024-11-05' }), 'own').value).toBe('45 tools')
+})
+
 test('a session apart begins with what its principal has, changes alone, and ends without a trace', () => {
   const all = tiers()
   const [one, two] = [callerOf({ session: 's1' }), callerOf({ session: 's2' })]

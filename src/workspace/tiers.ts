@@ -1,5 +1,6 @@
 import type { Caller } from '../protocol/exchange.ts'
 import { fingerprint } from '../protocol/fingerprint.ts'
+import { isModern } from '../protocol/revisions.ts'
 import type { Fetched, Holding } from './holding.ts'
 import { Lru } from './lru.ts'
 
@@ -8,9 +9,13 @@ const IDLE_MS = 3_600_000
 
 type Shelf<T> = Map<string, Holding<T>>
 
+/** Equal for callers to whom a public list reads the same: a server of both eras may list differently in each. */
+const audienceOf = ({ revision, capabilities }: Caller): string =>
+  `${isModern(revision) ? 'modern' : 'legacy'} ${fingerprint(capabilities)}`
+
 /** Equal for callers to whom a server tells the same; those nobody knows look all the same to it. */
-export const ownerOf = ({ principal, capabilities }: Caller): string =>
-  `${principal === undefined ? '' : `=${principal}`}\n${fingerprint(capabilities)}`
+export const ownerOf = (caller: Caller): string =>
+  `${caller.principal === undefined ? '' : `=${caller.principal}`}\n${audienceOf(caller)}`
 
 // No fingerprint has a line break in it.
 const principalIn = (owner: string): string => owner.slice(0, owner.lastIndexOf('\n'))
@@ -30,7 +35,7 @@ type Create<T> = (key: string, concern: Concern) => Holding<T>
 export class Tiers<T> {
   readonly #create: Create<T>
   readonly #owners = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll)
-  readonly #publics = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll) // by capabilities
+  readonly #publics = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll) // by audience
   readonly #sessions = new Map<string, Map<string, Shelf<T>>>() // by session and owner: a pipe may say something else each time
 
   constructor(create: Create<T>) {
@@ -40,7 +45,7 @@ export class Tiers<T> {
   /** Where to look for things for a caller; `key` says of what it is. */
   finder(caller: Caller): (key: string) => Holding<T> {
     const own = this.#apart(caller)
-    const open = this.#publics.get(fingerprint(caller.capabilities))
+    const open = this.#publics.get(audienceOf(caller))
     const owner = ownerOf(caller)
     return key => own?.get(key) ?? open?.get(key) ?? this.#in(this.#owners, owner, key, { kind: 'owner', owner })
   }
@@ -89,9 +94,9 @@ export class Tiers<T> {
 
   /** Puts what a caller was told where it belongs by what its server said about it. */
   publish(caller: Caller, key: string, fetched: Fetched<T>): void {
-    const capabilities = fingerprint(caller.capabilities)
-    if (fetched.isPublic) return this.#in(this.#publics, capabilities, key, { kind: 'everybody' }).accept(fetched)
-    const open = this.#publics.get(capabilities)
+    const audience = audienceOf(caller)
+    if (fetched.isPublic) return this.#in(this.#publics, audience, key, { kind: 'everybody' }).accept(fetched)
+    const open = this.#publics.get(audience)
     open?.get(key)?.close()
     open?.delete(key)
   }
