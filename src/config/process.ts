@@ -48,6 +48,7 @@ export const readProcess = (
     cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, ['cwd']),
     era: entry.era,
     pool: entry.pool,
+    share: entry.share,
     timeoutMs: entry.timeout,
     limits: entry.limits,
   }

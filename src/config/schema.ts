@@ -226,9 +226,14 @@ export const serverSchema = z
         .describe(
           'which session of a legacy server callers without one of their own get: one per user, one for all, or one per request',
         ),
+      share: oneOf(['user', 'everyone'])
+        .optional()
+        .describe('Whose requests one process of a "command" may serve: those of one user (the default), or of all.'),
       era: oneOf(['auto', 'modern', 'legacy'])
         .default('auto')
-        .describe('Which protocol to speak with it: modern is 2026-07-28, legacy everything before.'),
+        .describe(
+          'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
+        ),
     },
     { error: 'expected an object' },
   )

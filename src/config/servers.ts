@@ -13,7 +13,7 @@ const KNOWN = Object.keys(serverSchema.shape)
 const ALIASES: Readonly<Record<string, string>> = { serverUrl: 'url', transport: 'type', transportType: 'type' }
 
 /** What says how to reach or start a server, or in whose name; one that lives here needs none of it. */
-const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'credentials', 'cwd', 'limits', 'pool'] as const
+const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'credentials', 'cwd', 'limits', 'pool', 'share'] as const
 
 const SHORT_TIMEOUT_MS = 1000
 
@@ -39,6 +39,9 @@ const warningsOf = (entry: ServerEntry, path: Path): string[] => {
   }
   if (entry.memory !== undefined && entry.builtin !== 'memory') {
     warnings.push(`${where}: "memory" is ignored; it goes with "builtin": "memory"`)
+  }
+  if (entry.share !== undefined && addressOf(entry)) {
+    warnings.push(`${where}: "share" is ignored; it goes with "command"`)
   }
   const idle = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
   if (idle.length > 0) {

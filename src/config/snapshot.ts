@@ -87,6 +87,9 @@ export interface RemoteServer {
   readonly pool?: PoolManner | undefined // undefined: sticky
 }
 
+/** Whose requests one process of a server may serve: those of one user, or of all. */
+export type ProcessSharing = 'user' | 'everyone'
+
 /** A server that is started here and spoken to over its stdin and stdout. */
 export interface ProcessServer {
   readonly kind: 'process'
@@ -98,6 +101,7 @@ export interface ProcessServer {
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence of a call before it is given up; progress resets it
   readonly pool?: PoolManner | undefined // undefined: sticky
+  readonly share?: ProcessSharing | undefined // undefined: user
   readonly limits?: ProcessLimits | undefined
 }
 

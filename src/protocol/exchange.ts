@@ -27,6 +27,7 @@ export interface Caller {
   readonly session?: string | undefined // legacy session, SSE channel or pipe
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
   readonly lane?: number | undefined // a further session of the same kind, for a call that cannot wait for the first
+  readonly isHealthCheck?: true // the gateway itself: what it opens holds nothing of any client
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
 }
 

@@ -23,6 +23,7 @@ describe('a server that is started', () => {
     ['legacy and does not answer the probe', { discover: 'silence' }, '2025-11-25', true],
     ['modern and slower than the probe waits', { era: 'modern', slow: 600 }, '2026-07-28', false],
     ['of both eras', { era: 'both' }, '2026-07-28', false],
+    ['of both eras and holds to the first', { era: 'dual' }, '2026-07-28', false],
     ['of both eras and slower than the probe waits', { era: 'both', slow: 600 }, '2026-07-28', false],
   ])('is found to be %s', async (_, habits, revision, asks) => {
     const { open } = connectSmall(habits, { options: { probeMs: 250 } })
@@ -226,9 +227,9 @@ describe('how many processes there are', () => {
     expect(await callTool(await open(callers[2]), 'pid')).toBe(pids[2])
   })
 
-  it('one for everybody of a modern server', async () => {
+  it('one for all sessions of one principal of a modern server', async () => {
     const { open, living } = connectSmall({ era: 'modern' })
-    const callers = [{ session: 'a' }, { principal: 'ana' }, { principal: undefined }].map(callerOf)
+    const callers = [{ session: 'a' }, { session: 'b' }, { workspace: 'other' }].map(callerOf)
     const pids = await Promise.all(callers.map(async caller => callTool(await open(caller), 'pid')))
     expect(new Set(pids).size).toBe(1)
     expect(living()).toHaveLength(1)

@@ -1,13 +1,17 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
 import type { Signal } from '../protocol/abort.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { eraFor } from './legacy-leg.ts'
 import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { type Place, SessionPool } from './pool.ts'
+import type { Era } from './probe.ts'
 import { Roster } from './process-roster.ts'
 import { createStdioLink, type StdioOptions } from './stdio-link.ts'
-import { openProcess } from './stdio-opening.ts'
+import { ModernProcesses } from './stdio-modern.ts'
+import { type Greeting, openProcess } from './stdio-opening.ts'
 import type { Pipe } from './stdio-pipe.ts'
 import { type SessionOptions, StdioSession } from './stdio-session.ts'
 import { StdioShared } from './stdio-shared.ts'
@@ -40,6 +44,8 @@ const OTHER: Loss = {
 /** A process turned out to speak otherwise than whoever started it had thought. */
 class OtherEra extends UpstreamFailure {}
 
+const ATTEMPTS = 3 // to open: the era of a server, its legacy leg, and then what there is
+const EVERYONE = 'everyone'
 const NOBODY = { capabilities: Json.empty, info: undefined }
 const DAY = 24 * 60 * 60_000
 
@@ -70,6 +76,10 @@ export const connectProcess = (server: Server, options: ProcessOptions): Process
 const variableFault = (text: string): string | undefined =>
   text.includes('\0') ? 'holds a character that no variable can hold' : undefined
 
+/** A process that is started again must be the server that its session was opened with. */
+const keepsPromise = (greeting: Greeting, promised: Greeting | undefined): boolean =>
+  !promised || promised.revision === greeting.revision
+
 /** The same for every caller, or for one alone. */
 const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): ProcessUpstream & OwnUpstream => {
   const { holdMs = 20_000, legacyMs = DAY } = options
@@ -89,11 +99,30 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
   }
 
   const openOwn: SessionOptions['open'] = async (caller, signal, promised) => {
+    if (server.era === 'auto' && verdict.era === 'modern') return openLeg(caller, signal, promised)
     const opened = await openProcess(link, caller, promised ? 'legacy' : verdict.era, signal).catch(doubt)
     verdict.found(opened)
-    if (opened.era === 'legacy' && (!promised || promised.revision === opened.greeting.revision)) return opened
-    if (opened.era === 'modern' && !shared.isRunning) shared.adopt(opened.pipe)
+    if (opened.era === 'legacy' && keepsPromise(opened.greeting, promised)) return opened
+    if (opened.era === 'modern') modern.adopt(opened.pipe)
     else void opened.pipe.child.stop()
+    throw new OtherEra(server.name, OTHER)
+  }
+
+  /** A modern server may take legacy sessions too, in a process whose first message is `initialize`. */
+  const openLeg = async (caller: Caller, signal: Signal, promised: Greeting | undefined) => {
+    const { leg } = verdict
+    const isTrial = leg.exists !== true
+    const opened = await openProcess(link, caller, 'legacy', signal, isTrial).catch((error: unknown) => {
+      const isRefusal = error instanceof UpstreamFailure && error.reason === 'upstream_protocol'
+      if (signal.reason || !(isRefusal || isTrial)) throw error
+      leg.missed(isRefusal)
+      throw new OtherEra(server.name, OTHER)
+    })
+    if (opened.era === 'legacy') {
+      verdict.foundLeg(opened.greeting)
+      if (keepsPromise(opened.greeting, promised)) return opened
+    }
+    void opened.pipe.child.stop()
     throw new OtherEra(server.name, OTHER)
   }
 
@@ -121,8 +150,10 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
     return session
   }
 
-  const shared = new StdioShared(link, { roster, bounds, open: openShared })
-  const sharedPeer = Promise.resolve<Peer>(shared)
+  const modern = new ModernProcesses({
+    isForEveryone: server.share === 'everyone',
+    create: () => new StdioShared(link, { roster, bounds, open: openShared }),
+  })
   const pool = new SessionPool({
     name: server.name,
     idleMs: bounds.idleMs || DAY,
@@ -130,18 +161,33 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
     open: openSession,
   })
 
-  const openAs = (caller: Caller): Promise<Peer> =>
-    verdict.era === 'modern' ? shared.ensure().then(() => sharedPeer) : pool.open(caller)
+  const eraOf = (caller: Caller): Era | undefined => eraFor(caller, server.era, verdict.era, verdict.leg)
 
-  const openAnyway = (caller: Caller): Promise<Peer> =>
-    openAs(caller).catch((error: unknown) => {
-      if (error instanceof OtherEra && !closing) return openAs(caller)
-      throw error
-    })
+  /** False where a process has to be asked first. */
+  const isDecided = (caller: Caller): boolean => {
+    const era = eraOf(caller)
+    return era !== undefined && (era === verdict.era || verdict.leg.exists === true)
+  }
+
+  const openAs = (caller: Caller): Promise<Peer> =>
+    eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(asOwner(caller))
+
+  const openAnyway = async (caller: Caller, attempts = ATTEMPTS): Promise<Peer> => {
+    try {
+      return await openAs(caller)
+    } catch (error) {
+      if (!(error instanceof OtherEra) || closing || attempts === 1) throw error
+      return openAnyway(caller, attempts - 1)
+    }
+  }
+
+  /** A server that everyone shares does not tell principals apart. */
+  const asOwner = (caller: Caller): Caller =>
+    server.share === 'everyone' ? { ...caller, principal: EVERYONE } : caller
 
   /** The first caller finds out what the server speaks; those who come meanwhile share what he finds. */
   const find = (caller: Caller): Promise<Peer> => {
-    if (verdict.era !== undefined) return openAnyway(caller)
+    if (isDecided(caller)) return openAnyway(caller)
     if (probing) return probing.then(() => open(caller))
     probing = openAnyway(caller)
     const over = () => {
@@ -153,21 +199,23 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
 
   const open = (caller: Caller): Promise<Peer> => {
     if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
-    if (shared.isRunning && sessions.size === 0) return sharedPeer
+    if (eraOf(caller) === 'modern' && (isModern(caller.revision) || sessions.size === 0))
+      return modern.find(caller) ?? find(caller)
     // What is being opened to find out may turn out to be no session at all.
-    if (probing && verdict.era === undefined) return find(caller)
-    return pool.find(caller) ?? find(caller)
+    if (probing && !isDecided(caller)) return find(caller)
+    return pool.find(asOwner(caller)) ?? find(caller)
   }
 
   /** One process is enough: another that hangs is found out by the calls it does not answer. */
   const probe = async (): Promise<boolean> => {
     if (closing) return false
+    const shared = modern.all.find(({ isRunning }) => isRunning)
     const session = [...sessions].find(({ pipes }) => pipes.length > 0)
-    return shared.isRunning ? shared.answers() : (session?.answers() ?? false)
+    return shared ? shared.answers() : (session?.answers() ?? false)
   }
 
   const close = async (): Promise<void> => {
-    await Promise.all([shared.close(), ...[...sessions].map(session => session.close()), pool.close()])
+    await Promise.all([modern.close(), ...[...sessions].map(session => session.close()), pool.close()])
     await link.endAll()
     link.watch.close()
   }
@@ -183,9 +231,9 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
     open,
     probe,
     close: () => (closing ??= close()),
-    isIdle: () => sessions.size === 0 && shared.pipes.length === 0 && probing === undefined,
+    isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({
-      processes: [...shared.pipes, ...[...sessions].flatMap(({ pipes }) => pipes)].map(statusOf),
+      processes: [...modern.all, ...sessions].flatMap(({ pipes }) => pipes).map(statusOf),
       crashes: link.restarts.crashes,
     }),
   }

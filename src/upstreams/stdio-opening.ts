@@ -24,15 +24,21 @@ export type Opened =
 const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
 const INITIALIZE = 0
 const NOBODY: PipeReader = { message: () => {}, gone: () => {} }
+const TRIAL_MS = 10_000 // for `initialize` where another leg can serve
 const LONGEST_TURN_MS = 10_000 // one that takes its time to start must not keep the others waiting
 
-/** Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure. */
+/**
+ * Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure.
+ * `isTrial`: the server need not speak that era; a failure is no crash, and a long silence no reason to wait.
+ */
 export const openProcess = async (
-  link: StdioLink,
+  server: StdioLink,
   caller: Pick<Caller, 'capabilities' | 'info'>,
   era: Era | undefined,
   signal: Signal,
+  isTrial = false,
 ): Promise<Opened> => {
+  const link = isTrial ? { ...server, startMs: Math.min(server.startMs, TRIAL_MS) } : server
   await link.restarts.turn()
   const leave = await link.starts.enter()
   const late = setTimeout(leave, LONGEST_TURN_MS)
@@ -45,7 +51,8 @@ export const openProcess = async (
     if (typeof opened !== 'string') return opened
     return (await new Opening(link, caller, signal, false).run(opened)) as Opened
   } catch (error) {
-    if (error instanceof UpstreamFailure && !signal.reason) link.restarts.crashed(error.loss, Date.now() - startedAt)
+    if (error instanceof UpstreamFailure && !signal.reason && !isTrial)
+      link.restarts.crashed(error.loss, Date.now() - startedAt)
     throw error
   } finally {
     clearTimeout(late)

@@ -1,5 +1,5 @@
 import type { Signal } from '../protocol/abort.ts'
-import type { Dispatch, Exchange, Peer } from '../protocol/exchange.ts'
+import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
@@ -7,6 +7,7 @@ import { type Message, notificationPieces, requestPieces } from '../wire/json-rp
 import { withEnvelope } from './envelope.ts'
 import { DISCONNECTED, errorOf, type Loss, toError } from './failures.ts'
 import { missedBy } from './missed.ts'
+import type { Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
 import type { Bounds } from './process-vitals.ts'
 import { type CallHome, StdioCall } from './stdio-call.ts'
@@ -26,10 +27,12 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const COMPLETE = Json.of({ resultType: 'complete' })
 const REVIVE_MS = 1000
 
-/** A modern server over stdio: every request stands alone, so all callers share one process. */
-export class StdioShared implements Peer, CallHome, Tenant {
+/** A modern server over stdio: every request stands alone, so callers can share one process. */
+export class StdioShared implements Pooled, CallHome, Tenant {
   readonly revision = MODERN
   readonly asks = false
+  readonly correlates = true
+  onClosed: () => void = () => {}
   readonly link: StdioLink
   lastUsed = Date.now()
 
@@ -48,6 +51,10 @@ export class StdioShared implements Peer, CallHome, Tenant {
 
   get isRunning(): boolean {
     return this.#keeper.pipe !== undefined
+  }
+
+  get isBusy(): boolean {
+    return this.isWorking
   }
 
   get isWorking(): boolean {
@@ -83,6 +90,7 @@ export class StdioShared implements Peer, CallHome, Tenant {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.onClosed()
     const closing = this.#keeper.close()
     for (const call of [...this.#calls])
       if (call.isListen) call.finish({ kind: 'result', result: COMPLETE })

@@ -20,6 +20,7 @@ export const observer = (info: Json): Caller => ({
   revision: MODERN,
   capabilities: Json.empty,
   info,
+  isHealthCheck: true,
   headers: new Map(),
 })
 
