@@ -2,7 +2,7 @@ import { createInbound } from './auth/inbound.ts'
 import { hashOf } from './auth/token.ts'
 import { compare, type Difference } from './config/difference.ts'
 import { ConfigError } from './config/problems.ts'
-import type { Snapshot } from './config/snapshot.ts'
+import { DEFAULT_SSE, type Snapshot } from './config/snapshot.ts'
 import { createEstate } from './estate.ts'
 import { createActions } from './fronts/actions.ts'
 import { Active } from './fronts/active.ts'
@@ -98,7 +98,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const houseOf = (dialect: string): House => ({ ...house, dispatch: metrics.count(dialect, dispatch) })
   const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
   const sessions = new Sessions(streamable)
-  const channels = new Channels(httpSse, snapshot.sse?.endpoint ?? 'relative')
+  const channels = new Channels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const ways = {
     enter: createEntrance(house, inbound.admit),

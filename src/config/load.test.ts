@@ -377,6 +377,7 @@ describe('our own sections', () => {
   it('say how SSE channels give their address', async () => {
     expect((await load({ sse: { endpoint: 'absolute' } })).sse).toEqual({ endpoint: 'absolute' })
     expect((await load({})).sse).toEqual({ endpoint: 'relative' })
+    expect((await load({ sse: { events: ['ping'] } })).sse).toEqual({ endpoint: 'relative', events: ['ping'] })
   })
 
   it('choose the workspaces, and warn of a server in none', async () => {
@@ -440,6 +441,7 @@ describe('our own sections', () => {
     [{ listen: null }, 'listen: expected an object'],
     [{ limits: { bodyBytes: 0 } }, 'limits.bodyBytes: expected a whole number from 1 up'],
     [{ auth: { require: true } }, 'auth.require: unknown key; did you mean "required"?'],
+    [{ sse: { events: ['pong'] } }, 'sse.events[0]: expected one of "lifecycle", "ping"'],
     [{ sse: { endpoint: 'full' } }, 'sse.endpoint: expected one of "relative", "absolute"'],
     [{ auth: { required: 'yes' } }, 'auth.required: expected true or false'],
     [{ limits: { rate: 5 } }, 'limits.rate: expected an object'],

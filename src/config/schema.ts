@@ -117,6 +117,12 @@ export const sseSchema = z
       endpoint: oneOf(['relative', 'absolute'])
         .default('relative')
         .describe('How the address for messages is written: as a path, or as a whole URL for clients that need one.'),
+      events: z
+        .array(oneOf(['lifecycle', 'ping']), LIST)
+        .optional()
+        .describe(
+          'Named events on every channel of /sse, besides endpoint and message; a client chooses with ?events=.',
+        ),
     },
     { error: 'expected an object' },
   )

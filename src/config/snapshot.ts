@@ -30,6 +30,7 @@ export interface Auth {
 /** How SSE channels introduce themselves. */
 export interface Sse {
   readonly endpoint: 'relative' | 'absolute' // the address for messages: a path, or a whole URL
+  readonly events?: readonly ('lifecycle' | 'ping')[] | undefined // for clients that do not choose with `?events=`
 }
 
 /** Every bound on size, number and time. */
@@ -200,6 +201,8 @@ export const DEFAULT_LISTEN: Listen = {
   allowedOrigins: [],
   exposeMetrics: false,
 }
+
+export const DEFAULT_SSE: Sse = { endpoint: 'relative' }
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 64 * MIB,

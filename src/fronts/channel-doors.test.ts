@@ -31,12 +31,16 @@ const seen = async (method: string, times = 1): Promise<Exchange> => {
 }
 
 test.each([
-  ['/sse', 'default'],
-  ['/sse?workspace=other', 'other'],
-  ['/mcp', 'default'],
-  ['/mcp/other', 'other'],
-  ['/mcp/other/sse', 'other'],
-])('GET %s opens a channel: the endpoint first, then streamOpened', async (path, workspace) => {
+  ['/sse', 'default', false],
+  ['/sse?workspace=other', 'other', false],
+  ['/mcp/other/sse', 'other', false],
+  ['/mcp', 'default', true],
+  ['/mcp/other', 'other', true],
+  ['/mcp/other?events=', 'other', false],
+  ['/mcp/other?events=ping', 'other', false],
+  ['/sse?workspace=other&events=lifecycle,ping', 'other', true],
+  ['/mcp/other/sse?events=ping&events=lifecycle', 'other', true],
+])('GET %s opens a channel of %s: the endpoint first, streamOpened after it: %s', async (path, workspace, isNamed) => {
   await start({ 'tools/call': answer })
   const channel = await openRawChannel(`${origin}${path}`)
   expect(channel.headers).toMatchObject({
@@ -48,18 +52,22 @@ test.each([
   const id = String(channel.headers['mcp-session-id'])
   expect(id).toMatch(/^[0-9a-f]{32,}$/)
   expect(await channel.next()).toEqual({ event: 'endpoint', data: `/messages/?session_id=${id}` })
-  const opened = await channel.next()
-  expect(opened?.event).toBe('lifecycle')
-  expect(JSON.parse(opened?.data ?? '')).toEqual({
-    jsonrpc: '2.0',
-    method: 'streamOpened',
-    params: { timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/), sessionId: id },
-  })
-  expect(channel.text().startsWith(`event: endpoint\ndata: /messages/?session_id=${id}\n\nevent: lifecycle\n`)).toBe(
-    true,
-  )
   await send(`${origin}/messages/?session_id=${id}`, { body: request(1) })
   expect((await seen('tools/call')).caller).toMatchObject({ workspace, session: id })
+  const opened = isNamed ? await channel.next() : undefined
+  expect(opened && [opened.event, JSON.parse(opened.data)]).toEqual(
+    isNamed
+      ? [
+          'lifecycle',
+          {
+            jsonrpc: '2.0',
+            method: 'streamOpened',
+            params: { timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/), sessionId: id },
+          },
+        ]
+      : undefined,
+  )
+  expect((await channel.next())?.event).toBe('message')
 })
 
 test.each([
@@ -76,7 +84,7 @@ test.each([
 })
 
 test('the endpoint is a whole URL where that is wanted', async () => {
-  await start({ 'tools/call': answer }, { endpoint: 'absolute' })
+  await start({ 'tools/call': answer }, { sse: { endpoint: 'absolute' } })
   const plain = await openChannel(`${origin}/sse`)
   expect(plain.endpoint).toBe(`${origin}/messages/?session_id=${plain.id}`)
   const proxied = await openChannel(`${origin}/sse`, { 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/x' })

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { rpcError } from '../protocol/errors.ts'
 import type { Door } from './channel.ts'
 import { NO_SESSION } from './classify.ts'
@@ -7,6 +6,7 @@ import type { HttpSse } from './http-sse.ts'
 import type { Handler, Routes } from './listen.ts'
 import { serveOnce } from './one-shot.ts'
 import { sendError } from './reply.ts'
+import { readQuery } from './request-query.ts'
 import type { House } from './visit.ts'
 
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: GET opens an SSE channel here')
@@ -45,7 +45,7 @@ export const createChannelDoors = (house: House, { enter, httpSse }: Options): R
   const route =
     (serve: (id: string | undefined) => Serve): Handler =>
     (request, response) => {
-      const query = queryOf(request)
+      const query = readQuery(request)
       const id = query.get('session_id') || query.get('sessionId') || undefined
       const workspace = (id && httpSse.workspaceOf(id)) ?? query.get('workspace') ?? DEFAULT_WORKSPACE
       enter(request, response, workspace, serve(id))
@@ -58,9 +58,4 @@ export const createChannelDoors = (house: House, { enter, httpSse }: Options): R
     '/messages/': messages,
     '/message': route(id => take('message', id)),
   }
-}
-
-const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => {
-  const at = url.indexOf('?')
-  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
 }

@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
+import type { Sse } from '../config/snapshot.ts'
 import type { RpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json.ts'
 import { notificationPieces } from '../wire/json-rpc.ts'
 
-/** How the address for messages is written: clients of some makes need a whole URL. */
-export type EndpointForm = 'relative' | 'absolute'
-
 const PREFIX = /^(\/[\w.~!$&'()*+,;=:@%-]+)+$/ // never `//host`, which would be another origin
 
 /** Where a client posts its messages, as it sees it from outside. */
-export const endpointOf = ({ headers }: Pick<IncomingMessage, 'headers'>, id: string, form: EndpointForm): string => {
+export const endpointOf = (
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  id: string,
+  form: Sse['endpoint'],
+): string => {
   const prefix = first(headers['x-forwarded-prefix']).replace(/\/$/, '')
   const path = `${PREFIX.test(prefix) ? prefix : ''}/messages/?session_id=${id}`
   if (form === 'relative') return path

@@ -58,7 +58,7 @@ test('a reader that does not read is waited for, and everything arrives when it 
 
 test('a reader too far behind is told so and sent away; what it had in flight ends', async () => {
   await start({ 'tools/call': () => {} }, { limits: { streamLogBytes: 3 * 1024 * 1024 } })
-  const channel = await openChannel(`${origin}/sse`)
+  const channel = await openChannel(`${origin}/sse?events=lifecycle`)
   await channel.post(request(1))
   const call = await seen('tools/call')
   channel.response.pause()

@@ -4,6 +4,7 @@ import { OLDEST } from '../protocol/revisions.ts'
 import { fault, lifecycle, timestamp } from './channel-events.ts'
 import type { Outbox } from './channel-outbox.ts'
 import { Conversation } from './conversation.ts'
+import type { NamedEvents } from './named-events.ts'
 import type { House } from './visit.ts'
 
 /** The doors a message for a channel may come in by. */
@@ -21,6 +22,7 @@ interface Opening {
   readonly id: string
   readonly caller: Omit<Caller, 'session' | 'headers'>
   readonly openedBy: 'sse' | 'mcp'
+  readonly named: NamedEvents
   readonly outbox: Outbox
 }
 
@@ -28,16 +30,25 @@ interface Opening {
 export class Channel extends Conversation {
   readonly id: string
   readonly openedBy: 'sse' | 'mcp'
+  readonly #named: NamedEvents
   readonly #outbox: Outbox
   #handshake: 'none' | 'begun' | 'done' = 'none'
   #usedMcp = false
   #usedMessages = false
 
-  constructor({ id, caller, openedBy, outbox }: Opening, house: House) {
+  constructor({ id, caller, openedBy, named, outbox }: Opening, house: House) {
     super({ ...caller, session: id, headers: NO_HEADERS }, house)
     this.id = id
     this.openedBy = openedBy
+    this.#named = named
     this.#outbox = outbox
+  }
+
+  /** Sends the first events; the endpoint comes before all others, because some clients read the first `data:` line. */
+  open(endpoint: string): void {
+    void this.#outbox.send('endpoint', [Buffer.from(endpoint)])
+    if (this.#named.lifecycle)
+      void this.#outbox.send('lifecycle', lifecycle('streamOpened', { timestamp: timestamp(), sessionId: this.id }))
   }
 
   /** True once a client has begun to introduce itself. */
@@ -75,24 +86,26 @@ export class Channel extends Conversation {
     this.#outbox.comment()
   }
 
-  /** A keep-alive one can see; false once the client has shown that it knows better. */
+  /** Sends a named ping; false if this client gets none from now on. */
   ping(): boolean {
-    if (this.caller.revision !== OLDEST) return false
-    if (this.openedBy === 'sse') void this.#send('ping', [], 'ping')
-    else void this.#send('lifecycle', lifecycle('ping', { timestamp: timestamp() }), 'ping')
+    const { ping, lifecycle: hasLifecycle } = this.#named
+    if (ping === 'never' || (ping === 'oldest' && this.caller.revision !== OLDEST)) return false
+    if (this.openedBy === 'mcp' && hasLifecycle)
+      void this.#send('lifecycle', lifecycle('ping', { timestamp: timestamp() }), 'ping')
+    else void this.#send('ping', [], 'ping')
     return true
   }
 
   end(reason: EndReason): void {
     if (!this.stop()) return
-    void this.#outbox.send('lifecycle', lifecycle('streamClosed', { reason }))
+    if (this.#named.lifecycle) void this.#outbox.send('lifecycle', lifecycle('streamClosed', { reason }))
     this.#outbox.end()
   }
 
   /** Something is wrong with the channel itself. */
   fail(error: RpcError): void {
     if (this.isEnded) return
-    void this.#outbox.send('error', fault(error))
+    if (this.#named.lifecycle) void this.#outbox.send('error', fault(error))
     this.end('error')
   }
 

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import type { Sse } from '../config/snapshot.ts'
 import { isModern, isRevision, OLDEST, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { Channel, type EndReason } from './channel.ts'
-import { type EndpointForm, endpointOf, lifecycle, timestamp } from './channel-events.ts'
+import { endpointOf } from './channel-events.ts'
 import { Outbox } from './channel-outbox.ts'
+import { chooseNamedEvents } from './named-events.ts'
 import { isOwner } from './owner.ts'
 import { SSE_HEADERS } from './reply.ts'
+import { readQuery } from './request-query.ts'
 import { Rota } from './rota.ts'
 import type { House, Visit } from './visit.ts'
 
@@ -14,15 +17,15 @@ const PING_MS = 30_000
 /** The open SSE channels: by id, by who may write to them without one, and by when they need a sign of life. */
 export class Channels {
   readonly #house: House
-  readonly #form: EndpointForm
+  readonly #settings: Sse
   readonly #byId = new Map<string, Channel>()
   readonly #byGuest = new Map<string, Set<Channel>>() // those of /mcp/:workspace
   readonly #comments: Rota<Channel>
   readonly #pings = new Rota<Channel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
 
-  constructor(house: House, form: EndpointForm) {
+  constructor(house: House, settings: Sse) {
     this.#house = house
-    this.#form = form
+    this.#settings = settings
     this.#comments = new Rota(house.limits.keepAliveMs, channel => channel.keepAlive())
     house.ticker.each(now => {
       this.#comments.run(now)
@@ -42,14 +45,14 @@ export class Channels {
     const outbox = new Outbox(response, this.#house)
     const revision = knownRevision(request.headers['mcp-protocol-version'])
     const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
-    const channel = new Channel({ id, caller, openedBy, outbox }, this.#house)
+    const named = chooseNamedEvents(openedBy, readQuery(request), this.#settings.events)
+    const channel = new Channel({ id, caller, openedBy, named, outbox }, this.#house)
     const guest = openedBy === 'mcp' ? guestOf(visit) : undefined // now: a closed socket forgets its address
     this.#add(channel, guest)
     response.on('close', () => this.#remove(channel, guest))
     response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
     response.cork()
-    void outbox.send('endpoint', [Buffer.from(endpointOf(request, id, this.#form))])
-    void outbox.send('lifecycle', lifecycle('streamOpened', { timestamp: timestamp(), sessionId: id }))
+    channel.open(endpointOf(request, id, this.#settings.endpoint))
     response.uncork()
     // Only a client that comes back knows its revision already; it does not shake hands again, and may only listen.
     if (revision) channel.begin()

@@ -104,7 +104,7 @@ class QueryClient {
 
 it('the first data line is the endpoint, with the session id to cut out', async () => {
   const channel = await openRawChannel(`${served.origin}/sse`)
-  await channel.nextOf('lifecycle')
+  await channel.nextOf('endpoint')
   const [first] = channel.text().match(/^data: .*$/m) ?? []
   expect(first).toMatch(new RegExp(`^data: ${served.origin}/messages/\\?session_id=[0-9a-f]+$`))
   channel.close()

@@ -113,7 +113,7 @@ describe('a session', () => {
 
   it('ends with an error event when its reader stops reading', async () => {
     const small = await serve({ limits: { streamLogBytes: 1_000_000 } })
-    const channel = await openChannel(`${small.origin}/sse`)
+    const channel = await openChannel(`${small.origin}/sse?events=lifecycle`)
     channel.response.pause()
     const message = 'x'.repeat(1_000_000)
     let status = 202
@@ -133,7 +133,7 @@ describe('pings', () => {
   it('come every 30 seconds, with empty data', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'Date'] })
     const slow = await serve()
-    const channel = await openChannel(`${slow.origin}/sse`)
+    const channel = await openChannel(`${slow.origin}/sse?events=ping`)
     for (let count = 1; count <= 3; count++) {
       vi.advanceTimersByTime(30_000)
       expect(await channel.next()).toEqual({ event: 'ping', data: '' })

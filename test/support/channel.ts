@@ -92,11 +92,11 @@ interface Message {
   error?: { code: number; message: string; data?: unknown }
 }
 
-/** Opens a channel and takes its first two events. */
+/** Opens a channel and takes the events it opens with. */
 export const openChannel = async (url: string, headers?: Readonly<Record<string, string>>): Promise<OpenChannel> => {
   const channel = await openRawChannel(url, headers)
   const endpoint = (await channel.nextOf('endpoint')).data
-  await channel.nextOf('lifecycle')
+  if (hasLifecycle(new URL(url))) await channel.nextOf('lifecycle')
   return {
     ...channel,
     endpoint,
@@ -105,3 +105,9 @@ export const openChannel = async (url: string, headers?: Readonly<Record<string,
     message: async (event = 'message') => JSON.parse((await channel.nextOf(event)).data) as Message,
   }
 }
+
+/** Only a GET of `/mcp/<workspace>` opens with a lifecycle event, unless the client chooses otherwise. */
+const hasLifecycle = ({ pathname, searchParams }: URL): boolean =>
+  searchParams.has('events')
+    ? /\blifecycle\b/.test(searchParams.get('events') ?? '')
+    : /^\/mcp(\/[^/]*)?$/.test(pathname)

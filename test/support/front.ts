@@ -1,4 +1,11 @@
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Limits, type Listen } from '../../src/config/snapshot.ts'
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_LISTEN,
+  DEFAULT_SSE,
+  type Limits,
+  type Listen,
+  type Sse,
+} from '../../src/config/snapshot.ts'
 import { Active } from '../../src/fronts/active.ts'
 import { createChannelDoors } from '../../src/fronts/channel-doors.ts'
 import { Channels } from '../../src/fronts/channels.ts'
@@ -40,7 +47,7 @@ export const startFront = async (
     readonly limits?: Partial<Limits>
     readonly listen?: Partial<Listen>
     readonly identify?: (header: string | undefined) => string | undefined
-    readonly endpoint?: 'relative' | 'absolute'
+    readonly sse?: Partial<Sse>
     readonly log?: Log
   } = {},
 ) => {
@@ -65,7 +72,7 @@ export const startFront = async (
   }
   house.ticker.each(now => house.shelf.sweep(now))
   const sessions = new Sessions(house)
-  const channels = new Channels(house, options.endpoint ?? 'relative')
+  const channels = new Channels(house, { ...DEFAULT_SSE, ...options.sse })
   const ways = {
     enter: createEntrance(house, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))
