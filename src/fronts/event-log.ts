@@ -24,7 +24,6 @@ interface Bounds {
 interface EventOptions {
   /** Takes the place of an event of the same name that nobody took yet. */
   readonly merge?: string | undefined
-  readonly retry?: number
 }
 
 /**
@@ -71,12 +70,12 @@ export class EventLog {
   }
 
   /** Adds an event; a promise means that the reader is behind. */
-  append(data: readonly Buffer[], { merge, retry }: EventOptions = {}): void | Promise<void> {
+  append(data: readonly Buffer[], { merge }: EventOptions = {}): void | Promise<void> {
     const waiting = merge === undefined ? -1 : this.#findWaiting(merge)
     if (waiting >= 0) this.#replace(waiting, data, merge)
     else {
       if (this.#isOverrun()) this.#drop()
-      this.#add(this.#encode(this.next, data, merge, retry))
+      this.#add(this.#encode(this.next, data, merge))
     }
     this.#pump()
     this.#trim()
@@ -137,11 +136,10 @@ export class EventLog {
     this.#replaced.clear()
   }
 
-  #encode(sequence: number, data: readonly Buffer[], merge: string | undefined, retry?: number): Entry {
+  #encode(sequence: number, data: readonly Buffer[], merge: string | undefined): Entry {
     const pieces = eventPieces({
       ...(data.length > 0 && { event: 'message' }),
       ...(this.key !== undefined && { id: `${this.key}.${sequence}` }),
-      ...(retry !== undefined && { retry }),
       data,
     })
     return { pieces, bytes: pieces.reduce((sum, piece) => sum + piece.length, 0), merge }

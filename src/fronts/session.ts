@@ -5,7 +5,6 @@ import { EventLog } from './event-log.ts'
 import type { House } from './visit.ts'
 
 const INBOX = 'g'
-const RETRY_MS = 1000
 
 /** One legacy client over Streamable HTTP, between its `initialize` and its end, with its streams. */
 export class Session extends Conversation {
@@ -52,9 +51,13 @@ export class Session extends Conversation {
     this.#streams.delete(log.key ?? '')
   }
 
-  /** What 2025-11-25 opens every stream with, so that a client can come back before the first message. */
+  /**
+   * Sends what 2025-11-25 opens every stream with, so that a client can come back before the first message: an id and
+   * empty data. `retry` belongs before a close that the client is to resume, and the gateway closes no stream that way;
+   * Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
+   */
   prime(log: EventLog): void {
-    if (manners(this.caller.revision).priming) void log.append([], { retry: RETRY_MS })
+    if (manners(this.caller.revision).priming) void log.append([])
   }
 
   end(): void {

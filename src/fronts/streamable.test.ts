@@ -178,7 +178,7 @@ test('DELETE ends the session: its calls are cancelled, its streams end, its id 
   expect(standing?.signal.reason).toEqual({ kind: 'gone' })
 })
 
-test('a call that takes its time becomes a stream; 2025-11-25 is primed, with a retry time', async () => {
+test('a call that takes its time becomes a stream; 2025-11-25 is primed', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -208,7 +208,7 @@ test('older revisions get ids and no empty event', async () => {
   expect(reply.text).not.toMatch(/retry|data: ?\n/)
 })
 
-test('the priming event has an id, a retry time and empty data', async () => {
+test('the priming event has an id and empty data, and no stream has a retry time', async () => {
   const url = await start({
     'tools/call': exchange => {
       void progress(exchange, 1)
@@ -217,7 +217,8 @@ test('the priming event has an id, a retry time and empty data', async () => {
   })
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: request(1) })
-  expect(reply.text).toMatch(/^id: p1\.0\nretry: 1000\ndata: ?\n\n/)
+  expect(reply.text).toMatch(/^id: p1\.0\ndata: ?\n\n/)
+  expect(reply.text).not.toContain('retry')
 })
 
 test('a dropped call runs on, and its client comes back for the rest', async () => {

@@ -42,17 +42,26 @@ const KEYLESS: readonly Exception[] = [
   },
 ]
 
+/** The suite takes a missing `retry` field for a flaw in every server that streams (decision 0019). */
+const NO_RETRY: readonly Exception[] = [
+  {
+    scenario: 'server-sse-polling',
+    status: 'WARNING',
+    why: 'the gateway keeps the stream open until the answer, and a retry field before it breaks Java SDK 1.0-2.0',
+  },
+]
+
 /** What stands on both sides of the gateway: first both of one era, then of different ones. */
 const PAIRS: readonly Pair[] = [
-  { leg: 'server', upstream: 'demo', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'demo', revision: '2025-11-25', exceptions: NO_RETRY },
   { leg: 'server', upstream: 'demo', revision: '2026-07-28' },
-  { leg: 'server', upstream: 'sdk-v1-http', revision: '2025-11-25' },
-  { leg: 'server', upstream: 'sdk-v1-sse', revision: '2025-11-25' },
-  { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v1-http', revision: '2025-11-25', exceptions: NO_RETRY },
+  { leg: 'server', upstream: 'sdk-v1-sse', revision: '2025-11-25', exceptions: NO_RETRY },
+  { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2025-11-25', exceptions: NO_RETRY },
   { leg: 'server', upstream: 'sdk-v2-http', revision: '2026-07-28' },
   { leg: 'server', upstream: 'sdk-v2-stdio', revision: '2026-07-28' },
-  { leg: 'server', upstream: 'sdk-v2-http', revision: '2025-11-25' },
-  { leg: 'server', upstream: 'sdk-v2-stdio', revision: '2025-11-25' },
+  { leg: 'server', upstream: 'sdk-v2-http', revision: '2025-11-25', exceptions: NO_RETRY },
+  { leg: 'server', upstream: 'sdk-v2-stdio', revision: '2025-11-25', exceptions: NO_RETRY },
   { leg: 'server', upstream: 'sdk-v1-http', revision: '2026-07-28', exceptions: KEYLESS },
   { leg: 'server', upstream: 'sdk-v1-sse', revision: '2026-07-28', exceptions: KEYLESS },
   { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2026-07-28', exceptions: KEYLESS },
