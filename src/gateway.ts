@@ -105,8 +105,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     streamable: createStreamable(streamable, sessions),
     httpSse: createHttpSse(httpSse, channels),
   }
-  const door = createDoor(house, ways)
-  const doors: Routes = { '/mcp': door, '/mcp/*': door, ...createChannelDoors(httpSse, ways) }
+  const doors: Routes = { ...createDoor(house, ways), ...createChannelDoors(httpSse, ways) }
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,

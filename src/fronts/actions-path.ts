@@ -1,8 +1,11 @@
-import { DEFAULT_WORKSPACE } from './entrance.ts'
-
 /** What a path of the REST door is about. */
 export type Place =
-  | { readonly kind: 'tool'; readonly workspace: string; readonly server: string | undefined; readonly tool: string }
+  | {
+      readonly kind: 'tool'
+      readonly workspace: string | undefined // undefined: the path names none
+      readonly server: string | undefined
+      readonly tool: string
+    }
   | { readonly kind: 'description'; readonly workspace: string | undefined } // undefined: of every workspace
 
 const ROOT = '/actions/'
@@ -18,7 +21,7 @@ export const placeOf = (path: string): Place | undefined => {
   if (segments.length === 2 && second === DESCRIPTION) return { kind: 'description', workspace: first }
   if (third) return { kind: 'tool', workspace: first, server: second, tool: third }
   if (second) return { kind: 'tool', workspace: first, server: undefined, tool: second }
-  return { kind: 'tool', workspace: DEFAULT_WORKSPACE, server: undefined, tool: first }
+  return { kind: 'tool', workspace: undefined, server: undefined, tool: first }
 }
 
 /** The path of a tool, as the description shows it. */

@@ -8,6 +8,7 @@ import { JsonSyntaxError } from '../wire/json-scan.ts'
 import { acceptsJson, acceptsSse, isJsonBody } from '../wire/media-type.ts'
 import { runAction } from './actions-call.ts'
 import { type Place, placeOf } from './actions-path.ts'
+import { DEFAULT_WORKSPACE, readWorkspace, TWO_WORKSPACES } from './choose-workspace.ts'
 import type { Routes } from './listen.ts'
 import { describeWorkspaces } from './openapi-reply.ts'
 import { refuseUnread, sendError } from './reply.ts'
@@ -45,8 +46,12 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
   const enter = (request: IncomingMessage, response: ServerResponse, path: string): void => {
     const refuse = (status: number, error: RpcError, headers?: Record<string, string>): void =>
       refuseUnread(request, response, status, error, headers)
-    const place = placeOf(path)
-    if (!place) return refuse(404, rpcError('invalidRequest', NOT_FOUND))
+    const parsed = placeOf(path)
+    if (!parsed) return refuse(404, rpcError('invalidRequest', NOT_FOUND))
+    const named = readWorkspace(request, parsed.workspace)
+    if (named === false) return refuse(400, TWO_WORKSPACES)
+    const place: Place =
+      parsed.kind === 'tool' ? { ...parsed, workspace: named ?? DEFAULT_WORKSPACE } : { ...parsed, workspace: named }
     const verb = place.kind === 'tool' ? 'POST' : 'GET'
     if (request.method !== verb) return refuse(405, verb === 'POST' ? POST_ONLY : GET_ONLY, { allow: verb })
     const seen = place.workspace === undefined ? visible(request) : [place.workspace]

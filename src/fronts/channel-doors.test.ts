@@ -34,6 +34,7 @@ test.each([
   ['/sse', 'default', false],
   ['/sse?workspace=other', 'other', false],
   ['/mcp/other/sse', 'other', false],
+  ['/other/sse', 'other', false],
   ['/mcp', 'default', true],
   ['/mcp/other', 'other', true],
   ['/mcp/other?events=', 'other', false],
@@ -113,6 +114,9 @@ test.each([
 test.each([
   ['POST', '/sse', {}, 405],
   ['POST', '/mcp/other/sse', {}, 405],
+  ['POST', '/other/sse', {}, 405],
+  ['GET', '/nobody/sse', {}, 404],
+  ['GET', '/mcp/other/sse?workspace=default', {}, 400],
   ['GET', '/sse', { accept: 'application/json' }, 406],
   ['GET', '/sse?workspace=nobody', {}, 404],
   ['GET', '/mcp/nobody/sse', {}, 404],

@@ -1,11 +1,12 @@
 import { rpcError } from '../protocol/errors.ts'
 import type { Door } from './channel.ts'
+import { DEFAULT_WORKSPACE, readWorkspace, TWO_WORKSPACES } from './choose-workspace.ts'
 import { NO_SESSION } from './classify.ts'
-import { DEFAULT_WORKSPACE, type Enter, idOf, type Serve } from './entrance.ts'
+import { type Enter, idOf, type Serve } from './entrance.ts'
 import type { HttpSse } from './http-sse.ts'
 import type { Handler, Routes } from './listen.ts'
 import { serveOnce } from './one-shot.ts'
-import { sendError } from './reply.ts'
+import { refuseUnread, sendError } from './reply.ts'
 import { readQuery } from './request-query.ts'
 import type { House } from './visit.ts'
 
@@ -47,8 +48,9 @@ export const createChannelDoors = (house: House, { enter, httpSse }: Options): R
     (request, response) => {
       const query = readQuery(request)
       const id = query.get('session_id') || query.get('sessionId') || undefined
-      const workspace = (id && httpSse.workspaceOf(id)) ?? query.get('workspace') ?? DEFAULT_WORKSPACE
-      enter(request, response, workspace, serve(id))
+      const workspace = readWorkspace(request, id && httpSse.workspaceOf(id))
+      if (workspace === false) return refuseUnread(request, response, 400, TWO_WORKSPACES)
+      enter(request, response, workspace ?? DEFAULT_WORKSPACE, serve(id))
     }
 
   const messages = route(id => take('messages', id))

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { openChannel } from '../../test/support/channel.ts'
 import { type Front, type Script, startFront } from '../../test/support/front.ts'
-import { modern, openSession, send } from '../../test/support/raw.ts'
+import { modern, openSession, openStream, send } from '../../test/support/raw.ts'
 import { Json } from '../wire/json.ts'
 
 let front: Front
@@ -193,4 +194,56 @@ test('a bug on the far side is answered, not thrown', async () => {
   const { headers } = await openSession(url)
   const inSession = await send(url, { headers, body: { jsonrpc: '2.0', id: 6, method: 'tools/list' } })
   expect([inSession.json.error?.code, inSession.json.id]).toEqual([-32603, 6])
+})
+
+const workspaceOf = async (path: string): Promise<[number, string | undefined]> => {
+  const { headers, body } = list()
+  const reply = await send(`http://127.0.0.1:${front.port}${path}`, { headers, body })
+  return [reply.status, front.seen.at(-1)?.caller.workspace]
+}
+
+test.each([
+  ['/mcp', 'default'],
+  ['/mcp?workspace=other', 'other'],
+  ['/mcp/?workspace=other', 'other'],
+  ['/mcp?a=1&workspace=other', 'other'],
+  ['/mcp/other?workspace=other', 'other'],
+  ['/other/mcp', 'other'],
+  ['/other/mcp/', 'other'],
+  ['/other/mcp?workspace=other', 'other'],
+  ['/default/mcp', 'default'],
+])('a request to %s is served by workspace %s', async (path, workspace) => {
+  await start(answers)
+  expect(await workspaceOf(path)).toEqual([200, workspace])
+})
+
+test.each([
+  ['/mcp?workspace=nobody', 404],
+  ['/mcp?workspace=', 404],
+  ['/nobody/mcp', 404],
+  ['/%zz/mcp', 404],
+  ['/.well-known/mcp', 404],
+  ['/other/mcp/more', 404],
+  ['/a/other/mcp', 404],
+  ['/mcp/other?workspace=default', 400],
+  ['/mcp/default?workspace=other', 400],
+  ['/other/mcp?workspace=default', 400],
+  ['/mcp?workspace=other&workspace=default', 400],
+  ['/message?workspace=other&workspace=default', 400],
+])('a request to %s gets %i and never reaches another workspace', async (path, status) => {
+  await start(answers)
+  expect(await workspaceOf(path)).toEqual([status, undefined])
+})
+
+test('/<workspace>/mcp takes every method that /mcp/<workspace> takes', async () => {
+  await start(answers)
+  const url = `http://127.0.0.1:${front.port}/other/mcp`
+  const { headers } = await openSession(url)
+  expect((await send(url, { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } })).status).toBe(200)
+  const stream = await openStream(url, { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } })
+  expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream'])
+  expect((await send(url, { method: 'DELETE', headers })).status).toBe(200)
+  const channel = await openChannel(url)
+  expect((await channel.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(202)
+  expect(front.seen.map(({ caller }) => caller.workspace)).toEqual(front.seen.map(() => 'other'))
 })

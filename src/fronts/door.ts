@@ -1,10 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { rpcError } from '../protocol/errors.ts'
 import type { Incoming } from '../wire/json-rpc.ts'
 import { createOpening } from './channel-doors.ts'
+import { DEFAULT_WORKSPACE, readWorkspace, TWO_WORKSPACES } from './choose-workspace.ts'
 import { classify, type Refusal } from './classify.ts'
-import { DEFAULT_WORKSPACE, type Enter, idOf, type Serve } from './entrance.ts'
+import { type Enter, idOf, type Serve } from './entrance.ts'
 import type { HttpSse } from './http-sse.ts'
+import type { Handler, Routes } from './listen.ts'
+import { readMcpPath } from './mcp-path.ts'
 import { refuseUnread, sendError } from './reply.ts'
 import { serveStateless } from './stateless.ts'
 import type { Streamable } from './streamable.ts'
@@ -14,6 +16,8 @@ const NOT_ACCEPTABLE = rpcError(
   'invalidRequest',
   'Not Acceptable: Client must accept application/json or text/event-stream',
 )
+/** Other routes come first: a workspace called `actions` has no alias `/actions/mcp`. */
+const PATHS = ['/mcp', '/mcp/*', '/*/mcp', '/*/mcp/', '/*/sse']
 const ALLOW = { allow: 'GET, POST, DELETE' }
 
 interface Options {
@@ -23,7 +27,7 @@ interface Options {
 }
 
 /** The door `/mcp/:workspace`, where every revision over every way of HTTP comes in. */
-export const createDoor = (house: House, { enter, streamable, httpSse }: Options) => {
+export const createDoor = (house: House, { enter, streamable, httpSse }: Options): Routes => {
   const serve: Serve = (visit, incoming) => {
     const { headers, method: verb = '' } = visit.request
     if (verb === 'POST' && !visit.takesJson && !visit.takesSse)
@@ -65,12 +69,17 @@ export const createDoor = (house: House, { enter, streamable, httpSse }: Options
   }
 
   const open = createOpening(httpSse)
-  return (request: IncomingMessage, response: ServerResponse, path: string): void => {
-    const place = placeOf(path)
-    if (place) return enter(request, response, place.workspace, place.isSse ? open : serve)
-    const error = rpcError('invalidRequest', `There is no workspace at ${path}; GET / lists them`)
-    refuseUnread(request, response, 404, error)
+  const handle: Handler = (request, response, path) => {
+    const target = readMcpPath(path)
+    if (!target) {
+      const error = rpcError('invalidRequest', `There is no workspace at ${path}; GET / lists them`)
+      return refuseUnread(request, response, 404, error)
+    }
+    const workspace = readWorkspace(request, target.workspace)
+    if (workspace === false) return refuseUnread(request, response, 400, TWO_WORKSPACES)
+    enter(request, response, workspace ?? DEFAULT_WORKSPACE, target.isSse ? open : serve)
   }
+  return Object.fromEntries(PATHS.map(path => [path, handle]))
 }
 
 const refuse = (visit: Visit, incoming: Incoming | undefined, verdict: Refusal): void => {
@@ -82,21 +91,3 @@ const refuse = (visit: Visit, incoming: Incoming | undefined, verdict: Refusal):
 
 const single = (header: string | string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : undefined
-
-interface Place {
-  readonly workspace: string
-  readonly isSse: boolean
-}
-
-/** `/mcp` and `/mcp/` are the default workspace, `/mcp/x` is x, `/mcp/x/sse` its channels; anything deeper is nothing. */
-const placeOf = (path: string): Place | undefined => {
-  if (path === '/mcp' || path === '/mcp/') return { workspace: DEFAULT_WORKSPACE, isSse: false }
-  const [segment = '', ...rest] = path.slice('/mcp/'.length).split('/')
-  const isSse = rest.length === 1 && rest[0] === 'sse'
-  if (rest.length > 0 && !isSse) return undefined
-  try {
-    return { workspace: decodeURIComponent(segment), isSse }
-  } catch {
-    return undefined
-  }
-}

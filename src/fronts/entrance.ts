@@ -11,9 +11,6 @@ import type { House, Visit } from './visit.ts'
 
 const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
 
-/** The workspace of a door that names none. */
-export const DEFAULT_WORKSPACE = 'default'
-
 /** What a door does with a visit, and with the message of a POST. */
 export type Serve = (visit: Visit, incoming: Incoming | undefined) => void
 

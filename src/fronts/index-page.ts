@@ -1,5 +1,5 @@
 import { Json } from '../wire/json.ts'
-import { DEFAULT_WORKSPACE } from './entrance.ts'
+import { DEFAULT_WORKSPACE } from './choose-workspace.ts'
 
 /** A workspace as the index shows it. */
 interface Shown {

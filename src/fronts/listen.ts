@@ -10,7 +10,7 @@ import { refuseUnread } from './reply.ts'
 /** Serves what comes to one path. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
 
-/** A path, or with a trailing `*` everything that begins like it. */
+/** A path; with a trailing `*` everything that begins like it; with a leading `/*` what follows any first segment. */
 export type Routes = Readonly<Record<string, Handler>>
 
 export interface Listener {
@@ -119,11 +119,17 @@ const targetOf = (target = '/'): { readonly authority?: string; readonly url: st
 }
 
 const routeFinder = (routes: Routes): ((path: string) => Handler | undefined) => {
-  const exact = new Map(Object.entries(routes).filter(([path]) => !path.endsWith('*')))
+  const exact = new Map(Object.entries(routes).filter(([path]) => !path.includes('*')))
+  const suffixes = new Map(
+    Object.entries(routes).flatMap(([path, handler]) => (path.startsWith('/*/') ? [[path.slice(2), handler]] : [])),
+  )
   const prefixes = Object.entries(routes).flatMap(([path, handler]) =>
     path.endsWith('*') ? [{ prefix: path.slice(0, -1), handler }] : [],
   )
-  return path => exact.get(path) ?? prefixes.find(({ prefix }) => path.startsWith(prefix))?.handler
+  return path =>
+    exact.get(path) ??
+    prefixes.find(({ prefix }) => path.startsWith(prefix))?.handler ??
+    suffixes.get(path.slice(Math.max(0, path.indexOf('/', 1))))
 }
 
 const BAD_HTTP: Readonly<Record<string, readonly [string, string]>> = {

@@ -39,13 +39,27 @@ const call = (path: string, body: object = {}, headers: Record<string, string> =
   send(`${gateway.origin}/actions${path}`, { body, headers })
 
 describe('tools as URLs', () => {
-  test.each(['/example-echo', '/default/example-echo', '/demo/demo/example-echo', '/demo/demo%2Fexample-echo'])(
-    '%s answers with the result alone',
-    async path => {
-      const reply = await call(path, { message: 'hi' })
-      expect([reply.status, JSON.parse(reply.text)]).toEqual([200, { content: [{ type: 'text', text: 'Echo: hi' }] }])
-    },
-  )
+  test.each([
+    '/example-echo',
+    '/default/example-echo',
+    '/demo/demo/example-echo',
+    '/demo/demo%2Fexample-echo',
+    '/example-echo?workspace=demo',
+    '/demo/example-echo?workspace=demo',
+  ])('%s answers with the result alone', async path => {
+    const reply = await call(path, { message: 'hi' })
+    expect([reply.status, JSON.parse(reply.text)]).toEqual([200, { content: [{ type: 'text', text: 'Echo: hi' }] }])
+  })
+
+  test.each([
+    ['/example-echo?workspace=files', 404], // which has no such tool: the default workspace must not answer
+    ['/example-echo?workspace=nobody', 404],
+    ['/default/example-echo?workspace=demo', 400],
+    ['/mcp', 404], // a tool that is not there, and no alias of a workspace called actions
+  ])('%s gets %i, and no other workspace answers', async (path, status) => {
+    const reply = await call(path, { message: 'hi' })
+    expect([reply.status, reply.text]).toEqual([status, expect.stringContaining('error')])
+  })
 
   test('give structured content, and read the files of the project', async () => {
     const { status, text } = await call('/files/read_file', { relative_path: 'hello.txt' })

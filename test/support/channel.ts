@@ -110,4 +110,4 @@ export const openChannel = async (url: string, headers?: Readonly<Record<string,
 const hasLifecycle = ({ pathname, searchParams }: URL): boolean =>
   searchParams.has('events')
     ? /\blifecycle\b/.test(searchParams.get('events') ?? '')
-    : /^\/mcp(\/[^/]*)?$/.test(pathname)
+    : /^\/mcp(\/[^/]*)?$|^\/[^/]+\/mcp$/.test(pathname)

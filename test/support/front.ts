@@ -83,12 +83,11 @@ export const startFront = async (
     streamable: createStreamable(house, sessions),
     httpSse: createHttpSse(house, channels),
   }
-  const door = createDoor(house, ways)
   const listener = await listen({
     listen: where,
     limits,
     guard: createGuard(where),
-    routes: { '/mcp': door, '/mcp/*': door, ...createChannelDoors(house, ways) },
+    routes: { ...createDoor(house, ways), ...createChannelDoors(house, ways) },
     log: SILENT,
   })
   return {
