@@ -97,7 +97,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   house.ticker.each(now => house.shelf.sweep(now))
   const houseOf = (dialect: string): House => ({ ...house, dispatch: metrics.count(dialect, dispatch) })
   const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
-  const sessions = new Sessions(streamable)
+  const sessions = new Sessions(streamable, inbound.hold)
   const channels = new Channels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const ways = {

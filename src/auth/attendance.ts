@@ -1,18 +1,23 @@
-import type { Socket } from 'node:net'
 import type { Token } from './token.ts'
 
-/** Whose request a connection carries now, so that streams of a token end with it. */
-export class Attendance {
-  readonly #present = new Map<Socket, Token>()
+interface Held {
+  readonly token: Token | undefined // undefined: admitted while no token was needed
+  readonly end: () => void
+}
 
-  note(socket: Socket, token: Token): void {
-    if (socket.destroyed) return
-    if (!this.#present.has(socket)) socket.once('close', () => this.#present.delete(socket))
-    this.#present.set(socket, token)
+/** What is open with each token (responses, sessions), so that it ends when the token is revoked or expires. */
+export class Attendance {
+  readonly #open = new Set<Held>()
+
+  /** Calls `end` once the token is no longer good, unless the returned function was called before. */
+  hold(token: Token | undefined, end: () => void): () => void {
+    const held: Held = { token, end }
+    this.#open.add(held)
+    return () => this.#open.delete(held)
   }
 
-  /** Cuts every connection whose token is no longer good. */
-  review(isGood: (token: Token) => boolean): void {
-    for (const [socket, token] of this.#present) if (!isGood(token)) socket.destroy()
+  /** Ends everything whose token is no longer good. */
+  review(isGood: (token: Token | undefined) => boolean): void {
+    for (const held of [...this.#open]) if (!isGood(held.token) && this.#open.delete(held)) held.end()
   }
 }

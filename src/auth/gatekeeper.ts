@@ -1,10 +1,12 @@
+import type { EventEmitter } from 'node:events'
 import type { Admission, Knock } from '../protocol/admission.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attendance } from './attendance.ts'
+import { FailedLogins } from './failed-logins.ts'
 import { LastUsed } from './last-used.ts'
-import { invalidToken, noToken, otherWorkspace } from './refusals.ts'
-import { findToken, isExpired, opens, type Token } from './token.ts'
+import { invalidToken, limitedToken, noToken, otherWorkspace, tooManyFailures } from './refusals.ts'
+import { EVERY_WORKSPACE, findToken, isExpired, opens, type Token } from './token.ts'
 import { TokenBook } from './token-book.ts'
 
 interface Options {
@@ -26,6 +28,7 @@ export class Gatekeeper {
   readonly #book: TokenBook | undefined
   readonly #lastUsed: LastUsed | undefined
   readonly #attendance = new Attendance()
+  readonly #failures: FailedLogins
   #tokens: ReadonlyMap<string, Token> = new Map() // by hash
   #nextExpiry: NodeJS.Timeout | undefined
   #complained = new Set<string>() // tokens whose policy was not to be found
@@ -38,6 +41,7 @@ export class Gatekeeper {
   private constructor(options: Options, book: TokenBook | undefined) {
     const { data, log } = options
     this.#options = options
+    this.#failures = new FailedLogins(log)
     this.#book = book
     this.#lastUsed = data === undefined ? undefined : new LastUsed(data, id => this.#knows(id), log)
     book?.onChange(() => this.#update())
@@ -49,29 +53,42 @@ export class Gatekeeper {
     return this.#options.required || (this.#book?.exists ?? false)
   }
 
-  check(knock: Knock, workspace: string): Admission {
-    const secret = bearerOf(knock)
-    if (secret === undefined) return noToken(knock)
-    const token = findToken(this.#tokens, secret)
-    const now = Date.now()
-    if (!token) return this.#turnAway(invalidToken(knock, 'The token is unknown or revoked'), knock, workspace)
-    if (isExpired(token, now))
-      return this.#turnAway(invalidToken(knock, 'The token has expired'), knock, workspace, token)
+  check(knock: Knock, workspace: string, response?: EventEmitter): Admission {
+    const token = this.#identify(knock, workspace)
+    if ('kind' in token) return token
     if (!opens(token, workspace)) return this.#turnAway(otherWorkspace(knock, workspace), knock, workspace, token)
-    this.#lastUsed?.note(token.id, now)
-    this.#attendance.note(knock.socket, token)
+    this.#holdConnection(knock, token, response)
     if (token.policy === undefined) return { kind: 'in', principal: token.principal }
     return { kind: 'in', principal: token.principal, policy: this.#policyOf(token, token.policy) }
   }
 
+  /** Whether a request may see the state of the whole gateway: only with a token that nothing limits. */
+  checkOperator(knock: Knock): Admission {
+    const token = this.#identify(knock, EVERY_WORKSPACE)
+    if ('kind' in token) return token
+    if (!opens(token, EVERY_WORKSPACE) || token.policy !== undefined) return limitedToken(knock)
+    return { kind: 'in', principal: token.principal }
+  }
+
+  /** Remembers what is let in while no token is needed: it ends with the first one. */
+  admitOpen(knock: Knock, response?: EventEmitter): void {
+    this.#holdConnection(knock, this.#tokenOf(knock), response)
+  }
+
+  /** Calls `end` when the token of this request is no longer good. */
+  hold(knock: Knock, end: () => void): () => void {
+    return this.#attendance.hold(this.#tokenOf(knock), end)
+  }
+
   /** What `check` would say, without a trace: for lists of what a caller may see. */
   sees(knock: Knock, workspace: string): boolean {
-    const token = findToken(this.#tokens, bearerOf(knock) ?? '')
+    const token = this.#tokenOf(knock)
     return token !== undefined && !isExpired(token, Date.now()) && opens(token, workspace)
   }
 
   async close(): Promise<void> {
     this.#book?.close()
+    this.#failures.close()
     clearTimeout(this.#nextExpiry)
     await this.#lastUsed?.close()
   }
@@ -91,10 +108,37 @@ export class Gatekeeper {
     return absentPolicy(name)
   }
 
-  #turnAway(refusal: Refusal, { socket }: Knock, workspace: string, token?: Token): Refusal {
-    const fields = { security: true, workspace, address: socket.remoteAddress, token: token?.id }
-    this.#options.log.warn({ ...fields, reason: refusal.error.message }, 'turned a caller away')
-    return refusal
+  /** The token of a request, or why it has none that is good. */
+  #identify(knock: Knock, workspace: string): Token | Refusal {
+    const secret = bearerOf(knock)
+    if (secret === undefined) return noToken(knock)
+    const token = findToken(this.#tokens, secret)
+    const now = Date.now()
+    if (token && !isExpired(token, now)) {
+      this.#lastUsed?.note(token.id, now)
+      return token
+    }
+    const why = token ? 'The token has expired' : 'The token is unknown or revoked'
+    return this.#turnAway(invalidToken(knock, why), knock, workspace, token)
+  }
+
+  #turnAway(refusal: Refusal, knock: Knock, workspace: string, token: Token | undefined): Refusal {
+    const rejection = { reason: refusal.error.message, workspace, token: token?.id }
+    const waitMs = this.#failures.note(knock.socket.remoteAddress, rejection)
+    return waitMs === undefined ? refusal : tooManyFailures(knock, waitMs)
+  }
+
+  /** The token of a request without a judgement; while none is needed, only the process's own is known. */
+  #tokenOf(knock: Knock): Token | undefined {
+    return findToken(this.#tokens, bearerOf(knock) ?? '')
+  }
+
+  #holdConnection({ socket }: Knock, token: Token | undefined, response: EventEmitter = socket): void {
+    if (socket.destroyed) return
+    response.once(
+      'close',
+      this.#attendance.hold(token, () => socket.destroy()),
+    )
   }
 
   #knows(id: string): boolean {
@@ -110,8 +154,9 @@ export class Gatekeeper {
   /** Cuts off whoever is out, and looks again when the next token expires. */
   #review(): void {
     const now = Date.now()
-    this.#attendance.review(({ hash }) => {
-      const token = this.#tokens.get(hash)
+    this.#attendance.review(held => {
+      if (!held) return !this.isOn
+      const token = this.#tokens.get(held.hash)
       return token !== undefined && !isExpired(token, now)
     })
     clearTimeout(this.#nextExpiry)

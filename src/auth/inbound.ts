@@ -1,6 +1,7 @@
+import type { EventEmitter } from 'node:events'
 import { ConfigError } from '../config/problems.ts'
 import type { Rate } from '../config/snapshot.ts'
-import type { Admission, Admit, Knock } from '../protocol/admission.ts'
+import type { Admission, Admit, HoldGrant, Knock } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Gatekeeper, type PolicyOf } from './gatekeeper.ts'
 import { createMeter } from './rate.ts'
@@ -24,12 +25,18 @@ export interface Inbound {
   readonly admit: Admit
   /** Whether a request could come into a workspace; it is not counted as having done so. */
   sees(knock: Knock, workspace: string): boolean
+  /** Whether a request may see the state of the whole gateway; undefined where no token is needed. */
+  admitOperator(knock: Knock): Admission | undefined
+  readonly hold: HoldGrant
   /** Good for every workspace while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>
 }
 
+type Identify = (knock: Knock, workspace: string, response?: EventEmitter) => Admission
+
 const LOCAL = 'local'
+const nothing = (): void => {}
 const OPEN_TO_ALL = 'everybody who reaches this address may use every server (--insecure)'
 const UNENCRYPTED = 'tokens travel unencrypted to this address: put a proxy with TLS before it'
 
@@ -51,14 +58,17 @@ export const createInbound = async (options: InboundOptions): Promise<Inbound> =
 
   // Without tokens a caller is somebody we know only where nobody else can come in.
   const unasked: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
-  const identify = (knock: Knock, workspace: string): Admission => {
-    const admission = gatekeeper?.isOn ? gatekeeper.check(knock, workspace) : unasked
+  const identify: Identify = (knock, workspace, response) => {
+    if (!gatekeeper?.isOn) gatekeeper?.admitOpen(knock, response)
+    const admission = gatekeeper?.isOn ? gatekeeper.check(knock, workspace, response) : unasked
     // Only now: whoever may not come in learns no names.
     return admission.kind === 'out' || hasWorkspace(workspace, knock) ? admission : noWorkspace(workspace)
   }
   return {
     admit: rate ? metered(identify, rate) : identify,
     sees: (knock, workspace) => !gatekeeper?.isOn || gatekeeper.sees(knock, workspace),
+    admitOperator: knock => (gatekeeper?.isOn ? gatekeeper.checkOperator(knock) : undefined),
+    hold: (knock, end) => gatekeeper?.hold(knock, end) ?? nothing,
     localSecret,
     close: async () => gatekeeper?.close(),
   }
@@ -78,10 +88,10 @@ const localToken = (secret: string): Token => ({
 })
 
 /** Counts whoever has come in; callers without a principal are counted by address. */
-const metered = (identify: (knock: Knock, workspace: string) => Admission, rate: Rate): Admit => {
+const metered = (identify: Identify, rate: Rate): Admit => {
   const meter = createMeter(rate)
-  return async (knock, workspace) => {
-    const admission = identify(knock, workspace)
+  return async (knock, workspace, response) => {
+    const admission = identify(knock, workspace, response)
     if (admission.kind === 'out') return admission
     const key = admission.principal === undefined ? `@${knock.socket.remoteAddress}` : `=${admission.principal}`
     const wait = await meter(key, workspace)

@@ -49,6 +49,16 @@ export const otherWorkspace = (knock: Knock, workspace: string): Refusal => {
   )
 }
 
+/** The token is good, but for a part of the gateway only. */
+export const limitedToken = (knock: Knock): Refusal => {
+  const message = 'Forbidden: insufficient scope, this needs a token for every workspace and without a policy'
+  return refusal(
+    403,
+    { code: codeFor(knock, UNAUTHORIZED), message },
+    { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` },
+  )
+}
+
 /** There is nothing of that name, and whoever asks may know. */
 export const noWorkspace = (workspace: string): Refusal => {
   const message = `There is no workspace ${JSON.stringify(workspace)}; GET / lists them`
@@ -56,11 +66,20 @@ export const noWorkspace = (workspace: string): Refusal => {
 }
 
 /** Too much at once; says when to come again. */
-export const tooMany = (knock: Knock, retryAfterMs: number): Refusal => {
-  const message = `Too Many Requests: try again in ${retryAfterMs} ms`
-  return refusal(
+export const tooMany = (knock: Knock, retryAfterMs: number): Refusal =>
+  limited(knock, `Too Many Requests: try again in ${retryAfterMs} ms`, retryAfterMs)
+
+/** Too many wrong tokens from one address. */
+export const tooManyFailures = (knock: Knock, retryAfterMs: number): Refusal =>
+  limited(
+    knock,
+    `Too Many Requests: too many rejected tokens from this address; send a valid one, or try again in ${retryAfterMs} ms`,
+    retryAfterMs,
+  )
+
+const limited = (knock: Knock, message: string, retryAfterMs: number): Refusal =>
+  refusal(
     429,
     { code: codeFor(knock, RATE_LIMITED), message, data: Json.of({ retryAfterMs }) },
     { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) },
   )
-}

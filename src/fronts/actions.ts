@@ -56,7 +56,7 @@ export const createActions = (house: House, options: ActionsOptions): Routes => 
     if (request.method !== verb) return refuse(405, verb === 'POST' ? POST_ONLY : GET_ONLY, { allow: verb })
     const seen = place.workspace === undefined ? visible(request) : [place.workspace]
     const workspace = seen[0] ?? workspaces()[0] ?? ''
-    void Promise.resolve(admit(request, workspace))
+    void Promise.resolve(admit(request, workspace, response))
       .then(admission => meet(request, response, admission, place, seen.length > 0 ? seen : [workspace]))
       .catch(error => {
         house.log.error({ err: error }, 'a REST call failed inside the gateway')

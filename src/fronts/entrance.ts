@@ -19,7 +19,7 @@ export type Enter = (request: IncomingMessage, response: ServerResponse, workspa
 
 export const createEntrance = (house: House, admit: Admit): Enter => {
   const enter: Enter = (request, response, workspace, serve) => {
-    const admission = admit(request, workspace)
+    const admission = admit(request, workspace, response)
     if (!(admission instanceof Promise)) return meet(request, response, workspace, admission, serve)
     admission.then(
       decided => meet(request, response, workspace, decided, serve),

@@ -57,7 +57,7 @@ export const createOperator = (options: Options): Routes => {
   /** What there is, for those who may come in. */
   const index: Handler = (request, response) => {
     const seen = visible(request)
-    void Promise.resolve(admit(request, seen[0] ?? workspaces()[0] ?? ''))
+    void Promise.resolve(admit(request, seen[0] ?? workspaces()[0] ?? '', response))
       .then(admission => {
         if (admission.kind === 'out')
           return refuseUnread(request, response, admission.status, admission.error, admission.headers)

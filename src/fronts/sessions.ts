@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Limits } from '../config/snapshot.ts'
+import type { HoldGrant, Knock } from '../protocol/admission.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { isOwner } from './owner.ts'
 import { Session } from './session.ts'
@@ -8,11 +9,14 @@ import type { House } from './visit.ts'
 /** The legacy sessions, least recently used first, so that looking for idle ones costs nothing. */
 export class Sessions {
   readonly #byId = new Map<string, Session>()
+  readonly #release = new Map<Session, () => void>() // from the token it was opened with
   readonly #house: House
   readonly #limits: Limits
+  readonly #hold: HoldGrant
 
-  constructor(house: House) {
+  constructor(house: House, hold: HoldGrant = () => () => {}) {
     this.#house = house
+    this.#hold = hold
     this.#limits = house.limits
     house.ticker.each(now => this.#sweep(now))
   }
@@ -26,8 +30,13 @@ export class Sessions {
     return new Session(randomBytes(32).toString('base64url'), caller, this.#house)
   }
 
-  keep(session: Session): void {
+  /** Keeps a session until it ends; it ends with the token of the request that opened it. */
+  keep(session: Session, opener: Knock): void {
     this.#byId.set(session.id, session)
+    this.#release.set(
+      session,
+      this.#hold(opener, () => this.end(session)),
+    )
   }
 
   /** The session, if it is alive and belongs to this principal and workspace. */
@@ -41,6 +50,8 @@ export class Sessions {
 
   end(session: Session): void {
     this.#byId.delete(session.id)
+    this.#release.get(session)?.()
+    this.#release.delete(session)
     session.end()
   }
 

@@ -53,7 +53,7 @@ export const createStreamable = (house: House, sessions: Sessions) => {
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
     shakeHands(house, session.caller, id, abort, (outcome, isWelcome) => {
-      if (isWelcome) sessions.keep(session)
+      if (isWelcome) sessions.keep(session, visit.request)
       welcome(visit, session, outcome, isWelcome ? { 'mcp-session-id': session.id } : {})
       if (!isWelcome) session.end()
     })

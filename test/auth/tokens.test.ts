@@ -111,6 +111,25 @@ describe('a gateway with tokens', () => {
     expect(expired.headers['www-authenticate']).toMatch(/error="invalid_token".*has expired/)
   })
 
+  it('tells an address with many wrong tokens to wait, logs them once, and still takes a good token', async () => {
+    const gateway = await start()
+    const { headers } = await gateway.create()
+    const wrong = { authorization: `Bearer drg_${'A'.repeat(43)}` }
+    const replies = await Promise.all(Array.from({ length: 40 }, () => initialize(gateway.url, wrong)))
+    const statuses = replies.map(({ status }) => status)
+    expect([
+      statuses.filter(status => status === 401).length,
+      statuses.filter(status => status === 429).length,
+    ]).toEqual([30, 10])
+    const limited = replies.find(({ status }) => status === 429)
+    expect(Number(limited?.headers['retry-after'])).toBeGreaterThan(0)
+    expect(Number(limited?.headers['retry-after'])).toBeLessThanOrEqual(60)
+    expect(limited?.json.error).toMatchObject({ code: -32002, data: { retryAfterMs: expect.any(Number) } })
+    expect(gateway.lines.filter(({ fields }) => fields.security)).toHaveLength(1)
+    expect((await ping(gateway.url, headers)).status).toBe(200) // behind a proxy everybody has its address
+    expect((await initialize(gateway.url)).status).toBe(401) // no token is no failure
+  })
+
   it('refuses a revoked token at once, and the others still count', async () => {
     const gateway = await start()
     const [one, two] = [await gateway.create(), await gateway.create()]

@@ -152,11 +152,16 @@ export const openSession = async (
   url: string,
   revision = '2025-11-25',
   capabilities: object = {},
+  credentials: Readonly<Record<string, string>> = {},
 ): Promise<RawSession> => {
   const params = { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } }
-  const reply = await send(url, { body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } })
+  const reply = await send(url, {
+    headers: credentials,
+    body: { jsonrpc: '2.0', id: 0, method: 'initialize', params },
+  })
   const id = String(reply.headers['mcp-session-id'])
   const headers = { 'mcp-session-id': id, ...(revision >= '2025-06-18' && { 'mcp-protocol-version': revision }) }
-  await send(url, { headers, body: { jsonrpc: '2.0', method: 'notifications/initialized' } })
+  const body = { jsonrpc: '2.0', method: 'notifications/initialized' }
+  await send(url, { headers: { ...headers, ...credentials }, body })
   return { id, headers, result: reply.json.result ?? {} }
 }

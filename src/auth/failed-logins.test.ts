@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createTestLog, type TestLog } from '../../test/support/log.ts'
+import { FailedLogins } from './failed-logins.ts'
+import { networkOf } from './network.ts'
+
+let log: TestLog
+let failures: FailedLogins
+beforeEach(() => {
+  vi.useFakeTimers()
+  log = createTestLog()
+  failures = new FailedLogins(log.log)
+})
+afterEach(() => {
+  failures.close()
+  vi.useRealTimers()
+})
+
+const fail = (address: string, times = 1): (number | undefined)[] =>
+  Array.from({ length: times }, () =>
+    failures.note(address, { reason: 'wrong', workspace: 'default', token: undefined }),
+  )
+const said = () => log.lines.map(({ fields }) => [fields.address, fields.count])
+
+it('an address is told to wait after thirty failures in a minute, until the minute is over', () => {
+  expect(fail('10.0.0.1', 30)).toEqual(new Array(30).fill(undefined))
+  vi.advanceTimersByTime(20_000)
+  expect(fail('10.0.0.1')).toEqual([40_000])
+  expect(fail('10.0.0.2')).toEqual([undefined])
+  vi.advanceTimersByTime(40_000)
+  expect(fail('10.0.0.1')).toEqual([undefined])
+})
+
+it('the log has one line at once, then one a minute with the number', () => {
+  fail('10.0.0.1', 500)
+  fail('10.0.0.2')
+  expect(said()).toEqual([
+    ['10.0.0.1', undefined],
+    ['10.0.0.2', undefined],
+  ])
+  vi.advanceTimersByTime(60_000)
+  fail('10.0.0.1', 70)
+  vi.advanceTimersByTime(60_000)
+  expect(said().slice(2)).toEqual([
+    ['10.0.0.1', 499],
+    ['10.0.0.1', 70],
+  ])
+  vi.advanceTimersByTime(600_000)
+  expect([log.lines.length, vi.getTimerCount()]).toEqual([4, 0])
+  fail('10.0.0.1')
+  expect(log.lines).toHaveLength(5)
+})
+
+it('what was not logged yet is logged at the end', () => {
+  fail('10.0.0.1', 3)
+  failures.close()
+  expect(said()).toEqual([
+    ['10.0.0.1', undefined],
+    ['10.0.0.1', 2],
+  ])
+})
+
+it('any number of addresses costs a bounded table and a bounded log', () => {
+  for (let i = 0; i < 100_000; i++) fail(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
+  expect(log.lines.length).toBe(1001)
+  expect(fail('11.0.0.1')[0]).toBeGreaterThan(0)
+  vi.advanceTimersByTime(60_000)
+  expect(said().at(-1)).toEqual(['others', 99_000])
+})
+
+it.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['::1', '::1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::5:6', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  [undefined, 'unknown'],
+])('%s counts as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})
