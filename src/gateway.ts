@@ -17,6 +17,7 @@ import { createHttpSse } from './fronts/http-sse.ts'
 import { listen, type Routes } from './fronts/listen.ts'
 import { LogShelf } from './fronts/log-shelf.ts'
 import { createOperator } from './fronts/operator.ts'
+import { createOperatorView } from './fronts/operator-view.ts'
 import { Sessions } from './fronts/sessions.ts'
 import { createStreamable } from './fronts/streamable.ts'
 import { Ticker } from './fronts/ticker.ts'
@@ -126,7 +127,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   }
   const operator = createOperator({
     ...open,
-    isOpen: isLoopback(host) || snapshot.listen.exposeMetrics,
+    view: createOperatorView({ exposeMetrics: snapshot.listen.exposeMetrics, admitOperator: inbound.admitOperator }),
     servers: estate.states,
     scrape: createScrape(metrics, {
       version,

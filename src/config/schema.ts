@@ -62,7 +62,7 @@ export const listenSchema = z
         .describe('Origins of browser pages to accept besides loopback ones; "*" takes all.'),
       exposeMetrics: flag
         .default(DEFAULT_LISTEN.exposeMetrics)
-        .describe('Show /metrics, and the servers in /readyz, also when listening beyond loopback.'),
+        .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
     },
     { error: 'expected an object' },
   )

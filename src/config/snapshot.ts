@@ -19,7 +19,7 @@ export interface Listen {
   readonly port: number // 0: any free one
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  readonly exposeMetrics: boolean // figures are shown beyond loopback too
+  readonly exposeMetrics: boolean // figures are shown to every caller who reaches the port
 }
 
 /** How callers are known. */

@@ -15,7 +15,7 @@ export const isLoopback = (host: string): boolean =>
   LOOPBACK.test(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
 
 /** The name without its port; undefined if it is no host at all. */
-const hostName = (host: string): string | undefined =>
+export const hostName = (host: string): string | undefined =>
   /^(\[[^\]]*\]|[^:@/?#\\]+)(:\d+)?$/.exec(host)?.[1]?.toLowerCase()
 
 export const createGuard = (listen: Listen): Guard => {

@@ -7,11 +7,11 @@ import type { Log } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
 import { indexHtml, indexJson } from './index-page.ts'
 import type { Handler, Routes } from './listen.ts'
+import type { OperatorView } from './operator-view.ts'
 import { refuseUnread, sendJson } from './reply.ts'
 
 interface Options {
-  /** Whether whoever reaches the port may see how the servers are. */
-  readonly isOpen: boolean
+  readonly view: (request: IncomingMessage) => OperatorView
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
@@ -26,28 +26,27 @@ interface Options {
 
 const HEALTHY = [Buffer.from('{"status":"ok"}')]
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: this is read with GET')
-const HIDDEN = rpcError(
-  'invalidRequest',
-  'Not Found: figures are shown on loopback addresses only, unless listen.exposeMetrics is true',
-)
 const NO_STORE = { 'cache-control': 'no-store' }
 
 /** What an operator asks: whether it lives, whether it is ready, how it is, and what there is. */
 export const createOperator = (options: Options): Routes => {
-  const { isOpen, version, servers, scrape, admit, workspaces, serversOf, visible, log } = options
+  const { view, version, servers, scrape, admit, workspaces, serversOf, visible, log } = options
 
   let isReady = false
 
-  const ready: Handler = (_request, response) => {
+  const ready: Handler = (request, response) => {
     const states = servers()
     // Once every server has been tried; one that is slow to start has a reason, and one that comes later stops nobody.
     isReady ||= states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
-    const body = { status: isReady ? 'ready' : 'starting', ...(isOpen && { servers: states.map(written) }) }
+    const { kind } = view(request)
+    const shown = states.map(written).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
+    const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && { servers: shown }) }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], NO_STORE)
   }
 
   const metrics: Handler = (request, response) => {
-    if (!isOpen) return refuseUnread(request, response, 404, HIDDEN)
+    const seen = view(request)
+    if (seen.kind === 'out') return refuseUnread(request, response, seen.status, seen.error, seen.headers)
     scrape().then(
       ({ type, text }) => sendText(response, type, text),
       error => fail(request, response, error),

@@ -123,17 +123,66 @@ describe('/metrics', () => {
       .toContain('dragoman_requests_total{dialect="rest",method="tools/call",outcome="cancelled"} 1')
   })
 
-  test('is hidden beyond loopback, and so are the servers, unless told otherwise', async () => {
-    for (const exposeMetrics of [false, true]) {
-      const exposed = await startGuarded({ insecure: true, listen: { host: '0.0.0.0', exposeMetrics } })
-      closing.push(exposed.close)
-      await exposed.gateway.ready
-      const metrics = await send(`${exposed.origin}/metrics`, { method: 'GET' })
-      expect(metrics.status).toBe(exposeMetrics ? 200 : 404)
-      const ready = JSON.parse((await send(`${exposed.origin}/readyz`, { method: 'GET' })).text)
-      expect('servers' in ready).toBe(exposeMetrics)
-      expect(ready.status).toBe('ready')
+  const DOWN = {
+    kind: 'remote',
+    url: 'http://127.0.0.1:1/mcp',
+    type: 'auto',
+    headers: {},
+    era: 'auto',
+    timeoutMs: 1000,
+  }
+  const PROXIED = { 'x-forwarded-for': '192.0.2.1' }
+  const look = async ({ origin }: { origin: string }, headers: Record<string, string> = {}) => {
+    const metrics = await send(`${origin}/metrics`, { method: 'GET', headers })
+    const { status, servers } = JSON.parse((await send(`${origin}/readyz`, { method: 'GET', headers })).text)
+    return {
+      metrics: metrics.status,
+      status,
+      servers: servers && (servers[0].reason === undefined ? 'names' : 'reasons'),
     }
+  }
+  const guard = async (options: Parameters<typeof startGuarded>[0]) => {
+    const gateway = await startGuarded({ ...options, server: DOWN as never })
+    closing.push(gateway.close)
+    await gateway.gateway.ready
+    return gateway
+  }
+  const ALL = { metrics: 200, status: 'ready', servers: 'reasons' }
+
+  test.each(['127.0.0.1', '0.0.0.0'])('on %s is shown to a local caller, and not to one behind a proxy', async host => {
+    const gateway = await guard({ insecure: true, listen: { host, allowedHosts: ['mcp.example.com'] } })
+    expect(await look(gateway)).toEqual(ALL)
+    const hidden = { metrics: 404, status: 'ready', servers: undefined }
+    for (const headers of [PROXIED, { forwarded: 'for=192.0.2.1' }, { 'x-real-ip': '192.0.2.1' }, { via: '1.1 proxy' }])
+      expect(await look(gateway, headers)).toEqual(hidden)
+    expect(await look(gateway, { host: 'mcp.example.com' })).toEqual(hidden)
+  })
+
+  test('is shown to everybody where the configuration says so', async () => {
+    const gateway = await guard({ insecure: true, listen: { host: '0.0.0.0', exposeMetrics: true } })
+    expect(await look(gateway, PROXIED)).toEqual(ALL)
+  })
+
+  test.each(['127.0.0.1', '0.0.0.0'])('on %s needs a token that nothing limits once tokens are on', async host => {
+    const gateway = await guard({ auth: { required: true }, listen: { host } })
+    const { headers } = await gateway.create()
+    for (const more of [{}, PROXIED])
+      expect(await look(gateway, more)).toEqual({ metrics: 401, status: 'ready', servers: undefined })
+    const wrong = { authorization: `Bearer drg_${'A'.repeat(43)}` }
+    expect(await look(gateway, wrong)).toEqual({ metrics: 401, status: 'ready', servers: undefined })
+    for (const limit of [{ workspaces: ['other'] }, { policy: 'reading' }]) {
+      const limited = await gateway.create(limit)
+      expect(await look(gateway, limited.headers)).toEqual({ metrics: 403, status: 'ready', servers: undefined })
+    }
+    expect(await look(gateway, headers)).toEqual(ALL)
+    expect(await look(gateway, { ...headers, ...PROXIED })).toEqual(ALL)
+  })
+
+  test('shows no reason without a token once tokens are on, also where it is open: a reason quotes the server', async () => {
+    const gateway = await guard({ auth: { required: true }, listen: { exposeMetrics: true } })
+    expect(await look(gateway)).toEqual({ metrics: 200, status: 'ready', servers: 'names' })
+    const { headers } = await gateway.create()
+    expect(await look(gateway, headers)).toEqual(ALL)
   })
 })
 
