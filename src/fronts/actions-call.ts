@@ -8,7 +8,7 @@ import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFail
 import { hasTool } from './actions-tools.ts'
 import { Outbox } from './channel-outbox.ts'
 import { carriedHeaders } from './envelope.ts'
-import { SSE_HEADERS, sendError, sendJson } from './reply.ts'
+import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
 /** What a REST call asks for. */
@@ -117,7 +117,7 @@ class ActionCall {
     const pieces: Buffer[] = []
     result.appendTo(pieces)
     if (this.isStreamed) this.#end('result', pieces)
-    else sendJson(this.#visit.response, 200, pieces)
+    else sendJson(this.#visit.response, 200, pieces, PRIVATE_HEADERS)
     this.#release()
   }
 
@@ -133,7 +133,7 @@ class ActionCall {
     if (this.#stream) return this.#stream
     const { response } = this.#visit
     const stream = new Outbox(response, this.#house)
-    response.writeHead(200, SSE_HEADERS)
+    response.writeHead(200, { ...SSE_HEADERS, ...PRIVATE_HEADERS, 'cache-control': 'no-store, no-transform' })
     response.flushHeaders()
     this.#keepAlive = setInterval(() => stream.comment(), this.#house.limits.keepAliveMs).unref()
     this.#stream = stream

@@ -6,7 +6,7 @@ import type { Log } from '../telemetry/log.ts'
 import { readBody } from '../wire/http-body.ts'
 import { Json } from '../wire/json.ts'
 import type { Handler, Routes } from './listen.ts'
-import { refuseUnread, sendError, sendJson } from './reply.ts'
+import { PRIVATE_HEADERS, refuseUnread, sendError, sendJson } from './reply.ts'
 
 interface Options {
   /** Whether a secret is that of this process: only programs of the same user on this machine can know it. */
@@ -26,7 +26,7 @@ export const createAdmin = ({ isOwner, plan, log }: Options): Routes => {
     try {
       const body = await readBody(request, MOST_BYTES)
       const file = body.length === 0 ? undefined : Json.parse(body).get('file')?.asString()
-      sendJson(response, 200, [Buffer.from(JSON.stringify(await plan(file)))])
+      sendJson(response, 200, [Buffer.from(JSON.stringify(await plan(file)))], PRIVATE_HEADERS)
     } catch (error) {
       if (error instanceof ConfigError)
         return sendError(response, 422, undefined, rpcError('invalidRequest', error.message))

@@ -84,6 +84,14 @@ test.each([
   ['a host that only looks like ours', { host: '127.0.0.1.evil.example.com' }],
   ['a foreign origin', { origin: 'http://evil.example.com' }],
   ['an origin that is nothing', { origin: 'null' }],
+  ['an application called localhost', { origin: 'foo://localhost' }],
+  ['an application called 127.0.0.1', { origin: 'app://127.0.0.1:3000' }],
+  ['a page of another site that hides its origin', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
+  ['a page of a neighbouring site that hides its origin', { 'sec-fetch-site': 'same-site' }],
+  [
+    'a link on another site to the endpoint',
+    { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  ],
 ])('%s is turned away whatever the verb, and nothing goes further', async (_name, headers) => {
   const url = await start(answers)
   const good = list()
@@ -109,6 +117,10 @@ test('our own origin, other loopback names and configured ones come in', async (
     { host: `localhost:${port}`, origin: 'http://localhost:3000' },
     { host: `[::1]:${port}` },
     { host: 'mcp.example.com', origin: 'https://app.example.com' },
+    { host: 'mcp.example.com', origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-mode': 'cors' },
     { host: 'mcp.example.com:8443', origin: 'https://mcp.example.com:8443' },
   ])
     expect((await send(url, { headers: { ...headers, ...extra }, body })).status).toBe(200)

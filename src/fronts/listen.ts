@@ -5,7 +5,7 @@ import { rpcError } from '../protocol/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import { errorPieces, join } from '../wire/json-rpc.ts'
 import type { Guard } from './guard.ts'
-import { refuseUnread } from './reply.ts'
+import { PRIVATE_HEADERS, refuseUnread } from './reply.ts'
 
 /** Serves what comes to one path. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
@@ -31,6 +31,8 @@ interface Options {
   readonly log: Log
 }
 
+/** What a person may open in a browser, also from a link on a page of another site. */
+const PAGES: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz', '/metrics'])
 const CONNECTION_CHECK_MS = 1000
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s most proxies keep theirs
 
@@ -46,11 +48,16 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
     lastRequest = Date.now()
     if (response.socket === null) follow(request.socket, response)
     if (isStopping) response.setHeader('connection', 'close')
-    const refusal = guard({ host: authority ?? headers.host, origin: headers.origin })
-    if (refusal !== undefined)
-      return refuseUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${refusal}`))
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
+    const refusal = guard({
+      host: authority ?? headers.host,
+      origin: headers.origin,
+      fetchSite: single(headers['sec-fetch-site']),
+      isPageVisit: PAGES.has(path) && isNavigation(request),
+    })
+    if (refusal !== undefined)
+      return refuseUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${refusal}`))
     const route = find(path)
     if (!route)
       return refuseUnread(
@@ -112,6 +119,15 @@ const follow = (socket: Socket, response: ServerResponse): void => {
   response.once('close', () => socket.off('close', onClose))
 }
 
+/** A browser shows the answer in a window of its own, where no page can read it. */
+const isNavigation = ({ method, headers }: IncomingMessage): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  headers['sec-fetch-mode'] === 'navigate' &&
+  headers['sec-fetch-dest'] === 'document'
+
+const single = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header[0] : header
+
 /** A proxy's client names the whole URL, and then its host counts and not the header's. */
 const targetOf = (target = '/'): { readonly authority?: string; readonly url: string } => {
   const [, authority, url = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? []
@@ -137,12 +153,16 @@ const BAD_HTTP: Readonly<Record<string, readonly [string, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time'],
 }
 
+const PRIVATE = Object.entries(PRIVATE_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('')
+
 /** What Node could not parse as HTTP still gets an answer. */
 const answerBadHttp = (error: Error & { code?: string }, socket: Socket): void => {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const [status, message] = BAD_HTTP[error.code ?? ''] ?? ['400 Bad Request', 'The request is not valid HTTP']
   const body = join(errorPieces(undefined, rpcError('invalidRequest', message)))
   socket.end(
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n${PRIVATE}content-length: ${body.length}\r\n\r\n${body}`,
   )
 }

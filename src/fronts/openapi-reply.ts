@@ -4,7 +4,7 @@ import type { Json } from '../wire/json.ts'
 import { restCaller } from './actions-call.ts'
 import { toolsOf } from './actions-tools.ts'
 import { type DescribedWorkspace, writeOpenApi } from './openapi.ts'
-import { sendJson } from './reply.ts'
+import { PRIVATE_HEADERS, sendJson } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
 const PATIENCE_MS = 5000
@@ -28,7 +28,7 @@ export const describeWorkspaces = async (
   if (visit.response.destroyed) return
   const pieces: Buffer[] = []
   writeOpenApi(described, version).appendTo(pieces)
-  sendJson(visit.response, 200, pieces)
+  sendJson(visit.response, 200, pieces, PRIVATE_HEADERS)
 }
 
 const describe = async (house: House, visit: Visit, signal: Abort): Promise<DescribedWorkspace> => {

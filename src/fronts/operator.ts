@@ -8,7 +8,7 @@ import { Json } from '../wire/json.ts'
 import { indexHtml, indexJson } from './index-page.ts'
 import type { Handler, Routes } from './listen.ts'
 import type { OperatorView } from './operator-view.ts'
-import { refuseUnread, sendJson } from './reply.ts'
+import { PRIVATE_HEADERS, refuseUnread, sendJson } from './reply.ts'
 
 interface Options {
   readonly view: (request: IncomingMessage) => OperatorView
@@ -26,7 +26,6 @@ interface Options {
 
 const HEALTHY = [Buffer.from('{"status":"ok"}')]
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: this is read with GET')
-const NO_STORE = { 'cache-control': 'no-store' }
 
 /** What an operator asks: whether it lives, whether it is ready, how it is, and what there is. */
 export const createOperator = (options: Options): Routes => {
@@ -41,7 +40,7 @@ export const createOperator = (options: Options): Routes => {
     const { kind } = view(request)
     const shown = states.map(written).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
     const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && { servers: shown }) }
-    sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], NO_STORE)
+    sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
 
   const metrics: Handler = (request, response) => {
@@ -63,7 +62,7 @@ export const createOperator = (options: Options): Routes => {
         const shown = seen.map(name => ({ name, servers: serversOf(name, admission.policy) ?? [] }))
         if (request.headers.accept?.includes('text/html'))
           sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
-        else sendJson(response, 200, [indexJson(version, shown).toBytes()], NO_STORE)
+        else sendJson(response, 200, [indexJson(version, shown).toBytes()], PRIVATE_HEADERS)
       })
       .catch(error => fail(request, response, error))
   }
@@ -74,7 +73,7 @@ export const createOperator = (options: Options): Routes => {
   }
 
   return {
-    '/healthz': reading((_request, response) => sendJson(response, 200, HEALTHY)),
+    '/healthz': reading((_request, response) => sendJson(response, 200, HEALTHY, PRIVATE_HEADERS)),
     '/readyz': reading(ready),
     '/metrics': reading(metrics),
     '/': reading(index),
@@ -102,6 +101,6 @@ const timeOf = (at: number | undefined): string | undefined =>
   at === undefined ? undefined : new Date(at).toISOString()
 
 const sendText = (response: ServerResponse, type: string, text: string): void => {
-  response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...NO_STORE })
+  response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...PRIVATE_HEADERS })
   response.end(text)
 }

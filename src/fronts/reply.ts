@@ -13,6 +13,9 @@ const JOIN_BELOW = 4096 // one small write is cheaper than several; above half t
 
 type Headers = Readonly<Record<string, string>>
 
+/** What a browser or proxy must neither keep nor guess the type of. */
+export const PRIVATE_HEADERS: Headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+
 /** Sends a whole JSON body. */
 export const sendJson = (
   response: ServerResponse,
@@ -54,7 +57,7 @@ export const sendError = (
   error: RpcError,
   headers?: Headers,
 ): void => {
-  sendJson(response, status, errorPieces(id, error), headers)
+  sendJson(response, status, errorPieces(id, error), { ...PRIVATE_HEADERS, ...headers })
 }
 
 /** Answers with a status alone. */

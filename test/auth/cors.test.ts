@@ -141,3 +141,66 @@ it('a gateway for all origins names the one that asks, never all', async () => {
   expect(headers['access-control-allow-origin']).toBe(FOREIGN)
   expect(headers['access-control-allow-credentials']).toBeUndefined()
 })
+
+describe('a browser without an Origin', () => {
+  const visit = (path: string, more: Record<string, string>) =>
+    send(gateway.origin + path, { method: 'GET', headers: { ...token.headers, accept: 'text/html,*/*', ...more } })
+  const LINK = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+
+  it.each(['cross-site', 'same-site'])('may open a page for people from a link of a %s page', async site => {
+    for (const path of ['/', '/healthz', '/readyz', '/metrics'])
+      expect((await visit(path, { ...LINK, 'sec-fetch-site': site })).status).toBe(200)
+    for (const path of ['/actions/openapi.json', '/sse', '/mcp'])
+      expect((await visit(path, { ...LINK, 'sec-fetch-site': site })).status).toBe(403)
+  })
+
+  it('may not be used by a page of another site', async () => {
+    for (const more of [
+      { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' },
+      { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+    ])
+      for (const path of ['/', '/metrics', '/actions/openapi.json'])
+        expect((await visit(path, { ...more, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect((await ping({ ...token.headers, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect((await ping({ ...token.headers, 'sec-fetch-site': 'cross-site', origin: APP })).status).toBe(200)
+  })
+})
+
+it.each([
+  ['POST', '/actions/example-ping', 200],
+  ['POST', '/actions/default/nope', 404],
+  ['GET', '/actions/openapi.json', 200],
+  ['GET', '/actions/default/openapi.json', 200],
+  ['GET', '/actions', 404],
+  ['GET', '/nowhere', 404],
+  ['GET', '/mcp/nowhere', 404],
+  ['PUT', '/mcp', 405],
+  ['GET', '/', 200],
+  ['GET', '/healthz', 200],
+  ['GET', '/readyz', 200],
+  ['GET', '/metrics', 200],
+  ['POST', '/admin/plan', 403],
+])('%s %s (%i) is neither kept nor sniffed', async (method, path, status) => {
+  const reply = await send(gateway.origin + path, {
+    method,
+    headers: { ...token.headers, accept: '*/*' },
+    ...(method === 'POST' && { body: {} }),
+  })
+  expect([reply.status, reply.headers['cache-control'], reply.headers['x-content-type-options']]).toEqual([
+    status,
+    'no-store',
+    'nosniff',
+  ])
+})
+
+it('a streamed answer of a tool is not kept either', async () => {
+  const stream = await openStream(`${gateway.origin}/actions/test_tool_with_progress`, {
+    headers: { ...token.headers, accept: 'text/event-stream' },
+    body: {},
+  })
+  expect(stream.headers).toMatchObject({
+    'cache-control': 'no-store, no-transform',
+    'x-content-type-options': 'nosniff',
+  })
+  stream.close()
+})
