@@ -7,16 +7,24 @@ export interface RpcError {
   readonly data?: Json | undefined
 }
 
+/** What happened to a server, apart from when it is tried again: the layer that tries last says that, once. */
+interface Outage {
+  readonly text: string
+  readonly retryMs: number // until another try can help
+}
+
 /** An error that is not a server's own word: it gave no answer, and `data` says why. */
 export class NoAnswer implements RpcError {
   readonly code: number
   readonly message: string
   readonly data: Json | undefined
+  readonly outage: Outage | undefined
 
-  constructor({ code, message, data }: RpcError) {
+  constructor({ code, message, data }: RpcError, outage?: Outage) {
     this.code = code
     this.message = message
     this.data = data
+    this.outage = outage
   }
 }
 

@@ -18,6 +18,7 @@ export type Reason =
 export interface Loss {
   readonly reason: Reason
   readonly text: string
+  readonly retryMs?: number // until the server is tried again, where that is known
 }
 
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */
@@ -36,14 +37,14 @@ export class UpstreamFailure extends RpcFailure {
 export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }
 
 /** The error a caller sees for a loss: names the server, never carries its raw text. */
-export const toError = (server: string, loss: Loss, more: PlainObject = {}): RpcError =>
-  new NoAnswer(
-    rpcError(
-      'internal',
-      `Server "${server}" ${loss.text}`,
-      Json.of({ reason: loss.reason, upstream: server, ...more }),
-    ),
-  )
+export const toError = (server: string, { reason, text, retryMs }: Loss, more: PlainObject = {}): RpcError => {
+  const message = `Server "${server}" ${text}`
+  if (retryMs === undefined)
+    return new NoAnswer(rpcError('internal', message, Json.of({ reason, upstream: server, ...more })))
+  const again = `${message} and is tried again in ${Math.ceil(retryMs / 1000)} s`
+  const data = Json.of({ reason, upstream: server, retryAfterMs: Math.round(retryMs), ...more })
+  return new NoAnswer(rpcError('internal', again, data), { text: message, retryMs })
+}
 
 /** The error for whatever an attempt to reach the server threw. */
 export const errorOf = (server: string, thrown: unknown): RpcError =>

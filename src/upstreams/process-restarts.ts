@@ -29,10 +29,10 @@ export class Restarts {
 
   /** Waits for the next start; rejects with UpstreamFailure where that is too long to wait. */
   async turn(): Promise<void> {
-    const seconds = Math.ceil(this.brokenMs / 1000)
-    if (this.#last && seconds > 0) {
-      const text = `${this.#last.text}. It failed ${this.crashes} times and is tried again in ${seconds} s`
-      throw new UpstreamFailure(this.#name, { ...this.#last, text })
+    const retryMs = this.brokenMs
+    if (this.#last && retryMs > 0) {
+      const text = `${this.#last.text}. It failed ${this.crashes} times`
+      throw new UpstreamFailure(this.#name, { ...this.#last, text, retryMs })
     }
     const ms = this.#until - Date.now()
     if (ms > 0) await new Promise(resolve => setTimeout(resolve, ms).unref())

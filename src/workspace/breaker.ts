@@ -5,6 +5,7 @@ import { Json } from '../wire/json.ts'
 export interface Fault {
   readonly reason: string
   readonly text: string
+  readonly retryMs?: number | undefined // before this, a try cannot help
 }
 
 /** What is known about a server that is not asked any more. */
@@ -36,7 +37,11 @@ export const isBreaking = ({ reason }: Fault): boolean => BREAKING.has(reason)
 /** The fault an error tells of, if it is not the server's own word. */
 export const faultOf = (error: RpcError): Fault | undefined =>
   error instanceof NoAnswer
-    ? { reason: error.data?.get('reason')?.asString() ?? 'upstream_lost', text: error.message }
+    ? {
+        reason: error.data?.get('reason')?.asString() ?? 'upstream_lost',
+        text: error.outage?.text ?? error.message,
+        retryMs: error.outage?.retryMs,
+      }
     : undefined
 
 /** What callers of a server are told while it is down: what happened, since when, and when it is tried again. */

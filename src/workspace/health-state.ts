@@ -80,7 +80,7 @@ const fail = (state: Living, fault: Fault, begun: number, moment: Moment): State
 const breakOff = (state: Living, fault: Fault, { now, dice }: Moment): Down => {
   const tries = triesNow(state, now) + 1
   const since = state.kind === 'down' ? state.since : now
-  return { kind: 'down', since, fault, tries, retryAt: now + backoffMs(tries, dice) }
+  return { kind: 'down', since, fault, tries, retryAt: now + Math.max(backoffMs(tries, dice), fault.retryMs ?? 0) }
 }
 
 const refuse = (state: Living, fault: Fault, { now }: Moment): State => {
