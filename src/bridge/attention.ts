@@ -1,5 +1,6 @@
 import { Abort } from '../protocol/abort.ts'
 import type { Caller, Dispatch, Frame } from '../protocol/exchange.ts'
+import { keptCaller } from '../protocol/kept-caller.ts'
 import { Json } from '../wire/json.ts'
 
 const REST_MS = 30_000 // of listening on when nobody calls any more
@@ -39,7 +40,7 @@ export class Attention {
       kind: 'request',
       method: 'subscriptions/listen',
       params: LISTEN_TO_ALL,
-      caller,
+      caller: keptCaller(caller), // it listens on when the call is over
       signal: standing,
       sink: frame => this.#take(frame, standing),
     })

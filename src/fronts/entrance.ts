@@ -6,6 +6,7 @@ import type { Json } from '../wire/json.ts'
 import { type Incoming, readIncoming } from '../wire/json-rpc.ts'
 import { JsonSyntaxError } from '../wire/json-scan.ts'
 import { acceptsJson, acceptsSse, isJsonBody } from '../wire/media-type.ts'
+import { bodyFault } from './client-limits.ts'
 import { refuseUnread, sendError } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
@@ -65,6 +66,9 @@ export const createEntrance = (house: House, admit: Admit): Enter => {
       if (!(error instanceof JsonSyntaxError)) throw error
       return sendError(visit.response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
     }
+    const tooLarge = incoming.kind === 'request' ? bodyFault(incoming.method, body.length) : undefined
+    if (tooLarge !== undefined)
+      return sendError(visit.response, 413, idOf(incoming), rpcError('invalidRequest', tooLarge))
     tryTo(serve, visit, incoming)
   }
 

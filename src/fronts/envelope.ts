@@ -5,6 +5,7 @@ import { isKnownTo, isLevel, LEVELS, type Level, methodRow } from '../protocol/m
 import { decodeHeaderValue } from '../protocol/param-headers.ts'
 import { isModern, isRevision, type Revision, SERVED } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
+import { sizeFault } from './client-limits.ts'
 
 /** What a modern request says of itself. */
 export interface Envelope {
@@ -60,8 +61,11 @@ export const liftEnvelope = (
   if (wrong) return wrong
   if (!isKnownTo(method, claim))
     return refuse(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${claim}`))
+  const info = meta?.get(META.clientInfo)
   const affinity = meta?.get(META.affinity)?.asString()
-  return { envelope: { revision: claim, capabilities, info: meta?.get(META.clientInfo), logLevel: level, affinity } }
+  const tooLarge = sizeFault(capabilities, info, affinity)
+  if (tooLarge !== undefined) return refuse(400, rpcError('invalidParams', tooLarge))
+  return { envelope: { revision: claim, capabilities, info, logLevel: level, affinity } }
 }
 
 const claimOf = (params: Json): string => params.get('_meta')?.get(META.protocolVersion)?.asString() ?? ''

@@ -5,6 +5,7 @@ import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../protocol/
 import { Json } from '../wire/json.ts'
 import { errorPieces, resultPieces } from '../wire/json-rpc.ts'
 import type { Outcome } from './answers.ts'
+import { sizeFault } from './client-limits.ts'
 import { lastWord } from './session-messages.ts'
 import type { House } from './visit.ts'
 
@@ -19,12 +20,15 @@ export interface Hello {
 export const readHello = (params: Json): Hello | string => {
   const wanted = params.get('protocolVersion')?.asString()
   if (wanted === undefined) return '`protocolVersion` must be a string'
-  const capabilities = params.get('capabilities')
-  if (capabilities && !capabilities.isObject) return '`capabilities` must be an object'
+  const capabilities = params.get('capabilities') ?? Json.empty
+  if (!capabilities.isObject) return '`capabilities` must be an object'
+  const info = params.get('clientInfo')
+  const tooLarge = sizeFault(capabilities, info)
+  if (tooLarge !== undefined) return tooLarge
   return {
     revision: isRevision(wanted) && !isModern(wanted) ? wanted : NEWEST_LEGACY,
-    capabilities: capabilities ?? Json.empty,
-    info: params.get('clientInfo'),
+    capabilities: capabilities.compact(), // a session must not keep the request alive
+    info: info?.compact(),
   }
 }
 

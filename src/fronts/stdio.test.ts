@@ -236,6 +236,18 @@ test('an array is split, answered line by line', async () => {
   expect([(await pipe.next()).id, (await pipe.next()).id]).toEqual([1, 2])
 })
 
+test('large capabilities are refused by the same limits as over HTTP, and so is a large initialize', async () => {
+  const pipe = start()
+  const capabilities = { experimental: { pad: 'x'.repeat(64 * 1024) } }
+  pipe.write(request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities }))
+  expect(await pipe.next()).toMatchObject({ id: 1, error: { code: -32602 } })
+  pipe.write(modern(2, 'tools/list', {}, { capabilities }).body)
+  expect(await pipe.next()).toMatchObject({ id: 2, error: { code: -32602 } })
+  pipe.write({ ...initialize, pad: 'x'.repeat(256 * 1024) })
+  expect(await pipe.next()).toMatchObject({ id: 0, error: { code: -32600 } })
+  expect(pipe.seen).toEqual([])
+})
+
 test('a line beyond the limit is refused', async () => {
   const pipe = start({}, { bodyBytes: 1000 })
   pipe.write('x'.repeat(5000))

@@ -9,7 +9,9 @@ import { Json } from '../wire/json.ts'
 import { errorPieces, type Incoming, type Message, readIncoming } from '../wire/json-rpc.ts'
 import { JsonSyntaxError } from '../wire/json-scan.ts'
 import { LineDecoder, LineTooLong } from '../wire/ndjson.ts'
+import { bodyFault } from './client-limits.ts'
 import { Conversation } from './conversation.ts'
+import { idOf } from './entrance.ts'
 import { readHello, shakeHands } from './handshake.ts'
 import { PipeOutbox } from './pipe-outbox.ts'
 import { PipeRequests } from './pipe-requests.ts'
@@ -74,7 +76,10 @@ class Pipe {
 
   #line(line: Buffer): void {
     try {
-      this.#take(readIncoming(line))
+      const incoming = readIncoming(line)
+      const tooLarge = incoming.kind === 'request' ? bodyFault(incoming.method, line.length) : undefined
+      if (tooLarge !== undefined) return this.#refuse(idOf(incoming), rpcError('invalidRequest', tooLarge))
+      this.#take(incoming)
     } catch (error) {
       if (error instanceof JsonSyntaxError)
         return this.#refuse(undefined, rpcError('parse', `Parse error: ${error.message}`))

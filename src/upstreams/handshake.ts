@@ -82,7 +82,7 @@ const agree = (link: Link, result: Json, sessionId: string | string[] | undefine
     const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
     throw new Refused(link.name, { reason: 'upstream_protocol', text })
   }
-  return { revision: version, sessionId: Array.isArray(sessionId) ? sessionId[0] : sessionId, result }
+  return { revision: version, sessionId: Array.isArray(sessionId) ? sessionId[0] : sessionId, result: result.compact() }
 }
 
 /** Some servers know no handshake and answer requests all the same; tools are what they have. */

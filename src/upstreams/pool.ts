@@ -1,5 +1,6 @@
 import type { PoolManner } from '../config/snapshot.ts'
 import type { Caller, Peer } from '../protocol/exchange.ts'
+import { keptCaller } from '../protocol/kept-caller.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
 import { leaseOf } from './lease.ts'
 import { poolKey } from './pool-key.ts'
@@ -121,7 +122,7 @@ export class SessionPool<S extends Pooled> {
     const isDedicated = caller.session !== undefined
     const entry: Entry<S> = { isDedicated, idleMs, ready: undefined, session: undefined }
     this.#entries.set(key, entry)
-    entry.ready = this.#fill(key, entry, caller)
+    entry.ready = this.#fill(key, entry, keptCaller(caller)) // a session outlives the request it is opened for
     this.#sweep()
     return entry.ready
   }

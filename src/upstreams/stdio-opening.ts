@@ -176,7 +176,7 @@ class Opening implements PipeReader {
     const pipe = this.#pipe as Pipe
     pipe.readBy(undefined) // what it says from here on is for whoever takes it over
     pipe.send(notificationPieces('notifications/initialized', Json.empty))
-    this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result } })
+    this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result.compact() } })
   }
 }
 

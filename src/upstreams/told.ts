@@ -14,8 +14,8 @@ export class Told {
   /** Takes note of a request that succeeded. */
   remember({ method, params }: Exchange): void {
     const uri = params.get('uri')?.asString() ?? ''
-    if (method === 'logging/setLevel') this.#level = params
-    else if (method === 'resources/subscribe') this.#subscriptions.set(uri, params)
+    if (method === 'logging/setLevel') this.#level = params.compact()
+    else if (method === 'resources/subscribe') this.#subscriptions.set(uri, params.compact())
     else if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
   }
 

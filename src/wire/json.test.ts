@@ -322,3 +322,28 @@ describe('Json', () => {
     expect(JSON.stringify({ a: parse('{ "b": [1] }').with('c', 2) })).toBe('{"a":{"b":[1],"c":2}}')
   })
 })
+
+describe('a value that outlives its message', () => {
+  const message = (padding: number) => parse(`{"kept":{ "n": 1.0 },"pad":"${'x'.repeat(padding)}"}`)
+
+  it('keeps nothing of the message alive but itself, and is written as it was read', () => {
+    const kept = message(1 << 20).get('kept') as Json
+    expect(kept.retained).toBeGreaterThan(1 << 20)
+    expect(kept.compact().retained).toBe(kept.size)
+    expect(kept.compact().toString()).toBe('{ "n": 1.0 }')
+  })
+
+  it('is compact with its changes, wherever these came from', () => {
+    const other = message(1 << 20).get('kept') as Json
+    const changed = (message(1 << 20).get('kept') as Json).with('other', other).compact()
+    expect(changed.toString()).toBe('{ "n": 1.0,"other":{ "n": 1.0 }}')
+    expect(changed.retained).toBe(changed.size)
+    expect((changed.get('other') as Json).retained).toBe(changed.size)
+  })
+
+  it('is not copied where it is most of the message', () => {
+    const whole = Json.parse(Buffer.from(JSON.stringify({ text: 'x'.repeat(10_000) })))
+    expect(whole.compact()).toBe(whole)
+    expect((whole.get('text') as Json).compact()).toBe(whole.get('text'))
+  })
+})

@@ -82,6 +82,16 @@ export class Json {
     return this.bytes[this.start] === OPEN_BRACE
   }
 
+  /** Bytes of the text it was read from. */
+  get size(): number {
+    return this.end - this.start
+  }
+
+  /** Bytes of memory it keeps alive: all of the message it was read from. */
+  get retained(): number {
+    return this.bytes.buffer.byteLength
+  }
+
   /** The member of that name (the last one, if written twice), or undefined. */
   get(key: string): Json | undefined {
     if (!this.isObject) return undefined
@@ -190,6 +200,18 @@ export class Json {
     const pieces: Buffer[] = []
     this.appendTo(pieces)
     return Buffer.concat(pieces)
+  }
+
+  /**
+   * The same value for keeping: a copy with memory of its own, unless it is at least half of what it keeps alive.
+   * Whatever outlives its message must be compact, or it keeps the whole body alive.
+   */
+  compact(): Json {
+    if (this.isSource && this.size * 2 >= this.retained) return this
+    const source = this.toBytes()
+    const bytes = Buffer.allocUnsafeSlow(source.length) // the buffer pool would keep others' bytes alive
+    source.copy(bytes)
+    return new Json(bytes, 0, bytes.length, new Landmarks())
   }
 
   /** Writes the value as pieces without joining them, so that a large one is never copied. */

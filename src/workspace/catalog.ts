@@ -49,8 +49,11 @@ export class Catalog {
     this.#options = options
     this.times = options.times
     this.#report = createFlaws(options.log, options.flawed)
-    this.#lists = new Tiers((key, concern) => this.#create(key, concern))
-    this.#introductions = new Tiers(() => new Holding({ times: this.times, equal: () => false, changed: () => {} }))
+    this.#lists = new Tiers((key, concern) => this.#create(key, concern), { bytesOf: ({ bytes }) => bytes })
+    this.#introductions = new Tiers(
+      () => new Holding({ times: this.times, equal: () => false, changed: () => this.#introductions.trim() }),
+      { bytesOf: ({ result }) => result.size },
+    )
   }
 
   /** Another number whenever something held for this caller has changed. */
@@ -172,6 +175,7 @@ export class Catalog {
       equal: (a, b) => a === b,
       changed: isNews => {
         this.#stamps.change(concern)
+        this.#lists.trim()
         if (isNews) this.#options.news({ kind, server, concern })
       },
     })

@@ -77,7 +77,7 @@ export type Query = (method: string, params?: Json) => Promise<Json>
 
 /** Asks a server who it is. */
 export const introduce = async (peer: Peer, query: Query): Promise<Fetched<Introduction>> => {
-  const result = await query('server/discover')
+  const result = (await query('server/discover')).compact() // it is kept, the message is not
   return { value: { revision: peer.revision, result }, ...hintsIn(peer.revision, result) }
 }
 

@@ -5,7 +5,7 @@ const FOREVER = Number.POSITIVE_INFINITY
 
 test('whoever was not used for longest leaves, and is told', () => {
   const left: number[] = []
-  const lru = new Lru<number>(2, FOREVER, value => left.push(value))
+  const lru = new Lru<number>(2, FOREVER, { evicted: value => left.push(value) })
   lru.set('a', 1)
   lru.set('b', 2)
   lru.get('b')
@@ -33,4 +33,14 @@ test('what was deleted and comes back is the latest again', () => {
     ['a', 1],
     ['b', 4],
   ])
+})
+
+test('a group that is full makes room among its own', () => {
+  const lru = new Lru<number>(10, FOREVER, { mostPerGroup: 2 })
+  lru.set('other', 0, 'b')
+  for (const [at, key] of ['a1', 'a2', 'a3', 'a4'].entries()) lru.set(key, at, 'a')
+  expect(lru.entries().map(([key]) => key)).toEqual(['other', 'a3', 'a4'])
+  lru.delete('a3')
+  lru.set('a5', 5, 'a')
+  expect(lru.entries().map(([key]) => key)).toEqual(['other', 'a4', 'a5'])
 })

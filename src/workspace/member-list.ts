@@ -17,6 +17,7 @@ export interface Item {
 export interface MemberList {
   readonly id: number // no other list has it
   readonly hash: string // equal for equal content
+  readonly bytes: number // of its items as they came
   readonly revision: Revision
   readonly items: readonly Item[]
   readonly flaws: readonly string[] // what was wrong with it, and was left out
@@ -48,6 +49,7 @@ export const createMemberList = (kind: Kind, revision: Revision, { items, flaws 
   return {
     id: ++lastId,
     hash: `${revision} ${content}`,
+    bytes: items.reduce((sum, { own }) => sum + own.size, 0),
     revision,
     items,
     flaws,

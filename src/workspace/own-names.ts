@@ -1,6 +1,7 @@
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import { ask, itemsOf } from '../protocol/listing.ts'
 import type { Json } from '../wire/json.ts'
+import { Lru } from './lru.ts'
 
 /** A list of the server's, and the member of its result that holds it. */
 export interface NameList {
@@ -12,10 +13,14 @@ type Names = Promise<ReadonlySet<string>>
 
 const FRESH_MS = 60_000
 const MOST_CALLERS = 1000
+const MOST_EACH = 100 // sessions and lists of one principal
+const MOST_CHARACTERS = 1024 * 1024 // in the names of one list
 
 /** The names a server lists, each caller's for itself, asked for when somebody needs them and kept for a minute. */
 export const createOwnNames = (upstream: Upstream) => {
-  const known = new Map<string, { readonly names: Names; readonly until: number }>()
+  const known = new Lru<{ readonly names: Names; readonly until: number }>(MOST_CALLERS, FRESH_MS, {
+    mostPerGroup: MOST_EACH,
+  })
 
   const look = (caller: Caller, list: NameList): Names => {
     const who = caller.session ?? caller.principal
@@ -23,9 +28,8 @@ export const createOwnNames = (upstream: Upstream) => {
     const key = JSON.stringify([list.method, caller.session, caller.principal])
     const before = known.get(key)
     if (before && before.until > Date.now()) return before.names
-    if (known.size >= MOST_CALLERS) known.clear()
     const names = listNames(upstream, caller, list)
-    known.set(key, { names, until: Date.now() + FRESH_MS })
+    known.set(key, { names, until: Date.now() + FRESH_MS }, caller.principal ?? '')
     names.catch(() => known.delete(key))
     return names
   }
@@ -45,6 +49,12 @@ const listNames = async (upstream: Upstream, caller: Caller, { method, member }:
   const names = new Set<string>()
   const page = async (params: Json): Promise<Json> =>
     ask((await upstream.open(caller)).dispatch, caller, method, params)
-  for await (const item of itemsOf(member, page)) names.add(item.get('name')?.asString() ?? '')
+  let characters = 0
+  for await (const item of itemsOf(member, page)) {
+    const name = item.get('name')?.asString() ?? ''
+    characters += name.length
+    if (characters > MOST_CHARACTERS) break
+    names.add(name)
+  }
   return names
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Caller } from '../protocol/exchange.ts'
+import { shortKey } from '../protocol/short-key.ts'
 import { Lru } from './lru.ts'
 import type { Member } from './member.ts'
 
@@ -28,8 +28,7 @@ export const rememberedAs = ({ principal, session }: Caller): string | undefined
 }
 
 /** What a word is remembered as: whoever is given long ones shall not need more room. */
-export const shortened = (word: string): string =>
-  word.length <= LONGEST ? word : createHash('sha256').update(word).digest('base64url')
+export const shortened = (word: string): string => shortKey(word, LONGEST)
 
 /** What is remembered, by the names of servers: it outlives their members when the configuration changes. */
 export interface Memory {

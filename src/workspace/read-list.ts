@@ -85,7 +85,8 @@ class Gathering {
     if (ttlMs !== undefined && ttlMs >= 0) this.#ttlMs = Math.min(this.#ttlMs ?? ttlMs, ttlMs)
     this.#isPublic &&= page.get('cacheScope')?.isString('public') === true
     let begun = Date.now()
-    for (const item of page.get(KINDS[this.#kind].member)?.elements() ?? []) {
+    // The items are kept, whatever else the server put into the message is not.
+    for (const item of page.get(KINDS[this.#kind].member)?.compact().elements() ?? []) {
       if (Date.now() - begun > AT_ONCE_MS) {
         await othersHadTheirTurn()
         begun = Date.now()
@@ -96,12 +97,12 @@ class Gathering {
   }
 
   #take(own: Json): void {
+    this.#bytes += own.size // also of what is left out: it is kept with its page
+    if (this.#bytes > MOST_BYTES) return this.cut(`it is larger than ${MOST_BYTES >> 20} MiB`)
     const original = own.get(KINDS[this.#kind].key)?.asString()
     if (original === undefined) this.#unnamed++
     else if (this.#items.has(original)) this.#repeated++
     else {
-      this.#bytes += own.toBytes().length
-      if (this.#bytes > MOST_BYTES) return this.cut(`it is larger than ${MOST_BYTES >> 20} MiB`)
       const shown = this.#show(original, own)
       if ('item' in shown) this.#items.set(original, { original, own, json: shown.item })
       else this.#hidden.push(`${original} is not shown: ${shown.reason}`)

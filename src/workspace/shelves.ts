@@ -1,6 +1,7 @@
 import type { WorkspaceConfig } from '../config/snapshot.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
+import { shortKey } from '../protocol/short-key.ts'
 import type { Catalog, Held } from './catalog.ts'
 import { promisedUntil } from './freshness.ts'
 import { Lru } from './lru.ts'
@@ -11,6 +12,8 @@ import { ownerOf } from './tiers.ts'
 import type { Kind, Shelf, Shelves } from './view.ts'
 
 const MOST_VIEWS = 1000
+const LONGEST_POLICY = 64 // characters in a key; a longer one is replaced by its hash
+const MOST_VIEWS_EACH = 256 // of one principal
 const IDLE_MS = 3_600_000
 
 /** A shelf as it stands for some callers now. */
@@ -37,9 +40,9 @@ export class CatalogShelves implements Shelves {
   readonly #config: WorkspaceConfig
   readonly #members: readonly Member[]
   readonly #catalog: Catalog
-  readonly #views = new Lru<Kept>(MOST_VIEWS, IDLE_MS)
-  readonly #unknown = new Lru<number>(MOST_VIEWS, IDLE_MS) // of whom nothing was held at that stamp
-  readonly #guesses = new Lru<Guess>(MOST_VIEWS, IDLE_MS)
+  readonly #views = new Lru<Kept>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH })
+  readonly #unknown = new Lru<number>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH }) // of whom nothing was held at that stamp
+  readonly #guesses = new Lru<Guess>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH })
   readonly #built = new Map<string, WeakRef<Shelf>>()
 
   constructor(config: WorkspaceConfig, members: readonly Member[], catalog: Catalog) {
@@ -74,7 +77,7 @@ export class CatalogShelves implements Shelves {
     if (this.#unknown.get(key) === stamp) return undefined
     const held = this.#held(caller, kind)
     if (held.some(({ holding }) => holding.value)) return this.#keep(key, caller, kind, held, 0).shelf
-    this.#unknown.set(key, stamp)
+    this.#unknown.set(key, stamp, groupOf(caller))
     return undefined
   }
 
@@ -122,11 +125,8 @@ export class CatalogShelves implements Shelves {
     const shelf = parts.every(({ member, list }) => list || !member.isUp())
       ? this.#build(caller, kind, parts)
       : undefined
-    this.#guesses.set(key, {
-      shelf,
-      stamp: this.#catalog.stampOf(caller),
-      lookAgain: now + this.#catalog.times.againMs,
-    })
+    const lookAgain = now + this.#catalog.times.againMs
+    this.#guesses.set(key, { shelf, stamp: this.#catalog.stampOf(caller), lookAgain }, groupOf(caller))
     return shelf
   }
 
@@ -159,7 +159,7 @@ export class CatalogShelves implements Shelves {
       stamp: this.#catalog.stampOf(caller),
       lookAgain,
     }
-    this.#views.set(key, kept)
+    this.#views.set(key, kept, groupOf(caller))
     return kept
   }
 
@@ -188,11 +188,13 @@ export class CatalogShelves implements Shelves {
   }
 }
 
+const groupOf = ({ principal }: Caller): string => (principal === undefined ? '' : `=${principal}`)
+
 const policies = new WeakMap<Policy, string>()
 
 const policyKey = (policy: Policy | undefined): string => {
   if (!policy) return ''
-  const key = policies.get(policy) ?? JSON.stringify(policy)
+  const key = policies.get(policy) ?? shortKey(JSON.stringify(policy), LONGEST_POLICY)
   policies.set(policy, key)
   return key
 }

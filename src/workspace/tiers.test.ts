@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Json } from '../wire/json.ts'
 import { TIMES } from './freshness.ts'
 import { Holding } from './holding.ts'
@@ -92,9 +92,46 @@ test('there are never more than a thousand owners', () => {
   expect(all.all('k')).toHaveLength(1000)
 })
 
+test('a principal with many sets of capabilities evicts its own lists, not those of others', () => {
+  const all = tiers()
+  const other = callerOf({ principal: 'other' })
+  all.find(other, 'k').accept(told('kept'))
+  all.publish(other, 'public', told('kept too', true))
+  for (let i = 0; i < 3000; i++) {
+    const caller = callerOf({ principal: 'many', capabilities: withCapabilities(`c${i}`) })
+    all.find(caller, 'k').accept(told('x'))
+    all.publish(caller, 'public', told('y', true))
+  }
+  expect(all.all('k')).toHaveLength(65)
+  expect(all.all('public')).toHaveLength(65)
+  expect([all.find(other, 'k').value, all.find(other, 'public').value]).toEqual(['kept', 'kept too'])
+})
+
+test('what is held for all callers together is bounded by bytes', () => {
+  vi.useFakeTimers({ now: 0 })
+  const all: Tiers<{ bytes: number }> = new Tiers(
+    () => new Holding({ times: TIMES, equal: (a, b) => a === b, changed: () => all.trim() }),
+    { bytesOf: ({ bytes }) => bytes, mostBytes: 1000 },
+  )
+  const tell = (principal: string, value: { bytes: number }) => {
+    vi.advanceTimersByTime(1000)
+    all.find(callerOf({ principal }), 'k').accept({ value, ttlMs: undefined, isPublic: false })
+  }
+  const shared = { bytes: 400 } // counted once
+  for (const principal of ['a', 'b', 'c', 'd']) tell(principal, shared)
+  expect(all.all('k')).toHaveLength(4)
+  tell('e', { bytes: 500 })
+  expect(all.all('k')).toHaveLength(5)
+  tell('f', { bytes: 300 })
+  expect(all.all('k').map(({ value }) => value?.bytes)).toEqual([500, 300])
+  tell('g', { bytes: 5000 }) // the latest stays, however large
+  expect(all.all('k').map(({ value }) => value?.bytes)).toEqual([5000])
+  vi.useRealTimers()
+})
+
 test('of a bounded map the least used leaves first', () => {
   const left: string[] = []
-  const map = new Lru<string>(2, 1000, value => left.push(value))
+  const map = new Lru<string>(2, 1000, { evicted: value => left.push(value) })
   map.set('a', '1')
   map.set('b', '2')
   map.get('a')

@@ -5,6 +5,9 @@ import type { Fetched, Holding } from './holding.ts'
 import { Lru } from './lru.ts'
 
 const MOST_OWNERS = 1000
+const MOST_PER_PRINCIPAL = 64 // sets of capabilities: only so many kinds of clients are in use at a time
+const MOST_BYTES = 128 * 1024 * 1024 // of everything held, as its servers wrote it
+const LOOK_MS = 1000 // between two countings of the bytes
 const IDLE_MS = 3_600_000
 
 type Shelf<T> = Map<string, Holding<T>>
@@ -16,6 +19,12 @@ const audienceOf = ({ revision, capabilities }: Caller): string =>
 /** Equal for callers to whom a server tells the same; those nobody knows look all the same to it. */
 export const ownerOf = (caller: Caller): string =>
   `${caller.principal === undefined ? '' : `=${caller.principal}`}\n${audienceOf(caller)}`
+
+/** How much is held at a time. */
+interface TiersBounds<T> {
+  readonly bytesOf?: (value: T) => number
+  readonly mostBytes?: number
+}
 
 // No fingerprint has a line break in it.
 const principalIn = (owner: string): string => owner.slice(0, owner.lastIndexOf('\n'))
@@ -34,12 +43,28 @@ type Create<T> = (key: string, concern: Concern) => Holding<T>
  */
 export class Tiers<T> {
   readonly #create: Create<T>
-  readonly #owners = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll)
-  readonly #publics = new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, closeAll) // by audience
+  readonly #bytesOf: (value: T) => number
+  readonly #mostBytes: number
+  readonly #owners = createLru<T>()
+  readonly #publics = createLru<T>() // by audience; each counts for the principal that published it
+  #trimmedAt = Number.NEGATIVE_INFINITY
   readonly #sessions = new Map<string, Map<string, Shelf<T>>>() // by session and owner: a pipe may say something else each time
 
-  constructor(create: Create<T>) {
+  constructor(create: Create<T>, { bytesOf = () => 0, mostBytes = MOST_BYTES }: TiersBounds<T> = {}) {
     this.#create = create
+    this.#bytesOf = bytesOf
+    this.#mostBytes = mostBytes
+  }
+
+  /** Evicts what was not used for longest while there are too many bytes; to be called after something was accepted. */
+  trim(): void {
+    const now = Date.now()
+    if (now - this.#trimmedAt < LOOK_MS) return
+    this.#trimmedAt = now
+    while (this.#bytes() > this.#mostBytes) {
+      const [more, less] = this.#owners.size > 1 ? [this.#owners, this.#publics] : [this.#publics, this.#owners]
+      if (!more.deleteOldest() && !less.deleteOldest()) return
+    }
   }
 
   /** Where to look for things for a caller; `key` says of what it is. */
@@ -95,7 +120,10 @@ export class Tiers<T> {
   /** Puts what a caller was told where it belongs by what its server said about it. */
   publish(caller: Caller, key: string, fetched: Fetched<T>): void {
     const audience = audienceOf(caller)
-    if (fetched.isPublic) return this.#in(this.#publics, audience, key, { kind: 'everybody' }).accept(fetched)
+    if (fetched.isPublic)
+      return this.#in(this.#publics, audience, key, { kind: 'everybody' }, principalIn(ownerOf(caller))).accept(
+        fetched,
+      )
     const open = this.#publics.get(audience)
     open?.get(key)?.close()
     open?.delete(key)
@@ -106,7 +134,8 @@ export class Tiers<T> {
     const copy = (from: Lru<Shelf<T>>, into: Lru<Shelf<T>>, concernOf: (name: string) => Concern): void => {
       for (const [name, shelf] of from.entries())
         for (const [key, holding] of shelf)
-          if (holding.value !== undefined && means(key)) this.#in(into, name, key, concernOf(name)).adopt(holding)
+          if (holding.value !== undefined && means(key))
+            this.#in(into, name, key, concernOf(name), from.groupOf(name)).adopt(holding)
     }
     copy(before.#owners, this.#owners, owner => ({ kind: 'owner', owner }))
     copy(before.#publics, this.#publics, () => ({ kind: 'everybody' }))
@@ -129,6 +158,16 @@ export class Tiers<T> {
     for (const session of [...this.#sessions.keys()]) this.endSession(session)
   }
 
+  /** Equal lists are one list, and count once. */
+  #bytes(): number {
+    const values = new Set<T>()
+    for (const shelf of [...this.#owners.values(), ...this.#publics.values()])
+      for (const { value } of shelf.values()) if (value !== undefined) values.add(value)
+    let bytes = 0
+    for (const value of values) bytes += this.#bytesOf(value)
+    return bytes
+  }
+
   #apart(caller: Caller): Shelf<T> | undefined {
     const shelves = caller.session === undefined ? undefined : this.#sessions.get(caller.session)
     return shelves?.get(ownerOf(caller))
@@ -142,15 +181,24 @@ export class Tiers<T> {
     return put(shelf, key, () => this.#create(key, { kind: 'session', session }))
   }
 
-  #in(shelves: Lru<Shelf<T>>, name: string, key: string, concern: Concern): Holding<T> {
+  #in(
+    shelves: Lru<Shelf<T>>,
+    name: string,
+    key: string,
+    concern: Concern,
+    group: string | undefined = principalIn(name),
+  ): Holding<T> {
     let shelf = shelves.get(name)
     if (!shelf) {
       shelf = new Map()
-      shelves.set(name, shelf)
+      shelves.set(name, shelf, group)
     }
     return put(shelf, key, () => this.#create(key, concern))
   }
 }
+
+const createLru = <T>(): Lru<Shelf<T>> =>
+  new Lru<Shelf<T>>(MOST_OWNERS, IDLE_MS, { evicted: closeAll, mostPerGroup: MOST_PER_PRINCIPAL })
 
 const put = <T>(shelf: Shelf<T>, key: string, create: () => Holding<T>): Holding<T> => {
   const holding = shelf.get(key) ?? create()
