@@ -47,7 +47,7 @@ export const servePipe = async (options: Options): Promise<void> => {
     limits,
     log,
     ticker,
-    shelf: new LogShelf(limits.totalLogBytes),
+    shelf: new LogShelf({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     active: new Active(),
   }
   await serve(house, { input, output, workspace, principal: 'local' })

@@ -6,11 +6,14 @@ import { abandoned, isFitting, refusalOf } from './refusals.ts'
 const GATHER_MS = 30 // siblings asked together travel together
 const GRACE_MS = 2000 // for an asker to finish by itself once its questions are cancelled
 const MOST_BUFFERED = 100
+const MOST_BUFFERED_BYTES = 1024 * 1024 // of notices
 
 interface Hooks {
   readonly ttlMs: number
   /** Remembers the call and seals its state of this round. */
   park(call: ParkedCall): string
+  /** The parked call keeps more in memory than before. */
+  grew(call: ParkedCall): void
   gone(call: ParkedCall): void
 }
 
@@ -26,6 +29,7 @@ export class ParkedCall {
   readonly #buffer: Frame[] = []
   #attached: Exchange | undefined
   #detachSignal: () => void = () => {}
+  #bufferedBytes = 0
   #isDone = false
   #asked = 0
   #progress = Number.NEGATIVE_INFINITY
@@ -35,6 +39,11 @@ export class ParkedCall {
     this.id = id
     this.origin = origin
     this.#hooks = hooks
+  }
+
+  /** Bytes it keeps in memory while it is parked: its request, and what the server has said since. */
+  get bytes(): number {
+    return this.origin.params.retained + this.#bufferedBytes
   }
 
   start(dispatch: Dispatch): void {
@@ -121,6 +130,7 @@ export class ParkedCall {
     this.#attached = exchange
     this.#timer = undefined
     this.#detachSignal = exchange.signal.onAbort(reason => this.end(reason))
+    this.#bufferedBytes = 0
     for (const frame of this.#buffer.splice(0)) void this.#receive(frame)
   }
 
@@ -146,9 +156,14 @@ export class ParkedCall {
   #keep(frame: Frame): void {
     if (isProgress(frame)) {
       const known = this.#buffer.findIndex(isProgress)
-      if (known >= 0) this.#buffer.splice(known, 1)
+      for (const before of known >= 0 ? this.#buffer.splice(known, 1) : []) this.#bufferedBytes -= bytesOf(before)
     }
-    if (frame.kind !== 'notice' || this.#buffer.length < MOST_BUFFERED) this.#buffer.push(frame)
+    const kept = compact(frame)
+    const bytes = this.#bufferedBytes + bytesOf(kept)
+    if (frame.kind === 'notice' && (this.#buffer.length >= MOST_BUFFERED || bytes > MOST_BUFFERED_BYTES)) return
+    this.#buffer.push(kept)
+    this.#bufferedBytes = bytes
+    this.#hooks.grew(this)
   }
 
   /** Progress goes out under the token of the request that waits now, and never backwards. */
@@ -160,6 +175,16 @@ export class ParkedCall {
     this.#progress = progress
     return exchange.sink({ ...frame, params: frame.params.with('progressToken', token) })
   }
+}
+
+const compact = (frame: Frame): Frame => {
+  if (frame.kind === 'result') return { ...frame, result: frame.result.compact() }
+  return frame.kind === 'notice' ? { ...frame, params: frame.params.compact() } : frame
+}
+
+const bytesOf = (frame: Frame): number => {
+  if (frame.kind === 'result') return frame.result.retained
+  return frame.kind === 'notice' ? frame.params.retained : 0
 }
 
 const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'

@@ -12,7 +12,7 @@ let calls: Exchange[] // what reached the far side
 beforeEach(() => {
   vi.useFakeTimers()
   calls = []
-  bridge = createBridge({ questionTtlMs: TTL_MS, mostParked: 100 })
+  bridge = createBridge({ questionTtlMs: TTL_MS, principalParkedCalls: 100 })
   upstream = bridge.wrap(
     {
       open: () =>
@@ -67,7 +67,7 @@ const request = async (params: Record<string, Plain>, over: Partial<Caller> & { 
     const frame = last()
     return frame?.kind === 'failure' ? frame.error.code : undefined
   }
-  return { frames, abort, result, code }
+  return { frames, abort, result, code, caller }
 }
 
 const FORM = { message: 'Name?', requestedSchema: { type: 'object', properties: {} } }
@@ -295,4 +295,55 @@ test('too many parked calls cost the oldest', async () => {
   expect(
     (await request({ requestState: first.result()?.requestState ?? '', inputResponses: { q1: accept } })).code(),
   ).toBe(-32602)
+})
+
+test('parked calls of one principal never cost those of another', async () => {
+  const other = await request({}, { principal: 'other' })
+  ask(calls[0])
+  await gather()
+  for (let i = 0; i < 500; i++) {
+    await request({})
+    ask(calls.at(-1))
+  }
+  await gather()
+  const retry = { requestState: other.result()?.requestState ?? '', inputResponses: { q1: accept } }
+  const again = await request(retry, { principal: 'other' })
+  finish(calls[0])
+  expect(again.result()).toMatchObject({ resultType: 'complete' })
+})
+
+test('parked calls are bounded by the bytes they keep alive; the oldest of the same principal goes first', async () => {
+  const large = () => Json.parse(Buffer.from(JSON.stringify({ name: 'ask', pad: 'x'.repeat(24 << 20) })))
+  const other = await request({}, { principal: 'other' })
+  ask(calls[0])
+  await gather()
+  const peer = await upstream.open(other.caller)
+  for (let i = 0; i < 3; i++) {
+    const frames: Frame[] = []
+    peer.dispatch({
+      kind: 'request',
+      method: 'tools/call',
+      params: large(),
+      caller: { ...other.caller, principal: 'large' },
+      signal: new Abort(),
+      sink: frame => void frames.push(frame),
+    })
+    ask(calls.at(-1))
+    await gather()
+    expect(frames).toHaveLength(1)
+  }
+  await vi.advanceTimersByTimeAsync(5000) // grace for the asker
+  expect(calls.map(({ signal }) => signal.reason?.kind)).toEqual([undefined, 'expired', undefined, undefined])
+})
+
+test('what a server says while its call is parked is bounded, and its result is not lost', async () => {
+  const first = await request({})
+  ask(calls[0])
+  await gather()
+  const text = 'x'.repeat(300 * 1024)
+  for (let i = 0; i < 50; i++)
+    void calls[0]?.sink({ kind: 'notice', method: 'notifications/message', params: Json.of({ level: 'info', text }) })
+  finish(calls[0])
+  const again = await request({ requestState: first.result()?.requestState ?? '', inputResponses: { q1: accept } })
+  expect(again.frames.map(({ kind }) => kind)).toEqual(['notice', 'notice', 'notice', 'result'])
 })

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
+import { Quota } from '../protocol/quota.ts'
 import { Json } from '../wire/json.ts'
 import { type Keyring, open, seal } from '../wire/seal.ts'
 import { createSealKeys } from '../wire/seal-keys.ts'
@@ -9,13 +10,15 @@ import { ParkedCall } from './parked-call.ts'
 import { refuseUndeclared } from './refusals.ts'
 
 const PREFIX = 'gw1.'
-const MOST_PARKED = 10_000
+const PER_PRINCIPAL = 1000
+const BYTES_PER_PRINCIPAL = 64 * 1024 * 1024 // a parked call keeps its request alive
+const TOTAL_SHARES = 10 // so many principals can park all the calls they may park
 const KEY_MS = 6 * 60 * 60_000 // a key seals for so long
 
 /** How calls are parked; what is not said has a default. */
 export interface ParkingOptions {
   readonly questionTtlMs: number
-  readonly mostParked?: number // beyond that the oldest expires
+  readonly principalParkedCalls?: number // of one principal; beyond that its oldest expires
   readonly node?: string // this process among those who share the keys
   readonly keys?: () => Keyring // random ones when absent: after a restart an old state is refused like any foreign one
   readonly now?: () => number
@@ -36,16 +39,30 @@ export interface Parking {
 }
 
 export const createParking = (options: ParkingOptions): Parking => {
-  const { questionTtlMs, mostParked = MOST_PARKED, node = randomUUID(), now = () => Date.now() } = options
+  const { questionTtlMs, principalParkedCalls: perOwner = PER_PRINCIPAL } = options
+  const { node = randomUUID(), now = () => Date.now() } = options
   const keys = options.keys ?? createSealKeys({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
   const parked = new Map<string, ParkedCall>()
+  const limits = { perOwner, bytesPerOwner: BYTES_PER_PRINCIPAL, total: perOwner * TOTAL_SHARES }
+  const quota = new Quota<ParkedCall>(limits)
+
+  // Callers without a principal share one part: here they cannot be told apart.
+  const count = (call: ParkedCall): void => {
+    quota.delete(call)
+    const { principal } = call.origin.caller
+    for (const evicted of quota.add(principal === undefined ? '' : `=${principal}`, call, call.bytes)) evicted.expire()
+  }
+
+  const forget = (call: ParkedCall): void => {
+    parked.delete(call.id)
+    quota.delete(call)
+  }
 
   const hooksOf = (server: string) => ({
     ttlMs: questionTtlMs,
     park: (call: ParkedCall): string => {
-      const oldest = parked.size >= mostParked ? parked.values().next().value : undefined
-      oldest?.expire()
       parked.set(call.id, call)
+      count(call)
       const state = Json.of({
         call: call.id,
         round: call.round,
@@ -55,7 +72,10 @@ export const createParking = (options: ParkingOptions): Parking => {
       })
       return PREFIX + seal(keys(), state.toBytes())
     },
-    gone: (call: ParkedCall): void => void parked.delete(call.id),
+    grew: (call: ParkedCall): void => {
+      if (parked.has(call.id)) count(call) // else it has expired and is about to end
+    },
+    gone: forget,
   })
 
   const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
@@ -76,7 +96,7 @@ export const createParking = (options: ParkingOptions): Parking => {
     const state = methodRow(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
     const call = state === undefined ? undefined : find(state, exchange, server)
     if (!call) return false
-    parked.delete(call.id) // it runs again: nobody may expire it for want of room
+    forget(call) // it runs again: nobody may expire it for want of room
     call.resume(exchange)
     return true
   }

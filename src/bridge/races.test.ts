@@ -153,7 +153,7 @@ const result = (f: Frame | undefined) => (f?.kind === 'result' ? f.result : unde
 
 test('room for a new parked call is not made by killing one that runs again', async () => {
   const up: Exchange[] = []
-  const parking = createParking({ questionTtlMs: 60_000, mostParked: 1 })
+  const parking = createParking({ questionTtlMs: 60_000, principalParkedCalls: 1 })
   const d = parking.at('far').wrap(e => void up.push(e))
   const one = exch('tools/call', { name: 'one' })
   d(one.e)
@@ -176,7 +176,7 @@ test('room for a new parked call is not made by killing one that runs again', as
 
 test('a call that parks again does not expire itself', () => {
   const up: Exchange[] = []
-  const parking = createParking({ questionTtlMs: 60_000, mostParked: 1 })
+  const parking = createParking({ questionTtlMs: 60_000, principalParkedCalls: 1 })
   const d = parking.at('far').wrap(e => void up.push(e))
   const one = exch('tools/call', { name: 'one' })
   d(one.e)

@@ -142,6 +142,16 @@ export const limitsSchema = z
       streamLogBytes: bytes('streamLogBytes', 'Bytes kept for resuming one stream.'),
       streamLogEvents: bytes('streamLogEvents', 'Events kept for resuming one stream.'),
       totalLogBytes: bytes('totalLogBytes', 'Bytes kept for resuming, all streams together.'),
+      principalLogBytes: bytes('principalLogBytes', 'Bytes kept for resuming, all streams of one principal.'),
+      principalSessions: bytes('principalSessions', 'Most sessions of one principal, and most SSE channels.'),
+      principalParkedCalls: bytes(
+        'principalParkedCalls',
+        'Most calls of one principal that wait for an answer to a question.',
+      ),
+      principalUpstreamSessions: bytes(
+        'principalUpstreamSessions',
+        'Most sessions of one principal at one server, besides those of its own sessions here.',
+      ),
       shutdownMs: milliseconds('shutdownMs', 'given to calls in flight when the gateway closes.'),
       batchSize: bytes('batchSize', 'Most messages in one batch.'),
       concurrentStarts: bytes('concurrentStarts', 'Most servers being started at the same time.'),

@@ -45,6 +45,10 @@ export interface Limits {
   readonly streamLogBytes: number // kept for resuming one stream
   readonly streamLogEvents: number // kept for resuming one stream
   readonly totalLogBytes: number // kept for resuming, all streams together
+  readonly principalLogBytes: number // kept for resuming, all streams of one principal
+  readonly principalSessions: number // sessions of one principal, and as many channels
+  readonly principalParkedCalls: number // calls of one principal that wait for an answer to a question
+  readonly principalUpstreamSessions: number // sessions of one principal at one server
   readonly shutdownMs: number // for calls in flight when the gateway closes
   readonly batchSize: number // messages in one batch
   readonly concurrentStarts: number // servers being started at the same time
@@ -215,6 +219,10 @@ export const DEFAULT_LIMITS: Limits = {
   streamLogBytes: 4 * MIB,
   streamLogEvents: 1000,
   totalLogBytes: 64 * MIB,
+  principalLogBytes: 32 * MIB,
+  principalSessions: 1000,
+  principalParkedCalls: 1000,
+  principalUpstreamSessions: 256,
   shutdownMs: 5_000,
   batchSize: 100,
   concurrentStarts: 4,

@@ -8,6 +8,7 @@ import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFail
 import { hasTool } from './actions-tools.ts'
 import { Outbox } from './channel-outbox.ts'
 import { carriedHeaders } from './envelope.ts'
+import { quotaOwner } from './owner.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
@@ -132,7 +133,7 @@ class ActionCall {
   #open(): Outbox {
     if (this.#stream) return this.#stream
     const { response } = this.#visit
-    const stream = new Outbox(response, this.#house)
+    const stream = new Outbox(response, this.#house, quotaOwner(this.#visit))
     response.writeHead(200, { ...SSE_HEADERS, ...PRIVATE_HEADERS, 'cache-control': 'no-store, no-transform' })
     response.flushHeaders()
     this.#keepAlive = setInterval(() => stream.comment(), this.#house.limits.keepAliveMs).unref()

@@ -22,12 +22,19 @@ const JOIN_BELOW = 16_384 // one small write is cheaper than several; a large on
 export class Outbox {
   readonly #response: ServerResponse
   readonly #house: House
+  readonly owner: string // whose share its bytes count for
   #jam: Jam | undefined
   #isEnded = false
 
-  constructor(response: ServerResponse, house: House) {
+  constructor(response: ServerResponse, house: House, owner: string) {
+    this.owner = owner
     this.#response = response
     this.#house = house
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#jam?.bytes ?? 0
   }
 
   /** More than a whole log waits for a reader that does not read. */
@@ -126,6 +133,6 @@ export class Outbox {
 
   #grow(jam: Jam, bytes: number): void {
     jam.bytes += bytes
-    this.#house.shelf.add(bytes)
+    this.#house.shelf.add(this, bytes)
   }
 }

@@ -1,18 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Sse } from '../config/snapshot.ts'
+import { Quota } from '../protocol/quota.ts'
 import { isModern, isRevision, OLDEST, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { Channel, type EndReason } from './channel.ts'
 import { endpointOf } from './channel-events.ts'
 import { Outbox } from './channel-outbox.ts'
 import { chooseNamedEvents } from './named-events.ts'
-import { isOwner } from './owner.ts'
+import { isOwner, quotaOwner } from './owner.ts'
 import { SSE_HEADERS } from './reply.ts'
 import { readQuery } from './request-query.ts'
 import { Rota } from './rota.ts'
 import type { House, Visit } from './visit.ts'
 
 const PING_MS = 30_000
+const TOTAL_SHARES = 10 // so many principals can have all the channels they may have
 
 /** The open SSE channels: by id, by who may write to them without one, and by when they need a sign of life. */
 export class Channels {
@@ -20,12 +22,15 @@ export class Channels {
   readonly #settings: Sse
   readonly #byId = new Map<string, Channel>()
   readonly #byGuest = new Map<string, Set<Channel>>() // those of /mcp/:workspace
+  readonly #quota: Quota<Channel>
   readonly #comments: Rota<Channel>
   readonly #pings = new Rota<Channel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
 
   constructor(house: House, settings: Sse) {
     this.#house = house
     this.#settings = settings
+    const { principalSessions: perOwner } = house.limits
+    this.#quota = new Quota({ perOwner, total: perOwner * TOTAL_SHARES }, ({ running }) => Math.min(1, running.size))
     this.#comments = new Rota(house.limits.keepAliveMs, channel => channel.keepAlive())
     house.ticker.each(now => {
       this.#comments.run(now)
@@ -42,13 +47,15 @@ export class Channels {
     const { request, response, workspace, principal, policy } = visit
     if (response.destroyed) return // left while we looked who it was
     const id = randomBytes(32).toString('hex') // clients cut it out of the endpoint, not all with care for `-`
-    const outbox = new Outbox(response, this.#house)
+    const owner = quotaOwner(visit)
+    const outbox = new Outbox(response, this.#house, owner)
     const revision = knownRevision(request.headers['mcp-protocol-version'])
     const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
     const named = chooseNamedEvents(openedBy, readQuery(request), this.#settings.events)
     const channel = new Channel({ id, caller, openedBy, named, outbox }, this.#house)
     const guest = openedBy === 'mcp' ? guestOf(visit) : undefined // now: a closed socket forgets its address
     this.#add(channel, guest)
+    for (const evicted of this.#quota.add(owner, channel)) evicted.end('closed')
     response.on('close', () => this.#remove(channel, guest))
     response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
     response.cork()
@@ -100,6 +107,7 @@ export class Channels {
   #remove(channel: Channel, guest: string | undefined): void {
     channel.left()
     this.#byId.delete(channel.id)
+    this.#quota.delete(channel)
     this.#comments.delete(channel)
     this.#pings.delete(channel)
     if (guest === undefined) return

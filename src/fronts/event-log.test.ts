@@ -22,8 +22,8 @@ const reader = (room = Number.POSITIVE_INFINITY) => {
   return { self, state }
 }
 
-const make = (key: string | undefined = 's', bounds = BOUNDS, shelf = new LogShelf(1e6)) => ({
-  log: new EventLog(key, bounds, shelf),
+const make = (key: string | undefined = 's', bounds = BOUNDS, shelf = new LogShelf({ total: 1e6, perOwner: 1e6 })) => ({
+  log: new EventLog(key, bounds, shelf, 'me'),
   shelf,
 })
 const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], { merge })
@@ -118,7 +118,7 @@ test('a finished log sends its reader home once it has everything', () => {
 
 test('without a key nothing is kept once it was taken', () => {
   const { log, shelf } = make('')
-  const plain = new EventLog(undefined, BOUNDS, shelf)
+  const plain = new EventLog(undefined, BOUNDS, shelf, 'me')
   const { self } = reader()
   plain.attach(self)
   void say(plain, 'a')
@@ -127,7 +127,7 @@ test('without a key nothing is kept once it was taken', () => {
 })
 
 test('over the budget of the process the oldest finished logs go first', () => {
-  const shelf = new LogShelf(1000)
+  const shelf = new LogShelf({ total: 1000, perOwner: 1000 })
   const gone: string[] = []
   const logs = ['a', 'b', 'c'].map(key => {
     const { log } = make(key, BOUNDS, shelf)
@@ -142,7 +142,7 @@ test('over the budget of the process the oldest finished logs go first', () => {
 })
 
 test('shelved logs go when their time is over, each kind in its own time', () => {
-  const shelf = new LogShelf(1e6)
+  const shelf = new LogShelf({ total: 1e6, perOwner: 1e6 })
   const gone: string[] = []
   for (const [key, lifetime] of [
     ['long', 1000],
@@ -153,4 +153,37 @@ test('shelved logs go when their time is over, each kind in its own time', () =>
   expect(gone).toEqual(['short'])
   shelf.sweep(Date.now() + 1500)
   expect(gone).toEqual(['short', 'long'])
+})
+
+test('an owner beyond its share loses its own oldest finished logs, and nobody else does', () => {
+  const shelf = new LogShelf({ total: 1e6, perOwner: 1000 })
+  const gone: string[] = []
+  const shelved = (key: string, owner: string) => {
+    const log = new EventLog(key, BOUNDS, shelf, owner)
+    void say(log, 'x'.repeat(350))
+    log.finish()
+    shelf.shelve(log, 1000, () => gone.push(key))
+  }
+  shelved('other', 'ben')
+  for (const key of ['a', 'b', 'c', 'd']) shelved(key, 'ana')
+  expect(gone).toEqual(['a', 'b'])
+})
+
+test('streams that are still open make room too, those of the owner with the most first', () => {
+  const shelf = new LogShelf({ total: 1000, perOwner: 1000 })
+  const hog = new EventLog('hog', BOUNDS, shelf, 'ana')
+  for (let i = 0; i < 2; i++) void say(hog, 'x'.repeat(350))
+  const small = new EventLog('small', BOUNDS, shelf, 'ben')
+  void say(small, 'y'.repeat(350))
+  expect(shelf.used).toBeLessThanOrEqual(1000)
+  expect([hog.holds(-1), small.holds(-1)]).toEqual([false, true])
+})
+
+test('of an owner that holds nothing any more nothing is kept', () => {
+  const shelf = new LogShelf({ total: 1e6, perOwner: 1e6 })
+  const log = new EventLog('k', BOUNDS, shelf, 'ana')
+  void say(log, 'x')
+  expect(shelf.owners).toBe(1)
+  log.clear()
+  expect([shelf.owners, shelf.used]).toEqual([0, 0])
 })

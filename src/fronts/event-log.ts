@@ -32,6 +32,7 @@ interface EventOptions {
  */
 export class EventLog {
   readonly key: string | undefined
+  readonly owner: string
   readonly #bounds: Bounds
   readonly #shelf: LogShelf
   #entries: Entry[] = []
@@ -45,10 +46,16 @@ export class EventLog {
   #caughtUp: (() => void)[] = []
 
   /** With a key, events carry ids `<key>.<sequence>` and stay for a reader that comes back; without, they go once taken. */
-  constructor(key: string | undefined, bounds: Bounds, shelf: LogShelf) {
+  constructor(key: string | undefined, bounds: Bounds, shelf: LogShelf, owner: string) {
     this.key = key
+    this.owner = owner
     this.#bounds = bounds
     this.#shelf = shelf
+  }
+
+  /** Bytes it holds now. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   get isFinished(): boolean {
@@ -78,7 +85,7 @@ export class EventLog {
       this.#add(this.#encode(this.next, data, merge))
     }
     this.#pump()
-    this.#trim()
+    this.trim()
     if (this.#reader && this.#isBlocked) return new Promise(resolve => this.#caughtUp.push(resolve))
   }
 
@@ -97,7 +104,7 @@ export class EventLog {
     if (reader !== this.#reader) return
     this.#isBlocked = false
     this.#pump()
-    this.#trim()
+    this.trim()
   }
 
   /** The reader is gone; what it may have missed stays. */
@@ -158,13 +165,14 @@ export class EventLog {
 
   #replace(index: number, data: readonly Buffer[], merge: string | undefined): void {
     const entry = this.#encode(this.#first + index, data, merge)
-    this.#grow(entry.bytes - (this.#entries[index] as Entry).bytes)
-    this.#entries[index] = entry
+    const before = this.#entries[index] as Entry
+    this.#entries[index] = entry // first: whoever grows may be trimmed
+    this.#grow(entry.bytes - before.bytes)
   }
 
   #grow(bytes: number): void {
     this.#bytes += bytes
-    this.#shelf.add(bytes)
+    this.#shelf.add(this, bytes)
   }
 
   #pump(): void {
@@ -206,7 +214,8 @@ export class EventLog {
     reader?.destroy()
   }
 
-  #trim(): void {
+  /** Drops what is beyond the bounds, oldest first; what a reader has yet to take stays. */
+  trim(): void {
     const { streamLogBytes, streamLogEvents } = this.#bounds
     let drop = 0
     while (drop < this.#entries.length) {
@@ -214,11 +223,11 @@ export class EventLog {
         this.key === undefined ||
         this.#bytes > streamLogBytes ||
         this.#entries.length - drop > streamLogEvents ||
-        this.#shelf.isSpent
+        this.#shelf.isSpent(this.owner)
       const isTaken = this.#first + drop < this.#cursor
       // However large, the newest is what a client that lost its stream comes back for.
       const isNewest = this.key !== undefined && drop === this.#entries.length - 1
-      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#shelf.isSpent
+      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#shelf.isSpent(this.owner)
       if (!isFull || isKept) break
       const { bytes } = this.#entries[drop] as Entry
       this.#grow(-bytes)

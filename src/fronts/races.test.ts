@@ -28,8 +28,8 @@ const BOUNDS = { streamLogBytes: 1 << 20, streamLogEvents: 1000 }
 
 test('a slow reader of a finished stream gets everything, however long it takes', () => {
   vi.useFakeTimers()
-  const shelf = new LogShelf(1 << 26)
-  const log = new EventLog('p1', BOUNDS, shelf)
+  const shelf = new LogShelf({ total: 1 << 26, perOwner: 1 << 26 })
+  const log = new EventLog('p1', BOUNDS, shelf, 'me')
   const got: string[] = []
   let ended = false
   let room = 1
@@ -56,14 +56,14 @@ test('a slow reader of a finished stream gets everything, however long it takes'
 })
 
 test('discarding many small logs does not overflow the stack', () => {
-  const shelf = new LogShelf(2_000_000)
+  const shelf = new LogShelf({ total: 2_000_000, perOwner: 2_000_000 })
   for (let i = 0; i < 20_000; i++) {
-    const log = new EventLog(`p${i}`, { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf)
+    const log = new EventLog(`p${i}`, { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
     void log.append([Buffer.from('{"a":1}')])
     log.finish()
     shelf.shelve(log, 30_000, () => {})
   }
-  const big = new EventLog('big', { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf)
+  const big = new EventLog('big', { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
   expect(() => void big.append([Buffer.alloc(1_990_000, 0x61)])).not.toThrow()
 })
 
@@ -201,8 +201,8 @@ test('response of a pipelined call that waits behind a stream is cut, not kept w
 })
 
 test('a large answer waits for a client that lost its stream', () => {
-  const shelf = new LogShelf(1 << 26)
-  const log = new EventLog('p1', { streamLogBytes: 1 << 20, streamLogEvents: 1000 }, shelf)
+  const shelf = new LogShelf({ total: 1 << 26, perOwner: 1 << 26 })
+  const log = new EventLog('p1', { streamLogBytes: 1 << 20, streamLogEvents: 1000 }, shelf, 'me')
   void log.append([Buffer.from('"first"')])
   void log.append([Buffer.alloc(2 << 20, 0x61)]) // the answer, nobody reads
   log.finish()

@@ -9,15 +9,17 @@ const INBOX = 'g'
 /** One legacy client over Streamable HTTP, between its `initialize` and its end, with its streams. */
 export class Session extends Conversation {
   readonly id: string
+  readonly owner: string // for whom it is counted
   lastUsed = Date.now()
 
   readonly #streams = new Map<string, EventLog>()
   #opened = 0
   #stopKeepAlive: (() => void) | undefined
 
-  constructor(id: string, caller: Omit<Caller, 'session' | 'headers'>, house: House) {
+  constructor(id: string, caller: Omit<Caller, 'session' | 'headers'>, owner: string, house: House) {
     super({ ...caller, session: id, headers: new Map() }, house)
     this.id = id
+    this.owner = owner
   }
 
   /** True while a reader is there or a call is running. */
@@ -31,7 +33,7 @@ export class Session extends Conversation {
 
   /** A new stream of this session; its key is part of its event ids. */
   open(key = `p${++this.#opened}`): EventLog {
-    const log = new EventLog(key, this.house.limits, this.house.shelf)
+    const log = new EventLog(key, this.house.limits, this.house.shelf, this.owner)
     this.#streams.set(key, log)
     return log
   }

@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Limits } from '../config/snapshot.ts'
 import type { HoldGrant, Knock } from '../protocol/admission.ts'
 import type { Caller } from '../protocol/exchange.ts'
+import { Quota } from '../protocol/quota.ts'
 import { isOwner } from './owner.ts'
 import { Session } from './session.ts'
 import type { House } from './visit.ts'
+
+const TOTAL_SHARES = 10 // so many principals can have all the sessions they may have
+const BYTES_PER_OWNER = 16 * 1024 * 1024 // of what its clients said of themselves
+const BUSY = 1e15 // ranks busy sessions after all idle ones
 
 /** The legacy sessions, least recently used first, so that looking for idle ones costs nothing. */
 export class Sessions {
@@ -13,11 +18,17 @@ export class Sessions {
   readonly #house: House
   readonly #limits: Limits
   readonly #hold: HoldGrant
+  readonly #quota: Quota<Session>
 
   constructor(house: House, hold: HoldGrant = () => () => {}) {
     this.#house = house
     this.#hold = hold
     this.#limits = house.limits
+    const { principalSessions: perOwner } = house.limits
+    this.#quota = new Quota(
+      { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
+      ({ isBusy, lastUsed }) => (isBusy ? BUSY : 0) + lastUsed,
+    )
     house.ticker.each(now => this.#sweep(now))
   }
 
@@ -26,17 +37,24 @@ export class Sessions {
   }
 
   /** A session with an id nobody can guess; it counts from `keep` on. */
-  create(caller: Omit<Caller, 'session' | 'headers'>): Session {
-    return new Session(randomBytes(32).toString('base64url'), caller, this.#house)
+  create(caller: Omit<Caller, 'session' | 'headers'>, owner: string): Session {
+    return new Session(randomBytes(32).toString('base64url'), caller, owner, this.#house)
   }
 
-  /** Keeps a session until it ends; it ends with the token of the request that opened it. */
+  /** Keeps a session until it ends, or its token does; another session of its owner may have to end for it. */
   keep(session: Session, opener: Knock): void {
+    const { capabilities, info } = session.caller
     this.#byId.set(session.id, session)
     this.#release.set(
       session,
       this.#hold(opener, () => this.end(session)),
     )
+    const evicted = this.#quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))
+    for (const other of evicted) {
+      const { principal, workspace } = other.caller
+      this.#house.log.debug({ principal, workspace }, 'session ended: its principal has too many')
+      this.end(other)
+    }
   }
 
   /** The session, if it is alive and belongs to this principal and workspace. */
@@ -52,6 +70,7 @@ export class Sessions {
     this.#byId.delete(session.id)
     this.#release.get(session)?.()
     this.#release.delete(session)
+    this.#quota.delete(session)
     session.end()
   }
 

@@ -8,6 +8,7 @@ import { carriedHeaders, readEnvelope } from './envelope.ts'
 import { EventLog } from './event-log.ts'
 import { mergeName } from './merge-name.ts'
 import { modernResult, tagged } from './modern-result.ts'
+import { quotaOwner } from './owner.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from './reply.ts'
 import type { House, Visit } from './visit.ts'
 
@@ -132,7 +133,7 @@ class StatelessReply {
   #stream(): EventLog {
     if (this.#log) return this.#log
     const { limits, shelf, ticker } = this.#house
-    this.#log = new EventLog(undefined, limits, shelf)
+    this.#log = new EventLog(undefined, limits, shelf, quotaOwner(this.#visit))
     this.#stopKeepAlive = ticker.keepAlive(this.#log)
     streamTo(this.#visit.response, this.#log, { stallMs: limits.stallMs })
     return this.#log

@@ -62,7 +62,7 @@ const start = (script: Script = {}, limits: Partial<Limits> = {}) => {
     limits: { ...DEFAULT_LIMITS, ...limits },
     log: SILENT,
     ticker,
-    shelf: new LogShelf(1e6),
+    shelf: new LogShelf({ total: 1e6, perOwner: 1e6 }),
     active: new Active(),
   }
   const closed = servePipe(house, { input, output, workspace: 'w', principal: 'local' })

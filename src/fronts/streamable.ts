@@ -4,6 +4,7 @@ import type { Json } from '../wire/json.ts'
 import type { Incoming, Message } from '../wire/json-rpc.ts'
 import type { Outcome } from './answers.ts'
 import { readHello, shakeHands } from './handshake.ts'
+import { quotaOwner } from './owner.ts'
 import { sendEmpty, sendError, sendEvents, sendJson, streamTo, wantsEvents } from './reply.ts'
 import type { Session } from './session.ts'
 import { type Manner, receive } from './session-messages.ts'
@@ -49,7 +50,7 @@ export const createStreamable = (house: House, sessions: Sessions) => {
     }
     const hello = readHello(params)
     if (typeof hello === 'string') return sendError(response, 400, id, rpcError('invalidParams', hello))
-    const session = sessions.create({ workspace, principal, policy, ...hello })
+    const session = sessions.create({ workspace, principal, policy, ...hello }, quotaOwner(visit))
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
     shakeHands(house, session.caller, id, abort, (outcome, isWelcome) => {

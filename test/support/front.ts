@@ -67,7 +67,7 @@ export const startFront = async (
     limits,
     log,
     ticker: new Ticker(limits.keepAliveMs),
-    shelf: new LogShelf(limits.totalLogBytes),
+    shelf: new LogShelf({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     active: new Active(),
   }
   house.ticker.each(now => house.shelf.sweep(now))

@@ -1,0 +1,88 @@
+/** How many things, and how many bytes with them, are kept for one owner and in all. */
+export interface QuotaLimits {
+  readonly perOwner: number
+  readonly bytesPerOwner?: number
+  readonly total: number
+}
+
+interface Share<T> {
+  readonly items: Map<T, number> // with its bytes; the oldest first
+  bytes: number
+}
+
+/**
+ * Bounds what the gateway keeps for its callers. An owner beyond its share loses its own oldest things; when there are
+ * too many in all, the owner with the most loses some. So an owner with few never loses any to another.
+ */
+export class Quota<T extends object> {
+  readonly #limits: QuotaLimits
+  readonly #rank: ((item: T) => number) | undefined
+  readonly #shares = new Map<string, Share<T>>()
+  readonly #owners = new Map<T, string>()
+
+  /** The item of the lowest rank goes first; without ranks the oldest does. */
+  constructor(limits: QuotaLimits, rank?: (item: T) => number) {
+    this.#limits = limits
+    this.#rank = rank
+  }
+
+  get size(): number {
+    return this.#owners.size
+  }
+
+  /** Takes an item in and returns those that must go for it; they are not counted any more. */
+  add(owner: string, item: T, bytes = 0): T[] {
+    const share = this.#shares.get(owner) ?? { items: new Map(), bytes: 0 }
+    this.#shares.set(owner, share)
+    this.#owners.set(item, owner)
+    share.items.set(item, bytes)
+    share.bytes += bytes
+    const evicted: T[] = []
+    const evictFrom = (from: Share<T>): boolean => {
+      const victim = this.#firstOf(from, item)
+      if (!victim) return false
+      this.delete(victim)
+      evicted.push(victim)
+      return true
+    }
+    while (this.#isOver(share) && evictFrom(share));
+    while (this.size > this.#limits.total && evictFrom(this.#largest(share)));
+    return evicted
+  }
+
+  delete(item: T): void {
+    const owner = this.#owners.get(item)
+    const share = owner === undefined ? undefined : this.#shares.get(owner)
+    if (owner === undefined || !share) return
+    this.#owners.delete(item)
+    share.bytes -= share.items.get(item) ?? 0
+    share.items.delete(item)
+    if (share.items.size === 0) this.#shares.delete(owner)
+  }
+
+  #isOver({ items, bytes }: Share<T>): boolean {
+    const { perOwner, bytesPerOwner = Number.POSITIVE_INFINITY } = this.#limits
+    return items.size > perOwner || bytes > bytesPerOwner
+  }
+
+  #largest(first: Share<T>): Share<T> {
+    let largest = first
+    for (const share of this.#shares.values()) if (share.items.size > largest.items.size) largest = share
+    return largest
+  }
+
+  /** The one to go first, never the newest. */
+  #firstOf({ items }: Share<T>, newest: T): T | undefined {
+    let first: T | undefined
+    let lowest = Number.POSITIVE_INFINITY
+    for (const item of items.keys()) {
+      if (item === newest) continue
+      if (!this.#rank) return item
+      const rank = this.#rank(item)
+      if (first && rank >= lowest) continue
+      first = item
+      lowest = rank
+    }
+    return first
+  }
+}
