@@ -62,6 +62,7 @@ interface Room {
 export const createEstate = (first: Snapshot, { log, version, data }: Options): Estate => {
   const bridge = createBridge(first.limits)
   const starts = new Starts(first.limits.concurrentStarts)
+  const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log)
   const leaving = new Set<Upstream>()
@@ -72,7 +73,7 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
   const hold = (config: ServerConfig): Holding => {
     const before = holdings.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
-    const upstream = health.add(config, buildServer(config, { log, version, starts, data }))
+    const upstream = health.add(config, buildServer(config, { log, version, starts, data, sessionsPerPrincipal }))
     return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
 
@@ -198,19 +199,22 @@ interface Building {
   readonly version: string
   readonly starts: Starts
   readonly data: string | undefined // the data directory
+  readonly sessionsPerPrincipal?: number // at each server, for callers without a session of their own
 }
 
 /** What a server is reached by; nothing is opened yet. */
-export const buildServer = (config: ServerConfig, { log, version, starts, data }: Building): Upstream => {
+export const buildServer = (config: ServerConfig, building: Building): Upstream => {
+  const { log, version, starts, data, sessionsPerPrincipal } = building
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
-      return connectRemote(config, { log, identity: { name: 'dragoman', version } })
+      return connectRemote(config, { log, identity: { name: 'dragoman', version }, sessionsPerPrincipal })
     case 'process':
       return connectProcess(config, {
         log: log.child({ server: config.name }),
         identity: { name: 'dragoman', version },
         starts,
+        sessionsPerPrincipal,
       })
     case 'builtin':
       return buildBuiltin(config, { log: log.child({ server: config.name }), version, data })

@@ -33,6 +33,7 @@ export class Attention {
   /** Listens from now on, as that caller. */
   pay(caller: Caller): void {
     clearTimeout(this.#rest)
+    this.#rest = undefined
     if (this.#standing) return
     const standing = new Abort()
     this.#standing = standing
@@ -43,6 +44,7 @@ export class Attention {
       caller: keptCaller(caller), // it listens on when the call is over
       signal: standing,
       sink: frame => this.#take(frame, standing),
+      isIdle: () => this.#rest !== undefined,
     })
   }
 

@@ -13,6 +13,7 @@ export interface Exchange {
   readonly caller: Caller
   readonly signal: Signal
   readonly sink: Sink
+  readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may end for another
 }
 
 /** What the envelope or the handshake said about who is calling. */

@@ -5,6 +5,10 @@ import { shortKey } from '../protocol/short-key.ts'
 
 const LONGEST_AFFINITY = 64 // characters; a longer one is replaced by its hash
 
+/** For whom a session counts: its principal; callers without one count together, and so do those who share one session. */
+export const ownerOf = ({ principal }: Caller, manner: PoolManner = 'sticky'): string =>
+  principal === undefined || manner === 'stateless' ? '' : `=${principal}`
+
 /** Equal for callers who may share a session; undefined for one who shares not even with himself. */
 export const poolKey = (caller: Caller, manner: PoolManner = 'sticky'): string | undefined => {
   const { workspace, principal, session, capabilities, affinity = '', lane = 0 } = caller

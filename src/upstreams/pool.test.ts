@@ -247,39 +247,85 @@ describe('closing', () => {
 })
 
 describe('a pool that is full', () => {
-  /** A pool for one session, whose sessions only remember that they were closed. */
-  const small = () => {
+  interface Fake extends Pooled {
+    isBusy: boolean
+  }
+
+  /** A pool of few sessions, which only remember that they were closed. */
+  const small = (perPrincipal: number) => {
     const closed: string[] = []
-    const pool = new SessionPool<Pooled>({
+    const opened: Fake[] = []
+    const pool = new SessionPool<Fake>({
       name: 'far',
       idleMs: 60_000,
-      most: 1,
-      open: async ({ principal = '' }, { onClosed }) => ({
-        revision: '2025-11-25',
-        asks: true,
-        correlates: true,
-        isBusy: false,
-        lastUsed: Date.now(),
-        dispatch: () => {},
-        close: async () => {
-          closed.push(principal)
-          onClosed(Promise.resolve())
-        },
-      }),
+      perPrincipal,
+      open: async ({ principal, affinity }, { onClosed }) => {
+        const session: Fake = {
+          revision: '2025-11-25',
+          asks: true,
+          correlates: true,
+          isBusy: false,
+          lastUsed: Date.now(),
+          dispatch: () => {},
+          close: async () => {
+            closed.push(`${principal} ${affinity}`)
+            onClosed(Promise.resolve())
+          },
+        }
+        opened.push(session)
+        return session
+      },
     })
     closing.push(() => pool.close())
-    return { pool, closed }
+    return { pool, closed, opened }
   }
-  const ana = callerOf({ principal: 'ana' })
-  const ben = callerOf({ principal: 'ben' })
+  const of = (principal: string, affinity: number) => callerOf({ principal, affinity: String(affinity) })
+  /** As if nobody had used them for a while. */
+  const age = (sessions: readonly Fake[]) => {
+    for (const [at, session] of sessions.entries()) session.lastUsed = Date.now() - 10_000 + at
+  }
 
   it('closes no session that somebody was given just now', async () => {
-    const { pool, closed } = small()
-    await pool.open(ana)
-    const opening = pool.open(ben)
-    await pool.find(ana)
+    const { pool, closed } = small(1)
+    await pool.open(of('ana', 1))
+    const opening = pool.open(of('ana', 2))
+    await pool.find(of('ana', 1))
     expect(closed).toEqual([])
     await opening
-    expect(closed).toEqual(['ana']) // a while later, because nobody sent anything on it
+    expect(closed).toEqual(['ana 1']) // a while later, because nobody sent anything on it
+  })
+
+  it('closes the oldest idle session of the same principal', async () => {
+    const { pool, closed, opened } = small(2)
+    for (const caller of [of('ben', 1), of('ana', 1), of('ana', 2)]) await pool.open(caller)
+    age(opened)
+    await pool.open(of('ana', 3))
+    expect(closed).toEqual(['ana 1'])
+  })
+
+  it('keeps nobody waiting for the sessions of another principal', async () => {
+    const { pool, closed, opened } = small(8)
+    for (let i = 0; i < 8; i++) for (const principal of ['p1', 'p2', 'p3', 'p4']) await pool.open(of(principal, i))
+    for (const session of opened) session.isBusy = true
+    let isRefused = false
+    const waiting = pool.open(of('p1', 8)).catch(() => {
+      isRefused = true
+    })
+    await pool.open(of('ana', 1)) // settles although all sessions are busy and p1 waits
+    expect([isRefused, closed]).toEqual([false, []])
+    for (const session of opened.slice(0, 32)) session.isBusy = false
+    age(opened.slice(0, 32))
+    await waiting
+    expect(closed).toEqual(['p1 0'])
+  })
+
+  it('takes room for a newcomer from the principal with the most sessions', async () => {
+    const { pool, closed, opened } = small(2)
+    for (const caller of [of('p1', 1), of('p2', 1), of('p3', 1), of('p3', 2), of('p4', 1), of('p5', 1), of('p6', 1)])
+      await pool.open(caller)
+    await pool.open(of('p7', 1))
+    age(opened)
+    await pool.open(of('p8', 1))
+    expect(closed).toEqual(['p3 1'])
   })
 })

@@ -1,9 +1,10 @@
-import type { PoolManner } from '../config/snapshot.ts'
+import { DEFAULT_LIMITS, type PoolManner } from '../config/snapshot.ts'
 import type { Caller, Peer } from '../protocol/exchange.ts'
 import { keptCaller } from '../protocol/kept-caller.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
 import { leaseOf } from './lease.ts'
-import { poolKey } from './pool-key.ts'
+import { ownerOf, poolKey } from './pool-key.ts'
+import { PoolQueue } from './pool-queue.ts'
 
 /** A conversation with a server that keeps something between requests, whichever way it travels. */
 export interface Pooled extends Peer {
@@ -24,22 +25,22 @@ interface Options<S extends Pooled> {
   readonly name: string // of the server
   readonly idleMs: number // after which a session nobody uses is closed
   readonly manner?: PoolManner | undefined
-  readonly most?: number // sessions shared by callers without one of their own
+  readonly perPrincipal?: number | undefined // most sessions for callers without one of their own
   /** Opens a session for that caller; rejects with UpstreamFailure. */
   readonly open: (caller: Caller, place: Place) => Promise<S>
 }
 
 interface Entry<S extends Pooled> {
   readonly isDedicated: boolean
+  readonly owner: string // for whom it counts
   readonly idleMs: number
   ready: Promise<S> | undefined
   session: S | undefined // once it is ready
 }
 
-const MOST_SHARED = 256
+const TOTAL_SHARES = 4 // so many principals can have all the sessions they may have
+const ALWAYS = 4 // sessions that a principal may have even if the pool is full
 const LANE_IDLE_MS = 60_000 // a further session of somebody who has one already
-const QUEUE_MS = 5000
-const LOOK_MS = 100
 const HANDED_MS = 1000 // for whoever was given a session to send something on it
 const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
@@ -47,6 +48,8 @@ const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions 
 export class SessionPool<S extends Pooled> {
   readonly #options: Options<S>
   readonly #entries = new Map<string | symbol, Entry<S>>()
+  readonly #counts = new Map<string, number>() // by owner, of sessions that are not dedicated
+  readonly #queue = new PoolQueue(owner => this.#hasRoom(owner))
   readonly #leaving = new Set<Promise<void>>() // sessions of no use whose servers may not know it yet
   #sweeper: NodeJS.Timeout | undefined
   #isClosed = false
@@ -70,10 +73,18 @@ export class SessionPool<S extends Pooled> {
     const key = poolKey(caller, this.#options.manner)
     const known = key === undefined ? undefined : this.#known(key)
     if (known) return known
-    const create = (): Promise<Peer> =>
-      key === undefined ? this.#create(Symbol('isolated'), caller).then(leaseOf) : this.#create(key, caller)
-    if (caller.session !== undefined || this.#hasRoom()) return create()
-    return this.#waitForRoom().then(() => (key === undefined ? undefined : this.#known(key)) ?? create())
+    const owner = ownerOf(caller, this.#options.manner)
+    const create = (): Promise<Peer> => {
+      if (key === undefined) return this.#create(Symbol('isolated'), caller, owner).then(leaseOf)
+      return this.#known(key) ?? this.#create(key, caller, owner)
+    }
+    if (caller.session !== undefined || this.#hasRoom(owner)) return create()
+    return new Promise((resolve, reject) => {
+      this.#queue.join(owner, {
+        start: () => resolve(create()),
+        refuse: () => reject(new UpstreamFailure(this.#options.name, EXHAUSTED)),
+      })
+    })
   }
 
   #known(key: string): Promise<S> | undefined {
@@ -82,28 +93,32 @@ export class SessionPool<S extends Pooled> {
     return entry?.ready
   }
 
-  /** Room for one more; the session that has been unused for longest gives way. */
-  #hasRoom(): boolean {
-    const { most = MOST_SHARED } = this.#options
-    if (this.#entries.size < most) return true
-    const shared = [...this.#entries].filter(([, { isDedicated }]) => !isDedicated)
-    if (shared.length < most) return true
-    // One that was handed out just now is not busy yet, and its new user could not use it any more.
-    const handed = Date.now() - HANDED_MS
-    const idle = shared.flatMap(([, { session }]) =>
-      session && !session.isBusy && session.lastUsed < handed ? session : [],
-    )
-    const [oldest] = idle.sort((a, b) => a.lastUsed - b.lastUsed)
-    void oldest?.close()
-    return oldest !== undefined
+  /** Room for one more session of that owner; one of its own gives way first, then one of the owner with the most. */
+  #hasRoom(owner: string): boolean {
+    const { perPrincipal = DEFAULT_LIMITS.principalUpstreamSessions } = this.#options
+    const mine = this.#counts.get(owner) ?? 0
+    if (mine >= perPrincipal) return this.#closeOldest(owner)
+    let all = 0
+    let largest = owner
+    for (const [other, count] of this.#counts) {
+      all += count
+      if (count > (this.#counts.get(largest) ?? 0)) largest = other
+    }
+    return all < perPrincipal * TOTAL_SHARES || this.#closeOldest(largest) || mine < ALWAYS
   }
 
-  async #waitForRoom(): Promise<void> {
-    for (let waited = 0; waited < QUEUE_MS; waited += LOOK_MS) {
-      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
-      if (this.#hasRoom()) return
+  /** Closes the session of that owner that has been unused for longest; false where all are in use. */
+  #closeOldest(owner: string): boolean {
+    // One that was handed out just now is not busy yet, and its new user could not use it any more.
+    const handed = Date.now() - HANDED_MS
+    let oldest: S | undefined
+    for (const entry of this.#entries.values()) {
+      const { session } = entry
+      if (entry.isDedicated || entry.owner !== owner || !session || session.isBusy) continue
+      if (session.lastUsed < Math.min(handed, oldest?.lastUsed ?? handed)) oldest = session
     }
-    throw new UpstreamFailure(this.#options.name, EXHAUSTED)
+    void oldest?.close()
+    return oldest !== undefined
   }
 
   /** Settles when every session has ended at the server, also those that were about to. */
@@ -112,16 +127,18 @@ export class SessionPool<S extends Pooled> {
     clearInterval(this.#sweeper)
     const entries = [...this.#entries.values()]
     this.#entries.clear()
+    this.#counts.clear()
     const failed = () => {} // whoever opened it was told
     await Promise.all(entries.map(({ ready }) => ready?.then(session => session.close(), failed)))
     await Promise.allSettled(this.#leaving)
   }
 
-  #create(key: string | symbol, caller: Caller): Promise<S> {
+  #create(key: string | symbol, caller: Caller, owner: string): Promise<S> {
     const idleMs = caller.lane ? Math.min(LANE_IDLE_MS, this.#options.idleMs) : this.#options.idleMs
     const isDedicated = caller.session !== undefined
-    const entry: Entry<S> = { isDedicated, idleMs, ready: undefined, session: undefined }
+    const entry: Entry<S> = { isDedicated, owner, idleMs, ready: undefined, session: undefined }
     this.#entries.set(key, entry)
+    this.#count(entry, 1)
     entry.ready = this.#fill(key, entry, keptCaller(caller)) // a session outlives the request it is opened for
     this.#sweep()
     return entry.ready
@@ -129,7 +146,9 @@ export class SessionPool<S extends Pooled> {
 
   async #fill(key: string | symbol, entry: Entry<S>, caller: Caller): Promise<S> {
     const forget = () => {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+      if (this.#entries.get(key) !== entry) return
+      this.#entries.delete(key)
+      this.#count(entry, -1)
     }
     const onClosed = (closing: Promise<void>) => {
       forget()
@@ -145,6 +164,13 @@ export class SessionPool<S extends Pooled> {
       forget()
       throw error
     }
+  }
+
+  #count({ isDedicated, owner }: Entry<S>, by: 1 | -1): void {
+    if (isDedicated) return
+    const count = (this.#counts.get(owner) ?? 0) + by
+    if (count > 0) this.#counts.set(owner, count)
+    else this.#counts.delete(owner)
   }
 
   #awaitEnd(closing: Promise<void>): void {

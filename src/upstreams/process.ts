@@ -21,6 +21,7 @@ import { createVerdict } from './stdio-verdict.ts'
 export interface ProcessOptions extends StdioOptions {
   readonly holdMs?: number // a question nobody can be asked yet
   readonly legacyMs?: number // how long a server counts as legacy without being asked again
+  readonly sessionsPerPrincipal?: number | undefined // for callers without one of their own
 }
 
 /** What is known of one process. */
@@ -158,6 +159,7 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
     name: server.name,
     idleMs: bounds.idleMs || DAY,
     manner: server.pool,
+    perPrincipal: options.sessionsPerPrincipal,
     open: openSession,
   })
 

@@ -19,6 +19,7 @@ export interface RemoteOptions extends LinkOptions {
   readonly holdMs?: number // a question nobody can be asked yet
   readonly closeMs?: number // for sessions to be ended at the server when we close
   readonly legacyMs?: number // how long a server counts as legacy without being asked again
+  readonly sessionsPerPrincipal?: number | undefined // for callers without one of their own
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
 }
 
@@ -57,6 +58,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     name: server.name,
     idleMs,
     manner: server.pool,
+    perPrincipal: options.sessionsPerPrincipal,
     open: async (caller, place) => {
       const session = await openLegacy(caller, { ...place, holdMs })
       if (detector.era !== 'modern' || session.hasBackChannel) return session

@@ -63,7 +63,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   protected abstract disconnect(): Promise<void>
 
   get isBusy(): boolean {
-    return this.calls.length > 0 || this.standing.size > 0
+    return this.calls.length > 0 || this.standing.isNeeded
   }
 
   protected get isClosing(): boolean {

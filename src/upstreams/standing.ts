@@ -34,6 +34,12 @@ export class Standing {
     return this.#exchanges.size
   }
 
+  /** Whether a listener would miss something if the session ended now. */
+  get isNeeded(): boolean {
+    for (const { isIdle } of this.#exchanges) if (!isIdle?.()) return true
+    return false
+  }
+
   /** The one who is asked: whoever came last. */
   get last(): Exchange | undefined {
     return [...this.#exchanges].at(-1)

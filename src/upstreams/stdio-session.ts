@@ -78,7 +78,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   /** The session is needed; its process perhaps not. */
   get isBusy(): boolean {
-    return this.isWorking || this.#standing.size > 0
+    return this.isWorking || this.#standing.isNeeded
   }
 
   get isWorking(): boolean {
