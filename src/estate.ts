@@ -18,6 +18,7 @@ import type { Member } from './workspace/member.ts'
 import { openWorkspace } from './workspace/open-workspace.ts'
 import { ANNOUNCED, type Announced, createRelay, type Relay, type Turn } from './workspace/relay.ts'
 import { keepSame, renewal } from './workspace/renewal.ts'
+import { createRequestCheck } from './workspace/request-check.ts'
 import type { Workspace } from './workspace/workspace.ts'
 
 interface Options {
@@ -145,11 +146,11 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
     }
   }
 
-  const dispatch: Dispatch = exchange => {
+  const dispatch = createRequestCheck(exchange => {
     const room = rooms.get(exchange.caller.workspace)
     if (room) room.relay.dispatch(exchange)
     else refuse(exchange)
-  }
+  }, log)
 
   const close = async (): Promise<void> => {
     for (const { inner } of rooms.values()) inner.close()

@@ -155,6 +155,13 @@ describe('comparing headers with arguments', () => {
     expect(compare(args, headers)).toMatch(/^Header mismatch: mcp-param-(region|level|dry) /)
   })
 
+  test.each(['{"region":"eu","Region":"us"}', '{"region":"us","region":"eu"}', '{"region":"eu","region\\u0000":"us"}'])(
+    'refuses an argument that some servers read from another member: %s',
+    args => {
+      expect(compare(args, { 'mcp-param-region': 'eu' })).toMatch(/^Header mismatch: .*"region"/)
+    },
+  )
+
   test('a long argument is not repeated in full', () => {
     expect(compare(JSON.stringify({ region: 'x'.repeat(5000) }), {})?.length).toBeLessThan(200)
   })

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Json, JsonKind } from '../wire/json.ts'
+import { ambiguous } from '../wire/json-rpc.ts'
 import type { Caller } from './exchange.ts'
 import { isModern } from './revisions.ts'
 
@@ -132,8 +133,17 @@ export const checkParamHeaders = (
   const found = readParamHeaders(schema)
   if (found.kind === 'invalid') return undefined
   for (const { path, header } of found.params) {
-    const reason = compare(header, args.at(...path), headers.get(header))
+    const reason = rivalAlong(args, path) ?? compare(header, args.at(...path), headers.get(header))
     if (reason) return reason
+  }
+  return undefined
+}
+
+/** A server that takes another member for the one compared here would see another value than its header says. */
+const rivalAlong = (args: Json, path: readonly string[]): string | undefined => {
+  for (const [i, key] of path.entries()) {
+    const rival = args.at(...path.slice(0, i))?.rivalOf(key)
+    if (rival) return `Header mismatch: ${ambiguous(rival)}`
   }
   return undefined
 }

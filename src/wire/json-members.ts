@@ -1,6 +1,13 @@
 import { isText, readText } from './json-text.ts'
+import { foldsTo, mayFoldTo } from './member-names.ts'
 
 const FEW = 16 // names are compared one by one up to here, looked up in a map beyond
+
+/** A member, and another one that some readers take for it: the same name where it is written twice. */
+export interface Rival {
+  readonly member: string
+  readonly rival: string
+}
 
 /** Where the members of an object, or the elements of an array, lie in the text. */
 export class Members {
@@ -48,6 +55,23 @@ export class Members {
       found = i
     }
     return found
+  }
+
+  /** The first member that a lenient reader takes for one of these names although it is not the one `find` returns. */
+  rivalOf(names: readonly string[]): Rival | undefined {
+    const found = new Set<string>()
+    for (let i = 0; i < this.count; i++) {
+      const start = this.#spans[i * 4] as number
+      const end = this.#spans[i * 4 + 1] as number
+      for (const name of names) {
+        if (!mayFoldTo(this.#bytes[start] as number, name)) continue
+        const isExact = isText(this.#bytes, start, end, name)
+        if (!isExact && !foldsTo(this.#bytes, start, end, name)) continue
+        if (!isExact || found.has(name)) return { member: name, rival: this.name(i) }
+        found.add(name)
+      }
+    }
+    return undefined
   }
 
   /** Drops every member whose name comes again. */

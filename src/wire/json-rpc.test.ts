@@ -155,15 +155,14 @@ describe('readIncoming', () => {
     })
   })
 
-  it('believes the last of repeated members', () => {
+  it('believes the last of repeated members of an answer', () => {
     expect(
-      shown(read('{"jsonrpc":"2.0","id":1,"method":"a","id":2,"m\\u0065thod":"b","__proto__":{"method":"c"}}')),
-    ).toEqual({
-      kind: 'request',
-      id: 2,
-      method: 'b',
-      params: {},
-    })
+      shown(read('{"jsonrpc":"2.0","id":1,"result":{"a":1},"id":2,"r\\u0065sult":{},"__proto__":{"error":{}}}')),
+    ).toEqual({ kind: 'response', id: 2, result: {} })
+  })
+
+  it('refuses repeated members of a call', () => {
+    expect(shown(read('{"jsonrpc":"2.0","id":1,"method":"a","m\\u0065thod":"b"}'))).toMatchObject({ kind: 'invalid' })
   })
 
   it('throws JsonSyntaxError for what is no JSON, and for nothing else', () => {

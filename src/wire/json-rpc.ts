@@ -1,4 +1,4 @@
-import { Json } from './json.ts'
+import { Json, type Rival } from './json.ts'
 
 /** A JSON-RPC error object. */
 export interface ErrorObject {
@@ -45,6 +45,8 @@ const readMessage = (json: Json): Message => {
 const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, rawMethod: Json): Message => {
   const method = rawMethod.asString()
   if (method === undefined) return invalid(id, 'method must be a string')
+  const rival = json.rivalOf('jsonrpc', 'id', 'method', 'params')
+  if (rival) return invalid(id, ambiguous(rival))
   const given = json.get('params')
   // Serialisers that know no "absent" write null.
   const params = given === undefined || given.kind === 'null' ? Json.empty : given
@@ -54,6 +56,12 @@ const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, raw
   if (isFraction(id)) return invalid(id, 'id must be a string or an integer, got a fraction')
   return { kind: 'request', id, method, params }
 }
+
+/** Says that not every reader can tell two members apart, and what to send instead. */
+export const ambiguous = ({ member, rival }: Rival): string =>
+  rival === member
+    ? `"${member}" is written twice; send it once`
+    : `some servers take ${JSON.stringify(rival)} for "${member}"; send only "${member}"`
 
 /** A member that is null beside the other one is how JSON-RPC 1.0 writes "absent". */
 const readReply = (id: Json | undefined, result: Json | undefined, error: Json | undefined): Message => {

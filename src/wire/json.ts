@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { buildJson, type Plain, type PlainObject } from './json-build.ts'
 import { type JsonKind, kindOf } from './json-kind.ts'
 import { Landmarks } from './json-landmarks.ts'
-import { Members } from './json-members.ts'
+import { Members, type Rival } from './json-members.ts'
 import { JsonSyntaxError, scanText, spansAt, trimEnd } from './json-scan.ts'
 import { isText, readDigits, readText } from './json-text.ts'
 import { appendChanged } from './json-write.ts'
 
-export type { JsonKind, Plain, PlainObject }
+export type { JsonKind, Plain, PlainObject, Rival }
 
 const DEPTH = 512
 const UNMARKED = new Landmarks()
@@ -109,6 +109,14 @@ export class Json {
 
   has(key: string): boolean {
     return this.get(key) !== undefined
+  }
+
+  /**
+   * A member, as the text was read, that a lenient reader could take for one of `keys` besides what `get` returns: another
+   * case or Unicode spelling, a name that goes on after NUL, or the same name written twice.
+   */
+  rivalOf(...keys: readonly string[]): Rival | undefined {
+    return this.isObject ? this.layout.rivalOf(keys) : undefined
   }
 
   /** Replaces a member in its place or adds one at the end. Setting what is already there returns the same value. */

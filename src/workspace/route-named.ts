@@ -1,5 +1,7 @@
+import { rpcError } from '../protocol/errors.ts'
 import type { Exchange } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
+import { ambiguous } from '../wire/json-rpc.ts'
 import { cuts } from './finder.ts'
 import { Lru } from './lru.ts'
 import type { Member } from './member.ts'
@@ -118,6 +120,8 @@ const prepare = (context: Context, exchange: Exchange, member: Member, original:
   const wrong = entry && checkParams(caller, entry.item, given ?? Json.empty)
   if (wrong) return wrong
   const overlay = member.overlays.get(original)
+  const rival = overlay && given?.rivalOf(...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults))
+  if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguous(rival)}`)
   const filled = overlay && changesArguments(overlay) ? callWith(given ?? Json.empty, overlay) : given
   const args = filled && context.isAggregate ? ownUris(context, member, filled) : filled
   const sender = entry && args ? withParams(caller, entry.item, entry.own ?? entry.item, args) : caller
