@@ -13,6 +13,7 @@ const shelfOf = (items: readonly Json[]): Shelf => ({
   missing: [],
   epoch: 'e',
   find: () => undefined,
+  visibility: () => undefined,
 })
 const pagesOf = (kind: Kind, shelf: Shelf): Json[] => {
   const pages: Json[] = []

@@ -3,10 +3,11 @@ import { rpcError } from '../protocol/errors.ts'
 import type { Exchange } from '../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
+import { createHiddenReferences, type Hidden } from './hidden-references.ts'
 import type { Member } from './member.ts'
 import { type Context, fail, refuse } from './route-context.ts'
 import { hearing, taskWord } from './route-frames.ts'
-import type { Locate } from './route-resources.ts'
+import { type Locate, unknownResource } from './route-resources.ts'
 
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
@@ -28,6 +29,8 @@ export const createLevelRoute =
 
 /** Routes methods the specification does not know, or knows by the thing they name. */
 export const createOtherRoute = (context: Context, locate: Locate) => {
+  const hiddenIn = createHiddenReferences(context)
+
   const permitted = (exchange: Exchange, member: Member | undefined): Member | undefined =>
     member && context.rulesOf(exchange.caller).allowsServer(member.server) ? member : undefined
 
@@ -62,7 +65,10 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
   }
 
   const deliver = (member: Member, exchange: Exchange): void =>
-    context.send(member, context.isAggregate ? { ...exchange, sink: hearing(context, exchange, member) } : exchange)
+    context.when(hiddenIn(exchange, member), exchange, hidden => {
+      if (hidden) return refuseHidden(exchange, hidden)
+      context.send(member, context.isAggregate ? { ...exchange, sink: hearing(context, exchange, member) } : exchange)
+    })
 
   const request = (exchange: Exchange): void => {
     const only = context.members.length === 1 ? context.members[0] : undefined
@@ -80,7 +86,7 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
     const { caller, method } = exchange
     const [only, ...others] = context.members
     if (only && others.length === 0) {
-      if (permitted(exchange, only)) context.send(only, exchange)
+      if (permitted(exchange, only)) deliver(only, exchange)
       return
     }
     if (method === ROOTS_CHANGED && caller.session !== undefined) {
@@ -88,9 +94,17 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
       return
     }
     const member = byExtension(exchange)
-    if (member) context.send(member, exchange)
+    if (member) deliver(member, exchange)
     else context.log.debug({ method, workspace: caller.workspace }, 'dropped a notification that is for no server')
   }
 
   return (exchange: Exchange): void => (exchange.kind === 'notification' ? notify(exchange) : request(exchange))
+}
+
+/** What is hidden is answered like what does not exist; a notification that names it is dropped. */
+const refuseHidden = (exchange: Exchange, hidden: Hidden): void => {
+  if (exchange.kind === 'notification') return
+  if (hidden === 'too many') return refuse(exchange, 'This request names more than 10,000 things; send several')
+  if (hidden.kinds.includes('resources')) return unknownResource(exchange, hidden.text)
+  refuse(exchange, `Unknown ${hidden.kinds.includes('tools') ? 'tool' : 'prompt'}: ${hidden.text}`)
 }

@@ -41,7 +41,7 @@ export const createResourceRoute = (context: Context, locate: Locate) => {
 const isAlias = (context: Context, uri: string): boolean => context.namespaced(originalOf(uri)?.ns ?? '') !== undefined
 
 /** As a caller of each revision knows it: not all have the same code for this. */
-const unknownResource = (exchange: Exchange, uri: string): void => {
+export const unknownResource = (exchange: Exchange, uri: string): void => {
   const { method, params, caller } = exchange
   const error = rpcError('invalidParams', `Unknown resource: ${uri}`, Json.of({ uri }))
   const ending = convertError(method, error, params, MODERN, caller.revision)

@@ -52,6 +52,7 @@ export const buildShelf = (parts: readonly Part[], showing: Showing): Shelf => {
     return { member, list, at: free }
   })
   let epoch: string | undefined
+  let visible: ReadonlyMap<string, Visibility> | undefined
   return {
     entries: [...entries.values()],
     missing: parts.flatMap(({ member, list }) => (list ? [] : member.server)),
@@ -60,7 +61,18 @@ export const buildShelf = (parts: readonly Part[], showing: Showing): Shelf => {
       return epoch
     },
     find: KINDS[kind].key === 'name' ? createFinder(entries, servers) : uri => entries.get(uri),
+    visibility: (server, original) => {
+      visible ??= new Map(picks.map(pick => [pick.member.server, visibilityOf(pick)]))
+      return visible.get(server)?.get(original)
+    },
   }
+}
+
+type Visibility = ReadonlyMap<string, 'shown' | 'hidden'>
+
+const visibilityOf = ({ list, at }: Picked): Visibility => {
+  const shown = new Set(at)
+  return new Map(list.items.map(({ original }, i) => [original, shown.has(i) ? 'shown' : 'hidden'] as const))
 }
 
 const epochOf = (kind: Kind, shown: readonly Picked[], names: Iterable<string>): string =>

@@ -23,6 +23,8 @@ export interface Shelf {
   readonly epoch: string // equal for equal content
   /** By any form of its name: as shown, `<server>__<name>`, `<server>/<name>`, or the bare name where it is unique. (`createFinder`) */
   find(name: string): Entry | Ambiguous | undefined
+  /** Whether this caller may see what a server lists under that name of its own; undefined: the server does not list it. */
+  visibility(server: string, original: string): 'shown' | 'hidden' | undefined
 }
 
 /** A bare name that several members have. */

@@ -2,8 +2,8 @@ import { describe, test } from 'vitest'
 import { CLIENTS, serverOf } from '../matrix/cells.ts'
 import { amongMany, type Many } from './many.ts'
 
-/** One client of each manner. */
-const KINDS = CLIENTS.filter(({ name }) =>
+/** One client of each transport. */
+export const KINDS = CLIENTS.filter(({ name }) =>
   ['2026-07-28 stateless', '2026-07-28 stdio', '2025-06-18 streamable', '2024-11-05 http-sse'].includes(name),
 )
 
