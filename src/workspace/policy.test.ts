@@ -133,6 +133,12 @@ describe('a resource, however it is spelled', () => {
     ' file:///secret/1',
     'file:///secret/1?x',
     'file:///secret/1#x',
+    'file:/secret/1',
+    'file:secret/1',
+    'file:\\\\\\secret\\1',
+    'file:///public/..%2fsecret/1',
+    'file:/public/../secret/1',
+    'file:///ｓecret/../secret/1',
   ]
 
   test.each(SECRET)('is denied: %j', uri => {
@@ -154,8 +160,75 @@ describe('a resource, however it is spelled', () => {
     ['note:*', 'note:///100%'],
     ['*', 'anything'],
     ['urn:isbn:*', 'urn:isbn:0451450523'],
+    ['https://example.test', 'https://example.test'],
+    ['https://example.test:443/*', 'https://example.test:443/a'],
+    ['https://例え.test/*', 'https://例え.test/ü'],
+    ['postgres://u:p@db:5432/*', 'postgres://u:p@db:5432/x'],
+    ['ui://app/*', 'ui://app/main.html?a=b#c'],
+    ['test://{a}/*', 'test://{a}/x y'],
   ])('%j allows %j', (pattern, uri) => {
     expect(createPolicy(policy({ allow: { resources: [pattern] } })).allows('resources', 'a', uri)).toBe(true)
+  })
+
+  const INTERNAL = [
+    'https://internal.test/keys/1',
+    'https://internal.test:443/keys/1',
+    'https://internal.test:0443/keys/1',
+    'https://guest@internal.test/keys/1',
+    'https://guest:pass@internal.test/keys/1',
+    'https://ｉｎｔｅｒｎａｌ.test/keys/1',
+    'https://internal。test/keys/1',
+    'https://intern%61l.test/keys/1',
+    'https://internal.test./keys/1',
+    'HTTPS://INTERNAL.TEST/keys/1',
+    'https:/internal.test/keys/1',
+    'https:internal.test/keys/1',
+    'https:\\\\internal.test\\keys\\1',
+    'https:///internal.test/keys/1',
+    'https://other@internal.test:443/open/../k%65ys/./1#part',
+  ]
+
+  test.each(INTERNAL)('of a web server is denied: %j', uri => {
+    for (const pattern of [
+      'https://internal.test/keys/*',
+      'https://internal.test:443/keys/*',
+      'HTTPS:/Internal.test/keys/1*',
+    ])
+      expect(createPolicy(policy({ deny: { resources: [pattern] } })).allows('resources', 'a', uri)).toBe(false)
+  })
+
+  test.each(INTERNAL)('of a web server is not allowed with its neighbours: %j', uri => {
+    const rules = createPolicy(policy({ allow: { resources: ['https://internal.test/open/*', 'https://other*'] } }))
+    expect(rules.allows('resources', 'a', uri)).toBe(false)
+  })
+
+  test.each([
+    ['note://vault/*', 'note://VAULT/1'],
+    ['note://vault/*', 'note://me@vault/1'],
+    ['note://vault/*', 'note://ｖault/1'],
+    ['postgres://db/secret', 'postgres://db:5432/secret'],
+    ['postgres://db:5432/secret', 'postgres://user:pw@db/secret'],
+    ['http://127.0.0.1/*', 'http://0x7f.1/a'],
+    ['http://127.0.0.1/*', 'http://2130706433/a'],
+    ['file:///caf\u00e9/*', 'file:///cafe\u0301/1'],
+  ])('denying %j denies %j', (pattern, uri) => {
+    expect(createPolicy(policy({ deny: { resources: [pattern] } })).allows('resources', 'a', uri)).toBe(false)
+  })
+
+  test.each([
+    ['https://internal.test/keys/*', 'https://internal.test:8443/keys/1'],
+    ['https://internal.test/keys/*', 'https://internal.test.example/keys/1'],
+    ['https://admin@internal.test/*', 'https://internal.test/1'],
+    ['file:///secret/*', 'file://server/secret/1'],
+    ['urn:isbn:1', 'urn:isbn:2'],
+  ])('denying %j does not deny %j', (pattern, uri) => {
+    expect(createPolicy(policy({ deny: { resources: [pattern] } })).allows('resources', 'a', uri)).toBe(true)
+  })
+
+  test('a user who is allowed is not everybody, and cannot stand for another host', () => {
+    const rules = createPolicy(policy({ allow: { resources: ['https://ann@internal.test/*', 'https://good.test*'] } }))
+    const uris = ['https://ann@internal.test/1', 'https://internal.test/1', 'https://good.test@evil.test/1']
+    expect(uris.map(uri => rules.allows('resources', 'a', uri))).toEqual([true, false, false])
   })
 
   test('denying a part does not deny the whole', () => {

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import { compileGlob } from './glob.ts'
 
 const PARTS = /^([A-Za-z][A-Za-z0-9+.-]*:)?(\/\/[^/]*)?(.*)$/s
@@ -6,7 +7,7 @@ const CONTROLS = /^[\0- ]+|[\0- ]+$/g
 
 /** What a URI, or a pattern of URIs, comes to in the hands of a server that reads it generously. */
 const plain = (text: string): string => {
-  const decoded = decode(text.replace(CONTROLS, '').replace(IGNORED, '')).replaceAll('\\', '/')
+  const decoded = decode(text.replace(CONTROLS, '').replace(IGNORED, '')).replaceAll('\\', '/').normalize()
   const [, scheme = '', authority = '', path = ''] = PARTS.exec(decoded) ?? []
   const host = authority.toLowerCase()
   const isHere = scheme.toLowerCase() === 'file:' && host === '//localhost'
@@ -33,8 +34,58 @@ const walk = (path: string): string => {
   return steps.join('/') + (isFolder && more.length > 0 ? '/' : '')
 }
 
+/** Ports that a URI may leave out, of schemes whose default a URL parser does not know. */
+const PORTS: ReadonlyMap<string, string> = new Map([
+  ['postgres:', '5432'],
+  ['postgresql:', '5432'],
+  ['mysql:', '3306'],
+  ['redis:', '6379'],
+  ['mongodb:', '27017'],
+  ['ssh:', '22'],
+  ['sftp:', '22'],
+])
+
+/**
+ * What a URL parser makes of it: `file:/x` is `file:///x`, a default port is left out, the host is in lower case and
+ * ASCII. Undefined for what is no absolute URL, and for URIs without an authority, such as `urn:isbn:1`.
+ */
+const parse = (text: string): URL | undefined => {
+  try {
+    const url = new URL(text)
+    return url.host === '' && url.protocol !== 'file:' ? undefined : url
+  } catch {
+    return undefined
+  }
+}
+
+const authorityOf = ({ protocol, hostname, port }: URL): string => {
+  const host = (domainToASCII(decode(hostname)) || hostname).replace(/\.$/, '')
+  return port === '' || PORTS.get(protocol) === port ? host : `${host}:${port}`
+}
+
+/** The parsed form, with its user info or without. */
+const parsed = (text: string, isAnonymous: boolean): string | undefined => {
+  const url = parse(text)
+  if (!url) return undefined
+  const { protocol, username, password, pathname, search, hash } = url
+  const user = isAnonymous || username + password === '' ? '' : `${username}${password && `:${password}`}@`
+  return plain(`${protocol}//${user}${authorityOf(url)}${pathname}${search}${hash}`)
+}
+
 /** What is left of a URI where its last parts count for nothing: of files nobody reads a query. */
 const bare = (read: string): string => read.replace(read.startsWith('file:') ? /[?#].*$/s : /#.*$/s, '')
+
+/** Other spellings of the same URI. */
+const spellings = (uri: string): readonly string[] => {
+  const read = plain(uri)
+  return [...new Set([uri, read, parsed(uri, false) ?? read, parsed(read, false) ?? read])]
+}
+
+/** What a server may read that ignores user info, fragments and the queries of files. */
+const reduced = (uri: string): readonly string[] => {
+  const read = plain(uri)
+  return [...new Set([read, parsed(uri, true) ?? read, parsed(read, true) ?? read].map(bare))]
+}
 
 /** Patterns of URIs, held against all that a server may take a URI for. */
 export interface UriGlobs {
@@ -45,18 +96,13 @@ export interface UriGlobs {
 }
 
 export const compileUriGlobs = (patterns: readonly string[]): UriGlobs => {
-  const globs = patterns.flatMap(pattern => [pattern, plain(pattern)]).map(compileGlob)
-  const ofWhole = patterns.map(pattern => compileGlob(bare(plain(pattern)))) // a part is allowed, so its whole is read
+  if (patterns.length === 0) return { hold: () => false, touch: () => false }
+  const globs = [...new Set(patterns.flatMap(spellings))].map(compileGlob)
+  const ofReduced = [...new Set(patterns.flatMap(reduced))].map(compileGlob) // a part is allowed, so its whole is read
   const fits = (text: string): boolean => globs.some(matches => matches(text))
   return {
-    hold: uri => {
-      const read = plain(uri)
-      const whole = bare(read)
-      return fits(uri) && fits(read) && (fits(whole) || ofWhole.some(matches => matches(whole)))
-    },
-    touch: uri => {
-      const read = plain(uri)
-      return fits(uri) || fits(read) || fits(bare(read))
-    },
+    hold: uri =>
+      spellings(uri).every(fits) && reduced(uri).every(text => fits(text) || ofReduced.some(matches => matches(text))),
+    touch: uri => spellings(uri).some(fits) || reduced(uri).some(fits),
   }
 }
