@@ -77,6 +77,30 @@ test('a member whom a token may not see is not in it', async () => {
   w.close()
 })
 
+test('configured instructions that name a server a token may not see are not shown to it', async () => {
+  const members = [scriptedMember('files', { instructions: 'F.' }), scriptedMember('secret_db', { instructions: 'S.' })]
+  const w = workspaceOf(members, { instructions: 'Use files for notes. Secrets are in Secret-DB.' })
+  const denying = (server: string) => ({ policy: { allow: {}, deny: { servers: [server] }, readOnly: false } })
+  expect((await w.ask('server/discover', {}, denying('secret_db'))).instructions).toMatch(/## files\n\nF\.$/)
+  expect((await w.ask('server/discover', {}, denying('other'))).instructions).toContain('Secret-DB')
+  expect((await w.ask('server/discover')).instructions).toContain('Secret-DB')
+  w.close()
+})
+
+test('configured instructions that name no hidden server are shown to everybody', async () => {
+  const w = workspaceOf([scriptedMember('db'), scriptedMember('files')], { instructions: 'The databases are slow.' })
+  const policy = { allow: {}, deny: { servers: ['db'] }, readOnly: false }
+  expect((await w.ask('server/discover', {}, { policy })).instructions).toBe('The databases are slow.')
+  w.close()
+})
+
+test('a token that may see no server of a workspace gets no instructions that name one', async () => {
+  const w = workspaceOf([scriptedMember('db', { instructions: 'D.' })], { instructions: 'Ask db.' })
+  const policy = { allow: { servers: [] }, deny: {}, readOnly: false }
+  expect((await w.ask('server/discover', {}, { policy })).instructions).toBeUndefined()
+  w.close()
+})
+
 test('a workspace that takes the place of another knows what that one knew of the same servers', async () => {
   const lists = { 'tools/list': () => ({ tools: toolsOf('x') }) }
   const [a, b] = [scriptedMember('a', { answers: lists }), scriptedMember('b', { answers: lists })]

@@ -9,7 +9,7 @@ import type { Catalog } from './catalog.ts'
 import type { Introduction } from './fetch.ts'
 import { promisedUntil, remaining } from './freshness.ts'
 import type { Holding } from './holding.ts'
-import { mergeInstructions } from './instructions.ts'
+import { mentionsAny, mergeInstructions } from './instructions.ts'
 import type { Member } from './member.ts'
 import { namespacesOf } from './names.ts'
 import { type CatalogShelves, settled } from './shelves.ts'
@@ -79,7 +79,7 @@ const alone = (options: Options, caller: Caller, known: Known | undefined): Json
   return instructions === undefined ? result : result.with('instructions', instructions)
 }
 
-const together = ({ config, identity }: Options, caller: Caller, all: readonly Known[]): Json => {
+const together = ({ config, identity, shelves }: Options, caller: Caller, all: readonly Known[]): Json => {
   const namespaces = namespacesOf(config.servers)
   const told = all.flatMap(({ member, holding }) =>
     holding.value ? { server: member.server, result: inWordsOf(caller, holding.value) } : [],
@@ -96,11 +96,22 @@ const together = ({ config, identity }: Options, caller: Caller, all: readonly K
     resultType: 'complete',
     supportedVersions: SERVED,
     capabilities: mergeCapabilities(capabilities, !isModern(caller.revision)),
-    instructions: config.instructions ?? mergeInstructions(manuals, config.names),
+    instructions: configuredFor(caller, config, shelves) ?? mergeInstructions(manuals, config.names),
     ttlMs: remaining(until, isLacking, Date.now()),
     cacheScope: 'private',
     _meta: { [META.serverInfo]: identity },
   })
+}
+
+/** What the operator wrote, unless it names a server that the policy of the caller's token hides. */
+const configuredFor = (caller: Caller, config: WorkspaceConfig, shelves: CatalogShelves): string | undefined => {
+  const { instructions, servers } = config
+  if (instructions === undefined || !caller.policy) return instructions
+  const rules = shelves.rulesOf(caller)
+  const namespaces = namespacesOf(servers)
+  const hidden = servers.filter(server => !rules.allowsServer(server))
+  const names = hidden.flatMap(server => [server, namespaces.get(server) ?? server])
+  return mentionsAny(instructions, names) ? undefined : instructions
 }
 
 const withoutTasks = (capabilities: Json): Json => {

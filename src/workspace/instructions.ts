@@ -25,6 +25,15 @@ export const mergeInstructions = (manuals: readonly Manual[], style: NameStyle):
   return cut([rule, ...sections].filter(part => part !== undefined).join('\n\n'), MOST_IN_ALL)
 }
 
+const WORD_CHARACTER = '[\\p{L}\\p{N}]'
+const SPECIAL = /[\\^$.*+?()[\]{}|]/g
+
+/** Whether one of these names stands in a text as a word of its own, in whichever case. */
+export const mentionsAny = (text: string, names: readonly string[]): boolean =>
+  names.some(name =>
+    new RegExp(`(?<!${WORD_CHARACTER})${name.replace(SPECIAL, '\\$&')}(?!${WORD_CHARACTER})`, 'iu').test(text),
+  )
+
 /** The beginning of a text that fits, never ending within a character. */
 const cut = (text: string, most: number): string => {
   const bytes = Buffer.from(text)
