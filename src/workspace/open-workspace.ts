@@ -12,7 +12,7 @@ import { createWorkspace, type Workspace, type WorkspaceDeps } from './workspace
 export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
   const [only] = members
   if (!only || !isBare(config)) return createWorkspace(config, members, deps)
-  const direct = routeTo(only.server, only.upstream, deps.log)
+  const direct = routeTo(only.server, only.upstream, deps.log, deps.flawed)
   const { before, ...others } = deps // whoever came before is not kept for later
   let ruled = before?.catalog && createWorkspace(config, members, deps)
   const general: Dispatch = exchange => {

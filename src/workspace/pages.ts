@@ -3,8 +3,9 @@ import { sealPlace } from './cursor.ts'
 import { KINDS } from './kinds.ts'
 import type { Kind, Shelf } from './view.ts'
 
-const MOST_ITEMS = 1000
-const MOST_BYTES = 1024 * 1024
+/** How much a client gets in one page. */
+export const MOST_ITEMS = 1000
+export const MOST_BYTES = 1024 * 1024
 const COMMA = Buffer.from(',')
 
 /** The pages of a shelf that have been made so far. */

@@ -4,7 +4,8 @@ import type { Content, Item } from './member-list.ts'
 import type { Usable } from './param-check.ts'
 import type { Kind } from './view.ts'
 
-const MOST_PAGES = 64
+/** How many pages of a server are read for one list. */
+export const MOST_PAGES = 64
 const MOST_BYTES = 32 * 1024 * 1024
 
 /** A list read to its end, and how long its server says it holds. */

@@ -1,6 +1,8 @@
 import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
 import type { Log } from '../telemetry/log.ts'
+import { createFlaws, type Flawed } from './flaws.ts'
+import { mergePages } from './merge-pages.ts'
 import { withoutServer } from './names.ts'
 import { createOwnNames, type NameList } from './own-names.ts'
 
@@ -34,9 +36,9 @@ export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
 }
 
 /** A workspace of a single server: whatever comes goes there as it is, under whichever form of a name. */
-export const routeTo = (server: string, upstream: Upstream, log: Log): Dispatch => {
+export const routeTo = (server: string, upstream: Upstream, log: Log, flawed?: Flawed): Dispatch => {
   const own = createOwnNames(upstream)
-  const send = sendTo(upstream, log)
+  const send = mergePages(server, sendTo(upstream, log), createFlaws(log, flawed))
   return exchange => {
     if (exchange.method === LISTEN) return send(attentive(exchange, own.forget))
     const list = Object.hasOwn(CALLS, exchange.method) ? CALLS[exchange.method] : undefined
