@@ -1,9 +1,9 @@
 import { Abort, type AbortReason } from '../protocol/abort.ts'
 import type { Exchange, Frame } from '../protocol/exchange.ts'
 import type { Json } from '../wire/json.ts'
+import { ACKNOWLEDGED } from './acknowledged-first.ts'
 import type { Member } from './member.ts'
 
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const METHOD_NOT_FOUND = -32601
 const SHORTEST_MS = 1000
 const LONGEST_MS = 30_000

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Abort } from '../protocol/abort.ts'
 import type { Frame } from '../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json, type PlainObject } from '../wire/json.ts'
 import { scriptedMember, toolsOf } from './member.fixture.ts'
+import { createRelay } from './relay.ts'
 import { callerOf, toolsIn, workspaceOf } from './workspace.fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -72,6 +74,30 @@ test('an announcement that changes nothing one can see is kept back', async () =
   await vi.advanceTimersByTimeAsync(2000)
   expect(a.count('tools/list')).toBe(3)
   expect(listener.notices).toEqual([ACKNOWLEDGED])
+  w.close()
+})
+
+test('while one member is away a modern listener hears of changes after the acknowledgement only', async () => {
+  const a = changing('a')
+  const away = { ...changing('b'), upstream: { open: () => new Promise<never>(() => {}), close: async () => {} } }
+  const w = workspaceOf([a, away])
+  await w.ask('tools/list')
+  const heard: string[] = []
+  createRelay(w.dispatch).dispatch({
+    kind: 'request',
+    method: 'subscriptions/listen',
+    params: Json.of(TOOLS),
+    caller: callerOf(),
+    signal: new Abort(),
+    sink: frame => void heard.push(frame.kind === 'notice' ? frame.method : frame.kind),
+  })
+  await vi.advanceTimersByTimeAsync(100)
+  a.names.push('y')
+  a.say(CHANGED)
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(heard).toEqual([])
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(heard).toEqual([ACKNOWLEDGED, CHANGED])
   w.close()
 })
 

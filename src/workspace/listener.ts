@@ -1,6 +1,7 @@
 import type { Exchange, Frame } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
+import { ACKNOWLEDGED } from './acknowledged-first.ts'
 import type { Catalog, News } from './catalog.ts'
 import { Feed } from './feed.ts'
 import type { Follower } from './follow.ts'
@@ -14,7 +15,6 @@ import { ownerOf } from './tiers.ts'
 import { rewriteUris } from './uris.ts'
 import type { Kind } from './view.ts'
 
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 
 const RECOVERING_MS = 5000

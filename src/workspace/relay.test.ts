@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callerOf } from '../../test/support/embedded.ts'
 import { Abort } from '../protocol/abort.ts'
 import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
@@ -106,12 +106,70 @@ test('only what was promised is told, and what the new side promises besides', (
   expect(heard.slice(2)).toEqual(['tools/list_changed'])
 })
 
-test('a listener that is never answered is told what it asked for', () => {
-  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+test('a session that is never acknowledged is told what it asked for', () => {
+  const [before, after, { heard, exchange }] = [side(), side(), listener({ session: 's', revision: '2025-11-25' })]
   const relay = createRelay(before.dispatch)
   relay.dispatch(exchange)
   relay.turn(after.dispatch, turn({ changed: ['tools', 'prompts'] }))
   expect(heard).toEqual(['tools/list_changed', 'prompts/list_changed'])
+})
+
+describe('before the acknowledgement a modern listener hears nothing', () => {
+  const updated = (uri: string): Frame => ({
+    kind: 'notice',
+    method: 'notifications/resources/updated',
+    params: Json.of({ uri }),
+  })
+
+  test('and then everything that was said meanwhile, equal notices once', () => {
+    const [only, { heard, exchange }] = [side(), listener()]
+    createRelay(only.dispatch).dispatch(exchange)
+    for (const list of ['tools', 'tools', 'prompts']) only.say(notice(`notifications/${list}/list_changed`))
+    for (const uri of ['a:1', 'a:2', 'a:1']) only.say(updated(uri))
+    for (const _ of [1, 2]) only.say(notice('notifications/message'))
+    expect(heard).toEqual([])
+    only.say(ACK)
+    expect(heard).toEqual([
+      'subscriptions/acknowledged',
+      'tools/list_changed',
+      'prompts/list_changed',
+      'resources/updated',
+      'resources/updated',
+      'message',
+      'message',
+    ])
+    only.say(notice('notifications/tools/list_changed'))
+    expect(heard).toHaveLength(8)
+  })
+
+  test('of a change of the configuration either, and the new side may be the one that acknowledges', async () => {
+    const [before, after, { heard, exchange }] = [side(), side(), listener()]
+    const relay = createRelay(before.dispatch)
+    relay.dispatch(exchange)
+    relay.turn(after.dispatch, turn({ changed: ['tools'] }))
+    await settled()
+    expect(heard).toEqual([])
+    after.say(ACK)
+    expect(heard).toEqual(['subscriptions/acknowledged', 'tools/list_changed'])
+    before.say(ACK)
+    expect(heard).toHaveLength(2)
+  })
+
+  test('and a server that never acknowledges fills no memory', () => {
+    const [only, { heard, exchange }] = [side(), listener()]
+    createRelay(only.dispatch).dispatch(exchange)
+    for (let i = 0; i < 1000; i++) only.say(updated(`a:${i}`))
+    only.say(ACK)
+    expect(heard).toHaveLength(257)
+  })
+
+  test('and one that ends first says only that', () => {
+    const [only, { heard, exchange }] = [side(), listener()]
+    createRelay(only.dispatch).dispatch(exchange)
+    only.say(notice('notifications/tools/list_changed'))
+    only.say({ kind: 'failure', error: { code: -32603, message: 'no' } })
+    expect(heard).toEqual(['failure'])
+  })
 })
 
 test('a new side that refuses ends the whole; an old one that ends does not', () => {

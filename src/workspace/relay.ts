@@ -1,9 +1,10 @@
 import { Abort } from '../protocol/abort.ts'
-import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame, Sink } from '../protocol/exchange.ts'
+import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
+import { ACKNOWLEDGED, acknowledgedFirst } from './acknowledged-first.ts'
 
 const LISTEN = 'subscriptions/listen'
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const HANDOVER_MS = 10_000 // for the new side to take a listener over
 
 /** A list callers are told about, the flag that asks for it, and the notice they get. */
@@ -69,13 +70,16 @@ interface Feed {
 class Listener {
   caller: Caller
   readonly #exchange: Exchange
+  readonly #sink: Sink
   readonly #left: () => void
   readonly #feeds = new Set<Feed>()
+  #isAcknowledged = false // the client has been told
   #promised: ReadonlySet<string> | undefined // flags of what is told, once somebody has said so
 
   constructor(exchange: Exchange, left: () => void) {
     this.caller = exchange.caller
     this.#exchange = exchange
+    this.#sink = isModern(exchange.caller.revision) ? acknowledgedFirst(exchange.sink) : exchange.sink
     this.#left = left
     exchange.signal.onAbort(reason => {
       left()
@@ -110,12 +114,13 @@ class Listener {
         settle()
         return this.#over(feed, frame)
       }
-      if (frame.kind === 'question') return this.#exchange.sink(frame)
-      if (frame.method !== ACKNOWLEDGED) return feed.isOld ? undefined : this.#exchange.sink(frame)
+      if (frame.kind === 'question') return this.#sink(frame)
+      if (frame.method !== ACKNOWLEDGED) return feed.isOld ? undefined : this.#sink(frame)
       this.#note(frame.params)
       settle()
-      if (!turn) return this.#exchange.sink(frame)
-      this.#tell(turn.changed.filter(list => !told.includes(list)))
+      const behind = this.#acknowledge(frame)
+      if (turn) this.#tell(turn.changed.filter(list => !told.includes(list)))
+      return behind
     }
     dispatch({ ...this.#exchange, caller: this.caller, signal: feed.abort, sink })
   }
@@ -123,7 +128,14 @@ class Listener {
   end(): void {
     this.#left()
     for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
-    void this.#exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    void this.#sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+  }
+
+  /** Once, whichever side is the first to do so. */
+  #acknowledge(frame: Frame): void | Promise<void> {
+    if (this.#isAcknowledged) return
+    this.#isAcknowledged = true
+    return this.#sink(frame)
   }
 
   #takeOver(before: readonly Feed[], { drained }: Turn): void {
@@ -143,7 +155,7 @@ class Listener {
     const isWanted = (flag: string): boolean =>
       this.#promised?.has(flag) ?? this.#exchange.params.at('notifications', flag)?.asBoolean() === true
     const told = changed.filter(list => isWanted(NOTICES[list][0]))
-    for (const list of told) void this.#exchange.sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
+    for (const list of told) void this.#sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
     return told
   }
 
@@ -153,7 +165,7 @@ class Listener {
     if (feed.isOld || [...this.#feeds].some(({ isOld }) => !isOld)) return
     this.#left()
     for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
-    return this.#exchange.sink(frame)
+    return this.#sink(frame)
   }
 
   #note(acknowledged: Json): void {
