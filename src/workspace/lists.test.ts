@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { rpcError } from '../protocol/errors.ts'
 import { EVERYTHING } from '../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import type { PlainObject } from '../wire/json.ts'
+import { openPlace } from './cursor.ts'
 import { scriptedMember, toolsOf } from './member.fixture.ts'
 import { toolsIn, workspaceOf } from './workspace.fixture.ts'
 
@@ -283,8 +284,88 @@ test('a cursor is good for the list it was made for, and for nothing else', asyn
   await vi.advanceTimersByTimeAsync(10_000)
   await w.ask('tools/list')
   await vi.advanceTimersByTimeAsync(10)
-  expect(await w.ask('tools/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
+  expect(await w.ask('tools/list', { cursor: first.nextCursor as string }, { principal: 'bob' })).toMatchObject(refused)
   w.close()
+})
+
+describe('a list that becomes another while a client pages through it', () => {
+  const many = (word: string, count = 2500) => Array.from({ length: count }, (_, i) => `${word}${i}`)
+  const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+
+  /** A workspace whose second server answers only after the first page was given out. */
+  const joining = async (rules: Parameters<typeof workspaceOf>[1] = {}) => {
+    const [a, b] = [ready('a', ...many('t')), ready('b', 'y')]
+    b.turn('down')
+    const w = workspaceOf([a, b], rules)
+    const first = await w.ask('tools/list')
+    b.turn('up')
+    w.say('b', 'ready')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(toolsIn(await w.ask('tools/list'))).toHaveLength(1000)
+    await vi.advanceTimersByTimeAsync(1000)
+    return { w, a, b, first }
+  }
+
+  test('goes on as it was when a server joins, page after page', async () => {
+    const { w, first } = await joining()
+    await vi.advanceTimersByTimeAsync(50_000)
+    const second = await w.ask('tools/list', { cursor: first.nextCursor as string })
+    await vi.advanceTimersByTimeAsync(50_000)
+    const third = await w.ask('tools/list', { cursor: second.nextCursor as string })
+    expect([first, second, third].flatMap(toolsIn)).toEqual(many('a__t'))
+    expect(third).not.toHaveProperty('nextCursor')
+    w.close()
+  })
+
+  test('is refused a minute after its last page', async () => {
+    const { w, first } = await joining()
+    await vi.advanceTimersByTimeAsync(58_001)
+    expect(await w.ask('tools/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
+    w.close()
+  })
+
+  test('is for its principal alone, and for the policy it was begun under', async () => {
+    const { w, first } = await joining()
+    const cursor = first.nextCursor as string
+    const policy = { allow: {}, deny: { tools: ['a/t2*'] }, readOnly: false }
+    expect(await w.ask('tools/list', { cursor }, { principal: 'bob' })).toMatchObject(refused)
+    expect(await w.ask('tools/list', { cursor }, { policy })).toMatchObject(refused)
+    expect(toolsIn(await w.ask('tools/list', { cursor }))).toHaveLength(1000)
+    w.close()
+  })
+
+  test('goes on when the configuration gets one more server, but not when it hides something', async () => {
+    const { w, a, b, first } = await joining()
+    const cursor = first.nextCursor as string
+    const larger = workspaceOf([a, b, ready('c', 'z')], {}, { before: w })
+    expect(toolsIn(await larger.ask('tools/list', { cursor }))).toHaveLength(1000)
+    const policy = { allow: {}, deny: { tools: ['a/t1*'] }, readOnly: false }
+    const stricter = workspaceOf([a, b], { policy }, { before: larger })
+    expect(await stricter.ask('tools/list', { cursor })).toMatchObject(refused)
+    for (const workspace of [w, larger, stricter]) workspace.close()
+  })
+
+  test('does not make the gateway keep more than a few lists of one principal, or push out those of others', async () => {
+    let names = many('t')
+    const a = scriptedMember('a', { answers: listing(() => ({ tools: toolsOf(...names) })) })
+    const w = workspaceOf([a, ready('b')])
+    const bob = { principal: 'bob' }
+    w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const begun = (await w.ask('tools/list', {}, bob)).nextCursor as string
+    const cursors: string[] = []
+    for (let i = 0; i < 20; i++) {
+      names = many(`v${i}x`, 1100)
+      a.say('notifications/tools/list_changed')
+      await vi.advanceTimersByTimeAsync(2500)
+      cursors.push((await w.ask('tools/list')).nextCursor as string)
+      await w.ask('tools/list', { cursor: begun }, bob)
+    }
+    expect(new Set(cursors.map(cursor => openPlace(cursor)?.epoch)).size).toBe(20)
+    const answers = await Promise.all(cursors.map(cursor => w.ask('tools/list', { cursor })))
+    expect(answers.filter(answer => 'tools' in answer).length).toBeLessThanOrEqual(8)
+    expect(toolsIn(await w.ask('tools/list', { cursor: begun }, bob))).toHaveLength(1000)
+    w.close()
+  })
 })
 
 test('a warm list of ten thousand tools is made once', async () => {

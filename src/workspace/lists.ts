@@ -7,24 +7,27 @@ import { Json } from '../wire/json.ts'
 import { openPlace } from './cursor.ts'
 import { remaining } from './freshness.ts'
 import { kindOf } from './kinds.ts'
+import type { ListSnapshots } from './list-snapshots.ts'
 import { pageOf } from './pages.ts'
 import type { CatalogShelves, View } from './shelves.ts'
 import type { Kind, Shelf } from './view.ts'
 
 interface Options {
   readonly shelves: CatalogShelves
+  readonly snapshots: ListSnapshots
   readonly isStrict: boolean // a list fails when a server is missing from it
   readonly log: Log
 }
 
 /** Answers the four list methods. */
-export const createLists = ({ shelves, isStrict, log }: Options): Dispatch => {
+export const createLists = ({ shelves, snapshots, isStrict, log }: Options): Dispatch => {
   const answer = (exchange: Exchange, kind: Kind, view: View): void => {
     const result =
       isStrict && view.shelf.missing.length > 0 ? incomplete(view.shelf.missing) : page(exchange, kind, view)
     if (exchange.signal.reason) return
-    if ('code' in result) void exchange.sink({ kind: 'failure', error: result })
-    else void exchange.sink({ kind: 'result', result })
+    if ('code' in result) return void exchange.sink({ kind: 'failure', error: result })
+    if (result.has('nextCursor')) snapshots.keep(exchange.caller, kind, view)
+    void exchange.sink({ kind: 'result', result })
   }
 
   const fail = (exchange: Exchange, error: unknown): void => {
@@ -33,10 +36,16 @@ export const createLists = ({ shelves, isStrict, log }: Options): Dispatch => {
     void exchange.sink({ kind: 'failure', error: told })
   }
 
+  /** A list that has become another since its first page goes on as it was then. */
+  const begunBy = ({ caller, params }: Exchange, kind: Kind): View | undefined => {
+    const place = openPlace(params.get('cursor')?.asString() ?? '')
+    return place && snapshots.find(caller, kind, place.epoch)
+  }
+
   return exchange => {
     const kind = kindOf(exchange.method)
     if (!kind || exchange.kind !== 'request') return
-    const view = shelves.view(exchange.caller, kind)
+    const view = begunBy(exchange, kind) ?? shelves.view(exchange.caller, kind)
     if (!(view instanceof Promise)) return answer(exchange, kind, view)
     view.then(made => answer(exchange, kind, made)).catch((error: unknown) => fail(exchange, error))
   }

@@ -27,6 +27,9 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
     get memory() {
       return ruled?.memory
     },
+    get snapshots() {
+      return ruled?.snapshots
+    },
     close: () => ruled?.close(),
   }
 }

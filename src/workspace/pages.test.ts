@@ -12,6 +12,7 @@ const shelfOf = (items: readonly Json[]): Shelf => ({
   entries: items.map((item, i): Entry => ({ member, original: `${i}`, exposed: `${i}`, item, revision: MODERN })),
   missing: [],
   epoch: 'e',
+  bytes: 0,
   find: () => undefined,
   visibility: () => undefined,
 })

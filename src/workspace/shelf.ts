@@ -56,6 +56,7 @@ export const buildShelf = (parts: readonly Part[], showing: Showing): Shelf => {
   return {
     entries: [...entries.values()],
     missing: parts.flatMap(({ member, list }) => (list ? [] : member.server)),
+    bytes: parts.reduce((sum, { list }) => sum + (list?.bytes ?? 0), 0),
     get epoch() {
       epoch ??= epochOf(kind, shown, entries.keys())
       return epoch

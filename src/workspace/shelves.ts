@@ -192,7 +192,8 @@ const groupOf = ({ principal }: Caller): string => (principal === undefined ? ''
 
 const policies = new WeakMap<Policy, string>()
 
-const policyKey = (policy: Policy | undefined): string => {
+/** Equal for equal policies. */
+export const policyKey = (policy: Policy | undefined): string => {
   if (!policy) return ''
   const key = policies.get(policy) ?? shortKey(JSON.stringify(policy), LONGEST_POLICY)
   policies.set(policy, key)

@@ -21,6 +21,7 @@ export interface Shelf {
   readonly entries: readonly Entry[] // in the order of the workspace
   readonly missing: readonly string[] // servers that are not in it and should be
   readonly epoch: string // equal for equal content
+  readonly bytes: number // of the lists it is made of
   /** By any form of its name: as shown, `<server>__<name>`, `<server>/<name>`, or the bare name where it is unique. (`createFinder`) */
   find(name: string): Entry | Ambiguous | undefined
   /** Whether this caller may see what a server lists under that name of its own; undefined: the server does not list it. */

@@ -9,6 +9,7 @@ import type { Flawed } from './flaws.ts'
 import { createFollower } from './follow.ts'
 import { TIMES, type Times } from './freshness.ts'
 import { KINDS, kindOf } from './kinds.ts'
+import { createListSnapshots, type ListSnapshots } from './list-snapshots.ts'
 import { createAudience } from './listen.ts'
 import { createLists } from './lists.ts'
 import type { Member } from './member.ts'
@@ -33,6 +34,7 @@ export interface Workspace {
   readonly dispatch: Dispatch
   readonly catalog: Catalog | undefined // for the one that takes its place; undefined: it keeps no lists
   readonly memory: Memory | undefined // for that one, too
+  readonly snapshots: ListSnapshots | undefined // and for that one, if it has the same rules
   close(): void
 }
 
@@ -63,7 +65,9 @@ export const createWorkspace = (
   const follower = createFollower(catalog)
   const isAggregate = config.servers.length > 1
   const audience = createAudience({ members, catalog, shelves, follower, isAggregate, locate: routes.locate })
-  const lists = createLists({ shelves, isStrict: config.strict, log })
+  const rules = rulesKey(config)
+  const snapshots = before?.snapshots?.rules === rules ? before.snapshots : createListSnapshots(rules)
+  const lists = createLists({ shelves, snapshots, isStrict: config.strict, log })
   const discover = createDiscover({ config, members, catalog, shelves, identity })
   const release = onHealth?.(watchHealth(members, catalog, audience.back))
 
@@ -78,6 +82,7 @@ export const createWorkspace = (
     dispatch: exchange => choose(exchange)(exchange),
     catalog,
     memory,
+    snapshots,
     close: () => {
       release?.()
       audience.close()
@@ -86,6 +91,10 @@ export const createWorkspace = (
     },
   }
 }
+
+/** Equal for configurations that show what servers list in the same way. */
+const rulesKey = ({ names, policy, overlays }: WorkspaceConfig): string =>
+  JSON.stringify([names, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
 
 /** What a member listed is kept while it is away, and asked for again when it is back. */
 const watchHealth = (members: readonly Member[], catalog: Catalog, back: (server: string) => void) => {
