@@ -84,12 +84,16 @@ const INVALID_PARAMS = -32602
 const HEADER_MISMATCH = -32020
 const MISSING_CAPABILITY = -32021
 const UNSUPPORTED_VERSION = -32022
+const LINKS_REQUIRED = -32042
 
+/** Codes a 2026-07-28 client acts on, or that the specification forbids there; a legacy server means its own by them. */
+const TAKEN: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, LINKS_REQUIRED])
+
+/** Every other code of a server reaches its client as it is, also one from the range the specification reserves. */
 function asModernError(_method: string, error: RpcError): RpcError {
   if (error.code === RESOURCE_NOT_FOUND) return { ...error, code: INVALID_PARAMS }
   if (error.code === MISSING_CAPABILITY && error.data?.get('requiredCapabilities')?.isObject) return error
-  // The range is reserved for the specification now; a private meaning must not leak into it.
-  return error.code <= -32020 && error.code >= -32099 ? internal(error) : error
+  return TAKEN.has(error.code) ? internal(error) : error
 }
 
 const internal = ({ code, message, data }: RpcError): RpcError =>

@@ -32,8 +32,16 @@ test.each<[string, Revision, Revision, number, Plain | undefined, string, number
   expect(convert(method, code, data, from, to)).toEqual({ code: expected, message: 'm', data })
 })
 
-test.each([-32020, -32022, -32042, -32050, -32099, -32021])(
-  'a private %d is kept apart from what is reserved now',
+test.each([-32000, -32019, -32023, -32041, -32043, -32050, -32099, -31000, 42])(
+  'a server’s own code %d reaches a modern client as it is',
+  code => {
+    for (const from of REVISIONS)
+      expect(convert('tools/call', code, { a: 1 }, from, NEW)).toEqual({ code, message: 'm', data: { a: 1 } })
+  },
+)
+
+test.each([-32020, -32022, -32042, -32021])(
+  'a private %d is kept apart from what it means to a modern client',
   code => {
     expect(convert('tools/call', code, { a: 1 }, '2025-06-18', NEW)).toEqual({
       code: -32603,

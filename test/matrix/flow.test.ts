@@ -308,14 +308,15 @@ test('F3: a batch of a legacy session becomes single requests at a modern server
   })
 })
 
-test('F10: a legacy server’s private and old codes are put right for a modern client', async () => {
+test('F10: a legacy server’s old codes are put right for a modern client, its own reach it unchanged', async () => {
   await inCell(M, LEGACY, {}, async ({ client, server }) => {
     server.tools.set('fail', ({ arguments: args }) => {
       throw new ToolError(Number(args.code), 'x')
     })
     const fail = async (code: number) => (await client.call('tools/call', { name: 'fail', arguments: { code } })).error
     expect(await fail(-32002)).toMatchObject({ code: -32602 })
-    expect(await fail(-32050)).toMatchObject({ code: -32603, data: { upstreamCode: -32050 } })
+    expect(await fail(-32020)).toMatchObject({ code: -32603, data: { upstreamCode: -32020 } })
+    expect(await fail(-32050)).toMatchObject({ code: -32050, message: 'x' })
     expect(await fail(-31000)).toMatchObject({ code: -31000 })
   })
 })
