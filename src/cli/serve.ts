@@ -8,6 +8,7 @@ import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type Log, type LogLevel } from '../telemetry/log.ts'
 import { COLOURED, doorLines, homeLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { Context, Run } from './command.ts'
+import { keepServing } from './last-resort.ts'
 import { createReloader } from './reload.ts'
 import { type Flags, type FlagValues, flagHelp, readFlags, textOf, UsageError } from './usage.ts'
 
@@ -74,6 +75,7 @@ const serve = async (
   const hangup = listenForHangups()
   const signal = Promise.race([listenForSignals(), hangup.lost])
   const gateway = await startGateway(snapshot, { ...options, version }).catch(error => explain(error, options.data))
+  keepServing(log)
   await announce(gateway, options).catch(async error => {
     await gateway.close()
     throw error

@@ -6,6 +6,7 @@ import { claimStart, type Daemon, findDaemon } from '../config/daemon-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Run } from './command.ts'
+import { keepServing } from './last-resort.ts'
 import { type Flags, flagHelp, readFlags, textOf } from './usage.ts'
 
 const FLAGS: Flags = {
@@ -42,6 +43,7 @@ export const run: Run = async (args, { servePipe, version }) => {
     return 1
   }
   const workspace = textOf(flags, 'workspace') ?? 'default'
+  keepServing(log)
   await servePipe({ daemon, findAgain, workspace, input: process.stdin, output: process.stdout, log, version })
   return 0
 }
