@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { createBridge } from './bridge/bridge.ts'
 import type { BuiltinServer, ServerConfig, Snapshot, WorkspaceConfig } from './config/snapshot.ts'
+import { deliver, failWith } from './protocol/deliver.ts'
 import { RpcFailure, rpcError } from './protocol/errors.ts'
 import type { Dispatch, Exchange, Upstream } from './protocol/exchange.ts'
 import type { ServerStatus } from './protocol/status.ts'
@@ -146,10 +147,15 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
     }
   }
 
+  /** Never throws: an error on the way down ends the request with a failure. */
   const dispatch = createRequestCheck(exchange => {
     const room = rooms.get(exchange.caller.workspace)
-    if (room) room.relay.dispatch(exchange)
-    else refuse(exchange)
+    if (!room) return refuse(exchange)
+    try {
+      room.relay.dispatch(exchange)
+    } catch (thrown) {
+      failWith(exchange, thrown)
+    }
   }, log)
 
   const close = async (): Promise<void> => {
@@ -192,7 +198,7 @@ const changedLists = (before: Room, config: WorkspaceConfig, members: Room['hold
 /** Its workspace went away between its admission and now. */
 const refuse = ({ kind, caller, sink }: Exchange): void => {
   const error = rpcError('invalidRequest', `There is no workspace ${JSON.stringify(caller.workspace)} any more`)
-  if (kind === 'request') void sink({ kind: 'failure', error })
+  if (kind === 'request') void deliver(sink, { kind: 'failure', error })
 }
 
 interface Building {

@@ -23,6 +23,7 @@ import { createStreamable } from './fronts/streamable.ts'
 import { Ticker } from './fronts/ticker.ts'
 import type { House } from './fronts/visit.ts'
 import type { Knock } from './protocol/admission.ts'
+import { GatewayFault } from './protocol/deliver.ts'
 import type { Frame } from './protocol/exchange.ts'
 import { methodRow } from './protocol/methods.ts'
 import type { Policy } from './protocol/policy.ts'
@@ -84,7 +85,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const metrics = createMetrics({
     isKnown: method => methodRow(method) !== undefined,
     isStanding,
-    blame: blameIn(estate.hasServer),
+    blame: blameIn(estate.hasServer, log),
   })
   const { dispatch } = estate
   const house: House = {
@@ -214,8 +215,10 @@ const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gat
 
 const isStanding = (method: string): boolean => method === 'subscriptions/listen'
 
-/** Reads off whose fault a failure was; an error of a server's own making may claim anything. */
-const blameIn = (isServer: (name: string) => boolean) => (frame: Frame) => {
+/** Reads off whose fault a failure was; an error of a server's own making may claim anything. Logs the gateway's own. */
+const blameIn = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
+  if (frame.kind === 'failure' && frame.error instanceof GatewayFault)
+    log.error({ err: frame.error.cause }, 'a call failed inside the gateway')
   const data = frame.kind === 'failure' ? frame.error.data : undefined
   const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']
   return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined

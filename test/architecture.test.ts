@@ -57,6 +57,20 @@ test('the table catches what it should', () => {
   expect(importsOf('gateway.ts')).toContain('fronts/door.ts')
 })
 
+// A sink that throws where no code looks at its value ends the process, or leaves the call without an answer.
+const looseSinks = (text: string): string[] =>
+  text
+    .replace(/=>\s+/g, '=> ') // what an arrow function gives is returned
+    .split('\n')
+    .filter(line => /^\s*(void |if \(.*\) |else |for \(.*\) )*[\w.#?]*\bsink\(/.test(line))
+
+test('a frame is handed to a sink by deliver, or its value is returned to the code that called', () => {
+  const others = sources.filter(file => file !== 'protocol/deliver.ts')
+  expect(others.flatMap(file => looseSinks(readFileSync(join(SOURCE, file), 'utf8')))).toEqual([])
+  expect(looseSinks('  void this.#exchange.sink(frame)\n  if (x) exchange.sink({')).toHaveLength(2)
+  expect(looseSinks('  return exchange.sink(frame)\n  frame =>\n    sink(frame)')).toEqual([])
+})
+
 test('revisions are compared in eras/ and protocol/ only; elsewhere a column of the table is read', () => {
   const dated = sources.filter(file => /'20\d\d-\d\d-\d\d'/.test(readFileSync(join(SOURCE, file), 'utf8')))
   expect(dated.filter(file => !['eras', 'protocol'].includes(folderOf(file)))).toEqual([])

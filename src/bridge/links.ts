@@ -1,4 +1,5 @@
 import { NEVER } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -31,13 +32,13 @@ const send = (session: SharedSession, exchange: Exchange, round: number): void =
 
 const linksIn = (frame: Frame): readonly Json[] | undefined => {
   if (frame.kind !== 'failure' || frame.error.code !== LINKS_REQUIRED) return undefined
-  const links = frame.error.data?.get('elicitations')?.elements() ?? []
+  const links = (frame.error.data?.get('elicitations')?.elements() ?? []).filter(link => link.isObject)
   return links.length > 0 ? links : undefined
 }
 
 const ask = (session: SharedSession, exchange: Exchange, links: readonly Json[], round: number): void => {
   const refusal = refusalOf(exchange.caller.capabilities, 'elicitation/create', Json.of({ mode: 'url' }))
-  if (refusal) return void exchange.sink({ kind: 'failure', error: NEEDS_LINKS })
+  if (refusal) return void deliver(exchange.sink, { kind: 'failure', error: NEEDS_LINKS })
   const completed = completions(session, exchange, links)
   const release = session.hold()
   exchange.signal.onAbort(release)
@@ -60,7 +61,7 @@ const ask = (session: SharedSession, exchange: Exchange, links: readonly Json[],
     })
   }
   for (const link of links)
-    void exchange.sink({
+    void deliver(exchange.sink, {
       kind: 'question',
       method: 'elicitation/create',
       params: link.with('mode', 'url'),
@@ -102,6 +103,9 @@ const completions = (session: SharedSession, exchange: Exchange, links: readonly
 /** The refusal in the words of the method: a tool fails, anything else is an error. */
 const give = (exchange: Exchange, message: string): void => {
   if (exchange.method !== 'tools/call')
-    return void exchange.sink({ kind: 'failure', error: rpcError('internal', message) })
-  void exchange.sink({ kind: 'result', result: Json.of({ isError: true, content: [{ type: 'text', text: message }] }) })
+    return void deliver(exchange.sink, { kind: 'failure', error: rpcError('internal', message) })
+  void deliver(exchange.sink, {
+    kind: 'result',
+    result: Json.of({ isError: true, content: [{ type: 'text', text: message }] }),
+  })
 }

@@ -1,12 +1,13 @@
 import { NEVER } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 
-const FLAGS: Readonly<Record<string, string>> = {
-  'notifications/tools/list_changed': 'toolsListChanged',
-  'notifications/prompts/list_changed': 'promptsListChanged',
-  'notifications/resources/list_changed': 'resourcesListChanged',
-}
+const FLAGS: ReadonlyMap<string, string> = new Map([
+  ['notifications/tools/list_changed', 'toolsListChanged'],
+  ['notifications/prompts/list_changed', 'promptsListChanged'],
+  ['notifications/resources/list_changed', 'resourcesListChanged'],
+])
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 const PATIENCE_MS = 5000 // for a server to accept a subscription
@@ -57,20 +58,21 @@ export class Listeners {
       return this.#know()
     }
     for (const listener of this.#all)
-      if (this.#wants(listener, method, params)) void listener.exchange.sink({ kind: 'notice', method, params })
+      if (this.#wants(listener, method, params))
+        void deliver(listener.exchange.sink, { kind: 'notice', method, params })
   }
 
   /** The session is over; a listener is told so and may come back. */
   end(): void {
     for (const listener of [...this.#all]) {
       this.#all.delete(listener)
-      void listener.exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+      void deliver(listener.exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
     }
     this.#watched.clear()
   }
 
   #wants({ exchange, uris }: Listener, method: string, params: Json): boolean {
-    const flag = FLAGS[method]
+    const flag = FLAGS.get(method)
     if (flag !== undefined) return exchange.params.at('notifications', flag)?.asBoolean() === true
     const uri = params.get('uri')?.asString()
     // An update may name a part of what was subscribed to.
@@ -94,7 +96,7 @@ export class Listeners {
       ...Object.fromEntries(flags),
       ...(uris.length > 0 && { resourceSubscriptions: [...listener.uris] }),
     }
-    void exchange.sink({ kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications }) })
+    void deliver(exchange.sink, { kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications }) })
   }
 
   async #watch(listener: Listener, uri: string): Promise<void> {

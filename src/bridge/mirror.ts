@@ -1,3 +1,4 @@
+import { failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { ask, itemsOf } from '../protocol/listing.ts'
 import { paramHeadersOf, readParamHeaders } from '../protocol/param-headers.ts'
@@ -39,7 +40,9 @@ export const createMirror = (): Mirror => {
     const sink = (frame: Frame): void | Promise<void> => {
       const isStale = !isAgain && frame.kind === 'failure' && frame.error.code === HEADER_MISMATCH
       if (!isStale) return exchange.sink(frame)
-      void refreshed(dispatch, exchange.caller).then(() => call(exchange, dispatch, true))
+      void refreshed(dispatch, exchange.caller)
+        .then(() => call(exchange, dispatch, true))
+        .catch((thrown: unknown) => failWith(exchange, thrown))
     }
     if (!exchange.signal.reason) dispatch({ ...exchange, caller, sink })
   }
@@ -63,7 +66,9 @@ export const createMirror = (): Mirror => {
       if (exchange.method === 'tools/list') return list(exchange, dispatch)
       if (exchange.method !== 'tools/call') return dispatch(exchange)
       if (schemas) return call(exchange, dispatch, false)
-      void refreshed(dispatch, exchange.caller).then(() => call(exchange, dispatch, false))
+      void refreshed(dispatch, exchange.caller)
+        .then(() => call(exchange, dispatch, false))
+        .catch((thrown: unknown) => failWith(exchange, thrown))
     }
 
   return { wrap }

@@ -1,4 +1,5 @@
 import { Abort, type AbortReason } from '../protocol/abort.ts'
+import { answerTo, deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 import { abandoned, isFitting, refusalOf } from './refusals.ts'
@@ -63,7 +64,7 @@ export class ParkedCall {
     this.#attach(exchange)
     for (const { key } of fitting) this.#open.delete(key)
     if (this.#open.size > 0) this.#park()
-    for (const { question, answer } of fitting) question.answer({ kind: 'result', result: answer })
+    for (const { question, answer } of fitting) answerTo(question, { kind: 'result', result: answer })
   }
 
   /** Nobody came back in time. */
@@ -90,7 +91,7 @@ export class ParkedCall {
     if (!exchange) return this.#keep(frame)
     if (frame.kind === 'notice') return this.#forward(exchange, frame)
     this.#finish()
-    return exchange.sink(frame)
+    return deliver(exchange.sink, frame) // from here on this call lets no other frame through
   }
 
   #ask(question: Question): void {
@@ -120,7 +121,7 @@ export class ParkedCall {
     const requestState = this.#hooks.park(this)
     this.#timer = setTimeout(() => this.expire(), this.#hooks.ttlMs)
     this.#timer.unref()
-    void exchange.sink({
+    void deliver(exchange.sink, {
       kind: 'result',
       result: Json.of({ resultType: 'input_required', inputRequests, requestState }),
     })
@@ -131,7 +132,7 @@ export class ParkedCall {
     this.#timer = undefined
     this.#detachSignal = exchange.signal.onAbort(reason => this.end(reason))
     this.#bufferedBytes = 0
-    for (const frame of this.#buffer.splice(0)) void this.#receive(frame)
+    for (const frame of this.#buffer.splice(0)) void deliver(kept => this.#receive(kept), frame)
   }
 
   #detach(): void {
@@ -150,7 +151,7 @@ export class ParkedCall {
   #abandonQuestions(): void {
     const questions = [...this.#open.values()]
     this.#open.clear()
-    for (const question of questions) question.answer(abandoned(question.method))
+    for (const question of questions) answerTo(question, abandoned(question.method))
   }
 
   #keep(frame: Frame): void {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -108,7 +109,7 @@ export const createParking = (options: ParkingOptions): Parking => {
       wrap: dispatch => exchange => {
         if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
         if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
-        if (!resume(exchange, server)) void exchange.sink({ kind: 'failure', error: INVALID_STATE })
+        if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
       },
     }
   }

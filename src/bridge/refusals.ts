@@ -6,7 +6,7 @@ import { Json as Value } from '../wire/json.ts'
 
 /** Why a client that declared these capabilities cannot be asked this; undefined if it can. */
 export const refusalOf = (capabilities: Json, method: string, params: Json): RpcError | undefined => {
-  const kind = KINDS[method]
+  const kind = KINDS.get(method)
   const declared = kind && capabilities.get(kind)
   if (!declared) return rpcError('methodNotFound', `The client does not take ${method}`)
   if (method === 'elicitation/create') return modeRefusal(declared, params.get('mode')?.asString() ?? 'form')
@@ -15,11 +15,11 @@ export const refusalOf = (capabilities: Json, method: string, params: Json): Rpc
   return undefined
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'sampling/createMessage': 'sampling',
-  'roots/list': 'roots',
-}
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['elicitation/create', 'elicitation'],
+  ['sampling/createMessage', 'sampling'],
+  ['roots/list', 'roots'],
+])
 
 /** A bare `elicitation: {}` means forms. */
 const modeRefusal = (declared: Json, mode: string): RpcError | undefined => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Abort } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -52,7 +53,7 @@ class Rounds {
         error: rpcError('internal', `The server answered with an unknown kind of result: ${type}`),
       })
     for (const elicitationId of this.#links)
-      void this.#exchange.sink({
+      void deliver(this.#exchange.sink, {
         kind: 'notice',
         method: 'notifications/elicitation/complete',
         params: Json.of({ elicitationId }),
@@ -111,7 +112,7 @@ class Rounds {
         close()
         this.#retry(state, answers)
       }
-      void this.#exchange.sink({
+      void deliver(this.#exchange.sink, {
         kind: 'question',
         key,
         method,
@@ -140,9 +141,9 @@ class Rounds {
   /** A tool fails in words the model reads; anything else as an error. */
   #giveUp(message: string): void {
     if (this.#exchange.method !== 'tools/call')
-      return void this.#exchange.sink({ kind: 'failure', error: rpcError('internal', message) })
+      return void deliver(this.#exchange.sink, { kind: 'failure', error: rpcError('internal', message) })
     const result = Json.of({ resultType: 'complete', isError: true, content: [{ type: 'text', text: message }] })
-    void this.#exchange.sink({ kind: 'result', result })
+    void deliver(this.#exchange.sink, { kind: 'result', result })
   }
 }
 
@@ -151,10 +152,10 @@ interface Asked {
   readonly params: Json
 }
 
-const readQuestion = ([key, request]: readonly [string, Json]): readonly [string, Asked] => [
-  key,
-  { method: request.get('method')?.asString() ?? '', params: request.get('params') ?? Json.empty },
-]
+const readQuestion = ([key, request]: readonly [string, Json]): readonly [string, Asked] => {
+  const params = request.get('params')
+  return [key, { method: request.get('method')?.asString() ?? '', params: params?.isObject ? params : Json.empty }]
+}
 
 /** What stands for an error where the modern form has no place for one. */
 const insteadOf = (method: string): Json | undefined =>

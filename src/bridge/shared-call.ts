@@ -1,4 +1,5 @@
 import { Abort } from '../protocol/abort.ts'
+import { answerTo, deliver } from '../protocol/deliver.ts'
 import type { RpcError } from '../protocol/errors.ts'
 import type { Answer, Caller, Exchange, Question } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -36,7 +37,7 @@ export class SharedCall {
       if (reply.kind !== 'progress') close()
       question.answer(reply)
     }
-    void this.exchange.sink({ ...question, answer })
+    void deliver(this.exchange.sink, { ...question, answer })
   }
 
   /** Runs that once, as soon as nothing is open. */
@@ -51,9 +52,9 @@ export class SharedCall {
 
   /** Ends it from our side. */
   fail(error: RpcError): void {
-    for (const question of [...this.#open]) question.answer(abandoned(question.method))
+    for (const question of [...this.#open]) answerTo(question, abandoned(question.method))
     this.upstream.abort({ kind: 'expired' })
-    void this.exchange.sink({ kind: 'failure', error })
+    void deliver(this.exchange.sink, { kind: 'failure', error })
   }
 }
 

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -217,7 +218,7 @@ export class SharedSession {
 
   #listen(exchange: Exchange): void {
     if (this.#attention.isPaid) this.#listeners.add(exchange, () => this.#restIfUnused())
-    else void exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    else void deliver(exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
   }
 
   #restIfUnused(): void {

@@ -1,4 +1,5 @@
 import { Abort } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -40,14 +41,15 @@ export const createSubscriptions = (): Subscriptions => {
   const change = (exchange: Exchange, dispatch: Dispatch, apply: (uris: Set<string>, uri: string) => void): void => {
     const uri = exchange.params.get('uri')?.asString()
     const watch = watches.get(exchange.caller.session ?? '')
-    const refuse = (message: string) => exchange.sink({ kind: 'failure', error: rpcError('invalidParams', message) })
-    if (uri === undefined) return void refuse('`uri` must be a string')
-    if (!watch) return void refuse('Subscriptions need a session: send notifications/initialized first')
+    const refuse = (message: string): void =>
+      void deliver(exchange.sink, { kind: 'failure', error: rpcError('invalidParams', message) })
+    if (uri === undefined) return refuse('`uri` must be a string')
+    if (!watch) return refuse('Subscriptions need a session: send notifications/initialized first')
     const before = watch.uris.has(uri)
     apply(watch.uris, uri)
     relisten(watch, dispatch, honoured => {
       const wanted = watch.uris.has(uri)
-      if (!wanted || honoured.has(uri)) exchange.sink({ kind: 'result', result: Json.empty })
+      if (!wanted || honoured.has(uri)) void deliver(exchange.sink, { kind: 'result', result: Json.empty })
       else {
         if (!before) watch.uris.delete(uri)
         refuse(`The server does not offer subscriptions to ${uri}`)

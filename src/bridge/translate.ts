@@ -6,6 +6,7 @@ import {
   convertQuestion,
   convertResult,
 } from '../eras/convert.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../protocol/methods.ts'
@@ -84,9 +85,9 @@ const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, 
 
 function acceptLevel(exchange: Exchange): void {
   const level = exchange.params.get('level')?.asString()
-  if (isLevel(level)) exchange.sink({ kind: 'result', result: Json.empty })
+  if (isLevel(level)) void deliver(exchange.sink, { kind: 'result', result: Json.empty })
   else
-    exchange.sink({
+    void deliver(exchange.sink, {
       kind: 'failure',
       error: rpcError('invalidParams', `Unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`),
     })

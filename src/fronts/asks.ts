@@ -1,3 +1,4 @@
+import { answerTo } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Answer, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -35,7 +36,7 @@ export class Asks {
     if (!open) return false
     this.#open.delete(key)
     open.forget()
-    open.question.answer(reply)
+    answerTo(open.question, reply)
     return true
   }
 
@@ -46,7 +47,7 @@ export class Asks {
     const key = idKey(token)
     for (const { question } of this.#open.values()) {
       const given = question.params.at('_meta', 'progressToken')
-      if (given && idKey(given) === key) return question.answer({ kind: 'progress', params })
+      if (given && idKey(given) === key) return answerTo(question, { kind: 'progress', params })
     }
   }
 
@@ -56,7 +57,7 @@ export class Asks {
     this.#open.clear()
     for (const { question, forget } of open) {
       forget()
-      question.answer({ kind: 'error', error: rpcError('internal', 'The client has left') })
+      answerTo(question, { kind: 'error', error: rpcError('internal', 'The client has left') })
     }
   }
 }

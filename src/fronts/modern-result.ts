@@ -20,5 +20,7 @@ export const modernResult = (method: string, result: Json, id: Json): Json => {
 }
 
 /** What travels on a listener's stream carries the id it listens under. */
-export const tagged = (payload: Json, id: Json): Json =>
-  payload.with('_meta', (payload.get('_meta') ?? Json.empty).with(META.subscriptionId, id))
+export const tagged = (payload: Json, id: Json): Json => {
+  const meta = payload.get('_meta')
+  return payload.with('_meta', (meta?.isObject ? meta : Json.empty).with(META.subscriptionId, id))
+}

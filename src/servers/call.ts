@@ -1,4 +1,5 @@
 import { Abort, type AbortReason, type Signal } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import type { Answer, Caller, Exchange, Frame } from '../protocol/exchange.ts'
 import { LEVELS, type Level } from '../protocol/methods.ts'
 import { Json, type Plain } from '../wire/json.ts'
@@ -36,7 +37,7 @@ const DONE: AbortReason = { kind: 'cancelled', text: 'The call ended without wai
 /** Opens the guarded way from a handler to the sink of an exchange. */
 export const startCall = (exchange: Exchange, changed: Changes): RunningCall => {
   const over = new Abort()
-  const send = (frame: Frame): void | Promise<void> => (over.reason ? undefined : exchange.sink(frame))
+  const send = (frame: Frame): void | Promise<void> => (over.reason ? undefined : deliver(exchange.sink, frame))
   over.onAbort(exchange.signal.onAbort(reason => over.abort(reason)))
   const { caller, params } = exchange
   const call: Call = {

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
@@ -35,11 +36,14 @@ export const defineServer = (definition: ServerDefinition): BuiltinServer => {
   const dispatch = (exchange: Exchange): void => {
     if (exchange.kind === 'notification' || exchange.signal.reason) return
     const handler = handlers.get(exchange.method)
-    if (closed) void exchange.sink({ kind: 'failure', error: closing })
+    if (closed) void deliver(exchange.sink, { kind: 'failure', error: closing })
     else if (exchange.method === 'subscriptions/listen') hub.listen(exchange)
     else if (handler) run(exchange, handler)
     else
-      void exchange.sink({ kind: 'failure', error: rpcError('methodNotFound', `Method not found: ${exchange.method}`) })
+      void deliver(exchange.sink, {
+        kind: 'failure',
+        error: rpcError('methodNotFound', `Method not found: ${exchange.method}`),
+      })
   }
   const peer: Peer = { revision: MODERN, asks: true, dispatch }
   return {

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import type { Exchange, Frame, Sink } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 import { failure, toRpcError } from './failures.ts'
@@ -78,7 +79,7 @@ const listen = (exchange: Exchange, announces: Announces, listeners: Set<Listene
   try {
     filter = honoured(readFilter(exchange.params.get('notifications')), announces)
   } catch (error) {
-    void exchange.sink({ kind: 'failure', error: toRpcError(error) })
+    void deliver(exchange.sink, { kind: 'failure', error: toRpcError(error) })
     return
   }
   const queue = createQueue(exchange.sink)
@@ -92,7 +93,7 @@ const listen = (exchange: Exchange, announces: Announces, listeners: Set<Listene
     end: () => {
       leave()
       forget()
-      void exchange.sink({ kind: 'result', result: goodbye })
+      void deliver(exchange.sink, { kind: 'result', result: goodbye })
     },
   }
   let forget = (): void => {}
@@ -109,7 +110,7 @@ const createQueue = (sink: Sink) => {
   const tell = (key: string, frame: Frame): void => {
     if (state === 'busy') waiting.set(key, frame)
     if (state !== 'free') return
-    const behind = sink(frame)
+    const behind = deliver(sink, frame, stop)
     if (!behind) return
     state = 'busy'
     behind.then(resume, resume)
@@ -121,12 +122,10 @@ const createQueue = (sink: Sink) => {
     waiting.clear()
     for (const [key, frame] of frames) tell(key, frame)
   }
-  return {
-    tell,
-    stop: (): void => {
-      state = 'stopped'
-    },
+  const stop = (): void => {
+    state = 'stopped'
   }
+  return { tell, stop }
 }
 
 const readFilter = (json: Json | undefined): Filter => {

@@ -1,4 +1,5 @@
 import type { AbortReason } from '../protocol/abort.ts'
+import { deliver, faultOf } from '../protocol/deliver.ts'
 import type { RpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -201,13 +202,25 @@ export abstract class Call implements Reader, Watched {
   /** Sinks a frame that is not the last; a slow reader is no silence of the server. */
   protected deliver(frame: Frame): void | Promise<void> {
     this.touch()
-    const waiting = this.exchange.sink(frame)
-    if (!waiting) return
-    this.hold()
-    const go = () => {
-      if (!this.#isDone) this.touch()
+    try {
+      const waiting = this.exchange.sink(frame)
+      if (!waiting) return
+      this.hold()
+      const go = () => {
+        if (!this.#isDone) this.touch()
+      }
+      return waiting.then(go, (thrown: unknown) => this.#broke(thrown))
+    } catch (thrown) {
+      this.#broke(thrown)
     }
-    return waiting.then(go, go)
+  }
+
+  /** The gateway cannot hand on what the server said: the server is told, the caller gets a failure. */
+  #broke(thrown: unknown): void {
+    if (this.#isDone) return
+    const error = faultOf(thrown)
+    this.cancelled(error.message)
+    this.fail(error)
   }
 
   /** The response is here: its stream may still end by itself, and keep the connection. */
@@ -221,7 +234,7 @@ export abstract class Call implements Reader, Watched {
     clearTimeout(this.#timer)
     this.#release()
     this.finished(frame)
-    return this.exchange.sink(frame)
+    return deliver(this.exchange.sink, frame)
   }
 
   #abort(reason: AbortReason): void {

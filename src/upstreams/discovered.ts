@@ -5,7 +5,8 @@ import { Json } from '../wire/json.ts'
 /** An InitializeResult as a modern server would say it in answer to `server/discover`; what we do not know stays. */
 export const discovered = (introduction: Json): Json => {
   const serverInfo = introduction.get('serverInfo')
-  const meta = introduction.get('_meta') ?? Json.empty
+  const own = introduction.get('_meta')
+  const meta = own?.isObject ? own : Json.empty
   return introduction
     .without('protocolVersion', 'serverInfo')
     .with('resultType', 'complete')

@@ -1,6 +1,5 @@
-import { rpcError } from '../protocol/errors.ts'
+import type { RpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame } from '../protocol/exchange.ts'
-import { Json } from '../wire/json.ts'
 import { join, requestPieces } from '../wire/json-rpc.ts'
 import { errorOf, type Loss, toError } from './failures.ts'
 import type { Sending } from './http.ts'
@@ -19,11 +18,6 @@ export interface ChannelHome extends Home {
 
 const CUT: Loss = { reason: 'upstream_stream_lost', text: 'lost the channel the answer was to come on' }
 const NOTHING: Sending = { abort: () => {} }
-const TOO_SLOW = rpcError(
-  'internal',
-  'The client reads the messages of this request too slowly: it was given up',
-  Json.of({ reason: 'slow_reader' }),
-)
 
 /** A call whose answer comes on a channel that many share, in the reply to its POST, or both: the first one counts. */
 export class ChannelCall extends SessionCall {
@@ -35,7 +29,7 @@ export class ChannelCall extends SessionCall {
 
   constructor(home: ChannelHome, exchange: Exchange, id: number) {
     // A channel is never stopped for one reader who is behind.
-    const outbox = new Outbox(exchange.sink, () => this.#overflow())
+    const outbox = new Outbox(exchange.sink, error => this.#giveUp(error))
     super(home, { ...exchange, sink: frame => outbox.put(frame) }, id)
     this.#home = home
   }
@@ -85,8 +79,9 @@ export class ChannelCall extends SessionCall {
     return true
   }
 
-  #overflow(): void {
-    this.cancelled('the client reads too slowly')
-    this.fail(TOO_SLOW)
+  #giveUp(error: RpcError): void {
+    if (this.isDone) return
+    this.cancelled(error.message)
+    this.fail(error)
   }
 }

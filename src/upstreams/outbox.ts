@@ -1,19 +1,28 @@
+import { deliver, faultOf } from '../protocol/deliver.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Frame, Sink } from '../protocol/exchange.ts'
+import { Json } from '../wire/json.ts'
 
 const MOST_FRAMES = 1000
 const MOST_BYTES = 4 * 1024 * 1024
+const TOO_SLOW = rpcError(
+  'internal',
+  'The client reads the messages of this request too slowly: it was given up',
+  Json.of({ reason: 'slow_reader' }),
+)
 
 /** Keeps the frames of one exchange while its reader is behind; the pipe they came on is shared and never waits. */
 export class Outbox {
   readonly #sink: Sink
-  readonly #overflow: () => void
+  readonly #giveUp: (error: RpcError) => void
   #frames: Frame[] | undefined // while the reader is behind
   #bytes = 0
   #isFull = false
 
-  constructor(sink: Sink, overflow: () => void) {
+  /** `giveUp` ends the call: its reader is too slow, or its sink threw. The last frame must follow. */
+  constructor(sink: Sink, giveUp: (error: RpcError) => void) {
     this.#sink = sink
-    this.#overflow = overflow
+    this.#giveUp = giveUp
   }
 
   put(frame: Frame): void {
@@ -26,11 +35,11 @@ export class Outbox {
     if (frames.length <= MOST_FRAMES && this.#bytes <= MOST_BYTES) return
     this.#isFull = true
     frames.length = 0
-    this.#overflow()
+    this.#giveUp(TOO_SLOW)
   }
 
   #give(frame: Frame): void {
-    const waiting = this.#sink(frame)
+    const waiting = isLast(frame) ? deliver(this.#sink, frame) : this.#try(frame)
     if (!waiting) return
     const frames: Frame[] = []
     this.#frames = frames
@@ -39,7 +48,18 @@ export class Outbox {
       this.#frames = undefined
       for (const frame of frames) this.put(frame) // from the first that makes us wait again, the rest is kept again
     }
-    waiting.then(flush, flush)
+    waiting.then(flush, (thrown: unknown) => {
+      this.#giveUp(faultOf(thrown))
+      flush()
+    })
+  }
+
+  #try(frame: Frame): void | Promise<void> {
+    try {
+      return this.#sink(frame)
+    } catch (thrown) {
+      this.#giveUp(faultOf(thrown))
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import type { Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
@@ -77,7 +78,8 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
     if (exchange.kind === 'notification') return this.#notify(exchange)
-    if (this.#closing) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+    if (this.#closing)
+      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
     if (exchange.method === 'server/discover') return this.#discover(exchange)
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
     const call = this.createCall(exchange, this.nextId())
@@ -127,7 +129,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   }
 
   #discover(exchange: Exchange): void {
-    void exchange.sink({ kind: 'result', result: discovered(this.introduction) })
+    void deliver(exchange.sink, { kind: 'result', result: discovered(this.introduction) })
   }
 
   #listen(exchange: Exchange): void {

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -52,23 +53,27 @@ export class Standing {
     exchange.signal.onAbort(() => {
       if (this.#exchanges.delete(exchange)) left()
     })
-    void exchange.sink({ kind: 'notice', method: ACKNOWLEDGED, params: honoured(exchange.params, capabilities) })
+    void deliver(exchange.sink, {
+      kind: 'notice',
+      method: ACKNOWLEDGED,
+      params: honoured(exchange.params, capabilities),
+    })
     for (const { frame, timer } of this.#held.splice(0)) {
       clearTimeout(timer)
-      void exchange.sink(frame)
+      this.#tell(exchange, frame)
     }
   }
 
   notice(method: string, params: Json): void {
     const frame: Frame = { kind: 'notice', method, params }
-    for (const exchange of this.#exchanges) void exchange.sink(frame)
+    for (const exchange of [...this.#exchanges]) this.#tell(exchange, frame)
     if (this.#expectsSomebody && !this.#hadSome && this.#held.length < MOST_HELD)
       this.#held.push({ frame, timer: undefined })
   }
 
   ask(question: Question): void {
     const { last } = this
-    if (last) return void last.sink(question)
+    if (last) return this.#tell(last, question)
     const held: Held = { frame: question, timer: setTimeout(() => this.#refuse(question), this.#holdMs) }
     held.timer?.unref()
     this.#held.push(held)
@@ -85,7 +90,12 @@ export class Standing {
     for (const { timer } of this.#held.splice(0)) clearTimeout(timer)
     const exchanges = [...this.#exchanges]
     this.#exchanges.clear()
-    for (const exchange of exchanges) void exchange.sink(frame)
+    for (const exchange of exchanges) void deliver(exchange.sink, frame)
+  }
+
+  /** An exchange that could not take something has ended by that. */
+  #tell(exchange: Exchange, frame: Frame): void {
+    void deliver(exchange.sink, frame, () => this.#exchanges.delete(exchange))
   }
 
   #release(question: Question): void {

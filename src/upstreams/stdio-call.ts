@@ -1,5 +1,5 @@
 import type { AbortReason } from '../protocol/abort.ts'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import type { RpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
@@ -24,11 +24,6 @@ export interface CallHome {
 }
 
 const NEVER = Number.POSITIVE_INFINITY
-const TOO_SLOW = rpcError(
-  'internal',
-  'The client reads the messages of this request too slowly: it was given up',
-  Json.of({ reason: 'slow_reader' }),
-)
 
 /** One request to a process, from the line that asks to the one frame that ends its exchange. */
 export class StdioCall implements Watched {
@@ -54,7 +49,7 @@ export class StdioCall implements Watched {
     this.canBeAsked = methodRow(exchange.method)?.asks === true
     this.#home = home
     this.#token = exchange.params.get('_meta')?.get('progressToken')
-    this.#outbox = new Outbox(exchange.sink, () => this.#overflow())
+    this.#outbox = new Outbox(exchange.sink, error => this.#giveUp(error))
   }
 
   get isDone(): boolean {
@@ -161,9 +156,10 @@ export class StdioCall implements Watched {
     return meta ? params.with('_meta', meta.with('progressToken', this.id)) : params
   }
 
-  #overflow(): void {
-    this.#cancel('the client reads too slowly')
-    this.fail(TOO_SLOW)
+  #giveUp(error: RpcError): void {
+    if (this.#isDone) return
+    this.#cancel(error.message)
+    this.fail(error)
   }
 
   #abort(reason: AbortReason): void {

@@ -1,4 +1,5 @@
 import type { Signal } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import type { Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
@@ -96,7 +97,8 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
     if (exchange.kind === 'notification') return this.#notify(exchange)
-    if (this.#closing) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+    if (this.#closing)
+      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
     const local = LOCAL[exchange.method]
     if (local && Object.hasOwn(LOCAL, exchange.method)) return local(this, exchange)
     const call = new StdioCall(this, exchange, ++this.#lastId)
@@ -105,7 +107,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   }
 
   discover(exchange: Exchange): void {
-    void exchange.sink({ kind: 'result', result: discovered(this.#greeted.result) })
+    void deliver(exchange.sink, { kind: 'result', result: discovered(this.#greeted.result) })
   }
 
   listen(exchange: Exchange): void {

@@ -1,4 +1,5 @@
 import type { Signal } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { MODERN } from '../protocol/revisions.ts'
@@ -82,7 +83,8 @@ export class StdioShared implements Pooled, CallHome, Tenant {
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
     if (exchange.kind === 'notification') return this.#notify(exchange)
-    if (this.#isClosed) return void exchange.sink({ kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+    if (this.#isClosed)
+      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
     const call = new StdioCall(this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()

@@ -53,3 +53,15 @@ test('extensions are joined by id; settings that differ become none', () => {
 test('tasks are not promised for all because one has them', () => {
   expect(merge([{ tasks: { list: {} } }, { experimental: { a: {} } }])).toEqual({ experimental: { a: {} } })
 })
+
+test.each([
+  ['an array', []],
+  ['a number', 7],
+  ['true', true],
+  ['null', null],
+])('capabilities that are %s instead of an object do not hide those of other members', (_, odd) => {
+  const good = { extensions: { 'a/x': {} }, tools: { listChanged: true }, logging: {} }
+  const bad = { extensions: odd, tools: odd, logging: odd }
+  expect(merge([bad, good])).toEqual(good)
+  expect(merge([good, bad])).toEqual(good)
+})

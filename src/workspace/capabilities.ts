@@ -24,8 +24,10 @@ export const mergeCapabilities = (all: readonly Json[], asksOnlyOnce: boolean): 
   return merged
 }
 
-const join = (name: string, a: Json, b: Json): Json =>
-  name === 'extensions' ? joinExtensions(a, b) : joinSettings(a, b)
+const join = (name: string, a: Json, b: Json): Json => {
+  if (!a.isObject || !b.isObject) return a.asBoolean() === false || b.isObject ? b : a
+  return name === 'extensions' ? joinExtensions(a, b) : joinSettings(a, b)
+}
 
 /** Each id once; settings that differ are nobody's. */
 const joinExtensions = (a: Json, b: Json): Json => {

@@ -70,6 +70,7 @@ const onlySeen = (result: Json, template: string, params: Json, isSeen: (uri: st
       variable === name ? value : (params.at('context', 'arguments', variable)?.asString() ?? whole),
     )
   const seen = (values?.elements() ?? []).filter(value => isSeen(uriWith(value.asString() ?? '')))
-  const completion = (result.get('completion') ?? Json.empty).without('total').with('values', seen)
-  return result.with('completion', completion)
+  const own = result.get('completion')
+  const completion = own?.isObject ? own : Json.empty
+  return result.with('completion', completion.without('total').with('values', seen))
 }

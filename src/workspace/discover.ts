@@ -1,5 +1,6 @@
 import type { WorkspaceConfig } from '../config/snapshot.ts'
 import { convertResult } from '../eras/convert.ts'
+import { deliver, failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
 import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { isModern, SERVED } from '../protocol/revisions.ts'
@@ -56,11 +57,13 @@ export const createDiscover = (options: Options): Dispatch => {
 
   return exchange => {
     const { caller, sink, signal } = exchange
-    void gather(caller).then(all => {
-      const isAlone = options.config.servers.length === 1
-      const result = isAlone ? alone(options, caller, all[0]) : together(options, caller, all)
-      if (!signal.reason) void sink({ kind: 'result', result })
-    })
+    gather(caller)
+      .then(all => {
+        const isAlone = options.config.servers.length === 1
+        const result = isAlone ? alone(options, caller, all[0]) : together(options, caller, all)
+        if (!signal.reason) void deliver(sink, { kind: 'result', result })
+      })
+      .catch((thrown: unknown) => failWith(exchange, thrown))
   }
 }
 

@@ -46,12 +46,12 @@ export class Feed {
     if (!this.member.isUp()) return this.#again(true)
     const abort = new Abort()
     this.#abort = abort
-    this.member.upstream.open(this.#exchange.caller).then(
-      peer => {
+    this.member.upstream
+      .open(this.#exchange.caller)
+      .then(peer => {
         if (!abort.reason) peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })
-      },
-      () => this.#ended(abort, true),
-    )
+      })
+      .catch(() => this.#ended(abort, true))
   }
 
   /** The member is back: no need to wait any longer. */

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -22,7 +23,7 @@ export const takeTurns =
       },
       refuse: error => {
         forget()
-        void exchange.sink({ kind: 'failure', error })
+        void deliver(exchange.sink, { kind: 'failure', error })
       },
     }
     const forget = signal.onAbort(() => {

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
@@ -75,7 +76,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
       // A legacy session answers this from memory: it needs no turn, and says nothing about its server.
       if (exchange.method === DISCOVER && !isModern(peer.revision)) return peer.dispatch(exchange)
       const { refusal } = attendant
-      if (refusal) return void exchange.sink({ kind: 'failure', error: refusal })
+      if (refusal) return void deliver(exchange.sink, { kind: 'failure', error: refusal })
       enter(exchange)
     }
   }
@@ -98,7 +99,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
   }
 
   const repeat = (peer: Peer, exchange: Exchange, error: RpcError): void => {
-    if (attendant.refusal) return void exchange.sink({ kind: 'failure', error })
+    if (attendant.refusal) return void deliver(exchange.sink, { kind: 'failure', error })
     attendant.retried()
     observe(peer, exchange, true)
   }

@@ -48,3 +48,14 @@ test.each(['file:///{+path}', 'file:///{dir}/{+path}'])(
     expect(await complete('open')).toMatchObject({ completion: { values: uri.includes('{dir}') ? values : shown } })
   },
 )
+
+test.each([[[]], [7], ['text'], [null], [[['a']]], [{ values: 'a' }]])(
+  'a completion is answered where things are hidden and the server completes with %j',
+  async completion => {
+    const uri = 'file:///{+path}'
+    const answer = gives({ completion })
+    const { say } = routed({ a: { lists: { templates: [{ uriTemplate: uri }] }, answer }, b: {} }, { policy })
+    const asked = { ref: { type: 'ref/resource', uri }, argument: { name: 'path', value: '' } }
+    expect(await (await say('completion/complete', asked)).result()).toEqual({ completion: { values: [] } })
+  },
+)

@@ -1,3 +1,4 @@
+import { deliver, failWith } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { News } from './catalog.ts'
@@ -56,8 +57,8 @@ export const createAudience = (options: Options): Audience => {
   return {
     dispatch: exchange => {
       const uris = urisIn(exchange)
-      if (uris) void listen(exchange, uris)
-      else void exchange.sink({ kind: 'failure', error: MALFORMED })
+      if (uris) listen(exchange, uris).catch((thrown: unknown) => failWith(exchange, thrown))
+      else void deliver(exchange.sink, { kind: 'failure', error: MALFORMED })
     },
     news: news => {
       for (const listener of listeners) listener.news(news)

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import type { Exchange, Frame } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
@@ -83,7 +84,7 @@ export class Listener {
     const uris = this.#exchange.params.at('notifications', 'resourceSubscriptions')
     const flags = [...this.#wanted].map(list => [NOTICES[list][0], true] as const)
     const notifications = { ...Object.fromEntries(flags), ...(uris && { resourceSubscriptions: [...this.#accepted] }) }
-    void this.#exchange.sink({ kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications }) })
+    void deliver(this.#exchange.sink, { kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications }) })
   }
 
   /** Something held is another; it is told if what this listener is shown became another by that. */
@@ -117,7 +118,7 @@ export class Listener {
     this.#isOver = true
     this.#teller.end()
     for (const feed of this.#feeds) feed.end(this.#exchange.signal.reason ?? { kind: 'closing' })
-    if (!isLeft) void this.#exchange.sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    if (!isLeft) void deliver(this.#exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
   }
 
   #feedFor(member: Member, notifications: Json): Feed | undefined {

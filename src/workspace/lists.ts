@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
@@ -25,15 +26,15 @@ export const createLists = ({ shelves, snapshots, isStrict, log }: Options): Dis
     const result =
       isStrict && view.shelf.missing.length > 0 ? incomplete(view.shelf.missing) : page(exchange, kind, view)
     if (exchange.signal.reason) return
-    if ('code' in result) return void exchange.sink({ kind: 'failure', error: result })
+    if ('code' in result) return void deliver(exchange.sink, { kind: 'failure', error: result })
     if (result.has('nextCursor')) snapshots.keep(exchange.caller, kind, view)
-    void exchange.sink({ kind: 'result', result })
+    void deliver(exchange.sink, { kind: 'result', result })
   }
 
   const fail = (exchange: Exchange, error: unknown): void => {
     if (!(error instanceof RpcFailure)) log.error({ err: error }, 'a list failed inside the gateway')
     const told = error instanceof RpcFailure ? error.error : rpcError('internal')
-    void exchange.sink({ kind: 'failure', error: told })
+    void deliver(exchange.sink, { kind: 'failure', error: told })
   }
 
   /** A list that has become another since its first page goes on as it was then. */

@@ -21,7 +21,6 @@ export interface MemberList {
   readonly revision: Revision
   readonly items: readonly Item[]
   readonly flaws: readonly string[] // what was wrong with it, and was left out
-  readonly bytes: number // of all its definitions
   readonly mayLink: boolean // some of its tools may have an app
   /** Equal for equal definitions, of all or some of its items; these are given in order. */
   digest(picked: readonly number[]): string
@@ -54,7 +53,6 @@ export const createMemberList = (kind: Kind, revision: Revision, { items, flaws 
     revision,
     items,
     flaws,
-    bytes: items.reduce((sum, { json }) => sum + json.toBytes().length, 0),
     mayLink: kind === 'tools' && items.some(({ json }) => mayLink(json.toBytes())),
     digest: picked => (picked.length === items.length ? content : contentOf(picked.map(at => items[at] as Item))),
     in: (to, at) => (to === revision ? (items[at] as Item).json : convert(to, at)),

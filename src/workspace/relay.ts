@@ -1,4 +1,5 @@
 import { Abort } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame, Sink } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
@@ -128,7 +129,7 @@ class Listener {
   end(): void {
     this.#left()
     for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
-    void this.#sink({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    void deliver(this.#sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
   }
 
   /** Once, whichever side is the first to do so. */
@@ -155,7 +156,7 @@ class Listener {
     const isWanted = (flag: string): boolean =>
       this.#promised?.has(flag) ?? this.#exchange.params.at('notifications', flag)?.asBoolean() === true
     const told = changed.filter(list => isWanted(NOTICES[list][0]))
-    for (const list of told) void this.#sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
+    for (const list of told) void deliver(this.#sink, { kind: 'notice', method: NOTICES[list][1], params: Json.empty })
     return told
   }
 

@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
@@ -41,7 +42,7 @@ export const createRequestCheck = (dispatch: Dispatch, log: Log): Dispatch => {
     }
     const error = checkMembers(exchange)
     if (!error) return dispatch(exchange)
-    if (kind === 'request') void sink({ kind: 'failure', error })
+    if (kind === 'request') void deliver(sink, { kind: 'failure', error })
     else log.debug({ method, workspace: caller.workspace }, 'dropped a notification with an ambiguous member')
   }
 }

@@ -1,4 +1,5 @@
 import type { WorkspaceConfig } from '../config/snapshot.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -77,7 +78,7 @@ export const createContext = (members: readonly Member[], shelves: Shelves, deps
 
 /** Ends an exchange with an error. */
 export const fail = (exchange: Exchange, error: RpcError): void => {
-  if (exchange.kind === 'request') void exchange.sink({ kind: 'failure', error })
+  if (exchange.kind === 'request') void deliver(exchange.sink, { kind: 'failure', error })
 }
 
 export const refuse = (exchange: Exchange, message: string, data?: Json): void =>

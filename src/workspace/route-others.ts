@@ -1,4 +1,5 @@
 import { NEVER } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Exchange } from '../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../protocol/methods.ts'
@@ -24,7 +25,7 @@ export const createLevelRoute =
       if (logs && rules.allowsServer(member.server))
         context.send(member, { ...exchange, signal: NEVER, sink: () => {} })
     }
-    void exchange.sink({ kind: 'result', result: Json.empty })
+    void deliver(exchange.sink, { kind: 'result', result: Json.empty })
   }
 
 /** Routes methods the specification does not know, or knows by the thing they name. */

@@ -1,4 +1,5 @@
 import { Abort } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Exchange, Frame } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
@@ -96,7 +97,7 @@ const attempt = (
     if (frame.kind === 'failure') return settle() ? ended(frame.error) : undefined
     if (frame.kind === 'result' && settle()) ended()
     else clearTimeout(timer) // it has begun to work on it
-    return exchange.sink(frame)
+    return deliver(exchange.sink, frame) // once it is over, a failure from below would not get through
   }
   abort.onAbort(() => settle())
   context.send(member, { ...exchange, signal: abort, sink })

@@ -1,3 +1,4 @@
+import { deliver, failWith } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -30,7 +31,7 @@ export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
         if (!exchange.signal.reason) peer.dispatch(exchange)
       })
       .catch((error: unknown) => {
-        if (exchange.kind === 'request') void exchange.sink({ kind: 'failure', error: asRpcError(error, log) })
+        if (exchange.kind === 'request') void deliver(exchange.sink, { kind: 'failure', error: asRpcError(error, log) })
       })
   }
 }
@@ -49,6 +50,7 @@ export const routeTo = (server: string, upstream: Upstream, log: Log, flawed?: F
     void own
       .has(exchange.caller, list, name)
       .then(isOwn => send(isOwn ? exchange : { ...exchange, params: exchange.params.with('name', bare) }))
+      .catch((thrown: unknown) => failWith(exchange, thrown))
   }
 }
 

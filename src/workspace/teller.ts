@@ -1,3 +1,4 @@
+import { deliver } from '../protocol/deliver.ts'
 import type { Sink } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 import { type Announced, NOTICES } from './relay.ts'
@@ -45,7 +46,7 @@ export class Teller {
       const state = stateOf(list)
       if (!isCertain && state === this.#told.get(list)) continue
       this.#told.set(list, state)
-      const behind = sink({ kind: 'notice', method: NOTICES[list][1], params: Json.empty })
+      const behind = deliver(sink, { kind: 'notice', method: NOTICES[list][1], params: Json.empty }, () => this.end())
       if (behind) this.#waitFor(behind)
     }
   }

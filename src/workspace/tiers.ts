@@ -121,9 +121,7 @@ export class Tiers<T> {
   publish(caller: Caller, key: string, fetched: Fetched<T>): void {
     const audience = audienceOf(caller)
     if (fetched.isPublic)
-      return this.#in(this.#publics, audience, key, { kind: 'everybody' }, principalIn(ownerOf(caller))).accept(
-        fetched,
-      )
+      return this.#in(this.#publics, audience, key, { kind: 'everybody' }, principalIn(ownerOf(caller))).accept(fetched)
     const open = this.#publics.get(audience)
     open?.get(key)?.close()
     open?.delete(key)

@@ -1,0 +1,70 @@
+import { Json } from '../wire/json.ts'
+import { ERRORS, type RpcError, RpcFailure } from './errors.ts'
+import type { Answer, Exchange, Frame, Question, Sink } from './exchange.ts'
+
+const DATA = Json.of({ reason: 'gateway_error' })
+
+/** The failure of a call that code of the gateway could not carry on; `cause` is for the log and is never sent. */
+export class GatewayFault implements RpcError {
+  readonly code = ERRORS.internal.code
+  readonly message: string
+  readonly data = DATA
+  readonly cause: unknown
+
+  constructor(cause: unknown) {
+    const what = cause instanceof Error ? cause.message : String(cause)
+    this.message = `The gateway could not handle a message of this call: ${what}`
+    this.cause = cause
+  }
+}
+
+/** The error a thrown value is reported as: the one it carries, or a fault of the gateway. */
+export const faultOf = (thrown: unknown): RpcError =>
+  thrown instanceof RpcFailure ? thrown.error : new GatewayFault(thrown)
+
+/**
+ * Hands a frame to a sink that no caller waits for. Never throws and never rejects: if the sink does, its exchange
+ * ends with a failure, and `broke` is called. Code that is itself called by a sink may return the sink's value instead.
+ */
+export const deliver = (sink: Sink, frame: Frame, broke?: () => void): void | Promise<void> => {
+  try {
+    const waiting = sink(frame)
+    if (waiting) return waiting.catch((thrown: unknown) => end(sink, thrown, broke))
+  } catch (thrown) {
+    end(sink, thrown, broke)
+  }
+}
+
+/** Answers a question. If the asker's code throws on the answer, the asker hears an error instead: never throws. */
+export const answerTo = ({ answer }: Question, reply: Answer): void => {
+  try {
+    answer(reply)
+  } catch (thrown) {
+    try {
+      answer({ kind: 'error', error: faultOf(thrown) })
+    } catch (again) {
+      rethrow(again)
+    }
+  }
+}
+
+/** Ends a request with the error of a thrown value. A notification has no answer. */
+export const failWith = ({ kind, sink }: Exchange, thrown: unknown): void => {
+  if (kind === 'request') end(sink, thrown)
+}
+
+const end = (sink: Sink, thrown: unknown, broke?: () => void): void => {
+  broke?.()
+  try {
+    const waiting = sink({ kind: 'failure', error: faultOf(thrown) })
+    if (waiting) waiting.catch(rethrow)
+  } catch (again) {
+    rethrow(again)
+  }
+}
+
+/** A sink that takes not even a failure is a bug: the handler of last resort logs it. */
+const rethrow = (thrown: unknown): void =>
+  queueMicrotask(() => {
+    throw thrown
+  })
