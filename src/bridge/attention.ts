@@ -48,6 +48,11 @@ export class Attention {
     })
   }
 
+  /** Listens on although no call runs. */
+  stay(): void {
+    clearTimeout(this.#rest)
+  }
+
   /** Listens no more in a while, unless somebody calls. */
   rest(): void {
     clearTimeout(this.#rest)

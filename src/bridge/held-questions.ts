@@ -1,36 +1,28 @@
 import { rpcError } from '../protocol/errors.ts'
-import type { Question } from '../protocol/exchange.ts'
+import type { Answer, Question } from '../protocol/exchange.ts'
 
-const HOLD_MS = 20_000
+const HOLD_MS = 60_000 // servers on the SDKs give up by themselves after as long
+const MOST_HELD = 100
 
 interface Held {
   readonly question: Question
   readonly release: () => void
 }
 
-/** Questions that came before any call they could belong to: they wait for the next one, but not for ever. */
+/** Questions that no running call can carry: they wait for the next one, but not for ever. */
 export class HeldQuestions {
-  readonly #whenFewer: () => void
   #held: Held[] = []
-
-  constructor(whenFewer: () => void) {
-    this.#whenFewer = whenFewer
-  }
-
-  get size(): number {
-    return this.#held.length
-  }
 
   hold(question: Question): void {
     if (question.withdrawn.reason) return
+    if (this.#held.length >= MOST_HELD) return question.answer(unanswered(question.method))
     const drop = (): void => {
       release()
       this.#held = this.#held.filter(held => held.question !== question)
-      this.#whenFewer()
     }
     const timer = setTimeout(() => {
       drop()
-      question.answer({ kind: 'error', error: rpcError('internal', `Nobody was there to answer ${question.method}`) })
+      question.answer(unanswered(question.method))
     }, HOLD_MS)
     timer.unref()
     const forget = question.withdrawn.onAbort(drop)
@@ -49,3 +41,9 @@ export class HeldQuestions {
     })
   }
 }
+
+/** An error, and never `cancel`: no user has seen the question. */
+export const unanswered = (method: string): Answer => ({
+  kind: 'error',
+  error: rpcError('internal', `The client sent no call that could carry ${method} in time: ask again during a call`),
+})

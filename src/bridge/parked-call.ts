@@ -2,7 +2,7 @@ import { Abort, type AbortReason } from '../protocol/abort.ts'
 import { answerTo, deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
-import { abandoned, isFitting, refusalOf } from './refusals.ts'
+import { abandoned, isAboutSession, isFitting, refusalOf } from './refusals.ts'
 
 const GATHER_MS = 30 // siblings asked together travel together
 const GRACE_MS = 2000 // for an asker to finish by itself once its questions are cancelled
@@ -61,8 +61,9 @@ export class ParkedCall {
     const fitting = answers.flatMap(({ key, question, answer }) =>
       isFitting(question.method, answer) ? [{ key, question, answer }] : [],
     )
-    this.#attach(exchange)
+    // First of all: a result that came meanwhile ends the call, and what the user has just answered must not be dropped.
     for (const { key } of fitting) this.#open.delete(key)
+    this.#attach(exchange)
     if (this.#open.size > 0) this.#park()
     for (const { question, answer } of fitting) answerTo(question, { kind: 'result', result: answer })
   }
@@ -70,7 +71,7 @@ export class ParkedCall {
   /** Nobody came back in time. */
   expire(): void {
     this.#hooks.gone(this)
-    this.#abandonQuestions()
+    this.#releaseQuestions(false)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.end({ kind: 'expired' }), GRACE_MS)
     this.#timer.unref()
@@ -80,12 +81,12 @@ export class ParkedCall {
     clearTimeout(this.#timer)
     this.#detach()
     this.#hooks.gone(this)
-    this.#abandonQuestions()
+    this.#releaseQuestions(false)
     this.#upstream.abort(reason)
   }
 
   #receive(frame: Frame): void | Promise<void> {
-    if (this.#upstream.reason || this.#isDone) return
+    if (this.#upstream.reason || this.#isDone) return frame.kind === 'question' ? release(frame, true) : undefined
     if (frame.kind === 'question') return this.#ask(frame)
     const exchange = this.#attached
     if (!exchange) return this.#keep(frame)
@@ -145,13 +146,13 @@ export class ParkedCall {
     clearTimeout(this.#timer)
     this.#detach()
     this.#hooks.gone(this)
-    this.#abandonQuestions()
+    this.#releaseQuestions(true)
   }
 
-  #abandonQuestions(): void {
+  #releaseQuestions(isAnswered: boolean): void {
     const questions = [...this.#open.values()]
     this.#open.clear()
-    for (const question of questions) answerTo(question, abandoned(question.method))
+    for (const question of questions) release(question, isAnswered)
   }
 
   #keep(frame: Frame): void {
@@ -186,6 +187,12 @@ const compact = (frame: Frame): Frame => {
 const bytesOf = (frame: Frame): number => {
   if (frame.kind === 'result') return frame.result.retained
   return frame.kind === 'notice' ? frame.params.retained : 0
+}
+
+/** A call the server has answered did not own what it still asks: that is not cancelled, but asked elsewhere. */
+const release = (question: Question, isAnswered: boolean): void => {
+  if (question.handBack && (isAnswered || isAboutSession(question.method))) question.handBack()
+  else answerTo(question, abandoned(question.method))
 }
 
 const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'

@@ -40,6 +40,9 @@ export const isFitting = (method: string, answer: Json | undefined): answer is J
   return answer.has('role') && answer.has('content')
 }
 
+/** Whether a question is about the session, so that it outlives the call it was asked on even if that is cancelled. */
+export const isAboutSession = (method: string): boolean => method === 'roots/list'
+
 /** What an asker hears when nobody will answer any more. */
 export const abandoned = (method: string): Answer =>
   method === 'elicitation/create'

@@ -12,12 +12,14 @@ export class SharedCall {
   readonly upstream = new Abort() // what the session sees of the caller's signal
   isBegun = false // no question can be meant for one that still waits for its turn
 
+  readonly #handBack: (question: Question, from: SharedCall) => void
   readonly #open = new Set<Question>()
   #askedAt = 0
   #whenAnswered: (() => void) | undefined
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, handBack: (question: Question, from: SharedCall) => void) {
     this.exchange = exchange
+    this.#handBack = handBack
     this.canBeAsked = methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller)
   }
 
@@ -37,7 +39,11 @@ export class SharedCall {
       if (reply.kind !== 'progress') close()
       question.answer(reply)
     }
-    void deliver(this.exchange.sink, { ...question, answer })
+    const handBack = (): void => {
+      close()
+      this.#handBack(question, this)
+    }
+    void deliver(this.exchange.sink, { ...question, answer, handBack })
   }
 
   /** Runs that once, as soon as nothing is open. */

@@ -3,10 +3,11 @@ import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
 import { Attention } from './attention.ts'
-import { HeldQuestions } from './held-questions.ts'
+import { HeldQuestions, unanswered } from './held-questions.ts'
 import { Introduction } from './introduction.ts'
 import { Listeners } from './listeners.ts'
 import { isWanted, LogLevels } from './log-levels.ts'
+import { OpenQuestions } from './open-questions.ts'
 import { Settling } from './settling.ts'
 import { SharedCall } from './shared-call.ts'
 import { type Turn, Turns } from './turns.ts'
@@ -29,7 +30,9 @@ export class SharedSession {
   readonly #listeners: Listeners
   readonly #settling: Settling
   readonly #attention: Attention
-  readonly #held = new HeldQuestions(() => this.#restIfUnused())
+  readonly #held = new HeldQuestions()
+  readonly #open: OpenQuestions
+  #release: () => void = () => {} // of a session that would end with its last request
   readonly #turns = new Turns()
   readonly #overhearing = new Set<Overhear>()
   readonly #lanes = new WeakSet<SharedSession>() // those we overhear
@@ -44,6 +47,16 @@ export class SharedSession {
     this.#levels = new LogLevels(peer.dispatch)
     this.#listeners = new Listeners(peer.dispatch)
     this.#settling = new Settling(peer.dispatch)
+    this.#open = new OpenQuestions({
+      some: () => {
+        this.#release = this.hold()
+        this.#attention.stay()
+      },
+      none: () => {
+        this.#release()
+        this.#restIfUnused()
+      },
+    })
     this.#attention = new Attention({
       dispatch: peer.dispatch,
       heard: frame => (frame.kind === 'question' ? this.#asked(frame) : this.#noticed(frame.method, frame.params)),
@@ -64,7 +77,7 @@ export class SharedSession {
     if (exchange.kind === 'notification' || exchange.method === 'server/discover') return this.#peer.dispatch(exchange)
     this.#attention.pay(exchange.caller)
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = new SharedCall(exchange)
+    const call = new SharedCall(exchange, (question, from) => this.#handOn(question, from))
     this.#calls.push(call)
     if (call.canBeAsked && !this.#correlates) return this.#queue(call)
     const release = exchange.signal.onAbort(reason => {
@@ -153,7 +166,7 @@ export class SharedSession {
 
   #take(call: SharedCall, frame: Frame, release: () => void): void | Promise<void> {
     if (frame.kind === 'notice' && !isWanted(frame, call.exchange.caller.logLevel)) return
-    if (frame.kind === 'question') return call.ask(frame)
+    if (frame.kind === 'question') return call.ask(this.#open.add(frame))
     if (frame.kind === 'result' || frame.kind === 'failure') {
       release()
       this.#leave(call)
@@ -189,7 +202,18 @@ export class SharedSession {
     // From now on one call at a time: this server does not say which one it means. What it asks when it has just been
     // greeted is about the session, and says nothing of its habits.
     if (this.#calls.length > 0 && !this.#settling.isGreeting) this.#takeTurns()
+    const open = this.#open.add(question)
+    if (call) call.ask(open)
+    else this.#held.hold(open)
+  }
+
+  /** The call is over and the server still waits for an answer: another call carries the question, or the next one. */
+  #handOn(question: Question, from: SharedCall): void {
+    if (question.withdrawn.reason) return
+    const call = this.#calls.findLast(other => other !== from && other.canBeAsked && other.isBegun)
     if (call) call.ask(question)
+    else if (this.#peer.hold)
+      question.answer(unanswered(question.method)) // its caller is unknown: there is no next call
     else this.#held.hold(question)
   }
 
@@ -222,7 +246,7 @@ export class SharedSession {
   }
 
   #restIfUnused(): void {
-    if (this.#calls.length === 0 && this.#listeners.size === 0 && this.#held.size === 0) this.#attention.rest()
+    if (this.#calls.length === 0 && this.#listeners.size === 0 && this.#open.size === 0) this.#attention.rest()
   }
 }
 

@@ -47,6 +47,8 @@ export interface Question {
   readonly params: Json
   readonly withdrawn: Signal // the asker no longer wants the answer
   readonly answer: (reply: Answer) => void
+  /** Instead of an answer: the exchange is over before the client gave one; the asker asks on another. */
+  readonly handBack?: () => void
 }
 
 export type Answer =

@@ -574,6 +574,32 @@ describe('a question', () => {
     expect(await answerTo(server, 2)).toMatchObject({ result: { action: 'cancel' } })
   })
 
+  it('outlives the call it was asked on: a call the server has answered did not own it', async () => {
+    const { server, peer, channel } = await talking()
+    const call = exchangeWith(peer, 'tools/call')
+    const { id } = (await server.arrived('tools/call')).body
+    channel.event(ask('q'))
+    const question = await call.question()
+    channel.event(result(id, { ok: true }))
+    await call.result()
+    expect(question.withdrawn.reason).toBeUndefined()
+    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { name: 'Ada' } }) })
+    expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
+  })
+
+  it('outlives a call that is given up while another runs that may own it', async () => {
+    const { server, peer, channel } = await talking()
+    exchangeWith(peer, 'tools/call')
+    const latest = exchangeWith(peer, 'prompts/get')
+    await server.arrived('prompts/get')
+    channel.event(ask('q'))
+    const question = await latest.question()
+    latest.abort.abort({ kind: 'gone' })
+    expect(question.withdrawn.reason).toBeUndefined()
+    question.answer({ kind: 'result', result: Json.of({ action: 'decline' }) })
+    expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'decline' } })
+  })
+
   it('of a ping is answered by us', async () => {
     const { server, channel } = await talking()
     channel.event(request('p', 'ping'))

@@ -8,7 +8,7 @@ type Asked = Extract<Message, { kind: 'request' }>
 
 interface Open {
   readonly asked: Asked
-  readonly owner: object // the call or the standing exchange it was asked on
+  owner: object // the call or the standing exchange it was asked on
   readonly withdrawn: Abort
   readonly settled: () => void
 }
@@ -57,10 +57,19 @@ export class Questions {
     if (open && key !== undefined) this.#drop(key, open)
   }
 
-  /** Nobody will answer what was asked there: the server is told, in a way it can work with. */
-  abandon(owner: object): void {
+  /** The call is over, but the server still waits for these answers: they outlive it and belong to the heir. */
+  handOver(owner: object, heir: object): void {
+    for (const open of this.#open.values()) if (open.owner === owner) open.owner = heir
+  }
+
+  /** The client dropped that call, and with it what was asked there; roots are about the session, not about a call. */
+  abandon(owner: object, heir?: object): void {
     for (const [key, open] of [...this.#open]) {
       if (open.owner !== owner) continue
+      if (heir && open.asked.method === 'roots/list') {
+        open.owner = heir
+        continue
+      }
       this.#drop(key, open)
       this.#send(open.asked, giveUp(open.asked.method))
     }
@@ -73,11 +82,9 @@ export class Questions {
 
   #answer(key: string, open: Open, reply: Answer): void {
     if (this.#open.get(key) !== open) return
-    if (reply.kind !== 'progress') {
-      this.#open.delete(key)
-      open.settled()
-    }
+    if (reply.kind !== 'progress') this.#open.delete(key)
     this.#send(open.asked, reply)
+    if (reply.kind !== 'progress') open.settled()
   }
 
   #drop(key: string, open: Open): void {

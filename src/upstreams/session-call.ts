@@ -57,7 +57,6 @@ export abstract class SessionCall extends Call {
   }
 
   protected finished(frame: Frame | undefined): void {
-    this.#home.questions.abandon(this)
     this.#home.finished(this, frame)
   }
 }

@@ -112,6 +112,11 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     const at = this.calls.indexOf(call)
     if (at >= 0) this.calls.splice(at, 1)
     this.lastUsed = Date.now()
+    const heir = this.standing.last ?? this
+    // A call the server has answered did not own what it still asks; a cancelled one may not have, either.
+    const mayBeAnothers = !this.correlates && this.calls.some(({ canBeAsked }) => canBeAsked)
+    if (frame || mayBeAnothers) this.questions.handOver(call, heir)
+    else this.questions.abandon(call, heir)
     if (frame?.kind === 'result') this.told.remember(call.exchange)
   }
 

@@ -12,6 +12,7 @@ import type { Bounds } from './process-vitals.ts'
 import { Questions } from './questions.ts'
 import { Standing } from './standing.ts'
 import { type CallHome, StdioCall } from './stdio-call.ts'
+import { StartFence } from './stdio-fence.ts'
 import { Keeper, type Tenant } from './stdio-keeper.ts'
 import type { StdioLink } from './stdio-link.ts'
 import type { Greeting } from './stdio-opening.ts'
@@ -51,6 +52,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   readonly #calls: StdioCall[] = []
   readonly #told = new Told()
   #greeting: Greeting | undefined
+  #fence: StartFence | undefined // of the process that was started last
   #hasRun = false
   #isStuck = false // its process does not read
   #lastId = 0
@@ -134,9 +136,9 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   transmit(call: StdioCall): void {
     const { pipe } = this.#keeper
-    if (pipe) return call.send(pipe)
+    if (pipe) return this.#send(call, pipe)
     this.#keeper.ensure().then(
-      started => call.send(started),
+      started => this.#send(call, started),
       (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
     )
   }
@@ -144,8 +146,11 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   finished(call: StdioCall, frame: Frame | undefined): void {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
-    this.#questions.abandon(call)
     this.lastUsed = Date.now()
+    const heir = this.#standing.last ?? this
+    // A call the server has answered did not own what it still asks; a cancelled one may not have, either.
+    if (frame || this.#calls.some(({ canBeAsked }) => canBeAsked)) this.#questions.handOver(call, heir)
+    else this.#questions.abandon(call, heir)
     if (frame?.kind === 'result') this.#told.remember(call.exchange)
   }
 
@@ -163,6 +168,11 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   /** A new process knows nothing of what the one before was told. */
   ready(pipe: Pipe): void {
+    if (this.#caller.capabilities.has('roots'))
+      this.#fence = new StartFence(() => {
+        pipe.send(this.ping())
+        return this.#lastId
+      })
     if (this.#hasRun) {
       for (const [method, params] of this.#told.again()) pipe.send(requestPieces(++this.#lastId, method, params))
       this.#standing.changed(this.#capabilities)
@@ -177,11 +187,13 @@ export class StdioSession implements Pooled, CallHome, Tenant {
       case 'notification':
         return this.#noticed(message.method, message.params)
       default:
+        if (this.#fence?.answered(message.id?.asNumber())) return
         ;(message.id ? this.#callOf(message.id) : this.#only)?.answered(message)
     }
   }
 
   lost(pipe: Pipe, loss: Loss): void {
+    this.#fence?.open()
     this.#questions.clear()
     for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(loss)
     this.#revive()
@@ -214,6 +226,12 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     })
   }
 
+  /** Only what servers may need roots for waits for the fence. */
+  #send(call: StdioCall, pipe: Pipe): void {
+    if (call.canBeAsked && this.#fence) this.#fence.pass(() => call.send(pipe))
+    else call.send(pipe)
+  }
+
   #notify(exchange: Exchange): void {
     const { pipe } = this.#keeper
     if (exchange.method === INITIALIZED || this.#closing) return // ours was sent with the handshake
@@ -240,9 +258,14 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   #asked(message: Extract<Message, { kind: 'request' }>): void {
     if (message.method === 'ping')
       return this.#say(this.#keeper.pipe, resultPieces(message.id, Json.empty), 'answer to ping')
-    const call = this.#calls.findLast(({ canBeAsked, pipe }) => canBeAsked && pipe !== undefined)
-    const question = this.#questions.ask(message, call ?? this.#standing.last ?? this, () => call?.settled())
-    if (!question) return
+    const isFenced = this.#fence?.isClosed === true // then a call that waits for the process can carry it, too
+    const call = this.#calls.findLast(({ canBeAsked, pipe }) => canBeAsked && (isFenced || pipe !== undefined))
+    const passed = message.method === 'roots/list' ? this.#fence?.asked() : undefined
+    const question = this.#questions.ask(message, call ?? this.#standing.last ?? this, () => {
+      call?.settled()
+      passed?.()
+    })
+    if (!question) return passed?.()
     if (call) call.ask(question)
     else this.#standing.ask(question)
   }

@@ -190,6 +190,36 @@ describe('a legacy server over a pipe', () => {
     expect(await callTool(peer, 'echo', { text: 'alive' })).toBe('alive')
   })
 
+  it('gets the answer to a question whose call it has answered meanwhile', async () => {
+    const peer = await connectSmall().open(caller)
+    const asking = start(peer, 'askAlong')
+    const question = await asking.question()
+    await asking.result()
+    expect(question.withdrawn.reason).toBeUndefined()
+    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { name: 'Ada' } }) })
+    expect(await callTool(peer, 'heard')).toBe('[{"action":"accept","content":{"name":"Ada"}}]')
+  })
+
+  it('gets the answer to a question that may belong to another call than the one that is given up', async () => {
+    const peer = await connectSmall().open(caller)
+    const asking = start(peer, 'ask')
+    const latest = start(peer, 'wait')
+    const question = await latest.question()
+    latest.abort.abort({ kind: 'gone' })
+    expect(question.withdrawn.reason).toBeUndefined()
+    question.answer({ kind: 'result', result: Json.of({ action: 'decline' }) })
+    expect(await asking.result()).toMatchObject({ content: [{ text: '{"action":"decline"}' }] })
+  })
+
+  it('gets the roots it asked for even if the client drops the call meanwhile', async () => {
+    const peer = await connectSmall({ roots: true }).open(caller)
+    const dropped = start(peer, 'wait')
+    const question = await dropped.question()
+    dropped.abort.abort({ kind: 'gone' })
+    question.answer({ kind: 'result', result: Json.of({ roots: [] }) })
+    expect(await callTool(peer, 'heard')).toBe('[{"roots":[]}]')
+  })
+
   it('has its questions withdrawn when it dies', async () => {
     const peer = await connectSmall().open(caller)
     const asking = start(peer, 'ask')
@@ -209,6 +239,18 @@ describe('a legacy server over a pipe', () => {
     const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
     await start(peer, 'askLater').result()
     expect(await standing.question()).toMatchObject({ method: 'roots/list' })
+  })
+
+  it('that is started by a call gets the roots it asks for before that call', async () => {
+    const { open, upstream } = connectSmall({ roots: true })
+    await open(callerOf({ session: 'first' }))
+    const peer = await open(caller)
+    expect(upstream.status().processes).toHaveLength(1) // the second starts when it is called
+    const call = exchangeWith(peer, 'tools/call', { caller, params: { name: 'heard' } })
+    const question = await call.question()
+    expect(question.method).toBe('roots/list')
+    question.answer({ kind: 'result', result: Json.of({ roots: [{ uri: 'file:///home/ada' }] }) })
+    expect(await call.result()).toMatchObject({ content: [{ text: '[{"roots":[{"uri":"file:///home/ada"}]}]' }] })
   })
 
   it('has its ping answered', async () => {

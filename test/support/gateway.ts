@@ -9,12 +9,19 @@ import { startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
 /** A gateway in this process, on a port of its own, with one server: the one at the URL, or the demo server. */
-export const startTestGateway = async (upstream?: string): Promise<{ url: string; close(): Promise<void> }> => {
+export const startTestGateway = (upstream?: string): Promise<{ url: string; close(): Promise<void> }> =>
+  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)])
+
+/** A gateway in this process, on a port of its own, with these servers in one workspace. */
+export const startGatewayBefore = async (
+  servers: readonly ServerConfig[],
+): Promise<{ url: string; close(): Promise<void> }> => {
+  const names = servers.map(({ name }) => name)
   const snapshot = {
     listen: { ...DEFAULT_LISTEN, port: 0 },
     limits: { ...DEFAULT_LIMITS, shutdownMs: 500 },
-    servers: new Map([['server', upstream === undefined ? DEMO : remote(upstream)]]),
-    workspaces: new Map([['default', { name: 'default', servers: ['server'], ...plainRules(1) }]]),
+    servers: new Map(servers.map(server => [server.name, server])),
+    workspaces: new Map([['default', { name: 'default', servers: names, ...plainRules(names.length) }]]),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log: SILENT })
@@ -22,6 +29,19 @@ export const startTestGateway = async (upstream?: string): Promise<{ url: string
 }
 
 const DEMO: ServerConfig = { name: 'server', disabled: false, kind: 'builtin', builtin: 'demo' }
+
+/** A server that is started with `node` and these arguments. */
+export const nodeServer = (name: string, args: readonly string[], env: Record<string, string> = {}): ServerConfig => ({
+  name,
+  disabled: false,
+  kind: 'process',
+  command: process.execPath,
+  args: [...args],
+  cwd: undefined,
+  env,
+  era: 'auto',
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+})
 
 const remote = (url: string): ServerConfig => ({
   name: 'server',
