@@ -75,7 +75,11 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
   const hold = (config: ServerConfig): Holding => {
     const before = holdings.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
-    const upstream = health.add(config, buildServer(config, { log, version, starts, data, sessionsPerPrincipal }))
+    const sources = () => snapshot.sources
+    const upstream = health.add(
+      config,
+      buildServer(config, { log, version, starts, data, sources, sessionsPerPrincipal }),
+    )
     return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
 
@@ -207,11 +211,12 @@ interface Building {
   readonly starts: Starts
   readonly data: string | undefined // the data directory
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session of their own
+  readonly sources: () => Snapshot['sources'] // the files of the configuration now in force
 }
 
 /** What a server is reached by; nothing is opened yet. */
 export const buildServer = (config: ServerConfig, building: Building): Upstream => {
-  const { log, version, starts, data, sessionsPerPrincipal } = building
+  const { log, version, starts, sessionsPerPrincipal } = building
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
@@ -224,7 +229,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
         sessionsPerPrincipal,
       })
     case 'builtin':
-      return buildBuiltin(config, { log: log.child({ server: config.name }), version, data })
+      return buildBuiltin(config, { ...building, log: log.child({ server: config.name }) })
     case 'unavailable':
       return unavailable(config.name, `cannot be served: ${config.reason}`)
   }
@@ -232,13 +237,13 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
 
 const buildBuiltin = (
   config: BuiltinServer & { readonly name: string },
-  { log, version, data }: Omit<Building, 'starts'>,
+  { log, version, data, sources }: Omit<Building, 'starts'>,
 ): Upstream => {
   switch (config.builtin) {
     case 'demo':
       return demo(version)
     case 'files':
-      return files({ root: config.root, version })
+      return files({ ...config, version, protectedPaths: () => [...(data ? [data] : []), ...(sources() ?? [])] })
     case 'memory':
       if (data === undefined)
         return unavailable(config.name, 'needs a data directory to keep things in; give --data DIR')

@@ -32,10 +32,11 @@ const PATIENCE_MS = 15_000
 /** Meets every server of a configuration once, all at the same time, and says what the workspaces would show. */
 export const inspect = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
   const starts = new Starts(snapshot.limits.concurrentStarts)
+  const building = { log, version, starts, data, sources: () => snapshot.sources }
   const self = observer(Json.of({ name: 'dragoman', version }))
   const meetings = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
-      const meeting = await meet(config, () => buildServer(config, { log, version, starts, data }), self)
+      const meeting = await meet(config, () => buildServer(config, building), self)
       met?.(meeting.report)
       return meeting
     }),

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { AT_HOME, checkConfig, DEMO } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { ConfigError, formatProblems } from './problems.ts'
-import { readFiles } from './secret-files.ts'
+import { readFiles, secretFiles } from './secret-files.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
 import type { Environment } from './variables.ts'
 
@@ -29,7 +29,8 @@ export const loadConfig = async ({ file, env, flags, demo }: ConfigSource): Prom
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
   const servers = file === undefined ? snapshot.servers : new Map([...snapshot.servers].map(withRoot(folder)))
-  return { ...snapshot, servers, listen: { ...snapshot.listen, host, port } }
+  const sources = file === undefined ? [] : [resolve(file), ...secretFiles(serversIn(text.value), folder)]
+  return { ...snapshot, servers, listen: { ...snapshot.listen, host, port }, sources }
 }
 
 /** References stand nowhere else. */

@@ -236,6 +236,9 @@ export const serverSchema = z
         .min(1, { error: 'expected a folder' })
         .optional()
         .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
+      showHidden: flag
+        .optional()
+        .describe('Whether "files" shows files and folders whose name begins with a dot; they are hidden when absent.'),
       memory: memorySchema.optional(),
       pool: oneOf(['sticky', 'stateless', 'isolated'])
         .optional()

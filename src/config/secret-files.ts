@@ -12,11 +12,20 @@ const FAULTS: Readonly<Record<string, string>> = {
 
 /** The environment with the text of every file that a configuration refers to as `${file:PATH}`. */
 export const readFiles = async (value: unknown, env: Environment, folder: string): Promise<Environment> => {
-  const paths = new Set<string>()
-  collect(value, paths)
+  const paths = pathsIn(value)
   if (paths.size === 0) return env
   const read = await Promise.all([...paths].map(path => readOne(path, resolve(folder, path))))
   return { ...env, ...Object.fromEntries(read) }
+}
+
+/** The absolute paths of the files that a configuration refers to. */
+export const secretFiles = (value: unknown, folder: string): string[] =>
+  [...pathsIn(value)].map(path => resolve(folder, path))
+
+const pathsIn = (value: unknown): Set<string> => {
+  const paths = new Set<string>()
+  collect(value, paths)
+  return paths
 }
 
 const collect = (value: unknown, paths: Set<string>): void => {

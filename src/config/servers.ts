@@ -34,8 +34,9 @@ const warningsOf = (entry: ServerEntry, path: Path): string[] => {
   if (entry.url !== undefined && entry.httpUrl !== undefined && entry.url !== entry.httpUrl) {
     warnings.push(`${where}: has "url" and "httpUrl"; "httpUrl" is used`)
   }
-  if (entry.root !== undefined && entry.builtin !== 'files') {
-    warnings.push(`${where}: "root" is ignored; it goes with "builtin": "files"`)
+  for (const key of ['root', 'showHidden'] as const) {
+    if (entry[key] !== undefined && entry.builtin !== 'files')
+      warnings.push(`${where}: "${key}" is ignored; it goes with "builtin": "files"`)
   }
   if (entry.memory !== undefined && entry.builtin !== 'memory') {
     warnings.push(`${where}: "memory" is ignored; it goes with "builtin": "memory"`)

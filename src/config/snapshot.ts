@@ -11,6 +11,7 @@ export interface Snapshot {
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
   readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens
   readonly warnings: readonly string[]
+  readonly sources?: readonly string[] | undefined // the file and the secret files it was read from, as absolute paths
 }
 
 /** Where the doors are, and which Host and Origin headers they take besides the loopback ones. */
@@ -123,7 +124,7 @@ export interface ProcessLimits {
 /** A server that lives in this process. */
 export type BuiltinServer =
   | { readonly kind: 'builtin'; readonly builtin: 'demo' }
-  | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string }
+  | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string; readonly showHidden?: boolean }
   | ({ readonly kind: 'builtin'; readonly builtin: 'memory' } & MemorySettings)
 
 /** How the built-in memory keeps what it is told. */

@@ -13,12 +13,17 @@ export interface Configured {
   close(): Promise<void>
 }
 
-export const startConfigured = async (config: object): Promise<Configured> => {
+/** With `data`, a folder of that name beside the file is the data directory. */
+export const startConfigured = async (config: object, data?: string): Promise<Configured> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-doors-'))
   const file = join(folder, 'mcp.json')
   await writeFile(file, JSON.stringify({ limits: { shutdownMs: 200 }, ...config }))
   const snapshot = await loadConfig({ file, env: {}, flags: { port: 0 } })
-  const gateway = await startGateway(snapshot, { log: SILENT, version: '1.2.3' })
+  const gateway = await startGateway(snapshot, {
+    log: SILENT,
+    version: '1.2.3',
+    data: data && join(folder, data),
+  })
   return {
     origin: gateway.origin,
     gateway,

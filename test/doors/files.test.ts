@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { modern, openSession, openStream, send } from '../support/raw.ts'
@@ -14,7 +14,7 @@ afterAll(() => gateway.close())
 test('the files are those beside the configuration', async () => {
   const url = gateway.gateway.url('project')
   const reply = await send(url, modern(1, 'tools/call', { name: 'list_dir', arguments: { relative_path: '.' } }))
-  expect(reply.json.result?.structuredContent).toEqual({ dirs: [], files: ['mcp.json', 'note.txt'] })
+  expect(reply.json.result?.structuredContent).toEqual({ dirs: [], files: ['note.txt'] })
   const read = await send(url, modern(2, 'resources/read', { uri: 'file:///note.txt' }))
   expect(read.json.result?.contents).toEqual([{ uri: 'file:///note.txt', mimeType: 'text/plain', text: 'one' }])
 })
@@ -33,4 +33,30 @@ test.each(['2024-11-05', '2025-11-25'])('a %s session hears of a file it subscri
   })
   stream.close()
   await send(url, { method: 'DELETE', headers })
+})
+
+test('neither the data directory, the configuration file nor its secret files are given out', async () => {
+  const configured = await startConfigured(
+    {
+      mcpServers: {
+        project: { builtin: 'files', root: '.', showHidden: true },
+        remote: { url: 'http://127.0.0.1:9/mcp', headers: { 'x-key': '${file:key.txt}' }, disabled: true },
+      },
+    },
+    'state',
+  )
+  const { folder, gateway: started } = configured
+  const url = started.url('project')
+  await mkdir(join(folder, 'state'), { recursive: true })
+  for (const path of ['state/daemon.json', 'key.txt', 'note.txt']) await writeFile(join(folder, path), 'needle')
+  for (const path of ['state/daemon.json', 'mcp.json', 'key.txt']) {
+    const call = { name: 'read_file', arguments: { relative_path: path } }
+    expect((await send(url, modern(1, 'tools/call', call))).json.result).toMatchObject({ isError: true })
+    const read = await send(url, modern(2, 'resources/read', { uri: `file:///${path}` }))
+    expect(read.json.error).toMatchObject({ code: -32602 })
+  }
+  const call = { name: 'list_dir', arguments: { relative_path: '.', recursive: true } }
+  const { json } = await send(url, modern(3, 'tools/call', call))
+  expect(json.result?.structuredContent).toEqual({ dirs: [], files: ['note.txt'] })
+  await configured.close()
 })

@@ -7,10 +7,10 @@ import { listDir } from './list-dir.ts'
 import { createNotices } from './notices.ts'
 import { readFile } from './read-file.ts'
 import { createShelf, fileTemplate } from './resources.ts'
-import { createRoot } from './root.ts'
+import { createRoot, type RootOptions } from './root.ts'
 import { searchForPattern } from './search.ts'
 
-interface Options {
+interface Options extends RootOptions {
   readonly root: string
   readonly version: string
 }
@@ -20,8 +20,8 @@ const INSTRUCTIONS =
   'search_for_pattern, then read the parts you need with read_file. All paths are relative to the project root.'
 
 /** A server that shows one folder of the machine, read-only. */
-export const files = ({ root: folder, version }: Options): BuiltinServer => {
-  const root = createRoot(folder)
+export const files = ({ root: folder, version, ...options }: Options): BuiltinServer => {
+  const root = createRoot(folder, options)
   const shelf = createShelf(root)
   const server = defineServer({
     name: 'files',

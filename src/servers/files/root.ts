@@ -1,7 +1,8 @@
 import { constants, type Stats } from 'node:fs'
-import { type FileHandle, lstat, open, opendir, realpath } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { type FileHandle, lstat, open, opendir, readlink, realpath } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { quoted, Refused, segmentsOf } from './paths.ts'
+import { createProtectedPaths, isWithin } from './protected.ts'
 
 /** A file or folder inside the root. */
 export interface Found {
@@ -30,18 +31,34 @@ export interface Root {
   read(file: Found, limit: number): Promise<Buffer>
   /** The entries of a folder by name, at most `most`; links that lead outside, devices and pipes are not among them. */
   list(folder: Found, most: number): Promise<Entry[]>
+  /** False for names this root does not show, whether they exist or not: dot files and the gateway's own files. */
+  isShown(path: string): boolean
+}
+
+/** What a root leaves out. */
+export interface RootOptions {
+  readonly showHidden?: boolean | undefined // files and folders whose name begins with a dot
+  readonly protectedPaths?: (() => readonly string[]) | undefined // absolute; never shown
 }
 
 /** Opens a root; the folder may appear later. */
-export const createRoot = (folder: string): Root => {
+export const createRoot = (folder: string, { showHidden = false, protectedPaths }: RootOptions = {}): Root => {
+  const secret = createProtectedPaths(protectedPaths ?? (() => []))
   let base: string | undefined
 
+  const isHidden = (segments: readonly string[]): boolean => !showHidden && segments.some(name => name.startsWith('.'))
+
   const home = async (): Promise<string> => {
+    await secret.refresh()
     if (base !== undefined) return base
     const real = await realpath(folder).catch(() => undefined)
     if (real === undefined || !(await lstat(real)).isDirectory())
       throw new Refused(
         'The root of this files server is not a folder that can be read; check "root" in the configuration',
+      )
+    if (secret.covers(real))
+      throw new Refused(
+        'The root of this files server lies in the gateway\'s own folders; check "root" in the configuration',
       )
     base = real
     return real
@@ -49,47 +66,51 @@ export const createRoot = (folder: string): Root => {
 
   const find = async (path: string): Promise<Found> => {
     const segments = segmentsOf(path)
+    if (isHidden(segments)) throw hidden(path)
     const top = await home()
     const real = await realpath(join(top, ...segments)).catch(error => refuse(path, error))
     // Compared by case, on what the system itself says the name is: a sibling that differs by case is outside.
-    if (real !== top && !real.startsWith(top.endsWith(sep) ? top : top + sep))
+    if (!isWithin(top, real))
       throw new Refused(`${quoted(path)} is refused: it is a link that leads outside the project`)
+    if (isHidden(relative(top, real).split(sep))) throw hidden(path)
     const stats = await lstat(real).catch(error => refuse(path, error))
+    if (secret.covers(real, stats)) throw new Refused(`${quoted(path)} is refused: it belongs to the gateway itself`)
     return { path: segments.join('/'), real, kind: kindOf(path, stats), size: stats.size, modified: stats.mtime }
   }
 
   const read = async (file: Found, limit: number): Promise<Buffer> => {
     if (file.kind === 'folder') throw new Refused(`${quoted(file.path)} is a folder; list it with list_dir`)
-    // A pipe put there since must not make us wait, a link put there since must not be followed.
-    const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-    const handle = await open(file.real, flags).catch(error => refuse(file.path, error))
-    try {
-      await checkAgain(file, handle)
-      return await readAll(file, handle, limit)
-    } finally {
-      await handle.close()
-    }
+    return withHandle(file, async handle => {
+      await checkOpened(file, handle)
+      return readAll(file, handle, limit)
+    })
   }
 
-  /** What was opened must be what lies at that path now, and the path must still be free of links. */
-  const checkAgain = async (file: Found, handle: FileHandle): Promise<void> => {
-    const [opened, now] = [await handle.stat(), await find(file.path)]
-    kindOf(file.path, opened)
-    const there = await lstat(now.real).catch(error => refuse(file.path, error))
-    if (now.real !== file.real || there.ino !== opened.ino || there.dev !== opened.dev)
-      throw new Refused(`${quoted(file.path)} changed while it was being opened; try again`)
+  /** The path may have led elsewhere when it was opened: what was opened must be what was found. */
+  const checkOpened = async (found: Found, handle: FileHandle): Promise<void> => {
+    const opened = await handle.stat()
+    kindOf(found.path, opened)
+    const isSame = await readlink(linkTo(handle)).then(
+      real => real === found.real && !secret.covers(real, opened),
+      () => isStillThere(found, opened), // there is no such link on this system
+    )
+    if (!isSame) throw new Refused(`${quoted(found.path)} changed while it was being opened; try again`)
+  }
+
+  const isStillThere = async (found: Found, opened: Stats): Promise<boolean> => {
+    const now = await find(found.path)
+    const there = await lstat(now.real).catch(error => refuse(found.path, error))
+    return now.real === found.real && there.ino === opened.ino && there.dev === opened.dev
   }
 
   const list = async (folder: Found, most: number): Promise<Entry[]> => {
     if (folder.kind === 'file') throw new Refused(`${quoted(folder.path)} is a file; read it with read_file`)
-    const names: { name: string; kind: Entry['kind'] | 'link' }[] = []
-    const opened = await opendir(folder.real, { bufferSize: 256 }).catch(error => refuse(folder.path, error))
-    for await (const item of opened) {
-      const kind = item.isFile() ? 'file' : item.isDirectory() ? 'folder' : item.isSymbolicLink() ? 'link' : undefined
-      if (kind) names.push({ name: item.name, kind })
-      if (names.length >= most) break
-    }
-    names.sort((a, b) => (a.name < b.name ? -1 : 1))
+    const isListed = (name: string): boolean => !isHidden([name]) && !secret.covers(join(folder.real, name))
+    const names = await withHandle(folder, async handle => {
+      const found = await readNames(folder, handle, most, isListed)
+      await checkOpened(folder, handle)
+      return found
+    })
     const entries: Entry[] = []
     for (const { name, kind } of names) {
       const path = folder.path === '' ? name : `${folder.path}/${name}`
@@ -100,7 +121,59 @@ export const createRoot = (folder: string): Root => {
     return entries
   }
 
-  return { check: async () => void (await home()), find, read, list }
+  const isShown = (path: string): boolean => {
+    const segments = path.split('/')
+    return !isHidden(segments) && !(base !== undefined && secret.covers(join(base, ...segments)))
+  }
+
+  return { check: async () => void (await home()), find, read, list, isShown }
+}
+
+const hidden = (path: string): Refused =>
+  new Refused(
+    `${quoted(path)} is refused: files and folders that begin with a dot are hidden; ` +
+      'to show them, set "showHidden": true in the entry of this server',
+  )
+
+/** Opens what was found; the caller checks the handle, because the path may lead elsewhere by now. */
+const withHandle = async <T>(found: Found, use: (handle: FileHandle) => Promise<T>): Promise<T> => {
+  // A pipe put there since must not make us wait, a link put there since must not be followed.
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+  const handle = await open(found.real, flags).catch(error => refuse(found.path, error))
+  try {
+    return await use(handle)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** On Linux a link to what is open, whatever its path leads to by now. */
+const linkTo = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
+
+interface Named {
+  readonly name: string
+  readonly kind: Entry['kind'] | 'link'
+}
+
+/** The names in an opened folder, sorted; at most `most` that are wanted. */
+const readNames = async (
+  folder: Found,
+  handle: FileHandle,
+  most: number,
+  isWanted: (name: string) => boolean,
+): Promise<Named[]> => {
+  const names: Named[] = []
+  const options = { bufferSize: 256 }
+  // On Linux this reads the opened folder itself. Elsewhere the path is opened a second time.
+  const opened = await opendir(linkTo(handle), options)
+    .catch(() => opendir(folder.real, options))
+    .catch(error => refuse(folder.path, error))
+  for await (const item of opened) {
+    const kind = item.isFile() ? 'file' : item.isDirectory() ? 'folder' : item.isSymbolicLink() ? 'link' : undefined
+    if (kind && isWanted(item.name)) names.push({ name: item.name, kind })
+    if (names.length >= most) break
+  }
+  return names.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 const kindOf = (path: string, stats: Stats): Found['kind'] => {

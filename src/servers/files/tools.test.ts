@@ -53,7 +53,7 @@ describe('list_dir', () => {
     start(SAMPLE)
     const result = await call('list_dir', { relative_path: '.', recursive: false })
     expect(result.structuredContent).toEqual({
-      dirs: ['.git', 'node_modules', 'src', 'tests'],
+      dirs: ['node_modules', 'src', 'tests'],
       files: ['main.py'],
     })
     expect(JSON.parse(result.content[0]?.text ?? '')).toEqual(result.structuredContent)
@@ -64,7 +64,7 @@ describe('list_dir', () => {
     expect(await found('list_dir', { relative_path: 'src' })).toEqual({ dirs: ['src/deep'], files: ['src/a.ts'] })
   })
 
-  test('goes below on request, past .git and node_modules unless they are asked for', async () => {
+  test('goes below on request, past node_modules unless it is asked for', async () => {
     start(SAMPLE)
     expect(await found('list_dir', { relative_path: '.', recursive: true })).toEqual({
       dirs: ['src', 'tests', 'src/deep'],

@@ -39,6 +39,7 @@ export const createWatcher = (root: Root, { changed, renamed }: Options): Watche
   const note = (folder: string, isRename: boolean, name: string | null): void => {
     if (name === null) return
     const path = folder === '' ? name : `${folder}/${name}`
+    if (!root.isShown(path)) return
     if (pending.size >= MOST_PENDING && !pending.has(path)) return
     pending.set(path, isRename || pending.get(path) === true)
     timer ??= setTimeout(flush, SETTLE_MS).unref()

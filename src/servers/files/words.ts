@@ -10,5 +10,5 @@ export const READ_ONLY = {
 export const INCLUDE_IGNORED = {
   type: 'boolean',
   default: false,
-  description: 'Also look into .git and node_modules folders, which are left out otherwise',
+  description: 'Also look into node_modules folders, and .git where dot files are shown; both are left out otherwise',
 } as const
