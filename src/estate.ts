@@ -8,7 +8,7 @@ import type { Dispatch, Exchange, Upstream } from './protocol/exchange.ts'
 import type { ServerStatus } from './protocol/status.ts'
 import { demo } from './servers/demo/demo.ts'
 import { files } from './servers/files/files.ts'
-import { startMemory } from './servers/memory/start.ts'
+import { startMemoryThread } from './servers/memory/start-thread.ts'
 import type { Log } from './telemetry/log.ts'
 import { connectProcess } from './upstreams/process.ts'
 import { Starts } from './upstreams/process-starts.ts'
@@ -247,7 +247,16 @@ const buildBuiltin = (
     case 'memory':
       if (data === undefined)
         return unavailable(config.name, 'needs a data directory to keep things in; give --data DIR')
-      return startMemory({ ...config, folder: join(data, 'memory'), version, log })
+      return startMemoryThread({
+        folder: join(data, 'memory'),
+        tenant: config.tenant,
+        group: config.group,
+        database: config.database,
+        extraction: config.extraction,
+        embeddings: config.embeddings,
+        version,
+        log,
+      })
   }
 }
 

@@ -64,6 +64,11 @@ export class Json {
     return new Json(text, start, text.length, marks, new Members(text, spans))
   }
 
+  /** Bytes that `toBytes` gave, which need no check; they must not change afterwards. */
+  static written(bytes: Buffer): Json {
+    return new Json(bytes, 0, bytes.length, new Landmarks())
+  }
+
   /** Plain data as a value; Json inside it is copied, `with` is the way to wrap something large. */
   static of(value: Plain): Json {
     if (value instanceof Json) return value

@@ -1,0 +1,80 @@
+import type { MessagePort } from 'node:worker_threads'
+import { Abort } from '../../protocol/abort.ts'
+import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { toRpcError } from '../failures.ts'
+import { type FromThread, LEVELS, packFrame, type ThreadCall, type ToThread, unpackCall } from './messages.ts'
+
+interface Running {
+  readonly abort: Abort
+  /** Settles the promise of a sink whose reader was behind. */
+  caughtUp?: (() => void) | undefined
+}
+
+/** Serves an upstream to the thread that started this one. */
+export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
+  const running = new Map<number, Running>()
+  const post = (message: FromThread): void => port.postMessage(message)
+
+  const sinkOf =
+    (id: number, call: Running): Sink =>
+    frame => {
+      if (isLast(frame)) running.delete(id)
+      post({ kind: 'frame', id, frame: packFrame(frame) })
+      if (isLast(frame)) return
+      const before = call.caughtUp
+      return new Promise(resolve => {
+        call.caughtUp = () => {
+          before?.()
+          resolve()
+        }
+      })
+    }
+
+  const start = async (id: number, packed: ThreadCall): Promise<void> => {
+    const call: Running = { abort: new Abort() }
+    running.set(id, call)
+    const sink = sinkOf(id, call)
+    try {
+      const parts = unpackCall(packed)
+      const peer = await upstream.open(parts.caller)
+      peer.dispatch({ kind: 'request', ...parts, signal: call.abort, sink })
+    } catch (error) {
+      void sink({ kind: 'failure', error: toRpcError(error) })
+    }
+  }
+
+  const close = async (): Promise<void> => {
+    await upstream.close()
+    post({ kind: 'closed' })
+    port.close()
+  }
+
+  const take = (message: ToThread): void => {
+    switch (message.kind) {
+      case 'call':
+        return void start(message.id, message.call)
+      case 'abort':
+        running.get(message.id)?.abort.abort(message.reason)
+        if (message.reason.kind !== 'closing') running.delete(message.id)
+        return
+      case 'ready':
+        return running.get(message.id)?.caughtUp?.()
+      case 'close':
+        return void close()
+    }
+  }
+  port.on('message', take)
+}
+
+const isLast = ({ kind }: Frame): boolean => kind === 'result' || kind === 'failure'
+
+/** A log whose lines are written by the thread that started this one. */
+export const logThrough = (port: MessagePort, known: object = {}): Log => {
+  const write = (level: (typeof LEVELS)[number]) => (fields: object, message: string) => {
+    const line: FromThread = { kind: 'log', level, fields: { ...known, ...fields }, message }
+    port.postMessage(line)
+  }
+  const [debug, info, warn, error] = LEVELS.map(write) as [Log['debug'], Log['info'], Log['warn'], Log['error']]
+  return { debug, info, warn, error, child: fields => logThrough(port, { ...known, ...fields }) }
+}

@@ -1,0 +1,100 @@
+import type { AbortReason } from '../../protocol/abort.ts'
+import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
+import { Json } from '../../wire/json.ts'
+
+/** A call as it crosses to the thread; JSON travels as bytes. */
+export interface ThreadCall {
+  readonly method: string
+  readonly params: Uint8Array
+  readonly caller: ThreadCaller
+}
+
+/** What a built-in server reads of its caller. The workspace has applied the policy before. */
+type ThreadCaller = Pick<
+  Caller,
+  'workspace' | 'principal' | 'revision' | 'logLevel' | 'session' | 'affinity' | 'headers'
+> & { readonly capabilities: Uint8Array }
+
+/** A frame as it crosses back. Built-in servers that ask questions cannot run in a thread. */
+export type ThreadFrame =
+  | { readonly kind: 'notice'; readonly method: string; readonly params: Uint8Array }
+  | { readonly kind: 'result'; readonly result: Uint8Array }
+  | {
+      readonly kind: 'failure'
+      readonly code: number
+      readonly message: string
+      readonly data: Uint8Array | undefined
+    }
+
+export type ToThread =
+  | { readonly kind: 'call'; readonly id: number; readonly call: ThreadCall }
+  | { readonly kind: 'abort'; readonly id: number; readonly reason: AbortReason }
+  | { readonly kind: 'ready'; readonly id: number } // the client took the last notice and can take the next
+  | { readonly kind: 'close' }
+
+export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+export type FromThread =
+  | { readonly kind: 'frame'; readonly id: number; readonly frame: ThreadFrame }
+  | {
+      readonly kind: 'log'
+      readonly level: (typeof LEVELS)[number]
+      readonly fields: object
+      readonly message: string
+    }
+  | { readonly kind: 'closed' }
+
+export const packCall = ({ method, params, caller }: Exchange): ThreadCall => {
+  const { workspace, principal, revision, capabilities, logLevel, session, affinity, headers } = caller
+  return {
+    method,
+    params: params.toBytes(),
+    caller: {
+      workspace,
+      principal,
+      revision,
+      capabilities: capabilities.toBytes(),
+      logLevel,
+      session,
+      affinity,
+      headers,
+    },
+  }
+}
+
+export const unpackCall = ({ method, params, caller }: ThreadCall): Pick<Exchange, 'method' | 'params' | 'caller'> => ({
+  method,
+  params: jsonOf(params),
+  caller: { ...caller, capabilities: jsonOf(caller.capabilities) },
+})
+
+export const packFrame = (frame: Frame): ThreadFrame => {
+  switch (frame.kind) {
+    case 'notice':
+      return { kind: 'notice', method: frame.method, params: frame.params.toBytes() }
+    case 'result':
+      return { kind: 'result', result: frame.result.toBytes() }
+    case 'failure': {
+      const { code, message, data } = frame.error
+      return { kind: 'failure', code, message, data: data?.toBytes() }
+    }
+    case 'question':
+      throw new Error(`A server in a thread cannot ask questions (${frame.method})`)
+  }
+}
+
+export const unpackFrame = (frame: ThreadFrame): Frame => {
+  switch (frame.kind) {
+    case 'notice':
+      return { kind: 'notice', method: frame.method, params: jsonOf(frame.params) }
+    case 'result':
+      return { kind: 'result', result: jsonOf(frame.result) }
+    case 'failure': {
+      const { code, message, data } = frame
+      return { kind: 'failure', error: { code, message, data: data && jsonOf(data) } }
+    }
+  }
+}
+
+const jsonOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Json =>
+  Json.written(Buffer.from(buffer, byteOffset, byteLength))

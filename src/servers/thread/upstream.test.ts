@@ -1,0 +1,65 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { talk } from '../../../test/support/embedded.ts'
+import { createTestLog } from '../../../test/support/log.ts'
+import { Json } from '../../wire/json.ts'
+import { startInThread } from './upstream.ts'
+
+const start = () => {
+  const { log, lines } = createTestLog()
+  const entry = new URL('./scripted.fixture', import.meta.url)
+  const server = startInThread({ entry, data: undefined, name: 'scripted', log })
+  onTestFinished(() => server.close())
+  return { server, messages: () => lines.map(({ message }) => message) }
+}
+
+test('a call crosses with its parameters as they were written, and with who calls', async () => {
+  const { server, messages } = start()
+  const params = Json.parse(Buffer.from('{"big":12345678901234567890,"one":1.0}'))
+  const call = await talk(server, 'echo', params, {
+    caller: { principal: 'ada', capabilities: Json.of({ roots: {} }) },
+  })
+  await call.result()
+  const [frame] = call.frames
+  expect(frame?.kind === 'result' && frame.result.toString()).toBe(
+    '{"params":{"big":12345678901234567890,"one":1.0},"who":"ada","can":{"roots":{}}}',
+  )
+  await server.close()
+  expect(messages()).toEqual(['started', 'closed'])
+})
+
+test('a slow reader holds its own call back, and no other', async () => {
+  const { server } = start()
+  let catchUp = (): void => {}
+  const slow = await talk(
+    server,
+    'count',
+    { times: 3 },
+    {
+      onFrame: () =>
+        new Promise<void>(resolve => {
+          catchUp = resolve
+        }),
+    },
+  )
+  await vi.waitFor(() => expect(slow.frames).toHaveLength(1), { timeout: 10_000 })
+  await (await talk(server, 'count', { times: 100 })).result()
+  expect(slow.frames).toHaveLength(1)
+  for (let taken = 2; taken <= 4; taken++) {
+    catchUp()
+    await vi.waitFor(() => expect(slow.frames).toHaveLength(taken))
+  }
+  await slow.result()
+})
+
+test('a thread that fails ends its calls with a reason, and the next call starts another', async () => {
+  const { server, messages } = start()
+  const [waiting, crash] = [
+    await talk(server, 'count', { times: 1 }, { onFrame: () => new Promise(() => {}) }),
+    await talk(server, 'crash'),
+  ]
+  expect((await crash.failure()).message).toBe('The server scripted stopped unexpectedly; try again')
+  expect((await waiting.failure()).message).toBe('The server scripted stopped unexpectedly; try again')
+  expect(messages()).toEqual(['started', 'the thread of a built-in server failed'])
+  await (await talk(server, 'echo')).result()
+  expect(messages().at(-1)).toBe('started')
+})

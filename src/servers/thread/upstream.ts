@@ -1,0 +1,112 @@
+import { Worker } from 'node:worker_threads'
+import { RpcFailure, rpcError } from '../../protocol/errors.ts'
+import type { Exchange, Peer, Upstream } from '../../protocol/exchange.ts'
+import { MODERN } from '../../protocol/revisions.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { type FromThread, packCall, type ToThread, unpackFrame } from './messages.ts'
+
+export interface ThreadOptions {
+  readonly entry: URL // the module to start without its ending; it hosts the upstream
+  readonly data: unknown // for the entry, as `workerData`
+  readonly name: string
+  readonly log: Log
+}
+
+/** A built-in server on a thread of its own, so that its work never delays other callers. */
+export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstream => {
+  const pending = new Map<number, Exchange>()
+  const closing = rpcError('internal', `The server ${name} is closing`)
+  let nextId = 0
+  let worker: Worker | undefined
+  let closed: Promise<void> | undefined
+  let reportClosed = (): void => {}
+
+  /** The thread keeps the process alive only while a caller waits for it. */
+  const settle = (id: number): Exchange | undefined => {
+    const exchange = pending.get(id)
+    pending.delete(id)
+    if (pending.size === 0 && !closed) worker?.unref()
+    return exchange
+  }
+
+  const start = (): Worker => {
+    const started = new Worker(...workerArguments(entry, data, name))
+    started.on('message', (message: FromThread) => take(message, started))
+    started.on('error', error => log.error({ err: error }, 'the thread of a built-in server failed'))
+    started.on('exit', () => {
+      if (worker === started) worker = undefined // the next call starts another
+      const error = rpcError('internal', `The server ${name} stopped unexpectedly; try again`)
+      for (const id of [...pending.keys()]) void settle(id)?.sink({ kind: 'failure', error: closed ? closing : error })
+      reportClosed()
+    })
+    started.unref()
+    worker = started
+    return started
+  }
+  const post = (message: ToThread): void => (worker ?? start()).postMessage(message)
+
+  const take = (message: FromThread, from: Worker): void => {
+    switch (message.kind) {
+      case 'log':
+        return log[message.level](message.fields, message.message)
+      case 'closed':
+        return void from.terminate()
+      case 'frame': {
+        const { id, frame } = message
+        if (frame.kind !== 'notice') return void settle(id)?.sink(unpackFrame(frame))
+        const behind = pending.get(id)?.sink(unpackFrame(frame))
+        const ready = (): void => (pending.has(id) ? post({ kind: 'ready', id }) : undefined)
+        if (behind) behind.then(ready, ready)
+        else ready()
+      }
+    }
+  }
+
+  const dispatch = (exchange: Exchange): void => {
+    if (exchange.kind === 'notification' || exchange.signal.reason) return
+    if (closed) return void exchange.sink({ kind: 'failure', error: closing })
+    const id = nextId++
+    post({ kind: 'call', id, call: packCall(exchange) })
+    worker?.ref()
+    const forget = exchange.signal.onAbort(reason => {
+      if (pending.has(id)) post({ kind: 'abort', id, reason })
+      if (reason.kind !== 'closing') settle(id) // at a shutdown the server still ends its subscriptions
+    })
+    const sink: Exchange['sink'] = frame => {
+      if (frame.kind !== 'notice') forget()
+      return exchange.sink(frame)
+    }
+    pending.set(id, { ...exchange, sink })
+  }
+
+  const close = async (): Promise<void> => {
+    if (!worker) return
+    const ended = new Promise<void>(resolve => {
+      reportClosed = resolve
+    })
+    worker.ref()
+    post({ kind: 'close' })
+    await ended
+  }
+
+  const peer: Peer = { revision: MODERN, asks: true, dispatch }
+  start()
+  return {
+    open: async () => {
+      if (closed) throw new RpcFailure(closing)
+      return peer
+    },
+    close: () => (closed ??= close()),
+  }
+}
+
+/** Before the build a thread has no loader for TypeScript unless it registers one. */
+const workerArguments = (entry: URL, data: unknown, name: string): ConstructorParameters<typeof Worker> => {
+  const options = { workerData: data, name, execArgv: [] }
+  if (import.meta.url.endsWith('.js')) return [new URL(`${entry.href}.js`), options]
+  const [loader, module] = [import.meta.resolve('tsx/esm/api'), `${entry.href}.ts`].map(url => JSON.stringify(url))
+  return [
+    `import(${loader}).then(({ register }) => { register(); return import(${module}) })`,
+    { ...options, eval: true },
+  ]
+}
