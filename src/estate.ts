@@ -26,6 +26,7 @@ interface Options {
   readonly log: Log
   readonly version: string
   readonly data: string | undefined // the data directory; without one nothing outlives the process
+  readonly ownPort: () => number | undefined // where the gateway listens
 }
 
 /** The servers and workspaces of a configuration, and the way to those of the next one. */
@@ -61,7 +62,7 @@ interface Room {
   readonly inner: Workspace
 }
 
-export const createEstate = (first: Snapshot, { log, version, data }: Options): Estate => {
+export const createEstate = (first: Snapshot, { log, version, data, ownPort }: Options): Estate => {
   const bridge = createBridge(first.limits)
   const starts = new Starts(first.limits.concurrentStarts)
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
@@ -78,7 +79,7 @@ export const createEstate = (first: Snapshot, { log, version, data }: Options): 
     const sources = () => snapshot.sources
     const upstream = health.add(
       config,
-      buildServer(config, { log, version, starts, data, sources, sessionsPerPrincipal }),
+      buildServer(config, { log, version, starts, data, sources, ownPort, sessionsPerPrincipal }),
     )
     return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
@@ -212,15 +213,16 @@ interface Building {
   readonly data: string | undefined // the data directory
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session of their own
   readonly sources: () => Snapshot['sources'] // the files of the configuration now in force
+  readonly ownPort: () => number | undefined // where the gateway listens
 }
 
 /** What a server is reached by; nothing is opened yet. */
 export const buildServer = (config: ServerConfig, building: Building): Upstream => {
-  const { log, version, starts, sessionsPerPrincipal } = building
+  const { log, version, starts, ownPort, sessionsPerPrincipal } = building
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
-      return connectRemote(config, { log, identity: { name: 'dragoman', version }, sessionsPerPrincipal })
+      return connectRemote(config, { log, identity: { name: 'dragoman', version }, ownPort, sessionsPerPrincipal })
     case 'process':
       return connectProcess(config, {
         log: log.child({ server: config.name }),
@@ -237,7 +239,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
 
 const buildBuiltin = (
   config: BuiltinServer & { readonly name: string },
-  { log, version, data, sources }: Omit<Building, 'starts'>,
+  { log, version, data, sources }: Omit<Building, 'starts' | 'ownPort'>,
 ): Upstream => {
   switch (config.builtin) {
     case 'demo':

@@ -66,7 +66,8 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
   const { limits } = snapshot
   const { host } = snapshot.listen
-  const estate = createEstate(snapshot, { log, version, data })
+  let port: number | undefined
+  const estate = createEstate(snapshot, { log, version, data, ownPort: () => port })
   const inbound = await createInbound({
     host,
     isLoopback: isLoopback(host),
@@ -153,6 +154,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     },
   )
 
+  port = listener.port
   const origin = originOf(snapshot.listen.host, listener.port)
   const url = (workspace = 'default') =>
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`

@@ -32,7 +32,7 @@ const PATIENCE_MS = 15_000
 /** Meets every server of a configuration once, all at the same time, and says what the workspaces would show. */
 export const inspect = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
   const starts = new Starts(snapshot.limits.concurrentStarts)
-  const building = { log, version, starts, data, sources: () => snapshot.sources }
+  const building = { log, version, starts, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
   const self = observer(Json.of({ name: 'dragoman', version }))
   const meetings = await Promise.all(
     [...snapshot.servers.values()].map(async config => {

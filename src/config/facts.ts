@@ -25,7 +25,7 @@ const mapped = <T>(things: ReadonlyMap<string, T>, facts: (thing: T) => Fact[]):
 
 /** What of a server can be no secret; an address, an argument or a header may always be one. */
 const OPEN = new Set(
-  `kind type era timeout pool disabled concurrency builtin root showHidden tenant group reason limits allowCrossOriginEndpoint`.split(
+  `kind type era timeout pool disabled concurrency builtin root showHidden tenant group reason limits allowCrossOriginEndpoint allowCrossOriginRedirect`.split(
     ' ',
   ),
 )

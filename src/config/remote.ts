@@ -89,8 +89,11 @@ export const readRemote = (
   if (entry.type === 'sse' && entry.era === 'modern')
     found.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
   if (lacking.length > 0) return { kind: 'unavailable', reason: lacking.join('; ') }
-  const { era, timeout: timeoutMs, allowCrossOriginEndpoint, pool } = entry
-  const crossing = allowCrossOriginEndpoint ? { allowCrossOriginEndpoint } : {}
+  const { era, timeout: timeoutMs, allowCrossOriginEndpoint, allowCrossOriginRedirect, pool } = entry
+  const crossing = {
+    ...(allowCrossOriginEndpoint && { allowCrossOriginEndpoint }),
+    ...(allowCrossOriginRedirect && { allowCrossOriginRedirect }),
+  }
   const personal = personalOf(values, credentials)
   return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, pool, ...personal, ...crossing }
 }

@@ -198,6 +198,11 @@ export const serverSchema = z
       allowCrossOriginEndpoint: flag
         .optional()
         .describe('Whether the SSE channel of a remote server may send our messages to another origin.'),
+      allowCrossOriginRedirect: flag
+        .optional()
+        .describe(
+          'Whether redirects of a remote server to another origin are followed; from a public server never to a private address.',
+        ),
       command: text.optional().describe('Program to start, found in PATH; no shell reads it.'),
       args: texts.optional().describe('Arguments of the program, each as it is.'),
       env: z

@@ -86,6 +86,7 @@ export interface RemoteServer {
   readonly url: string
   readonly type: 'http' | 'sse' | 'auto'
   readonly allowCrossOriginEndpoint?: boolean | undefined // of an SSE channel
+  readonly allowCrossOriginRedirect?: boolean | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly personal?: Personal | undefined // headers that differ by caller
   readonly era: 'auto' | 'modern' | 'legacy'

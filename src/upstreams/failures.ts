@@ -9,6 +9,7 @@ export type Reason =
   | 'upstream_lost' // the session is gone
   | 'upstream_protocol' // it answered something that is no answer
   | 'upstream_auth' // it wants other credentials
+  | 'upstream_redirect' // it sends us to a place where the gateway does not go
   | 'upstream_busy' // it asks us to come back later
   | 'pool_exhausted' // more callers than sessions
   | 'no_credentials' // nothing to call it with in this caller's name
@@ -94,6 +95,7 @@ const FIRST_LOOKS: Readonly<Record<string, string>> = {
 export const lossOfError = (error: Error & { code?: unknown }, phase: Phase): Loss => {
   const code = typeof error.code === 'string' ? error.code : ''
   if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return DISCONNECTED
+  if (code === 'REACH_REFUSED') return { reason: 'upstream_redirect', text: error.message }
   if (code === 'UND_ERR_INVALID_ARG')
     return { reason: 'upstream_protocol', text: `cannot be asked like this: ${error.message}` }
   if (phase === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT')

@@ -181,11 +181,12 @@ export class Channel implements Reader {
     this.#found(this.#from)
   }
 
-  #found(endpoint: Hop): void {
+  #found(named: Hop): void {
     clearTimeout(this.#timer)
     this.#state = 'open'
     if (!this.isHere) this.#session = []
     const { http, headers } = this.#link
+    const endpoint = http.within(this.#from, named)
     this.#posting = { ...this.#link, target: endpoint.target, headers: http.headersFor(endpoint, headers) }
     this.#postHeaders = [...this.#posting.headers, ...this.#session, ...POST_HEADERS]
     this.#opened(undefined)

@@ -205,7 +205,11 @@ describe('the endpoint', () => {
       (_, response) => void response.writeHead(307, { location: `${server.url}` }).end(),
     )
     const headers = { authorization: 'Bearer s3cret' }
-    const upstream = connectTo({ ...door, url: `${door.origin}/sse` }, closing, { type: 'sse', headers })
+    const upstream = connectTo({ ...door, url: `${door.origin}/sse` }, closing, {
+      type: 'sse',
+      headers,
+      allowCrossOriginRedirect: true,
+    })
     await exchangeWith(await upstream.open(dedicated), 'tools/list').result()
     expect(door.of('GET')[0]?.headers.authorization).toBe('Bearer s3cret')
     expect(server.of('tools/list')[0]?.url).toBe('/messages/?session_id=1')
@@ -238,6 +242,20 @@ describe('the endpoint', () => {
     const { server, upstream } = await connect(answerOk, { greeting }, config)
     await upstream.open(dedicated)
     expect(other.of('initialize')[0]?.headers['x-key']).toBe('k')
+  })
+
+  it('is never our own port, also where the configuration allows other origins', async () => {
+    const own = await scriptedServer((_, response) => void response.writeHead(202).end())
+    closing.push(own.close)
+    const greeting = () => `event: endpoint\ndata: http://localhost:${new URL(own.origin).port}/mcp\n\n`
+    const server = await channelServer(answerOk, { greeting })
+    const config = { type: 'sse', allowCrossOriginEndpoint: true } as const
+    const upstream = connectTo(server, closing, config, { ownPort: () => Number(new URL(own.origin).port) })
+    await expect(upstream.open(dedicated)).rejects.toMatchObject({
+      reason: 'upstream_redirect',
+      message: 'Server "far" sent us to the address of this gateway itself',
+    })
+    expect(own.arrivals).toHaveLength(0)
   })
 
   it('that is late is not waited for', async () => {

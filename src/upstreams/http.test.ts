@@ -1,3 +1,5 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { SILENT } from '../telemetry/log.ts'
 import type { Loss } from './failures.ts'
@@ -17,10 +19,21 @@ const serve = async (script: Script) => {
   return server
 }
 
-const connect = (secrets: string[] = [], connectMs = 2000) => {
-  const http = new Http({ secrets, connectMs, watch: new SilenceWatch(10), log: SILENT })
+const connect = (secrets: string[] = [], more: Partial<ConstructorParameters<typeof Http>[0]> = {}) => {
+  const http = new Http({ secrets, connectMs: 2000, watch: new SilenceWatch(10), log: SILENT, ...more })
   closing.push(() => http.close())
   return http
+}
+
+/** A server on another address of this machine, to stand for one that is far away. */
+const serveOn = async (host: string, answer: RequestListener): Promise<string> => {
+  const server = createServer(answer)
+  await new Promise<void>(resolve => server.listen(0, host, resolve))
+  closing.push(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+  return `http://${host}:${(server.address() as AddressInfo).port}/mcp`
 }
 
 const patience = { headersMs: 250, bodyMs: 250 }
@@ -146,7 +159,7 @@ describe('redirects', () => {
   it('leaves credentials behind on another origin, also when it remembers the way', async () => {
     const other = await serve((_, response) => void response.end('ok'))
     const server = await serve((_, response) => void response.writeHead(308, { location: other.url }).end())
-    const http = connect(['X-Api-Key'])
+    const http = connect(['X-Api-Key'], { mayCross: true })
     const headers = ['authorization', 'Bearer s', 'X-Api-Key', 's', 'mcp-method', 'ping']
     await post(http, server.url, { headers }).done
     await post(http, server.url, { headers }).done
@@ -166,13 +179,76 @@ describe('redirects', () => {
       if (isMoved) response.writeHead(308, { location: other.url }).end()
       else response.end('home')
     })
-    const http = connect()
+    const http = connect([], { mayCross: true })
     expect((await post(http, server.url).done).text).toBe('other')
     await other.close()
     isMoved = false
     expect((await post(http, server.url).done).loss?.reason).toMatch(/unreachable|stream_lost/)
     await expect.poll(async () => (await post(http, server.url).done).text).toBe('home')
   })
+
+  it.each([307, 308])('refuses %d to another origin, says what to set, and sends nothing there', async status => {
+    const other = await serve((_, response) => void response.end('ok'))
+    const server = await serve((_, response) => void response.writeHead(status, { location: other.url }).end())
+    const http = connect()
+    const { loss } = await post(http, server.url).done
+    expect(loss?.reason).toBe('upstream_redirect')
+    expect(loss?.text).toContain(`another origin (${other.origin})`)
+    expect(loss?.text).toContain('"allowCrossOriginRedirect": true')
+    await post(http, server.url).done
+    expect(server.arrivals).toHaveLength(2) // it was not remembered
+    expect(other.sockets.size).toBe(0)
+  })
+
+  it.each(['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0.0.0.0'])(
+    'never leads to our own port by %s, not even where redirects are allowed',
+    async host => {
+      const own = await serve((_, response) => void response.end('wiped'))
+      const port = Number(new URL(own.origin).port)
+      const location = `http://${host}:${port}/mcp`
+      const server = await serve((_, response) => void response.writeHead(308, { location }).end())
+      const http = connect([], { mayCross: true, ownPort: () => port })
+      expect((await post(http, server.url).done).loss).toEqual({
+        reason: 'upstream_redirect',
+        text: 'sent us to the address of this gateway itself',
+      })
+      expect(own.arrivals).toHaveLength(0)
+      const direct = await post(http, own.url).done // what is configured may be anything
+      expect(direct.text).toBe('wiped')
+    },
+  )
+
+  it.runIf(process.platform === 'linux').each(['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]'])(
+    'never leads from a public server to the private %s, not even where redirects are allowed',
+    async host => {
+      const inside = await serve((_, response) => void response.end('metadata'))
+      const { port } = new URL(inside.origin)
+      const outside = await serveOn('127.0.0.2', (_, response) => {
+        response.writeHead(308, { location: `http://${host}:${port}/latest` }).end()
+      })
+      const http = connect([], { mayCross: true, isPrivate: address => address !== '127.0.0.2' })
+      for (let i = 0; i < 2; i++) {
+        const { loss } = await post(http, outside).done
+        expect(loss).toMatchObject({
+          reason: 'upstream_redirect',
+          text: expect.stringContaining('from a public server to the private address'),
+        })
+      }
+      expect(inside.sockets.size).toBe(0)
+      expect(inside.arrivals).toHaveLength(0)
+    },
+  )
+
+  it.runIf(process.platform === 'linux')(
+    'leads a private server to another private address where allowed',
+    async () => {
+      const inside = await serve((_, response) => void response.end('ok'))
+      const outside = await serveOn('127.0.0.2', (_, response) => {
+        response.writeHead(307, { location: inside.url }).end()
+      })
+      expect((await post(connect([], { mayCross: true }), outside).done).text).toBe('ok')
+    },
+  )
 
   it('stops after five', async () => {
     const server = await serve((_, response) => void response.writeHead(307, { location: '/again' }).end())

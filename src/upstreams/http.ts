@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Log } from '../telemetry/log.ts'
 import { type Loss, lossOfError, type Phase } from './failures.ts'
-import { type Hop, hopTo, type Target, withoutSecrets } from './redirect.ts'
+import { Connections, type ReachOptions } from './reach.ts'
+import { type Hop, hopTo, isCrossOrigin, type Target, withoutSecrets } from './redirect.ts'
 import type { SilenceWatch, Watched } from './silence.ts'
 
 /** One HTTP request; `headers` is flat: name, value, name, value. */
@@ -36,16 +37,18 @@ export interface Sending {
   abort(): void
 }
 
-interface Options {
+interface Options extends ReachOptions {
   readonly secrets: Iterable<string> // names of headers that belong to the configured origin alone
-  readonly connectMs: number
+  readonly mayCross?: boolean | undefined // redirects to other origins are followed
   readonly watch: SilenceWatch
   readonly log: Log
 }
 
 const MOST_HOPS = 5
+const MOST_SHOWN = 200 // characters of a location
 const ALWAYS_SECRET = ['authorization', 'cookie', 'proxy-authorization']
 const ABORTED = Object.assign(new Error('aborted'), { code: 'ABORTED' })
+const LEADS_NOWHERE: ReadonlySet<Loss['reason']> = new Set(['upstream_unreachable', 'upstream_redirect'])
 const FOREVER = Number.POSITIVE_INFINITY
 
 /** Speaks HTTP with one server; the only place that does. */
@@ -53,9 +56,8 @@ export class Http {
   readonly watch: SilenceWatch
   readonly log: Log
   readonly #secrets: ReadonlySet<string>
-  readonly #calls: Agent
-  // Apart, because a pool looks through all its busy connections before it takes a free one.
-  readonly #streams: Agent
+  readonly #connections: Connections
+  readonly #mayCross: boolean
   readonly #moved = new Map<string, Hop>()
   #underWay = 0
   #closing: Promise<void> | undefined
@@ -64,10 +66,8 @@ export class Http {
     this.watch = options.watch
     this.log = options.log
     this.#secrets = new Set([...ALWAYS_SECRET, ...[...options.secrets].map(name => name.toLowerCase())])
-    // Silence is ours to judge (SilenceWatch), so the client keeps no timers for it.
-    const agent = { connect: { timeout: options.connectMs }, headersTimeout: 0, bodyTimeout: 0 }
-    this.#calls = new Agent(agent)
-    this.#streams = new Agent(agent)
+    this.#connections = new Connections(options)
+    this.#mayCross = options.mayCross === true
   }
 
   /** Whether nothing has been sent that is not over. */
@@ -85,9 +85,9 @@ export class Http {
   }
 
   dispatch(request: HttpRequest, hop: Hop | undefined, handler: Dispatcher.DispatchHandler): void {
-    const { origin, path } = hop?.target ?? request.target
+    const { origin, path, reach = 'configured' } = hop?.target ?? request.target
     const headers = hop ? this.headersFor(hop, request.headers) : request.headers
-    const agent = request.stays ? this.#streams : this.#calls
+    const agent = this.#connections.agent(reach, request.stays === true)
     // The client only reads the list, though its types do not say so.
     agent.dispatch({ origin, path, method: request.method, headers: headers as string[], body: request.body }, handler)
   }
@@ -95,6 +95,22 @@ export class Http {
   /** The headers that may be sent there. */
   headersFor(hop: Hop, headers: readonly string[]): readonly string[] {
     return hop.keepsSecrets ? headers : withoutSecrets(headers, this.#secrets)
+  }
+
+  /** A place that a server named, with the addresses it may lead to. */
+  within(from: Hop, to: Hop): Hop {
+    const { reach, origin } = from.target
+    if (to.target.origin === origin) return reach ? { ...to, target: { ...to.target, reach } } : to
+    return { ...to, target: { ...to.target, reach: reach === 'public' ? reach : this.#connections.from(origin) } }
+  }
+
+  /** Why a redirect is not followed; undefined where it is. */
+  refusalOf(from: Hop, to: Hop): Loss | undefined {
+    if (this.#mayCross || !isCrossOrigin(from, to)) return undefined
+    const text =
+      `redirected to another origin (${to.target.origin}): if that is right, use the new URL in the configuration ` +
+      'or set "allowCrossOriginRedirect": true for it'
+    return { reason: 'upstream_redirect', text }
   }
 
   /** The server said for good where it lives now. */
@@ -112,7 +128,7 @@ export class Http {
   }
 
   close(): Promise<void> {
-    this.#closing ??= Promise.all([this.#calls.destroy(), this.#streams.destroy()]).then(() => this.watch.close())
+    this.#closing ??= this.#connections.destroy().then(() => this.watch.close())
     return this.#closing
   }
 }
@@ -201,13 +217,20 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
     const next = hopTo(this.#from, location)
     this.#hops++
     if (status !== 308) this.#isForGood = false
-    if (next && this.#hops <= MOST_HOPS) {
-      this.#next = next
+    const refusal = this.#refusalOf(next, location)
+    if (next && !refusal) {
+      this.#next = this.#http.within(this.#from, next)
       return
     }
-    const text = next ? `redirected more than ${MOST_HOPS} times` : `redirected to "${location}", which is no HTTP URL`
-    this.#lose({ reason: 'upstream_protocol', text })
+    if (refusal) this.#lose(refusal)
     this.#controller?.abort(ABORTED)
+  }
+
+  #refusalOf(next: Hop | undefined, location: string): Loss | undefined {
+    const said = (text: string): Loss => ({ reason: 'upstream_protocol', text })
+    if (!next) return said(`redirected to "${location.slice(0, MOST_SHOWN)}", which is no HTTP URL`)
+    if (this.#hops > MOST_HOPS) return said(`redirected more than ${MOST_HOPS} times`)
+    return this.#http.refusalOf(this.#from, next)
   }
 
   #follow(hop: Hop): void {
@@ -222,7 +245,7 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
   #lose(loss: Loss): void {
     if (this.#isDone) return
     this.#finish()
-    if (this.#hop && loss.reason === 'upstream_unreachable') this.#http.forget(this.#request.target)
+    if (this.#hop && LEADS_NOWHERE.has(loss.reason)) this.#http.forget(this.#request.target)
     this.#receiver.lost(loss)
   }
 

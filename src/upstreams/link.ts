@@ -14,6 +14,7 @@ export interface LinkOptions {
   readonly answerMs?: number // for handshakes, notifications and everything else that is quick
   readonly endpointMs?: number // for an SSE channel to say where messages go
   readonly maxBytes?: number // one message from the server
+  readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens; no redirect leads there
   readonly offersCallers?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
 }
 
@@ -53,7 +54,14 @@ export const createLink = (server: RemoteServer & { readonly name: string }, opt
   const watch = new SilenceWatch(Math.max(10, Math.min(1000, shortest / 4)))
   return {
     name: server.name,
-    http: new Http({ secrets: configured.map(([header]) => header), connectMs, watch, log }),
+    http: new Http({
+      secrets: configured.map(([header]) => header),
+      connectMs,
+      mayCross: server.allowCrossOriginRedirect,
+      ownPort: options.ownPort,
+      watch,
+      log,
+    }),
     watch,
     target: targetOf(server.url),
     headers: [...configured.flat(), ...(hasAgent ? [] : ['user-agent', `${name}/${version}`])],

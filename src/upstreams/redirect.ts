@@ -1,7 +1,10 @@
+import type { Reach } from './reach.ts'
+
 /** Where a request goes. */
 export interface Target {
   readonly origin: string
   readonly path: string
+  readonly reach?: Reach // undefined: it is configured
 }
 
 /** A target somebody sent us to; secrets meant for the first origin stay behind unless it is safe. */
@@ -22,6 +25,10 @@ export const hopTo = (from: Hop, location: string): Hop | undefined => {
   if (to?.protocol !== 'http:' && to?.protocol !== 'https:') return undefined
   return { target: targetOf(to.href), keepsSecrets: from.keepsSecrets && isTrusted(base, to) }
 }
+
+/** Whether a hop leaves the server: another origin that is not the same host grown from http to https. */
+export const isCrossOrigin = (from: Hop, to: Hop): boolean =>
+  !isTrusted(new URL(from.target.origin), new URL(to.target.origin))
 
 /** The same origin, or the same host grown from http to https. */
 const isTrusted = (from: URL, to: URL): boolean => {

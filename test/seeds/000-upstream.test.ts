@@ -83,7 +83,9 @@ const play = async (open: (url: string) => Promise<MatrixClient>) => {
   const door = await scriptedServer(
     ({ url }, response) => void response.writeHead(308, { location: `${server.origin}${url}` }).end(),
   )
-  const gateway = await serve({ mcpServers: { graphiti: { url: `${door.origin}/mcp/` } } })
+  const gateway = await serve({
+    mcpServers: { graphiti: { url: `${door.origin}/mcp/`, allowCrossOriginRedirect: true } },
+  })
   closing.push(server.close, door.close, gateway.close)
   const client = await open(`${gateway.origin}/mcp`)
   closing.push(() => client.close())

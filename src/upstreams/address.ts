@@ -1,0 +1,54 @@
+import { BlockList, isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+
+/** Ranges that mean something else on every network: a public server has no business naming them. */
+const PRIVATE: readonly (readonly [network: string, bits: number])[] = [
+  ['0.0.0.0', 8], // this host
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10], // carriers and overlay networks
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16], // link-local, and the metadata service of cloud providers
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15], // measurements between networks
+  ['224.0.0.0', 3], // multicast, reserved, broadcast
+  ['::', 127], // unspecified and loopback
+  ['64:ff9b:1::', 48], // local translation to IPv4
+  ['2001::', 32], // tunnels that carry an IPv4 address
+  ['2002::', 16],
+  ['fc00::', 7], // unique local
+  ['fe80::', 9], // link-local and site-local
+  ['ff00::', 8],
+]
+
+const LOOPBACK: readonly (readonly [network: string, bits: number])[] = [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['::', 127],
+]
+
+const listOf = (ranges: typeof PRIVATE): BlockList => {
+  const list = new BlockList()
+  for (const [network, bits] of ranges) list.addSubnet(network, bits, familyOf(network))
+  return list
+}
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+const [privateList, loopbackList] = [listOf(PRIVATE), listOf(LOOPBACK)]
+
+/** True for addresses of this machine, the local network, and everything else that is not the public Internet. */
+export const isPrivate = (address: string): boolean => {
+  const plain = withoutZone(address)
+  return isIP(plain) === 0 || privateList.check(plain, familyOf(plain))
+}
+
+/** True for every address this machine answers to. */
+export const isOwnAddress = (address: string): boolean => {
+  const plain = withoutZone(address)
+  if (loopbackList.check(plain, familyOf(plain))) return true
+  const own = Object.values(networkInterfaces()).flatMap(some => some ?? [])
+  return own.some(entry => plain === entry.address || plain === `::ffff:${entry.address}`)
+}
+
+const withoutZone = (address: string): string => address.replace(/%.*$/, '')
