@@ -155,7 +155,7 @@ test('shelved logs go when their time is over, each kind in its own time', () =>
   expect(gone).toEqual(['short', 'long'])
 })
 
-test('an owner beyond its share loses its own oldest finished logs, and nobody else does', () => {
+test('an owner beyond its share loses its own oldest finished logs, and others lose nothing', () => {
   const shelf = new LogShelf({ total: 1e6, perOwner: 1000 })
   const gone: string[] = []
   const shelved = (key: string, owner: string) => {

@@ -166,7 +166,7 @@ export class EventLog {
   #replace(index: number, data: readonly Buffer[], merge: string | undefined): void {
     const entry = this.#encode(this.#first + index, data, merge)
     const before = this.#entries[index] as Entry
-    this.#entries[index] = entry // first: whoever grows may be trimmed
+    this.#entries[index] = entry // first: growing may trim this log
     this.#grow(entry.bytes - before.bytes)
   }
 

@@ -5,7 +5,7 @@ import { rpcError } from '../protocol/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import { errorPieces, join } from '../wire/json-rpc.ts'
 import type { Guard } from './guard.ts'
-import { PRIVATE_HEADERS, refuseUnread } from './reply.ts'
+import { destroySoon, PRIVATE_HEADERS, refuseUnread } from './reply.ts'
 
 /** Serves what comes to one path. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
@@ -17,6 +17,8 @@ export interface Listener {
   readonly port: number
   /** When the last request came in. */
   readonly lastRequest: number
+  /** Sockets that are open now. */
+  connections(): Promise<number>
   /** Takes no new connection and no further request on the old ones. */
   stop(): void
   /** Cuts what is still open. */
@@ -34,6 +36,7 @@ interface Options {
 /** What a person may open in a browser, also from a link on a page of another site. */
 const PAGES: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz', '/metrics'])
 const CONNECTION_CHECK_MS = 1000
+const LARGE_REST = 64 * 1024 // bytes of an answer that the peer has yet to take
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s most proxies keep theirs
 
 /** Opens the one port all doors share. */
@@ -42,11 +45,17 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
   let isStopping = false
   let lastRequest = Date.now()
 
+  /** Node sets the timeout anew with the next request, and counts only time in which the peer takes nothing. */
+  const limitStall = function (this: ServerResponse): void {
+    if ((this.socket?.writableLength ?? 0) > LARGE_REST) this.socket?.setTimeout(limits.stallMs)
+  }
+
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const { headers } = request
     const { authority, url } = targetOf(request.url)
     lastRequest = Date.now()
     if (response.socket === null) follow(request.socket, response)
+    response.on('prefinish', limitStall)
     if (isStopping) response.setHeader('connection', 'close')
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
@@ -95,6 +104,7 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
         get lastRequest() {
           return lastRequest
         },
+        connections: () => new Promise(done => server.getConnections((_, count) => done(count))),
         stop: () => {
           isStopping = true
           server.close()
@@ -165,4 +175,5 @@ const answerBadHttp = (error: Error & { code?: string }, socket: Socket): void =
   socket.end(
     `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n${PRIVATE}content-length: ${body.length}\r\n\r\n${body}`,
   )
+  destroySoon(socket)
 }

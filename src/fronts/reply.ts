@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { RpcError } from '../protocol/errors.ts'
 import { manners, type Revision } from '../protocol/revisions.ts'
 import type { Json } from '../wire/json.ts'
@@ -111,6 +112,13 @@ export const streamTo = (
 }
 
 const LINGER_MS = 2000
+
+/** Destroys a socket that was answered for the last time: a peer may never close its side. */
+export const destroySoon = (socket: Socket): void => {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS) // not at once: a reset would discard the answer
+  timer.unref()
+  socket.once('close', () => clearTimeout(timer))
+}
 
 /** Answers before the body has been read: the rest is thrown away, but not for ever. */
 export const refuseUnread = (

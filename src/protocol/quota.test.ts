@@ -9,7 +9,7 @@ interface Thing {
 const thing = (name: string, rank = 0): Thing => ({ name, rank })
 const names = (things: readonly Thing[]) => things.map(({ name }) => name)
 
-test('an owner beyond its share loses its own oldest, and nobody else loses any', () => {
+test('an owner beyond its share loses its own oldest, and others lose nothing', () => {
   const quota = new Quota<Thing>({ perOwner: 2, total: 100 })
   quota.add('ben', thing('b'))
   const evicted = ['1', '2', '3', '4'].flatMap(name => quota.add('ana', thing(name)))

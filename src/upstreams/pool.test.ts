@@ -280,7 +280,7 @@ describe('a pool that is full', () => {
     return { pool, closed, opened }
   }
   const of = (principal: string, affinity: number) => callerOf({ principal, affinity: String(affinity) })
-  /** As if nobody had used them for a while. */
+  /** As if they had been idle for a while. */
   const age = (sessions: readonly Fake[]) => {
     for (const [at, session] of sessions.entries()) session.lastUsed = Date.now() - 10_000 + at
   }
@@ -303,7 +303,7 @@ describe('a pool that is full', () => {
     expect(closed).toEqual(['ana 1'])
   })
 
-  it('keeps nobody waiting for the sessions of another principal', async () => {
+  it('never makes a principal wait for the sessions of another', async () => {
     const { pool, closed, opened } = small(8)
     for (let i = 0; i < 8; i++) for (const principal of ['p1', 'p2', 'p3', 'p4']) await pool.open(of(principal, i))
     for (const session of opened) session.isBusy = true

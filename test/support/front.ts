@@ -97,6 +97,7 @@ export const startFront = async (
     sessions,
     channels,
     house,
+    connections: () => listener.connections(),
     close: async () => {
       listener.stop()
       await house.active.drain(100)
