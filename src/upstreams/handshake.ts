@@ -5,6 +5,7 @@ import { Json } from '../wire/json.ts'
 import type { Answered } from './ask.ts'
 import { isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
 import type { Link } from './link.ts'
+import { mayBlameCapabilities } from './offers.ts'
 
 /** What `initialize` settled. */
 export interface Handshake {
@@ -17,12 +18,7 @@ export interface Handshake {
 type Unanswered = Exclude<Answered, { kind: 'response' }>
 
 const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
-// What a modern server says to `initialize`: it knows well what was asked.
-const MODERN_REFUSALS: ReadonlySet<number> = new Set([
-  ERRORS.headerMismatch.code,
-  ERRORS.missingCapability.code,
-  ERRORS.unsupportedVersion.code,
-])
+const BLAMES_CAPABILITIES: ReadonlySet<number> = new Set([400, 422, 500]) // as servers with strict parsers answer
 
 /** The server said no to `initialize`: evidence, unlike an outage, of what it is. */
 export class Refused extends UpstreamFailure {}
@@ -45,15 +41,35 @@ type Say = (method: string, params: Json) => Promise<Answered>
  * `mayBeSilent`: the server may be of a kind that does not even refuse what it does not know.
  */
 export const shakeHands = async (link: Link, caller: Caller, say: Say, mayBeSilent = false): Promise<Handshake> => {
-  const params = Json.of({
-    protocolVersion: link.offersCallers ? caller.revision : NEWEST_LEGACY,
-    capabilities: caller.capabilities,
-    clientInfo: caller.info ?? link.identity,
-  })
-  const answered = await say('initialize', params)
-  if (answered.kind === 'response') return agree(link, answered.result, answered.headers['mcp-session-id'])
+  const initialize = (capabilities: Json): Promise<Answered> =>
+    say(
+      'initialize',
+      Json.of({
+        protocolVersion: link.offersCallers ? caller.revision : NEWEST_LEGACY,
+        capabilities,
+        clientInfo: caller.info ?? link.identity,
+      }),
+    )
+  const first = await initialize(link.offers.offer(caller.capabilities))
+  const less = isOfferRefused(first) ? link.offers.offerLess(caller.capabilities) : undefined
+  const second = less && (await initialize(less))
+  const answered = second?.kind === 'response' ? second : first
+  if (answered.kind === 'response') {
+    const handshake = agree(link, answered.result, answered.headers['mcp-session-id'])
+    link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : lossOf(first).text)
+    return handshake
+  }
   if (await isNeedless(answered, say, mayBeSilent)) return withoutHandshake(link)
-  throw refusalOf(link, answered)
+  const refusal = refusalOf(link, answered)
+  if (isOfferRefused(answered)) link.offers.refused(refusal.loss.text)
+  throw refusal
+}
+
+/** Whether the server may take the handshake with fewer capabilities. */
+const isOfferRefused = (answered: Answered): boolean => {
+  if (answered.kind === 'error') return mayBlameCapabilities(answered.code)
+  if (answered.kind !== 'refused' || !BLAMES_CAPABILITIES.has(answered.status)) return false
+  return mayBlameCapabilities(answered.error?.error.code)
 }
 
 /** Some servers have no handshake: they say so, or they answer other requests although they refused it. */
@@ -61,7 +77,7 @@ const isNeedless = async (answered: Unanswered, say: Say, mayBeSilent: boolean):
   const code = codeOf(answered)
   if (code === METHOD_NOT_FOUND) return true
   const isSilence = mayBeSilent && answered.kind === 'lost' && answered.loss.reason === 'upstream_timeout'
-  const isRefusal = code !== undefined && !MODERN_REFUSALS.has(code)
+  const isRefusal = code !== undefined && mayBlameCapabilities(code)
   if (!isSilence && !isRefusal) return false
   return (await say('tools/list', Json.empty)).kind === 'response'
 }

@@ -3,6 +3,7 @@ import type { Caller } from '../protocol/exchange.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
 import { Http, type Patience } from './http.ts'
+import { Offers } from './offers.ts'
 import { type Target, targetOf } from './redirect.ts'
 import { SilenceWatch } from './silence.ts'
 
@@ -33,6 +34,7 @@ export interface Link {
   readonly identity: Json
   readonly offersCallers: boolean
   readonly log: Log
+  readonly offers: Offers
   listens: boolean // until the server says that it has no GET stream
   correlates: boolean // until the server asks elsewhere than on the stream of a call
 }
@@ -73,6 +75,7 @@ export const createLink = (server: RemoteServer & { readonly name: string }, opt
     identity: Json.of({ name, version }),
     offersCallers: options.offersCallers ?? false,
     log,
+    offers: new Offers(server.name, log),
     listens: true,
     correlates: true,
   }

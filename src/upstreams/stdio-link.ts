@@ -3,6 +3,7 @@ import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.t
 import type { Log } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
 import type { Loss } from './failures.ts'
+import { Offers } from './offers.ts'
 import type { Child, Exit } from './process-child.ts'
 import { lastWords, lossOfExit } from './process-failures.ts'
 import { Restarts } from './process-restarts.ts'
@@ -42,6 +43,7 @@ export interface StdioLink {
   readonly pendingBytes: number
   readonly starts: Starts
   readonly restarts: Restarts
+  readonly offers: Offers
   readonly fingerprint: string // equal for servers that are started the same way
   /** Starts a process; rejects with UpstreamFailure. */
   start(): Promise<Pipe>
@@ -97,6 +99,7 @@ export const createStdioLink = (
     pendingBytes,
     starts: options.starts ?? STARTS,
     restarts: new Restarts(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
+    offers: new Offers(server.name, log),
     fingerprint: fingerprintOf(server),
     start,
     endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),

@@ -1,10 +1,12 @@
 import type { Signal } from '../protocol/abort.ts'
+import type { RpcError } from '../protocol/errors.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN, NEWEST_LEGACY, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { mayBlameCapabilities } from './offers.ts'
 import { type Era, judge } from './probe.ts'
 import type { Exit } from './process-child.ts'
 import type { StdioLink } from './stdio-link.ts'
@@ -23,6 +25,7 @@ export type Opened =
 
 const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
 const INITIALIZE = 0
+const INITIALIZE_AGAIN = 'dragoman-initialize' // with fewer capabilities
 const NOBODY: PipeReader = { message: () => {}, gone: () => {} }
 const TRIAL_MS = 10_000 // for `initialize` where another leg can serve
 const LONGEST_TURN_MS = 10_000 // one that takes its time to start must not keep the others waiting
@@ -69,6 +72,7 @@ class Opening implements PipeReader {
   #pipe: Pipe | undefined
   #isAsked = false // `initialize` was sent
   #isProbed = false // the probe was answered
+  #refusal: Loss | undefined // of the first `initialize`
   #timer: NodeJS.Timeout | undefined
   #settle: (opened: Opened | Era) => void = () => {}
   #fail: (loss: Loss) => void = () => {}
@@ -109,7 +113,8 @@ class Opening implements PipeReader {
   message(message: Message): void {
     if (message.kind !== 'response' && message.kind !== 'error') return
     if (this.#probes && !this.#isProbed && isAnswerTo(message, PROBE, !this.#isAsked)) return this.#probed(message)
-    if (this.#isAsked && isAnswerTo(message, INITIALIZE, false)) this.#greeted(message)
+    if (this.#isAsked && isAnswerTo(message, this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, false))
+      this.#greeted(message)
   }
 
   gone(exit: Exit): void {
@@ -144,14 +149,14 @@ class Opening implements PipeReader {
     this.#settle('modern')
   }
 
-  #initialize(): void {
+  #initialize(capabilities = this.#link.offers.offer(this.#caller.capabilities)): void {
     this.#isAsked = true
     const params = Json.of({
       protocolVersion: NEWEST_LEGACY,
-      capabilities: this.#caller.capabilities,
+      capabilities,
       clientInfo: this.#caller.info ?? this.#link.identity,
     })
-    this.#pipe?.send(requestPieces(INITIALIZE, 'initialize', params))
+    this.#pipe?.send(requestPieces(this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, 'initialize', params))
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#giveUp(), this.#link.startMs)
   }
@@ -166,17 +171,29 @@ class Opening implements PipeReader {
   #greeted(message: Extract<Message, { kind: 'response' | 'error' }>): void {
     // A refusal while the probe has no answer yet may be that of a modern server.
     if (message.kind === 'error' && this.#probes && !this.#isProbed) return
-    if (message.kind === 'error')
-      return this.#fail({ reason: 'upstream_protocol', text: `refused initialize: ${message.error.message}` })
+    if (message.kind === 'error') return this.#refused(message.error)
     const version = message.result.get('protocolVersion')?.asString()
     if (!isRevision(version) || isModern(version)) {
       const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
       return this.#fail({ reason: 'upstream_protocol', text })
     }
+    this.#link.offers.taken(version, this.#refusal?.text)
     const pipe = this.#pipe as Pipe
     pipe.readBy(undefined) // what it says from here on is for whoever takes it over
     pipe.send(notificationPieces('notifications/initialized', Json.empty))
     this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result.compact() } })
+  }
+
+  /** A server may have choked on a capability it does not know: it is asked once more with fewer. */
+  #refused({ code, message }: RpcError): void {
+    const refusal: Loss = { reason: 'upstream_protocol', text: `refused initialize: ${message}` }
+    const mayTakeLess = !this.#refusal && mayBlameCapabilities(code)
+    const less = mayTakeLess ? this.#link.offers.offerLess(this.#caller.capabilities) : undefined
+    const last = this.#refusal ?? refusal
+    this.#refusal = last
+    if (less) return this.#initialize(less)
+    if (mayBlameCapabilities(code)) this.#link.offers.refused(last.text)
+    this.#fail(last)
   }
 }
 

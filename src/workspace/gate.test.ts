@@ -25,6 +25,7 @@ const start = (most?: number, { longest = 1000, repeats = true } = {}) => {
     secondThought: () => Promise.resolve(),
     answered: () => {},
     failed: () => void attendant.failures++,
+    opened: () => {},
     retried: () => void attendant.retries++,
   }
   const gate = createGate({ server: 'x', upstream: far.upstream, attendant, repeats, queue })

@@ -15,6 +15,8 @@ export interface Attendant {
   secondThought(): Promise<void>
   answered(): void
   failed(error: RpcError, begun: number): void
+  /** The server let a caller in, or did not for this reason. */
+  opened(error?: RpcError): void
   retried(): void
 }
 
@@ -41,7 +43,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
     return upstream.open(caller).then(guard, (error: unknown) => {
       if (caller.lane) throw error // who has a session and gets no further one has learned nothing of the server
       const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
-      if (error instanceof RpcFailure) attendant.failed(error.error, begun)
+      if (error instanceof RpcFailure) refused(error.error, begun)
       // Nothing has been asked yet, so any call may still be made.
       if (fault && wasNeverThere(fault) && repeats && !attendant.refusal) return openAgain(caller)
       throw error
@@ -56,12 +58,18 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
     try {
       return guard(await upstream.open(caller))
     } catch (error) {
-      if (error instanceof RpcFailure) attendant.failed(error.error, begun)
+      if (error instanceof RpcFailure) refused(error.error, begun)
       throw error
     }
   }
 
+  const refused = (error: RpcError, begun: number): void => {
+    attendant.opened(error)
+    attendant.failed(error, begun)
+  }
+
   const guard = (peer: Peer): Peer => {
+    attendant.opened()
     const guarded = known.get(peer) ?? guardOf(peer, dispatchTo(peer))
     known.set(peer, guarded)
     return guarded

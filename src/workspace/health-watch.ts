@@ -34,6 +34,7 @@ export class Watch implements Attendant {
   #tools: number | undefined
   #counting: Promise<void> | undefined
   #hasAnswered = false // since the last look
+  #refusal: Fault | undefined // of the handshake of the latest caller, while others may be served
   #timer: NodeJS.Timeout | undefined
   #trying: Promise<void> | undefined
   #triedAt = Number.NEGATIVE_INFINITY
@@ -54,11 +55,12 @@ export class Watch implements Attendant {
 
   status(): ServerStatus {
     const state = this.#state
+    const refusal = state.kind === 'ready' ? this.#refusal : undefined
     return {
       name: this.#options.server,
-      state: state.kind,
+      state: refusal ? 'degraded' : state.kind,
       since: state.since,
-      reason: faultIn(state)?.text,
+      reason: (refusal ?? faultIn(state))?.text,
       retryAt: state.kind === 'down' ? state.retryAt : undefined,
       revision: this.#revision,
       tools: this.#tools,
@@ -93,6 +95,11 @@ export class Watch implements Attendant {
   failed(error: RpcError, begun: number): void {
     const fault = faultOf(error)
     if (fault && isBreaking(fault) && this.#options.isShared) this.#note({ kind: 'failed', fault, begun })
+  }
+
+  opened(error?: RpcError): void {
+    const fault = error && faultOf(error)
+    this.#refusal = fault?.reason === REFUSED ? fault : undefined
   }
 
   retried(): void {
@@ -180,6 +187,7 @@ export class Watch implements Attendant {
   }
 }
 
+const REFUSED = 'upstream_protocol' // it answers, but not the handshake
 const DECLINED = 'declined' // an error of the server's own
 const NOBODY_THERE = 'no_credentials' // it is called in the name of callers, and we are none
 

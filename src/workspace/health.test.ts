@@ -44,6 +44,16 @@ describe('a server is', () => {
     expect(state()).toMatchObject({ name: 'x', state: 'ready', tools: 1, since: Date.now() })
   })
 
+  test('degraded with the reason when it refuses the handshake of a caller, until it lets one in', async () => {
+    const { far, gate, state } = await start()
+    far.opening = lossOf('upstream_protocol')
+    await callThrough(gate).sent
+    expect(state()).toMatchObject({ state: 'degraded', reason: far.opening.message })
+    far.opening = 'well'
+    await callThrough(gate).sent
+    expect(state()).toMatchObject({ state: 'ready', reason: undefined })
+  })
+
   test('down when the first try found nobody, and ready by itself when a later one does', async () => {
     const { far, state, changes, health } = await start(REMOTE, far => {
       far.opening = REFUSED
