@@ -5,6 +5,7 @@ import { askForLinks } from './links.ts'
 import { createMirror, type Mirror } from './mirror.ts'
 import { createParking, type ParkingOptions } from './questions.ts'
 import { askInRounds } from './rounds.ts'
+import type { GreetingHabit } from './settling.ts'
 import { type OpenLane, SharedSession } from './shared-session.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { translate } from './translate.ts'
@@ -23,6 +24,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     const place = parking.at(server)
     const mirrors = new WeakMap<Peer, Mirror>()
     const sessions = new WeakMap<Peer, SharedSession>()
+    const habit: GreetingHabit = { asks: undefined }
 
     const openLane: OpenLane = async (caller, lane) => {
       const peer = await upstream.open({ ...caller, lane })
@@ -30,7 +32,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     }
 
     const shared = (peer: Peer): SharedSession => {
-      const session = sessions.get(peer) ?? new SharedSession(peer, openLane)
+      const session = sessions.get(peer) ?? new SharedSession(peer, openLane, habit)
       sessions.set(peer, session)
       return session
     }

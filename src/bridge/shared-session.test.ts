@@ -2,13 +2,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../protocol/abort.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { Json, type Plain } from '../wire/json.ts'
+import type { GreetingHabit } from './settling.ts'
 import { SharedSession } from './shared-session.ts'
 
 let sent: Exchange[] // what reached the session, its standing exchange aside
 let standing: Exchange | undefined
 let session: SharedSession
 
-const start = (correlates: boolean): void => {
+const start = (correlates: boolean, habit?: GreetingHabit): void => {
   sent = []
   standing = undefined
   const peer: Peer = {
@@ -20,7 +21,7 @@ const start = (correlates: boolean): void => {
       else sent.push(exchange)
     },
   }
-  session = new SharedSession(peer)
+  session = new SharedSession(peer, undefined, habit)
 }
 
 beforeEach(() => vi.useFakeTimers())
@@ -195,4 +196,33 @@ test('a ping nobody answers holds the first list back for half a second', async 
   call('list', { method: 'tools/list' })
   await vi.advanceTimersByTimeAsync(500)
   expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list'])
+})
+
+test('a server that asked nothing after its first handshake is not waited for in its next sessions', async () => {
+  const habit: GreetingHabit = { asks: undefined }
+  const capabilities = Json.of({ roots: {} })
+  start(true, habit)
+  call('first', { capabilities })
+  expect(names()).toEqual([])
+  await vi.advanceTimersByTimeAsync(500)
+  expect(names()).toEqual(['first'])
+  start(true, habit)
+  call('second', { capabilities })
+  expect(names()).toEqual(['second'])
+})
+
+test.each([
+  ['outside any call', () => void standing?.sink({ ...question(), method: 'roots/list' })],
+  ['on the stream of a call', () => void sent[0]?.sink({ ...question(), method: 'roots/list' })],
+])('a server that asks for roots after a handshake is waited for from then on: %s', async (_, ask) => {
+  const habit: GreetingHabit = { asks: false }
+  const capabilities = Json.of({ roots: {} })
+  start(true, habit)
+  call('first', { capabilities })
+  ask()
+  start(true, habit)
+  call('second', { capabilities })
+  expect(names()).toEqual([])
+  await vi.advanceTimersByTimeAsync(500)
+  expect(names()).toEqual(['second'])
 })

@@ -8,7 +8,7 @@ import { Introduction } from './introduction.ts'
 import { Listeners } from './listeners.ts'
 import { isWanted, LogLevels } from './log-levels.ts'
 import { OpenQuestions } from './open-questions.ts'
-import { Settling } from './settling.ts'
+import { type GreetingHabit, Settling } from './settling.ts'
 import { SharedCall } from './shared-call.ts'
 import { type Turn, Turns } from './turns.ts'
 
@@ -39,14 +39,18 @@ export class SharedSession {
   readonly #early = new Map<SharedCall, Turn>() // calls that began before it was known that they take turns
   #correlates: boolean
 
-  constructor(peer: Peer, openLane: OpenLane = async () => undefined) {
+  constructor(
+    peer: Peer,
+    openLane: OpenLane = async () => undefined,
+    habit: GreetingHabit = { asks: undefined }, // of the server, shared by its sessions
+  ) {
     this.#peer = peer
     this.#openLane = openLane
     this.#correlates = peer.correlates !== false
     this.introduction = new Introduction(peer.dispatch)
     this.#levels = new LogLevels(peer.dispatch)
     this.#listeners = new Listeners(peer.dispatch)
-    this.#settling = new Settling(peer.dispatch)
+    this.#settling = new Settling(peer.dispatch, habit)
     this.#open = new OpenQuestions({
       some: () => {
         this.#release = this.hold()
@@ -166,7 +170,10 @@ export class SharedSession {
 
   #take(call: SharedCall, frame: Frame, release: () => void): void | Promise<void> {
     if (frame.kind === 'notice' && !isWanted(frame, call.exchange.caller.logLevel)) return
-    if (frame.kind === 'question') return call.ask(this.#open.add(frame))
+    if (frame.kind === 'question') {
+      this.#settling.asked(frame.method)
+      return call.ask(this.#open.add(frame))
+    }
     if (frame.kind === 'result' || frame.kind === 'failure') {
       release()
       this.#leave(call)
@@ -198,6 +205,7 @@ export class SharedSession {
 
   /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
   #asked(question: Question): void {
+    this.#settling.asked(question.method)
     const call = this.#calls.findLast(({ canBeAsked, isBegun }) => canBeAsked && isBegun)
     // From now on one call at a time: this server does not say which one it means. What it asks when it has just been
     // greeted is about the session, and says nothing of its habits.
