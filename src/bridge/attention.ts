@@ -67,6 +67,7 @@ export class Attention {
     if (frame.kind === 'question' || frame.kind === 'notice') return this.#hooks.heard(frame)
     if (this.#standing !== standing) return
     this.#standing = undefined
+    clearTimeout(this.#rest) // it would keep the session in memory
     this.#hooks.over()
   }
 }

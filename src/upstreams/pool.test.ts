@@ -303,6 +303,20 @@ describe('a pool that is full', () => {
     expect(closed).toEqual(['ana 1'])
   })
 
+  it('closes idle sessions when their clients said too much of themselves', async () => {
+    const { pool, closed, opened } = small(256)
+    const large = (affinity: number) => ({
+      ...of('ana', affinity),
+      capabilities: Json.of({ experimental: { pad: 'x'.repeat(64 * 1024) } }),
+    })
+    for (let i = 0; i < 100; i++) {
+      await pool.open(large(i))
+      age(opened)
+    }
+    expect(pool.size).toBeLessThan(40)
+    expect(closed[0]).toBe('ana 0')
+  })
+
   it('never makes a principal wait for the sessions of another', async () => {
     const { pool, closed, opened } = small(8)
     for (let i = 0; i < 8; i++) for (const principal of ['p1', 'p2', 'p3', 'p4']) await pool.open(of(principal, i))

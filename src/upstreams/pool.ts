@@ -33,22 +33,31 @@ interface Options<S extends Pooled> {
 interface Entry<S extends Pooled> {
   readonly isDedicated: boolean
   readonly owner: string // for whom it counts
+  readonly bytes: number // it keeps of its caller
   readonly idleMs: number
   ready: Promise<S> | undefined
   session: S | undefined // once it is ready
 }
 
 const TOTAL_SHARES = 4 // so many principals can have all the sessions they may have
+const BYTES_PER_PRINCIPAL = 2 * 1024 * 1024 // of what its clients said of themselves
 const ALWAYS = 4 // sessions that a principal may have even if the pool is full
 const LANE_IDLE_MS = 60_000 // a further session of somebody who has one already
 const HANDED_MS = 1000 // for whoever was given a session to send something on it
 const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
+interface Share {
+  count: number
+  bytes: number
+}
+
+const NO_SHARE: Share = { count: 0, bytes: 0 }
+
 /** Decides which session a caller gets; nothing is shared between principals. */
 export class SessionPool<S extends Pooled> {
   readonly #options: Options<S>
   readonly #entries = new Map<string | symbol, Entry<S>>()
-  readonly #counts = new Map<string, number>() // by owner, of sessions that are not dedicated
+  readonly #shares = new Map<string, Share>() // by owner, of sessions that are not dedicated
   readonly #queue = new PoolQueue(owner => this.#hasRoom(owner))
   readonly #leaving = new Set<Promise<void>>() // sessions of no use whose servers may not know it yet
   #sweeper: NodeJS.Timeout | undefined
@@ -96,15 +105,20 @@ export class SessionPool<S extends Pooled> {
   /** Room for one more session of that owner; one of its own gives way first, then one of the owner with the most. */
   #hasRoom(owner: string): boolean {
     const { perPrincipal = DEFAULT_LIMITS.principalUpstreamSessions } = this.#options
-    const mine = this.#counts.get(owner) ?? 0
-    if (mine >= perPrincipal) return this.#closeOldest(owner)
+    const mine = this.#shares.get(owner) ?? NO_SHARE
+    let hasGivenWay = false
+    while (mine.count >= perPrincipal || (mine.bytes > BYTES_PER_PRINCIPAL && mine.count > ALWAYS)) {
+      if (!this.#closeOldest(owner)) return false
+      hasGivenWay = true
+    }
+    if (hasGivenWay) return true
     let all = 0
     let largest = owner
-    for (const [other, count] of this.#counts) {
+    for (const [other, { count }] of this.#shares) {
       all += count
-      if (count > (this.#counts.get(largest) ?? 0)) largest = other
+      if (count > (this.#shares.get(largest)?.count ?? 0)) largest = other
     }
-    return all < perPrincipal * TOTAL_SHARES || this.#closeOldest(largest) || mine < ALWAYS
+    return all < perPrincipal * TOTAL_SHARES || this.#closeOldest(largest) || mine.count < ALWAYS
   }
 
   /** Closes the session of that owner that has been unused for longest; false where all are in use. */
@@ -127,19 +141,21 @@ export class SessionPool<S extends Pooled> {
     clearInterval(this.#sweeper)
     const entries = [...this.#entries.values()]
     this.#entries.clear()
-    this.#counts.clear()
+    this.#shares.clear()
     const failed = () => {} // whoever opened it was told
     await Promise.all(entries.map(({ ready }) => ready?.then(session => session.close(), failed)))
     await Promise.allSettled(this.#leaving)
   }
 
-  #create(key: string | symbol, caller: Caller, owner: string): Promise<S> {
+  #create(key: string | symbol, asking: Caller, owner: string): Promise<S> {
+    const caller = keptCaller(asking) // a session outlives the request it is opened for
     const idleMs = caller.lane ? Math.min(LANE_IDLE_MS, this.#options.idleMs) : this.#options.idleMs
     const isDedicated = caller.session !== undefined
-    const entry: Entry<S> = { isDedicated, owner, idleMs, ready: undefined, session: undefined }
+    const bytes = caller.capabilities.retained + (caller.info?.retained ?? 0)
+    const entry: Entry<S> = { isDedicated, owner, bytes, idleMs, ready: undefined, session: undefined }
     this.#entries.set(key, entry)
     this.#count(entry, 1)
-    entry.ready = this.#fill(key, entry, keptCaller(caller)) // a session outlives the request it is opened for
+    entry.ready = this.#fill(key, entry, caller)
     this.#sweep()
     return entry.ready
   }
@@ -166,11 +182,13 @@ export class SessionPool<S extends Pooled> {
     }
   }
 
-  #count({ isDedicated, owner }: Entry<S>, by: 1 | -1): void {
+  #count({ isDedicated, owner, bytes }: Entry<S>, by: 1 | -1): void {
     if (isDedicated) return
-    const count = (this.#counts.get(owner) ?? 0) + by
-    if (count > 0) this.#counts.set(owner, count)
-    else this.#counts.delete(owner)
+    const share = this.#shares.get(owner) ?? { count: 0, bytes: 0 }
+    this.#shares.set(owner, share)
+    share.count += by
+    share.bytes += by * bytes
+    if (share.count === 0) this.#shares.delete(owner)
   }
 
   #awaitEnd(closing: Promise<void>): void {

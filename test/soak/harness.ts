@@ -8,6 +8,7 @@ import { SILENT } from '../../src/telemetry/log.ts'
 export interface Figures {
   readonly heapBytes: number
   readonly rssBytes: number
+  readonly externalBytes: number // buffers, which the heap does not count
   readonly resources: Readonly<Record<string, number>> // by kind, whatever keeps the event loop alive
   readonly load: ReturnType<Gateway['load']>
 }
@@ -20,8 +21,8 @@ const figures = async (gateway: Gateway): Promise<Figures> => {
   }
   const resources: Record<string, number> = {}
   for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1
-  const { heapUsed, rss } = process.memoryUsage()
-  return { heapBytes: heapUsed, rssBytes: rss, resources, load: gateway.load() }
+  const { heapUsed, rss, external } = process.memoryUsage()
+  return { heapBytes: heapUsed, rssBytes: rss, externalBytes: external, resources, load: gateway.load() }
 }
 
 const gateway = await startGateway(await loadConfig({ file: process.argv[2], env: {} }), { log: SILENT })

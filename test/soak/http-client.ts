@@ -13,6 +13,8 @@ type Headers = Readonly<Record<string, string>>
 export interface HttpClient {
   post(url: string, message: object, headers?: Headers): Promise<Answer>
   stream(url: string, headers: Headers): Promise<number>
+  /** The head of an answer that goes on: to a GET, or to a POST of that message. */
+  open(url: string, headers: Headers, message?: object): Promise<Omit<Answer, 'body'>>
   leave(): void
 }
 
@@ -48,6 +50,13 @@ export const httpClient = (): HttpClient => {
       const response = await open(agent, url, 'GET', { accept: 'text/event-stream', ...headers })
       response.resume()
       return response.statusCode ?? 0
+    },
+    open: async (url, headers, message) => {
+      const all = { accept, ...(message && { 'content-type': 'application/json' }), ...headers }
+      const body = message && JSON.stringify({ jsonrpc: '2.0', ...message })
+      const response = await open(agent, url, message ? 'POST' : 'GET', all, body)
+      response.resume()
+      return { status: response.statusCode ?? 0, headers: response.headers }
     },
     leave: () => agent.destroy(),
   }

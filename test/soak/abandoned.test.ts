@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { soakAbandonment } from './abandonment.ts'
+
+// `npm run soak` does the same with 5,000 of each kind.
+test('clients that leave without a word, and large sets of capabilities, leave no memory behind', {
+  timeout: 180_000,
+}, async () => {
+  expect(await soakAbandonment({ warmUp: 40, times: 120, capabilitySets: 60 })).toEqual([])
+})
