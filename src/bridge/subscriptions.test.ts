@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Abort } from '../protocol/abort.ts'
 import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
 import { Json, type PlainObject } from '../wire/json.ts'
@@ -50,6 +50,23 @@ test('a session hears at once that the server listens, and never again although 
   acknowledge(1, ['a:'])
   expect(watching.frames).toMatchObject([{ kind: 'result' }])
   expect(standing.frames).toHaveLength(1)
+})
+
+test('a subscription is answered although the server never acknowledges that it listens', () => {
+  vi.useFakeTimers()
+  const subscriptions = createSubscriptions()
+  const standing = exchangeOf('subscriptions/listen', { notifications: {} })
+  subscriptions.begin(standing.exchange, () => {})
+  const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
+  const leaving = exchangeOf('resources/unsubscribe', { uri: 'b:' })
+  subscriptions.watch(watching.exchange, () => {})
+  subscriptions.unwatch(leaving.exchange, () => {})
+  expect(watching.frames).toEqual([])
+  vi.advanceTimersByTime(5000)
+  expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+  expect(leaving.frames).toMatchObject([{ kind: 'result' }])
+  expect(vi.getTimerCount()).toBe(0)
+  vi.useRealTimers()
 })
 
 test.each([

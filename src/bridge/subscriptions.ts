@@ -64,6 +64,7 @@ export const createSubscriptions = (): Subscriptions => {
   }
 }
 
+const PATIENCE_MS = 5000 // for a server to acknowledge a listen: until then the caller of `resources/subscribe` waits
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 /** Make before break: the old listen ends only when the new one is acknowledged. */
@@ -72,8 +73,11 @@ const relisten = (watch: Watch, dispatch: Dispatch, settled: (honoured: Readonly
   const settle = (honoured: ReadonlySet<string>) => {
     if (isSettled) return
     isSettled = true
+    clearTimeout(late)
     settled(honoured)
   }
+  const late = setTimeout(settle, PATIENCE_MS, new Set())
+  late.unref()
   const listen: Listen = { abort: new Abort(), settle }
   watch.listens.push(listen)
   const acknowledged = (honoured: ReadonlySet<string>): void => {

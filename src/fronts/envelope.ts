@@ -72,15 +72,17 @@ const claimOf = (params: Json): string => params.get('_meta')?.get(META.protocol
 
 const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json): Reading | undefined => {
   const named = header(headers, 'mcp-method')
-  if (named !== method) return mismatch('Mcp-Method', named, method)
+  if (named !== method && decoded(named) !== method) return mismatch('Mcp-Method', named, method)
   const member = methodRow(method)?.named
   if (!member) return undefined
   const target = params.get(member)?.asString()
   if (target === undefined) return refuse(400, rpcError('invalidParams', `params.${member} must be a string`))
   const name = header(headers, 'mcp-name')
-  const decoded = name === undefined ? undefined : decodeHeaderValue(name)
-  return decoded === target ? undefined : mismatch('Mcp-Name', name, target)
+  return decoded(name) === target ? undefined : mismatch('Mcp-Name', name, target)
 }
+
+const decoded = (value: string | undefined): string | undefined =>
+  value === undefined ? undefined : decodeHeaderValue(value)
 
 const unsupported = (requested: string): Reading =>
   refuse(

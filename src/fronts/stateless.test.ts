@@ -4,6 +4,7 @@ import { modern, openStream, send } from '../../test/support/raw.ts'
 import type { AbortReason } from '../protocol/abort.ts'
 import type { Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
+import { encodeHeaderValue } from '../protocol/param-headers.ts'
 import { Json } from '../wire/json.ts'
 
 let front: Front
@@ -342,4 +343,29 @@ test('what a careless server forgets is put right: the type of a result, the cac
     resultType: 'complete',
     cacheScope: 'private',
   })
+})
+
+test.each([[[]], [7], ['text'], [null]])('a listener finds its id on a notice whose _meta is %j', async _meta => {
+  const url = await start({
+    'subscriptions/listen': exchange => {
+      const params = Json.of({ uri: 'a:b', _meta })
+      void exchange.sink({ kind: 'notice', method: 'notifications/resources/updated', params })
+      void exchange.sink({ kind: 'result', result: Json.of({ _meta }) })
+    },
+  })
+  const { headers, body } = modern('l', 'subscriptions/listen', { notifications: {} })
+  const events = await (await openStream(url, { headers, body })).all()
+  expect(events.map(({ json }) => json.params ?? json.result)).toMatchObject([
+    { uri: 'a:b', _meta: { [META.subscriptionId]: 'l' } },
+    { _meta: { [META.subscriptionId]: 'l' } },
+  ])
+})
+
+test('a method outside of ASCII is named in Mcp-Method as names are in Mcp-Name', async () => {
+  const url = await start({ 'données/日本': answer })
+  const { headers, body } = modern(1, 'données/日本')
+  const named = { ...headers, 'mcp-method': encodeHeaderValue('données/日本') }
+  expect((await send(url, { headers: named, body })).json.result).toMatchObject({ resultType: 'complete' })
+  const other = { ...headers, 'mcp-method': encodeHeaderValue('données') }
+  expect((await send(url, { headers: other, body })).json.error).toMatchObject({ code: -32020 })
 })

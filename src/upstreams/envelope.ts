@@ -45,6 +45,9 @@ const modernCapabilities = (capabilities: Json): Json => {
   return roots?.has('listChanged') ? kept.with('roots', roots.without('listChanged')) : kept
 }
 
+/** What Mcp-Method says about a request: methods of extensions may have any name. */
+export const mcpMethod = (method: string): string => (methodRow(method) ? method : encodeHeaderValue(method))
+
 /** What Mcp-Name says about a request; undefined for methods that have none. */
 export const mcpName = (method: string, params: Json): string | undefined => {
   const member = methodRow(method)?.named ?? (method.startsWith('tasks/') ? 'taskId' : undefined)

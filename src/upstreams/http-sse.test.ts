@@ -521,7 +521,7 @@ describe('a call', () => {
     log(1001)
     expect((await server.arrived('notifications/cancelled')).body.params).toEqual({
       requestId: id,
-      reason: 'the client reads too slowly',
+      reason: expect.stringContaining('too slowly'),
     })
     expect(slow.frames).toHaveLength(1)
   })

@@ -125,7 +125,7 @@ export class Reply implements Receiver {
   }
 
   #resume(): Resume | undefined {
-    return this.#events && { lastEventId: this.#events.lastEventId, retryMs: this.#events.retry }
+    return this.#events && { lastEventId: sendable(this.#events.lastEventId), retryMs: waitable(this.#events.retry) }
   }
 
   #end(end: ReplyEnd): void {
@@ -133,6 +133,18 @@ export class Reply implements Receiver {
     this.#isOver = true
     this.#reader.ended(end)
   }
+}
+
+const LEAST_RETRY_MS = 50 // a server that says 0 is not asked in a loop
+const MOST_RETRY_MS = 5 * 60_000 // beyond 2^31 a timer fires at once
+
+const waitable = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : Math.min(MOST_RETRY_MS, Math.max(LEAST_RETRY_MS, ms))
+
+/** An event id as a header can carry it: in UTF-8, and only if it has no control characters. */
+const sendable = (id: string | undefined): string | undefined => {
+  const text = id === undefined ? undefined : Buffer.from(id).toString('latin1')
+  return text === undefined || /[^\t\x20-\x7e\x80-\xff]/.test(text) ? undefined : text
 }
 
 const NOT_JSON: Message = { kind: 'invalid', id: undefined, reason: 'the event is not JSON' }

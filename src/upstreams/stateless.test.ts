@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RemoteServer } from '../config/snapshot.ts'
+import { decodeHeaderValue } from '../protocol/param-headers.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
 import { connectRemote, type RemoteOptions } from './remote.ts'
@@ -547,3 +548,14 @@ describe('giving up', () => {
     await server.until(() => server.of('subscriptions/listen')[0]?.isGone === true, 'the stream to be closed')
   })
 })
+
+it.each(['données/日本', 'a\u0000b', 'constructor', '__proto__', ' x '])(
+  'a method of an extension may be called %j, and costs the server no good name',
+  async method => {
+    const { peer, server } = await connect(({ body }, response) => sendJson(response, result(body.id, { ok: true })))
+    expect(await exchangeWith(peer, method).result()).toMatchObject({ ok: true })
+    const { headers, body } = server.arrivals.at(-1) as (typeof server.arrivals)[number]
+    expect(body.method).toBe(method)
+    expect(decodeHeaderValue(String(headers['mcp-method']))).toBe(method)
+  },
+)

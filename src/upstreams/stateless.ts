@@ -2,7 +2,7 @@ import type { Exchange, Frame, Peer } from '../protocol/exchange.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import { join, type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { Call } from './call.ts'
-import { mcpName, withEnvelope } from './envelope.ts'
+import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
 import { toError } from './failures.ts'
 import type { Sending } from './http.ts'
 import { addCallerHeaders, type Link, POST_HEADERS } from './link.ts'
@@ -38,7 +38,7 @@ interface Shared {
 }
 
 const notify = ({ link, headers }: Shared, { method, params, caller }: Exchange): void => {
-  const sent = addCallerHeaders([...headers, 'mcp-method', method], caller)
+  const sent = addCallerHeaders([...headers, 'mcp-method', mcpMethod(method)], caller)
   tell(link, 'POST', sent, notificationPieces(method, params), method)
 }
 
@@ -56,7 +56,7 @@ class StatelessCall extends Call {
     const { link, headers } = this.#shared
     const params = withEnvelope(this.params, caller)
     const name = mcpName(method, params)
-    const sent = [...headers, 'mcp-method', method]
+    const sent = [...headers, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) sent.push('mcp-name', name)
     return link.http.send(
       {

@@ -17,7 +17,7 @@ export interface StreamableHome extends Home {
 }
 
 const RETRY_MS = 1000
-const LEAST_RETRY_MS = 50
+const LONGEST_RETRY_MS = 5 * 60_000
 const MOST_FAILURES = 5
 
 /** A call within a legacy session over Streamable HTTP. */
@@ -96,12 +96,12 @@ export class StreamableCall extends SessionCall {
       this.lose({ reason: 'upstream_stream_lost', text: `lost the stream of ${this.exchange.method}` })
       return true
     }
-    this.#resumeLater((this.#resume?.retryMs ?? RETRY_MS) * 2 ** this.#failures)
+    this.#resumeLater(Math.min(LONGEST_RETRY_MS, (this.#resume?.retryMs ?? RETRY_MS) * 2 ** this.#failures))
     return true
   }
 
   #resumeLater(ms: number): void {
-    this.later(Math.max(LEAST_RETRY_MS, ms), () => {
+    this.later(ms, () => {
       const { link } = this.#home
       const lastEventId = this.#resume?.lastEventId ?? ''
       const headers = [...this.#home.headers, 'accept', 'text/event-stream', 'last-event-id', lastEventId]

@@ -539,6 +539,43 @@ describe('a stream that breaks', () => {
     expect(call.frames.filter(({ kind }) => kind === 'question')).toHaveLength(1)
   })
 
+  it.each([
+    ['é 日本', 'é 日本'],
+    ['a\tb', 'a\tb'],
+  ])('is resumed from an event id outside of ASCII (%j)', async (id, expected) => {
+    const { peer, server } = await listening(({ method, headers }, response) => {
+      const stream = openStream(response)
+      if (method === 'POST') stream.raw(`retry: 60\nid: ${id}\ndata:\n\n`)
+      else stream.event(result(server.of('tools/call')[0]?.body.id, { got: headers['last-event-id'] }))
+      stream.end()
+    })
+    const { got } = (await exchangeWith(peer, 'tools/call').result()) as { got: string }
+    expect(Buffer.from(got, 'latin1').toString()).toBe(expected)
+  })
+
+  it('is lost where its event id fits no header', async () => {
+    const { peer, server } = await listening((_, response) => {
+      const stream = openStream(response)
+      stream.raw('retry: 60\nid: a\u0001b\ndata:\n\n')
+      stream.end()
+    })
+    expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_stream_lost')
+    expect(server.arrivals.filter(({ headers }) => headers['last-event-id'] !== undefined)).toEqual([])
+  })
+
+  // A timer of more than 2^31 ms fires at once: the server would be asked in a loop.
+  it.each(['99999999999999', '1'.repeat(400)])('waits where the server names %s ms, and is given up', async retry => {
+    const { peer, server } = await listening(({ method }, response) => {
+      if (method === 'GET') return void response.writeHead(503).end()
+      const stream = openStream(response)
+      stream.raw(`retry: ${retry}\nid: e1\ndata:\n\n`)
+      stream.end()
+    })
+    const before = server.of('GET').length
+    expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_timeout')
+    expect(server.of('GET')).toHaveLength(before)
+  })
+
   it('is lost where the server cannot resume', async () => {
     const { peer, server } = await listening(({ method }, response) => {
       if (method === 'GET') return void response.writeHead(405).end()
