@@ -32,7 +32,8 @@ export const statusOfFailure = ({ code, data }: RpcError): number => {
 /** When to come again, where the server said so. */
 export const retryHeaders = ({ data }: RpcError): Record<string, string> | undefined => {
   const ms = data?.get('retryAfterMs')?.asNumber()
-  return ms === undefined ? undefined : { 'retry-after': String(Math.ceil(ms / 1000)) }
+  const isTime = ms !== undefined && ms >= 0 && Number.isFinite(ms) // a server may have written anything
+  return isTime ? { 'retry-after': String(Math.ceil(ms / 1000)) } : undefined
 }
 
 /** Wrong arguments and an unknown tool have the same code; only the list of tools tells them apart. */

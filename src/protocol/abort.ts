@@ -37,7 +37,18 @@ export class Abort implements Signal {
     this.reason = reason
     const listeners = this.#listeners
     this.#listeners = undefined
-    for (const listener of [...(listeners ?? [])]) listener(reason)
+    for (const listener of [...(listeners ?? [])]) call(listener, reason)
+  }
+}
+
+/** A listener that throws must not keep the others from hearing the end; the handler of last resort logs it. */
+const call = (listener: (reason: AbortReason) => void, reason: AbortReason): void => {
+  try {
+    listener(reason)
+  } catch (thrown) {
+    queueMicrotask(() => {
+      throw thrown
+    })
   }
 }
 

@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 
 const socket = connect(Number(process.argv[2]), '127.0.0.1')
+if (process.argv[3]) socket.write(`${process.argv[3]}\n`) // tells the test which of its servers this is
 process.stdin.pipe(socket)
 socket.pipe(process.stdout)
 for (const event of ['close', 'error']) socket.on(event, () => process.exit())
