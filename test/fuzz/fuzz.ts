@@ -10,6 +10,7 @@ interface Options {
   readonly seed: number
   readonly seconds: number
   readonly waves?: number // after each, everything must be as before
+  readonly atOnce?: number // conversations
   readonly onWave?: (text: string) => void
 }
 
@@ -19,7 +20,6 @@ export interface Outcome {
   readonly faults: readonly string[]
 }
 
-const AT_ONCE = 32
 const MOST_FAULTS = 10
 const SETTLE_MS = 20_000
 const HEAP_GROWTH = 1.15
@@ -52,7 +52,7 @@ const busy = (entries: Readonly<Record<string, object>>) => {
 }
 
 /** Damaged traffic at both faces of a gateway, for so long. */
-export const fuzz = async ({ seed, seconds, waves = 2, onWave = () => {} }: Options): Promise<Outcome> => {
+export const fuzz = async ({ seed, seconds, waves = 2, atOnce = 32, onWave = () => {} }: Options): Promise<Outcome> => {
   const servers = await startFuzzServers(createRandom(subSeed(seed, 0)))
   const gateway = await startGatewayProcess(QUIET)
   const faults: string[] = []
@@ -63,7 +63,13 @@ export const fuzz = async ({ seed, seconds, waves = 2, onWave = () => {} }: Opti
     for (let wave = 0; wave < waves && faults.length === 0; wave++) {
       const config = busy(servers.entries)
       await gateway.swap(config)
-      const found = await runWave(gateway, Object.keys(config.workspaces), subSeed(seed, 1, wave), seconds / waves)
+      const found = await runWave(
+        gateway,
+        Object.keys(config.workspaces),
+        subSeed(seed, 1, wave),
+        seconds / waves,
+        atOnce,
+      )
       conversations += found.conversations
       faults.push(...found.faults, ...gateway.errors)
       if (gateway.errors.some(error => error.startsWith('the gateway ended'))) break
@@ -90,6 +96,7 @@ const runWave = async (
   workspaces: readonly string[],
   seed: number,
   seconds: number,
+  atOnce: number,
 ): Promise<Outcome> => {
   const faults: string[] = []
   const pick = createRandom(subSeed(seed, 2))
@@ -119,7 +126,7 @@ const runWave = async (
       }
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, (_, number) => worker(number)))
+  await Promise.all(Array.from({ length: atOnce }, (_, number) => worker(number)))
   await Promise.all(pipes.map(pipe => pipe.close()))
   return { conversations, faults: [...faults, ...pipes.flatMap(({ errors }) => errors)] }
 }

@@ -6,7 +6,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string' }, seed: { t
 const seconds = Number(values.seconds ?? 300)
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 console.log(`fuzzing for ${seconds} s with --seed ${seed}`)
-const waves = Math.max(2, Math.round(seconds / 60))
+const waves = Math.max(2, Math.round(seconds / 30))
 const { conversations, faults } = await fuzz({ seed, seconds, waves, onWave: text => console.log(text) })
 for (const fault of faults) console.log(`FAILED: ${fault}`)
 console.log(
