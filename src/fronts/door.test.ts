@@ -37,14 +37,24 @@ test.each([
   expect(front.seen).toEqual([])
 })
 
-test('__proto__ and doubled members do no harm', async () => {
+test('__proto__ does no harm', async () => {
   const url = await start(answers)
   const { headers, body } = list()
-  const text = JSON.stringify(body).replace('{', '{"__proto__":{"polluted":1},"method":"initialize",')
+  const text = JSON.stringify(body).replace('{', '{"__proto__":{"polluted":1},')
   const reply = await send(url, { headers, body: text })
   expect(reply.json.result).toMatchObject({ tools: [] })
   expect(({} as { polluted?: number }).polluted).toBeUndefined()
 })
+
+test.each(['"method":"initialize"', '"Method":"initialize"', '"ID":7', '"params\\u0000":{}'])(
+  'a message with %s besides is refused',
+  async member => {
+    const url = await start(answers)
+    const { headers, body } = list()
+    const reply = await send(url, { headers, body: JSON.stringify(body).replace('{', `{${member},`) })
+    expect([reply.status, reply.json.error?.code]).toEqual([400, -32600])
+  },
+)
 
 test('a declared body over the limit is refused before it is read', async () => {
   const url = await start({}, { limits: { bodyBytes: 1000 } })
