@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
-import { announceDaemon, findDaemon, withdrawDaemon } from '../config/daemon-file.ts'
+import { announceDaemon, type Daemon, findDaemon, withdrawDaemon } from '../config/daemon-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
@@ -76,7 +76,7 @@ const serve = async (
   const signal = Promise.race([listenForSignals(), hangup.lost])
   const gateway = await startGateway(snapshot, { ...options, version }).catch(error => explain(error, options.data))
   keepServing(log)
-  await announce(gateway, options).catch(async error => {
+  const before = await announce(gateway, options).catch(async error => {
     await gateway.close()
     throw error
   })
@@ -93,23 +93,25 @@ const serve = async (
   if (isReady) print(serverLines(gateway.status(), paint))
   log.info({ signal: await stop }, 'closing')
   unwatch?.()
-  await withdrawDaemon(options.data, process.pid)
+  await withdrawDaemon(options.data, process.pid, before)
   await gateway.close()
   return 0
 }
 
-/** Lets programs of the same user find this daemon; one that runs there already is found no more. */
+/** Lets programs of the same user find this daemon; one that runs there already, and is returned, is found no more. */
 const announce = async (
   { origin, localSecret }: { readonly origin: string; readonly localSecret: string },
   { data, log }: { readonly data: string; readonly log: Log },
-): Promise<void> => {
+): Promise<Daemon | undefined> => {
   const other = await findDaemon(data)
   if (other)
     log.warn(
       { pid: other.pid, origin: other.origin },
-      `another dragoman serves ${data}; "dragoman stdio" and "dragoman plan" find this one now. Give one of them another --data`,
+      `another dragoman serves ${data}, at ${other.origin}: both use the same tokens and memories, and until this one ` +
+        'ends, "dragoman stdio" and "dragoman plan" find this one. Give one of them another --data',
     )
   await announceDaemon(data, { origin, pid: process.pid, token: localSecret })
+  return other
 }
 
 /** Where the port is taken by another dragoman, says so. */

@@ -45,6 +45,15 @@ test('an announcement is taken back by the one who made it', async () => {
   expect(await findDaemon(data)).toBeUndefined()
 })
 
+test('whoever takes its announcement back announces the daemon it had displaced, if that still runs', async () => {
+  const displaced = { ...daemon(process.pid), token: 'older' }
+  await announceDaemon(data, daemon(process.pid))
+  await withdrawDaemon(data, process.pid, displaced)
+  expect(await findDaemon(data)).toEqual(displaced)
+  await withdrawDaemon(data, process.pid, { ...displaced, pid: DEAD })
+  expect(readdirSync(data)).toEqual([])
+})
+
 test('one at a time starts a daemon; a dead one’s claim is void', async () => {
   const release = await claimStart(data)
   expect(release).toBeDefined()

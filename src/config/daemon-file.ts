@@ -16,17 +16,24 @@ const lockIn = (data: string): string => join(data, 'daemon.starting')
 export const announceDaemon = (data: string, daemon: Daemon): Promise<void> =>
   replacePrivateFile(fileIn(data), `${JSON.stringify(daemon, null, 2)}\n`)
 
-/** Takes the announcement back, unless another daemon has made one since. */
-export const withdrawDaemon = async (data: string, pid: number): Promise<void> => {
+/**
+ * Takes the announcement back, unless another daemon has made one since. The daemon that was announced `before` is
+ * announced again if it still runs.
+ */
+export const withdrawDaemon = async (data: string, pid: number, before?: Daemon): Promise<void> => {
   const known = await readDaemon(data)
-  if (known?.pid === pid) await rm(fileIn(data), { force: true })
+  if (known?.pid !== pid) return
+  if (before && (await isRunning(before))) await announceDaemon(data, before)
+  else await rm(fileIn(data), { force: true })
 }
 
 /** The daemon of this data directory, if it is alive. */
 export const findDaemon = async (data: string): Promise<Daemon | undefined> => {
   const daemon = await readDaemon(data)
-  return daemon && isAlive(daemon.pid) && (await isThere(daemon.origin)) ? daemon : undefined
+  return daemon && (await isRunning(daemon)) ? daemon : undefined
 }
+
+const isRunning = async ({ pid, origin }: Daemon): Promise<boolean> => isAlive(pid) && (await isThere(origin))
 
 const PATIENCE_MS = 2000
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,6 +20,15 @@ it('every example has a README and is run here', () => {
     '06-memory',
   ])
   for (const name of readdirSync(example(''))) expect(readdirSync(example(name))).toContain('README.md')
+})
+
+it('an example that starts two gateways gives one of them a data directory of its own', () => {
+  const starts = (name: string) =>
+    readFileSync(example(`${name}/README.md`), 'utf8').match(/^(npm start --|dragoman serve) .*$/gm) ?? []
+  const several = readdirSync(example('')).filter(name => starts(name).length > 1)
+  expect(several).toEqual(expect.arrayContaining(['02-one-server', '03-many-servers']))
+  for (const name of several)
+    expect(starts(name).filter(line => !line.includes('--data')).length, name).toBeLessThanOrEqual(1)
 })
 
 it('01-try-it: the demo answers', async () => {

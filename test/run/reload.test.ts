@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -105,6 +106,11 @@ it('says so where another dragoman serves the same data directory', async () => 
   const data = join(folder, 'shared')
   const first = await startServe([], { DRAGOMAN_DATA: data })
   const second = await startServe([], { DRAGOMAN_DATA: data })
-  await second.saw(new RegExp(`"pid":${first.pid}.*another dragoman serves ${data}`), 'stderr')
+  await second.saw(new RegExp(`"pid":${first.pid}.*another dragoman serves ${data}, at ${first.origin}`), 'stderr')
   expect(first.stderr()).not.toContain('another dragoman')
+  const announced = () => JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')).origin
+  expect(announced()).toBe(second.origin)
+  second.signal('SIGTERM')
+  expect(await second.ended).toBe(0)
+  expect(announced()).toBe(first.origin) // it can be found again
 })
