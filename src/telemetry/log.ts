@@ -8,6 +8,8 @@ export interface Log {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
   child(fields: object): Log
+  /** Whether lines of that level are written; absent where they are not. Asked before work that only the log needs. */
+  isLevelEnabled?(level: 'debug'): boolean
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const

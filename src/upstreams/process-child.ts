@@ -4,6 +4,7 @@ import type { Program } from './process-command.ts'
 import { guard, wakeGuardian } from './process-guardian.ts'
 import { send, signalGroup } from './process-signal.ts'
 import { StderrRing } from './process-stderr.ts'
+import type { StderrTap } from './process-stderr-log.ts'
 import { findMarked, hasLiving } from './process-tree.ts'
 
 /** Everything needed to start one child. */
@@ -15,6 +16,7 @@ export interface ChildPlan {
   readonly maxLineBytes: number
   readonly exitMs: number // to leave after its stdin was closed
   readonly termMs: number // to leave after SIGTERM
+  readonly onStderr?: StderrTap | undefined
 }
 
 /** How a process was over. */
@@ -115,7 +117,10 @@ export class Child {
     stdout.on('error', () => {})
     stderr.on('error', () => {})
     stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    stderr.on('data', (chunk: Buffer) => this.stderr.push(chunk))
+    stderr.on('data', (chunk: Buffer) => {
+      this.stderr.push(chunk)
+      this.#plan.onStderr?.(chunk)
+    })
     // A server that closes its output has nothing more to say.
     stdout.once('close', () => (this.#exit ? this.#finish() : void this.stop()))
     return new Promise(resolve =>

@@ -6,11 +6,13 @@ import { type Machine, type Program, programOf } from './process-command.ts'
 import { environmentOf } from './process-environment.ts'
 import { lossOfStart } from './process-failures.ts'
 import { newMark } from './process-guardian.ts'
+import type { StderrTap } from './process-stderr-log.ts'
 
 interface Options {
   readonly maxBytes: number
   readonly exitMs: number
   readonly termMs: number
+  readonly onStderr?: StderrTap | undefined
 }
 
 const BATCH_ARGUMENTS = 'could not be started: a batch file cannot be given arguments with line breaks'
@@ -18,7 +20,7 @@ const BATCH_ARGUMENTS = 'could not be started: a batch file cannot be given argu
 /** Starts a process of that server; rejects with UpstreamFailure, in words that say what to change. */
 export const startChild = async (
   server: ProcessServer & { readonly name: string },
-  { maxBytes, exitMs, termMs }: Options,
+  { maxBytes, ...options }: Options,
   reader: ChildReader,
 ): Promise<Child> => {
   const { name, command, args, cwd } = server
@@ -28,7 +30,7 @@ export const startChild = async (
   const program: Program | undefined = programOf(command, args, machine)
   if (!program) throw new UpstreamFailure(name, { reason: 'upstream_unreachable', text: BATCH_ARGUMENTS })
   try {
-    return await Child.start({ program, cwd, env, mark, maxLineBytes: maxBytes, exitMs, termMs }, reader)
+    return await Child.start({ program, cwd, env, mark, maxLineBytes: maxBytes, ...options }, reader)
   } catch (error) {
     const hasFolder = cwd === undefined || existsSync(cwd)
     const path = env.PATH ?? env.Path

@@ -33,13 +33,16 @@ export class StderrRing {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f]/g
 
+/** The text without colours and cursor movements. */
+export const withoutEscapes = (text: string): string => text.replace(ESCAPES, '')
+
 /** The text with stars in place of the secrets; the longest first, for one may begin with another. */
 export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
   [...secrets].sort((a, b) => b.length - a.length).reduce((told, secret) => told.replaceAll(secret, '***'), text)
 
 /** The last few lines as one, without colours and without the values that are configured as secrets. */
 export const tailOf = (text: string, secrets: readonly string[]): string => {
-  const lines = withoutSecrets(text.replace(ESCAPES, ''), secrets)
+  const lines = withoutSecrets(withoutEscapes(text), secrets)
     .slice(-TAIL_BYTES) // afterwards: half a secret would not be recognised
     .split('\n')
     .map(line => line.trim())

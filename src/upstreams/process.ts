@@ -56,10 +56,11 @@ type Server = ProcessServer & { readonly name: string }
 export const connectProcess = (server: Server, options: ProcessOptions): ProcessUpstream => {
   const { name, personal, env, limits = DEFAULT_PROCESS_LIMITS } = server
   const roster = new Roster(name, limits.processes)
-  if (!personal) return connectAlike(server, options, roster)
+  const noise = { isLogged: false }
+  if (!personal) return connectAlike(server, { ...options, noise }, roster)
   const all = new Set<ProcessUpstream>()
   const connect = (own: Readonly<Record<string, string>>) => {
-    const upstream = connectAlike({ ...server, env: { ...env, ...own } }, options, roster)
+    const upstream = connectAlike({ ...server, env: { ...env, ...own } }, { ...options, noise }, roster)
     all.add(upstream)
     return { ...upstream, close: () => upstream.close().finally(() => all.delete(upstream)) }
   }

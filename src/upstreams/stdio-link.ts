@@ -10,7 +10,9 @@ import { Restarts } from './process-restarts.ts'
 import { startChild } from './process-spawn.ts'
 import { STARTS, type Starts } from './process-starts.ts'
 import { tailOf, withoutSecrets } from './process-stderr.ts'
+import { createStderrLog } from './process-stderr-log.ts'
 import { SilenceWatch } from './silence.ts'
+import { createIgnore, type Noise } from './stdio-noise.ts'
 import { Pipe } from './stdio-pipe.ts'
 
 /** What may be tuned; tests shorten the times. */
@@ -18,6 +20,7 @@ export interface StdioOptions {
   readonly log: Log
   readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
   readonly starts?: Starts // shared by all servers, unless told otherwise
+  readonly noise?: Noise // shared by all processes of a server
   readonly probeMs?: number // for an answer to `server/discover`
   readonly pingMs?: number // for a process that was silent in a call
   readonly startMs?: number // for an answer to `initialize`; the first start may have to fetch the program
@@ -72,10 +75,13 @@ export const createStdioLink = (
   const tail = (child: Child): string => tailOf(child.stderr.text(), secrets)
 
   const show = (text: string): string => withoutSecrets(text, secrets)
+  const tapStderr = createStderrLog(log, show)
+  const ignore = createIgnore(log, show, options.noise ?? { isLogged: false })
   const children = new Set<Child>()
 
   const start = async (): Promise<Pipe> => {
-    const pipe = await Pipe.open(log, show, reader => startChild(server, { maxBytes, exitMs, termMs }, reader))
+    const bounds = { maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
+    const pipe = await Pipe.open(log, ignore, reader => startChild(server, bounds, reader))
     children.add(pipe.child)
     void pipe.child.over.then(() => children.delete(pipe.child))
     return pipe

@@ -10,31 +10,29 @@ export interface PipeReader {
   gone(exit: Exit): void
 }
 
-const SHOWN = 200
-
 /** JSON-RPC with one process, a message per line each way. What comes while nobody reads is kept. */
 export class Pipe implements ChildReader {
   lines = 0 // read so far
   noise = 0 // of them, those that are no messages
   readonly #log: Log
-  readonly #show: (text: string) => string
+  readonly #ignore: (line: Buffer) => void
   readonly #kept: Message[] = []
   #child: Child | undefined
   #reader: PipeReader | undefined
   #exit: Exit | undefined
 
-  private constructor(log: Log, show: (text: string) => string) {
+  private constructor(log: Log, ignore: (line: Buffer) => void) {
     this.#log = log
-    this.#show = show
+    this.#ignore = ignore
   }
 
-  /** Rejects as `start` does; `show` makes text of the server fit for the log. */
+  /** Rejects as `start` does; `ignore` hears of lines that are no messages. */
   static async open(
     log: Log,
-    show: (text: string) => string,
+    ignore: (line: Buffer) => void,
     start: (reader: ChildReader) => Promise<Child>,
   ): Promise<Pipe> {
-    const pipe = new Pipe(log, show)
+    const pipe = new Pipe(log, ignore)
     pipe.#child = await start(pipe)
     return pipe
   }
@@ -60,11 +58,11 @@ export class Pipe implements ChildReader {
     try {
       const incoming = readIncoming(line)
       // With an id it answers something, however badly.
-      if (incoming.kind === 'invalid' && !incoming.id) this.#ignore(line)
+      if (incoming.kind === 'invalid' && !incoming.id) this.#drop(line)
       else if (incoming.kind === 'batch') for (const message of incoming.messages) this.#take(message)
       else this.#take(incoming)
     } catch (error) {
-      if (error instanceof JsonSyntaxError) this.#ignore(line)
+      if (error instanceof JsonSyntaxError) this.#drop(line)
       else this.#log.error({ err: error }, 'reading a message failed') // a fault of ours; the next line is another
     }
   }
@@ -80,9 +78,8 @@ export class Pipe implements ChildReader {
   }
 
   /** Some servers print a banner, or their logs, where only messages belong. */
-  #ignore(line: Buffer): void {
-    if (this.noise++ > 0) return
-    const text = this.#show(line.toString('utf8')).slice(0, SHOWN)
-    this.#log.warn({ text }, 'the server writes text to stdout that is no message; such lines are ignored')
+  #drop(line: Buffer): void {
+    this.noise++
+    this.#ignore(line)
   }
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createTestLog } from '../../test/support/log.ts'
 import { META } from '../protocol/meta.ts'
 import { Json, type Plain } from '../wire/json.ts'
 import { callTool, closeAll, connectSmall, eventually, failTool, keepLog } from './process.fixture.ts'
@@ -24,6 +25,32 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     for (let i = 0; i < 3; i++) expect(await callTool(peer, 'chatter')).toBe('done')
     expect(upstream.status().processes[0]?.noise).toBe(5)
     expect(lines).toEqual(['the server writes text to stdout that is no message; such lines are ignored'])
+  })
+
+  it('that prints text is logged once, however many processes it has', async () => {
+    const { log, lines } = createTestLog()
+    const { open, upstream } = connectSmall({ era: 'legacy', banner: true }, { options: { log } })
+    for (const session of ['one', 'two', 'three'])
+      expect(await callTool(await open(callerOf({ ...caller, session })), 'chatter')).toBe('done')
+    expect(upstream.status().processes.length).toBeGreaterThan(1)
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  it('has its stderr in the log line by line where the level is debug, without its secrets', async () => {
+    const { log, lines, saw } = createTestLog()
+    const stderr = 'first \u001b[31mline\u001b[0m\n\nthe key is s3cret-key-value'
+    const server = { env: { KEY: 's3cret-key-value' } }
+    const { open } = connectSmall({ era, stderr }, { server, options: { log: log.child({ server: 'small' }) } })
+    const peer = await open()
+    await callTool(peer, 'shout', { bytes: MIB }) // one line that never ends
+    await callTool(peer, 'echo', { text: 'hello' })
+    await saw(({ fields }) => String(fields.text).startsWith('eee'))
+    const said = lines.filter(({ message }) => message === 'server wrote to stderr')
+    expect(new Set(said.map(({ level, fields }) => `${level} ${fields.server}`))).toEqual(new Set(['debug small']))
+    const texts = said.map(({ fields }) => String(fields.text))
+    expect(texts.slice(0, 2)).toEqual(['first line', 'the key is ***'])
+    expect(texts.every(text => text.length <= 2000)).toBe(true)
+    expect(texts.filter(text => text.startsWith('eee')).length).toBeLessThanOrEqual(2)
   })
 
   it('that floods stderr is not held up, and its last words are kept', async () => {

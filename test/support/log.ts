@@ -22,6 +22,7 @@ export const createTestLog = () => {
     warn: at('warn', base),
     error: at('error', base),
     child: fields => child({ ...base, ...fields }),
+    isLevelEnabled: () => true,
   })
   /** The first line from number `from` on that fits, now or later. */
   const saw = (fits: (line: Line) => boolean, from = 0): Promise<Line> =>
