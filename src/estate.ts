@@ -10,6 +10,7 @@ import { demo } from './servers/demo/demo.ts'
 import { files } from './servers/files/files.ts'
 import { startMemoryThread } from './servers/memory/start-thread.ts'
 import type { Log } from './telemetry/log.ts'
+import type { ServerCalls } from './telemetry/server-calls.ts'
 import { connectProcess } from './upstreams/process.ts'
 import { Starts } from './upstreams/process-starts.ts'
 import { connectRemote } from './upstreams/remote.ts'
@@ -27,6 +28,7 @@ interface Options {
   readonly version: string
   readonly data: string | undefined // the data directory; without one nothing outlives the process
   readonly ownPort: () => number | undefined // where the gateway listens
+  readonly calls?: ServerCalls | undefined // counts what each server answers
 }
 
 /** The servers and workspaces of a configuration, and the way to those of the next one. */
@@ -62,12 +64,12 @@ interface Room {
   readonly inner: Workspace
 }
 
-export const createEstate = (first: Snapshot, { log, version, data, ownPort }: Options): Estate => {
+export const createEstate = (first: Snapshot, { log, version, data, ownPort, calls }: Options): Estate => {
   const bridge = createBridge(first.limits)
   const starts = new Starts(first.limits.concurrentStarts)
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
-  const health = createHealth(identity, log)
+  const health = createHealth(identity, log, calls)
   const leaving = new Set<Upstream>()
   let snapshot = first
   let holdings: ReadonlyMap<string, Holding> = new Map()

@@ -24,13 +24,15 @@ import { Ticker } from './fronts/ticker.ts'
 import type { House } from './fronts/visit.ts'
 import type { Knock } from './protocol/admission.ts'
 import { GatewayFault } from './protocol/deliver.ts'
-import type { Frame } from './protocol/exchange.ts'
+import type { Dispatch, Exchange, Frame } from './protocol/exchange.ts'
 import { methodRow } from './protocol/methods.ts'
 import type { Policy } from './protocol/policy.ts'
 import { SERVER_STATES, type WorkspaceStatus } from './protocol/status.ts'
 import type { Log } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createScrape } from './telemetry/prometheus.ts'
+import { logRequests } from './telemetry/request-log.ts'
+import { createServerCalls } from './telemetry/server-calls.ts'
 import { createVisibleServers } from './workspace/visible-servers.ts'
 
 interface Options {
@@ -66,8 +68,9 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
   const { limits } = snapshot
   const { host } = snapshot.listen
+  const calls = createServerCalls()
   let port: number | undefined
-  const estate = createEstate(snapshot, { log, version, data, ownPort: () => port })
+  const estate = createEstate(snapshot, { log, version, data, ownPort: () => port, calls })
   const inbound = await createInbound({
     host,
     isLoopback: isLoopback(host),
@@ -88,9 +91,12 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     isStanding,
     blame: blameIn(estate.hasServer, log),
   })
-  const { dispatch } = estate
+  const counted = (dialect: string): Dispatch => {
+    const count = metrics.count(dialect, estate.dispatch)
+    return log.isLevelEnabled?.('debug') ? logRequests<Frame, Exchange>(log, dialect, count) : count
+  }
   const house: House = {
-    dispatch: metrics.count('stateless', dispatch),
+    dispatch: counted('stateless'),
     limits,
     log,
     ticker: new Ticker(limits.keepAliveMs),
@@ -98,7 +104,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     active: new Active(),
   }
   house.ticker.each(now => house.shelf.sweep(now))
-  const houseOf = (dialect: string): House => ({ ...house, dispatch: metrics.count(dialect, dispatch) })
+  const houseOf = (dialect: string): House => ({ ...house, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
   const sessions = new Sessions(streamable, inbound.hold)
   const channels = new Channels(httpSse, snapshot.sse ?? DEFAULT_SSE)
@@ -135,6 +141,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
       version,
       states: SERVER_STATES,
       servers: estate.states,
+      calls: calls.rows,
       load: () => ({ ...load(), streams: house.ticker.streams }),
     }),
     log,

@@ -1,3 +1,4 @@
+import type { RequestTrace } from '../telemetry/request-log.ts'
 import type { Json } from '../wire/json.ts'
 import type { Signal } from './abort.ts'
 import type { RpcError } from './errors.ts'
@@ -14,6 +15,7 @@ export interface Exchange {
   readonly signal: Signal
   readonly sink: Sink
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may end for another
+  readonly trace?: RequestTrace | undefined // only where each request is logged
 }
 
 /** What the envelope or the handshake said about who is calling. */

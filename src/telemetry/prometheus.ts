@@ -1,5 +1,6 @@
 import type { Metric, MetricValueWithName, Registry } from 'prom-client'
 import { BUCKETS, type Metrics, type Row } from './metrics.ts'
+import type { CallRow } from './server-calls.ts'
 
 /** Figures that are read off when somebody asks. */
 export interface Live {
@@ -7,6 +8,7 @@ export interface Live {
   readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
   readonly states: readonly string[] // all there are
   readonly servers: () => readonly Server[]
+  readonly calls?: () => readonly CallRow[]
 }
 
 interface Server {
@@ -113,6 +115,7 @@ const familiesOf = (metrics: Metrics, live: Live): Family[] => [
     type: 'counter',
     read: () => metrics.failures().map(({ count, server, reason }) => one(count, { server, reason })),
   },
+  ...callFamilies(live.calls ?? (() => [])),
   {
     name: 'server_up',
     help: '1 if callers are sent to the server, because it answers or mostly does, or only they can find out',
@@ -152,6 +155,45 @@ const familiesOf = (metrics: Metrics, live: Live): Family[] => [
     }),
   ),
 ]
+
+const callFamilies = (rows: () => readonly CallRow[]): Family[] => {
+  const ofServers = () => rows().filter(({ tool }) => tool === undefined)
+  const ofTools = () => rows().filter(({ tool }) => tool !== undefined)
+  return [
+    {
+      name: 'server_calls_total',
+      help: 'Requests that each server answered or failed to answer, by outcome',
+      type: 'counter',
+      read: () => ofServers().flatMap(endsOf),
+    },
+    {
+      name: 'server_call_seconds_total',
+      help: 'Time that each server took for them',
+      type: 'counter',
+      read: () => ofServers().map(row => one(row.seconds, labelsOf(row))),
+    },
+    {
+      name: 'tool_calls_total',
+      help: 'Calls of each listed tool, by outcome; tools that are not listed count as other',
+      type: 'counter',
+      read: () => ofTools().flatMap(endsOf),
+    },
+    {
+      name: 'tool_call_seconds_total',
+      help: 'Time that each tool took for them',
+      type: 'counter',
+      read: () => ofTools().map(row => one(row.seconds, labelsOf(row))),
+    },
+  ]
+}
+
+const labelsOf = ({ server, tool }: CallRow): Record<string, string> =>
+  tool === undefined ? { server } : { server, tool }
+
+const endsOf = (row: CallRow): Values =>
+  (['ok', 'error'] as const)
+    .filter(outcome => row[outcome] > 0)
+    .map(outcome => one(row[outcome], { ...labelsOf(row), outcome }))
 
 const one = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
   ({ value, labels, ...(metricName && { metricName: PREFIX + metricName }) }) as Values[number]

@@ -1,11 +1,14 @@
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
-import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import type { RequestTrace } from '../telemetry/request-log.ts'
+import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
 import { faultOf } from './breaker.ts'
 import type { GateQueue } from './gate-queue.ts'
 import { takeTurns } from './gate-turns.ts'
 import { afterPause, mayRepeat, pauseMs, wasNeverThere } from './retry.ts'
+import type { ToolNames } from './tool-names.ts'
 
 /** What a gate asks and tells about its server. */
 export interface Attendant {
@@ -26,13 +29,23 @@ interface Options {
   readonly attendant: Attendant
   readonly repeats: boolean // what never arrived may be sent again; a process has its own restarts
   readonly queue: GateQueue | undefined // undefined: as many calls at a time as come
+  readonly count?: CountCall | undefined
+  readonly tools?: ToolNames | undefined // those the server has listed
 }
 
 const LISTEN = 'subscriptions/listen'
 const DISCOVER = 'server/discover'
+const LIST = 'tools/list'
+const CALL = 'tools/call'
+const SEVERAL = 'several'
+
+/** A request may go to several servers, such as one that sets the log level. */
+const noteServer = (trace: RequestTrace, server: string): void => {
+  trace.server = trace.server === undefined || trace.server === server ? server : SEVERAL
+}
 
 /** Stands before a server: lets nobody through while it is down, not too many at a time, and sees how each fared. */
-export const createGate = ({ server, upstream, attendant, repeats, queue }: Options): Upstream => {
+export const createGate = ({ server, upstream, attendant, repeats, queue, count, tools }: Options): Upstream => {
   const known = new WeakMap<Peer, Peer>() // the same peer has the same gate: others tell them apart by identity
 
   const open = (caller: Caller): Promise<Peer> =>
@@ -79,6 +92,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
     const send = (exchange: Exchange): void => observe(peer, exchange, false)
     const enter: Dispatch = queue ? takeTurns(server, queue, send) : send
     return exchange => {
+      if (exchange.trace) noteServer(exchange.trace, server)
       if (exchange.kind === 'notification') return peer.dispatch(exchange)
       if (exchange.method === LISTEN) return overhear(peer, exchange)
       // A legacy session answers this from memory: it needs no turn, and says nothing about its server.
@@ -89,8 +103,16 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
     }
   }
 
+  const finish = ({ method, params }: Exchange, frame: Frame, started: number): void => {
+    if (method === LIST && frame.kind === 'result') tools?.listed(frame.result)
+    const name = method === CALL ? (params.get('name')?.asString() ?? '') : undefined
+    const tool = name === undefined || tools?.has(name) ? name : OTHER_TOOL
+    count?.(tool, frame.kind === 'failure', (performance.now() - started) / 1000)
+  }
+
   const observe = (peer: Peer, exchange: Exchange, isRepeated: boolean): void => {
     const begun = Date.now()
+    const started = performance.now()
     peer.dispatch({
       ...exchange,
       sink: frame => {
@@ -101,6 +123,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue }: Opti
           if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
             return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
         } else if (frame.kind === 'result') attendant.answered()
+        if (count && (frame.kind === 'result' || frame.kind === 'failure')) finish(exchange, frame, started)
         return exchange.sink(frame)
       },
     })

@@ -3,11 +3,13 @@ import { ask, itemsOf } from '../protocol/listing.ts'
 import { MODERN, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 
+type Listed = (tool: string | undefined) => void
+
 /** A server that was met. */
 export interface Acquaintance {
   readonly revision: Revision
   /** Counts its tools, which may take long; must be called, and at once. */
-  countTools(): Promise<number>
+  countTools(listed?: Listed): Promise<number>
 }
 
 /** Why a server cannot be met on the gateway's own behalf. */
@@ -30,16 +32,20 @@ export const meet = async (upstream: Upstream, self: Caller): Promise<Acquaintan
   const release = peer.hold?.() ?? (() => {}) // another peer might be another process
   try {
     const found = await ask(peer.dispatch, self, 'server/discover')
-    const tools = found.at('capabilities', 'tools') ? () => count(peer, self) : () => Promise.resolve(0)
-    return { revision: peer.revision, countTools: () => tools().finally(release) }
+    const hasTools = found.at('capabilities', 'tools') !== undefined
+    const countTools = (listed?: Listed) => (hasTools ? count(peer, self, listed) : Promise.resolve(0)).finally(release)
+    return { revision: peer.revision, countTools }
   } catch (error) {
     release()
     throw error
   }
 }
 
-const count = async (peer: Peer, self: Caller): Promise<number> => {
+const count = async (peer: Peer, self: Caller, listed?: Listed): Promise<number> => {
   let tools = 0
-  for await (const _tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) tools++
+  for await (const tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) {
+    tools++
+    listed?.(tool.get('name')?.asString())
+  }
   return tools
 }

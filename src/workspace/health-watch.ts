@@ -17,6 +17,7 @@ interface Options {
   readonly isShared: boolean // false where every caller has a process of their own, started in their name
   readonly isLookedAfter: boolean // false for servers that live in this process
   readonly changed: (state: State, before: State) => void
+  readonly listed?: (tool: string | undefined) => void // hears the name of each tool that is counted
 }
 
 const TRY_MS = 10_000
@@ -178,7 +179,7 @@ export class Watch implements Attendant {
     const counted = (tools: number | undefined): void => {
       this.#tools = tools
     }
-    this.#counting = countTools().then(counted, () => counted(undefined))
+    this.#counting = countTools(this.#options.listed).then(counted, () => counted(undefined))
   }
 
   #faultOf(error: unknown): Fault {

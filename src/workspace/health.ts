@@ -2,6 +2,7 @@ import type { ServerConfig } from '../config/snapshot.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
+import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json.ts'
 import { createGate } from './gate.ts'
 import { GateQueue } from './gate-queue.ts'
@@ -9,6 +10,7 @@ import { observer } from './health-examine.ts'
 import { createHerald } from './health-log.ts'
 import type { State } from './health-state.ts'
 import { Watch } from './health-watch.ts'
+import { ToolNames } from './tool-names.ts'
 
 /** Hears of a server that became another: ready, degraded, down. */
 export type HealthListener = (status: ServerStatus) => void
@@ -39,7 +41,7 @@ interface Post {
 
 const LONGEST_QUEUE = 1000
 
-export const createHealth = (identity: Json, log: Log = SILENT): Health => {
+export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCalls): Health => {
   const self = observer(identity)
   const known = new Map<string, Post>()
   const listeners = new Set<HealthListener>()
@@ -55,6 +57,7 @@ export const createHealth = (identity: Json, log: Log = SILENT): Health => {
       if (known.get(name) === post) for (const listener of [...listeners]) listener(statusOf(post))
     }
     const isStarted = config.kind === 'process'
+    const tools = new ToolNames()
     const watch = new Watch({
       server: name,
       first,
@@ -64,6 +67,7 @@ export const createHealth = (identity: Json, log: Log = SILENT): Health => {
       isShared: !(isStarted && config.personal),
       isLookedAfter: isStarted || config.kind === 'remote',
       changed,
+      listed: name => tools.add(name),
     })
     const post: Post = {
       watch,
@@ -75,7 +79,9 @@ export const createHealth = (identity: Json, log: Log = SILENT): Health => {
     }
     known.get(name)?.close()
     known.set(name, post)
-    const gate = createGate({ server: name, upstream, attendant: watch, repeats: config.kind === 'remote', queue })
+    const count = calls?.of(name)
+    const repeats = config.kind === 'remote'
+    const gate = createGate({ server: name, upstream, attendant: watch, repeats, queue, count, tools })
     return {
       ...gate,
       close: () => {
@@ -90,6 +96,7 @@ export const createHealth = (identity: Json, log: Log = SILENT): Health => {
     remove: server => {
       known.get(server)?.close()
       known.delete(server)
+      calls?.forget(server)
     },
     tryAll: async () => void (await Promise.all([...known.values()].map(({ watch }) => watch.begin()))),
     of: server => {

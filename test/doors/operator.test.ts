@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type ScriptedServer, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
 import { openChannel, startGuarded } from '../auth/guarded.ts'
+import { start as startV1 } from '../fixtures/sdk-v1-server.ts'
 import { modern, openSession, openStream, send } from '../support/raw.ts'
 import { type Configured, startConfigured } from './configured.ts'
 
@@ -111,6 +112,31 @@ describe('/metrics', () => {
     await expect
       .poll(gauges)
       .toEqual(['sessions', 'channels', 'streams', 'calls_in_flight', 'log_bytes'].map(name => `dragoman_${name} 0`))
+  })
+
+  test('counts the calls of every server and of every listed tool, invented names as other', async () => {
+    const peer = await startV1()
+    closing.push(() => peer.close())
+    const gateway = await start({ demo: { builtin: 'demo' }, far: { url: peer.url } })
+    await gateway.gateway.ready
+    const call = (workspace: string, name: string) =>
+      send(`${gateway.origin}/mcp/${workspace}`, modern(1, 'tools/call', { name, arguments: {} }))
+    for (const name of ['example-ping', 'example-ping', 'invented-1', 'invented-2']) await call('demo', name)
+    await call('default', 'far__test_simple_text') // among others, and of the other era
+    await call('far', 'test_simple_text')
+    const text = (await get(gateway, '/metrics')).text
+    expect(text.split('\n')).toEqual(
+      expect.arrayContaining([
+        'dragoman_tool_calls_total{server="demo",tool="example-ping",outcome="ok"} 2',
+        'dragoman_tool_calls_total{server="demo",tool="other",outcome="error"} 2',
+        'dragoman_tool_calls_total{server="far",tool="test_simple_text",outcome="ok"} 2',
+        '# TYPE dragoman_tool_call_seconds_total counter',
+      ]),
+    )
+    expect(text).not.toContain('invented')
+    const [, calls = '0'] = /^dragoman_server_calls_total\{server="far",outcome="ok"\} (\d+)$/m.exec(text) ?? []
+    expect(Number(calls)).toBeGreaterThanOrEqual(2)
+    expect(text).toMatch(/^dragoman_server_call_seconds_total\{server="far"\} 0\.\d+$/m)
   })
 
   test('a call whose client leaves counts as cancelled', async () => {

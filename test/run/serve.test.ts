@@ -1,9 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, callThatWaits, openSession } from './call.ts'
 import { endPrograms, startServe } from './program.ts'
+
+const SMALL = fileURLToPath(new URL('../fixtures/stdio/server.mjs', import.meta.url))
 
 let folder: string
 beforeAll(async () => {
@@ -31,6 +34,17 @@ describe('dragoman serve', () => {
     for (const name of ['add_memory', 'search_memory_facts', 'read_file']) expect(listed).toContain(`"name":"${name}"`)
     program.signal('SIGTERM')
     expect(await program.ended).toBe(0)
+  })
+
+  it('at log level debug shows each request and what its processes write to stderr', async () => {
+    const small = { command: process.execPath, args: [SMALL, JSON.stringify({ stderr: 'hello from the server' })] }
+    const config = await write({ mcpServers: { small } })
+    const program = await startServe(['--config', config, '--log-level', 'debug'])
+    await call(`${program.origin}/mcp`, 'tools/call', { name: 'echo', arguments: { text: 's3cret argument' } })
+    await program.saw(/"server":"small","text":"hello from the server","msg":"server wrote to stderr"/, 'stderr')
+    const [line] = await program.saw(/^.*"method":"tools\/call".*"msg":"request ended"}$/m, 'stderr')
+    expect(JSON.parse(line)).toMatchObject({ level: 20, workspace: 'default', server: 'small', outcome: 'ok' })
+    expect(program.stderr()).not.toContain('s3cret')
   })
 
   it('serves the demo when asked', async () => {

@@ -1,0 +1,49 @@
+import type { Log } from './log.ts'
+
+/** Filled in on the way of a request, where the level of the log is debug. */
+export interface RequestTrace {
+  server?: string
+}
+
+/** As much of an exchange as is needed to log it. */
+interface Logged<F> {
+  readonly kind: string
+  readonly method: string
+  readonly caller: { readonly workspace: string }
+  readonly signal: { onAbort(listener: () => void): () => void }
+  readonly sink: (frame: F) => void | Promise<void>
+  readonly trace?: RequestTrace | undefined
+}
+
+interface EndFrame {
+  readonly kind: string
+  readonly error?: { readonly code: number }
+}
+
+/** Logs one line for each request when it ends: what was asked where, how long it took, and its outcome. */
+export const logRequests =
+  <F extends EndFrame, E extends Logged<F>>(log: Log, dialect: string, dispatch: (exchange: E) => void) =>
+  (exchange: E): void => {
+    const trace: RequestTrace = {}
+    if (exchange.kind !== 'request') return dispatch({ ...exchange, trace })
+    const { method, caller, signal } = exchange
+    const started = performance.now()
+    let isOver = false
+    const end = (outcome: string, code?: number): void => {
+      if (isOver) return
+      isOver = true
+      forget()
+      const ms = Math.round((performance.now() - started) * 10) / 10
+      log.debug(
+        { dialect, method, workspace: caller.workspace, server: trace.server, ms, outcome, code },
+        'request ended',
+      )
+    }
+    const forget = signal.onAbort(() => end('cancelled'))
+    const sink = (frame: F): void | Promise<void> => {
+      if (frame.kind === 'result') end('ok')
+      else if (frame.kind === 'failure') end('error', frame.error?.code)
+      return exchange.sink(frame)
+    }
+    dispatch({ ...exchange, trace, sink })
+  }

@@ -1,0 +1,67 @@
+/** How the requests to one server ended, or the calls of one of its tools. Plain numbers, because every call adds to them. */
+export interface CallRow {
+  readonly server: string
+  readonly tool: string | undefined // undefined: all requests to the server
+  ok: number
+  error: number
+  seconds: number // all durations together
+}
+
+/** Counts what one server answers; `tool` is undefined for other requests than calls of tools. */
+export type CountCall = (tool: string | undefined, isError: boolean, seconds: number) => void
+
+/** Counts the answers of every server. */
+export interface ServerCalls {
+  of(server: string): CountCall
+  /** Forgets a server that is no longer configured. */
+  forget(server: string): void
+  rows(): readonly CallRow[]
+}
+
+/** The label of tools that are not listed, and of those beyond the limit: callers can invent any number of names. */
+export const OTHER_TOOL = 'other'
+const MOST_TOOLS = 200 // of one server
+
+interface Counts {
+  readonly all: CallRow
+  readonly tools: Map<string, CallRow>
+}
+
+export const createServerCalls = (): ServerCalls => {
+  const servers = new Map<string, Counts>()
+
+  const countsOf = (server: string): Counts => {
+    const known = servers.get(server)
+    if (known) return known
+    const counts: Counts = { all: rowOf(server, undefined), tools: new Map() }
+    servers.set(server, counts)
+    return counts
+  }
+
+  const toolRow = ({ tools, all }: Counts, tool: string): CallRow => {
+    const known = tools.get(tool)
+    if (known) return known
+    if (tools.size >= MOST_TOOLS && tool !== OTHER_TOOL) return toolRow({ tools, all }, OTHER_TOOL)
+    const row = rowOf(all.server, tool)
+    tools.set(tool, row)
+    return row
+  }
+
+  return {
+    of: server => (tool, isError, seconds) => {
+      const counts = countsOf(server)
+      add(counts.all, isError, seconds)
+      if (tool !== undefined) add(toolRow(counts, tool), isError, seconds)
+    },
+    forget: server => void servers.delete(server),
+    rows: () => [...servers.values()].flatMap(({ all, tools }) => [all, ...tools.values()]),
+  }
+}
+
+const rowOf = (server: string, tool: string | undefined): CallRow => ({ server, tool, ok: 0, error: 0, seconds: 0 })
+
+const add = (row: CallRow, isError: boolean, seconds: number): void => {
+  if (isError) row.error++
+  else row.ok++
+  row.seconds += seconds
+}
