@@ -37,7 +37,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
   })
 
   it('has its stderr in the log line by line where the level is debug, without its secrets', async () => {
-    const { log, lines, saw } = createTestLog()
+    const { log, lines, saw } = createTestLog({ isDebug: true })
     const stderr = 'first \u001b[31mline\u001b[0m\n\nthe key is s3cret-key-value'
     const server = { env: { KEY: 's3cret-key-value' } }
     const { open } = connectSmall({ era, stderr }, { server, options: { log: log.child({ server: 'small' }) } })

@@ -192,7 +192,8 @@ describe('a server with credentials', () => {
     const { server, gateway, alice } = await start(streamableScript())
     await gateway.gateway.ready
     const ready = async () => {
-      const response = await fetch(`${gateway.origin}/readyz`)
+      const headers = { authorization: `Bearer ${gateway.gateway.localSecret}` }
+      const response = await fetch(`${gateway.origin}/readyz`, { headers })
       const { servers } = (await response.json()) as { servers: object[] }
       return { status: response.status, server: servers[0] }
     }

@@ -9,9 +9,9 @@ afterEach(async () => {
 })
 
 const start = async (isDebug: boolean) => {
-  const { log, lines, saw } = createTestLog()
+  const { log, lines, saw } = createTestLog({ isDebug })
   const servers = { mcpServers: { demo: { builtin: 'demo' }, gone: { url: 'http://127.0.0.1:1/mcp' } } }
-  const served = await serve(servers, { log: isDebug ? log : { ...log, isLevelEnabled: () => false } })
+  const served = await serve(servers, { log })
   closing.push(served.close)
   return { ...served, saw, requests: () => lines.filter(({ message }) => message === 'request ended') }
 }

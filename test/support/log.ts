@@ -6,8 +6,8 @@ interface Line {
   readonly message: string
 }
 
-/** A log that can be read, and waited for. */
-export const createTestLog = () => {
+/** A log that can be read, and waited for; `isDebug` where it shall have what is logged at that level only on request. */
+export const createTestLog = ({ isDebug = false } = {}) => {
   const lines: Line[] = []
   const waiting = new Set<() => void>()
   const at =
@@ -22,7 +22,7 @@ export const createTestLog = () => {
     warn: at('warn', base),
     error: at('error', base),
     child: fields => child({ ...base, ...fields }),
-    isLevelEnabled: () => true,
+    isLevelEnabled: () => isDebug,
   })
   /** The first line from number `from` on that fits, now or later. */
   const saw = (fits: (line: Line) => boolean, from = 0): Promise<Line> =>
