@@ -7,6 +7,7 @@ import { notificationPieces } from '../wire/json-rpc.ts'
 import { Asks } from './asks.ts'
 import { InFlight } from './in-flight.ts'
 import { mergeName } from './merge-name.ts'
+import { Subscribed } from './subscribed.ts'
 import type { House } from './visit.ts'
 
 const STANDING_AGAIN_MS = 1000
@@ -20,6 +21,7 @@ const LISTEN_TO_ALL = Json.of({
 export abstract class Conversation {
   readonly asks = new Asks()
   readonly running = new InFlight()
+  readonly subscribed = new Subscribed()
   caller: Caller
 
   protected readonly house: House

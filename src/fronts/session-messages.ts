@@ -114,7 +114,7 @@ const announce = (conversation: Conversation, message: Message, reply: Reply): (
   if (method === 'ping') return () => reply.respond(index, resultPieces(id, Json.empty))
   if (!isKnownTo(method, conversation.caller.revision))
     return refuse(rpcError('methodNotFound', `Method not found: ${method}`), id)
-  const clash = conversation.running.add(id, params, call)
+  const clash = conversation.subscribed.take(method, params) ?? conversation.running.add(id, params, call)
   if (clash) return refuse(clash, id)
   return house => run(house, conversation, message, call, index, reply)
 }
