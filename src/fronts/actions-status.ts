@@ -10,6 +10,8 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['upstream_lost', 502],
   ['upstream_protocol', 502],
   ['upstream_auth', 502],
+  ['upstream_refused', 502],
+  ['upstream_redirect', 502],
   ['too_large', 502],
   ['upstream_timeout', 504],
   ['upstream_busy', 503],

@@ -178,7 +178,7 @@ export abstract class Call implements Reader, Watched {
     const isAuth = status === 401 || status === 403
     const isAnswer = error && !isAuth && (status < 500 || error.id?.asNumber() === this.id)
     if (isAnswer) this.fail(error.error)
-    else this.lose(lossOfStatus(status, headers.location))
+    else this.lose(lossOfStatus(end))
   }
 
   #busy(header: string | undefined): void {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { NoAnswer, type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
 import { Json, type PlainObject } from '../wire/json.ts'
 
@@ -9,6 +10,7 @@ export type Reason =
   | 'upstream_lost' // the session is gone
   | 'upstream_protocol' // it answered something that is no answer
   | 'upstream_auth' // it wants other credentials
+  | 'upstream_refused' // it says no, for a reason of its own
   | 'upstream_redirect' // it sends us to a place where the gateway does not go
   | 'upstream_busy' // it asks us to come back later
   | 'pool_exhausted' // more callers than sessions
@@ -37,7 +39,7 @@ export class UpstreamFailure extends RpcFailure {
 /** We are closing. */
 export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }
 
-/** The error a caller sees for a loss: names the server, never carries its raw text. */
+/** The error a caller sees for a loss; it names the server. */
 export const toError = (server: string, { reason, text, retryMs }: Loss, more: PlainObject = {}): RpcError => {
   const message = `Server "${server}" ${text}`
   if (retryMs === undefined)
@@ -56,20 +58,34 @@ const HINTS: Readonly<Record<number, string>> = {
   400: '; it may speak another version of the protocol',
   404: ' (is the URL right?)',
   405: ' (is the URL right?)',
-  413: ': the request is too large for it',
 }
 
-/** A reply whose status says no and whose body says nothing we may pass on. */
-export const lossOfStatus = (status: number, location?: string): Loss => {
-  if (status === 401 || status === 403)
+/** A reply whose status says no. */
+export interface HttpRefusal {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text?: string | undefined // the first line of its body
+}
+
+/** What to tell of a reply whose status says no and whose body is no answer: the server's own words, and what to do. */
+export const lossOfStatus = ({ status, headers, text }: HttpRefusal): Loss => {
+  const words = `HTTP ${status}${text ? `: "${text}"` : ''}`
+  if (status === 401 || (status === 403 && headers['www-authenticate'] !== undefined))
     return {
       reason: 'upstream_auth',
-      text: `refused our credentials (HTTP ${status}): check its "headers" in the configuration`,
+      text: `refused our credentials (${words}): check its "headers" in the configuration`,
     }
-  if (status === 413) return { reason: 'too_large', text: `answered HTTP 413${HINTS[413]}` }
-  if (GATEWAYS.has(status)) return { reason: 'upstream_unreachable', text: `is not available (HTTP ${status})` }
-  const moved = status >= 300 && status < 400 && location ? ` to ${location}: use that URL in the configuration` : ''
-  return { reason: 'upstream_protocol', text: `answered HTTP ${status}${moved}${HINTS[status] ?? ''}` }
+  if (status === 403)
+    return { reason: 'upstream_refused', text: `refused the request (${words}): check its "url" and "headers"` }
+  if (status === 413) return { reason: 'too_large', text: 'answered HTTP 413: the request is too large for it' }
+  if (GATEWAYS.has(status)) return { reason: 'upstream_unreachable', text: `is not available (${words})` }
+  const { location } = headers
+  if (status < 400 && location)
+    return {
+      reason: 'upstream_protocol',
+      text: `answered HTTP ${status} to ${location}: use that URL in the configuration`,
+    }
+  return { reason: 'upstream_protocol', text: `answered ${words}${HINTS[status] ?? ''}` }
 }
 
 /** Whether a status says something about what the server is; credentials, outages and haste do not. */

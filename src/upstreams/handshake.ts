@@ -128,9 +128,9 @@ const lossOf = (answered: Unanswered): Loss => {
     case 'error':
       return { reason: 'upstream_protocol', text: `refused initialize: ${answered.message}` }
     case 'refused': {
-      const { status, headers, error } = answered
+      const { status, error } = answered
       const isOther = status === 401 || status === 403 || status >= 500 || !error
-      if (isOther) return lossOfStatus(status, headers.location)
+      if (isOther) return lossOfStatus(answered)
       return { reason: 'upstream_protocol', text: `refused initialize: ${error.error.message}` }
     }
   }

@@ -225,6 +225,6 @@ const toAnswered = (message: Extract<Message, { kind: 'response' | 'error' }>): 
     : { kind: 'error', ...message.error, data: message.error.data }
 
 const lossOf = (end: ReplyEnd): Loss => {
-  if (end.kind === 'refused') return lossOfStatus(end.status, end.headers.location)
+  if (end.kind === 'refused') return lossOfStatus(end)
   return end.kind === 'lost' ? end.loss : CLOSED
 }

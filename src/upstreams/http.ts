@@ -24,8 +24,8 @@ export interface Patience {
 
 /** What a reply is read by. Exactly one of `end` and `lost` is last, unless the request is aborted. */
 export interface Receiver {
-  /** `from` is where redirects have led to. */
-  status(status: number, headers: IncomingHttpHeaders, from: Hop): void
+  /** `from` is where redirects have led to, `sent` the headers of the request. */
+  status(status: number, headers: IncomingHttpHeaders, from: Hop, sent: readonly string[]): void
   /** A promise stops the reading until it settles. */
   bytes(chunk: Buffer): void | Promise<void>
   end(): void
@@ -179,7 +179,7 @@ class Flight implements Sending, Watched, Dispatcher.DispatchHandler {
     this.#phase = 'body'
     this.#allow(this.#request.patience?.bodyMs)
     if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirect(status, headers.location)
-    else this.#receiver.status(status, headers, this.#from)
+    else this.#receiver.status(status, headers, this.#from, this.#request.headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -29,7 +29,7 @@ export const judge = (answered: Answered): Verdict => {
     case 'refused':
       return isEvidence(answered.status)
         ? judgeError(answered.error?.error.code, answered.error?.error.data)
-        : { kind: 'none', loss: lossOfStatus(answered.status, answered.headers.location) }
+        : { kind: 'none', loss: lossOfStatus(answered) }
   }
 }
 

@@ -9,6 +9,7 @@ import { EventTooLarge, SseDecoder, type SseEvent } from '../wire/sse.ts'
 import type { Loss } from './failures.ts'
 import type { Receiver } from './http.ts'
 import type { Hop } from './redirect.ts'
+import { refusalText } from './refusal-text.ts'
 
 /** How a reply was over. */
 export type ReplyEnd =
@@ -19,6 +20,7 @@ export type ReplyEnd =
       readonly status: number
       readonly headers: IncomingHttpHeaders
       readonly error: Refusal | undefined
+      readonly text?: string | undefined // the first line of its body
     }
   | { readonly kind: 'lost'; readonly loss: Loss; readonly resume: Resume | undefined }
 
@@ -52,6 +54,7 @@ export class Reply implements Receiver {
   readonly #body = new Gather()
   #headers: IncomingHttpHeaders = {}
   #status = 0
+  #sentHeaders: readonly string[] = []
   #events: SseDecoder | undefined
   #waiting: Promise<void> | undefined
   #isOver = false
@@ -61,8 +64,9 @@ export class Reply implements Receiver {
     this.#maxBytes = maxBytes
   }
 
-  status(status: number, headers: IncomingHttpHeaders, from: Hop): void {
+  status(status: number, headers: IncomingHttpHeaders, from: Hop, sent: readonly string[]): void {
     this.#status = status
+    this.#sentHeaders = sent
     this.#headers = headers
     if (status < 300 && isEventStream(headers['content-type']))
       this.#events = new SseDecoder(event => this.#event(event), { maxBytes: this.#maxBytes })
@@ -119,9 +123,11 @@ export class Reply implements Receiver {
   }
 
   #refused(): ReplyEnd {
-    const incoming = this.#body.length > 0 ? readText(this.#body.take()) : undefined
+    const body = this.#body.take()
+    const incoming = body.length > 0 ? readText(body) : undefined
     const error = incoming && messagesIn(incoming).find(message => message.kind === 'error')
-    return { kind: 'refused', status: this.#status, headers: this.#headers, error }
+    const text = refusalText(body, this.#sentHeaders)
+    return { kind: 'refused', status: this.#status, headers: this.#headers, error, text }
   }
 
   #resume(): Resume | undefined {

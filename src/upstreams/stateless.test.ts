@@ -211,7 +211,7 @@ describe('a streamed reply', () => {
 })
 
 describe('a misbehaving server', () => {
-  const page = '<html>secret stack trace</html>'
+  const page = '<html><h1>Out of order</h1>\n<pre>secret stack trace</pre></html>'
   const cases: [string, Script, { message: RegExp; reason: string }][] = [
     [
       'garbage instead of JSON',
@@ -296,29 +296,46 @@ describe('a misbehaving server', () => {
     [
       '500 with a page',
       (_, response) => void response.writeHead(500, { 'content-type': 'text/html' }).end(page),
-      { message: /answered HTTP 500/, reason: 'upstream_protocol' },
+      { message: /answered HTTP 500: "Out of order"$/, reason: 'upstream_protocol' },
     ],
     [
       '500 with an error about nothing',
-      (_, response) => sendJson(response, failure(null, -32000, 'secret'), 500),
-      { message: /answered HTTP 500/, reason: 'upstream_protocol' },
+      (_, response) => sendJson(response, failure(null, -32000, 'Out of order\nsecret'), 500),
+      { message: /answered HTTP 500: "Out of order"$/, reason: 'upstream_protocol' },
     ],
     [
       '503',
       (_, response) => void response.writeHead(503).end(page),
-      { message: /not available \(HTTP 503\)/, reason: 'upstream_unreachable' },
+      { message: /not available \(HTTP 503: "Out of order"\)/, reason: 'upstream_unreachable' },
     ],
     [
       '404 with a page',
       (_, response) => void response.writeHead(404).end(page),
-      { message: /HTTP 404 \(is the URL right\?\)/, reason: 'upstream_protocol' },
+      { message: /HTTP 404: "Out of order" \(is the URL right\?\)/, reason: 'upstream_protocol' },
     ],
     [
       '401',
-      (_, response) => sendJson(response, failure(1, -32001, 'secret'), 401),
-      { message: /refused our credentials \(HTTP 401\)/, reason: 'upstream_auth' },
+      (_, response) => sendJson(response, failure(1, -32001, 'Expired\nsecret'), 401),
+      { message: /refused our credentials \(HTTP 401: "Expired"\)/, reason: 'upstream_auth' },
     ],
-    ['403', (_, response) => void response.writeHead(403).end(), { message: /HTTP 403/, reason: 'upstream_auth' }],
+    [
+      '403 that asks for credentials',
+      (_, response) => void response.writeHead(403, { 'www-authenticate': 'Bearer' }).end(),
+      { message: /refused our credentials \(HTTP 403\)/, reason: 'upstream_auth' },
+    ],
+    [
+      '403 for another reason',
+      (_, response) => void response.writeHead(403).end('Access is only allowed at localhost:8931\nsecret'),
+      {
+        message: /refused the request \(HTTP 403: "Access is only allowed at localhost:8931"\)/,
+        reason: 'upstream_refused',
+      },
+    ],
+    [
+      '403 without a word',
+      (_, response) => void response.writeHead(403).end(),
+      { message: /refused the request \(HTTP 403\)/, reason: 'upstream_refused' },
+    ],
     [
       '302',
       (_, response) => void response.writeHead(302, { location: '/login' }).end(),

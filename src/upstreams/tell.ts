@@ -25,7 +25,7 @@ export const tell = (
     message: () => {},
     ended: end => {
       clearTimeout(drain)
-      if (end.kind === 'refused') link.log.debug({ what, status: end.status }, 'the server refused it')
+      if (end.kind === 'refused') link.log.debug({ what, status: end.status, text: end.text }, 'the server refused it')
       else if (end.kind === 'lost') link.log.debug({ what, reason: end.loss.text }, 'it did not reach the server')
       done()
     },

@@ -193,4 +193,10 @@ const DECLINED = 'declined' // an error of the server's own
 const NOBODY_THERE = 'no_credentials' // it is called in the name of callers, and we are none
 
 /** It is there, but not for us, or not now; others may fare better. */
-const DECLINES: ReadonlySet<string> = new Set([DECLINED, 'upstream_auth', 'upstream_busy', 'pool_exhausted'])
+const DECLINES: ReadonlySet<string> = new Set([
+  DECLINED,
+  'upstream_auth',
+  'upstream_refused',
+  'upstream_busy',
+  'pool_exhausted',
+])
