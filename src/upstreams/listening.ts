@@ -17,6 +17,7 @@ interface Hooks {
 
 const RETRY_MS = 1000
 const LONGEST_MS = 30_000
+const MOST_UNREACHABLE = 2 // attempts that find nothing listening, until answers are no longer expected
 const NO_SUCH_STREAM: ReadonlySet<number> = new Set([405, 501])
 
 /** Keeps the GET stream of a session open, for as long as the server offers one. */
@@ -30,6 +31,7 @@ export class Listening implements Reader {
   #isOpen = false
   #hasOpened = false // in this session
   #failures = 0
+  #unreachable = 0 // attempts in a row that found nothing listening
   #settled: (() => void) | undefined
 
   constructor(hooks: Hooks) {
@@ -88,7 +90,10 @@ export class Listening implements Reader {
     this.#isOpen = false
     this.#sending?.abort()
     if ('resume' in end) this.#remember(end.resume)
-    if (wasOpen && !this.#isStopped && this.#lastEventId === undefined) this.#hooks.cut()
+    const isUnreachable = end.kind === 'lost' && end.loss.reason === 'upstream_unreachable'
+    this.#unreachable = isUnreachable ? this.#unreachable + 1 : 0
+    const isLost = (wasOpen && this.#lastEventId === undefined) || this.#unreachable === MOST_UNREACHABLE
+    if (isLost && !this.#isStopped) this.#hooks.cut()
     this.#next(end, wasOpen)
     this.#settled?.()
   }

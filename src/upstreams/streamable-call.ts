@@ -17,8 +17,10 @@ export interface StreamableHome extends Home {
 }
 
 const RETRY_MS = 1000
-const LONGEST_RETRY_MS = 5 * 60_000
-const MOST_FAILURES = 5
+const LEAST_RETRY_MS = 50
+const MOST_WAIT_MS = 2000 // between attempts, whatever time the server asked for while it was there
+const MOST_FAILURES = 3
+const MOST_UNREACHABLE = 2 // nothing listens there: waiting for longer would only delay the bad news
 
 /** A call within a legacy session over Streamable HTTP. */
 export class StreamableCall extends SessionCall {
@@ -29,6 +31,7 @@ export class StreamableCall extends SessionCall {
   #hasRenewed = false
   #resume: Resume | undefined
   #failures = 0 // resumes in a row that came to nothing
+  #unreachable = 0 // those of them that found nothing listening
 
   constructor(home: StreamableHome, exchange: Exchange, id: number) {
     super(home, exchange, id)
@@ -42,7 +45,7 @@ export class StreamableCall extends SessionCall {
 
   began(status: number): void {
     this.#hasBegun = status < 300
-    if (this.#hasBegun) this.#failures = 0
+    if (this.#hasBegun) this.#failures = this.#unreachable = 0
   }
 
   protected send(): Sending {
@@ -51,6 +54,7 @@ export class StreamableCall extends SessionCall {
     this.#sessionId = this.#home.sessionId
     this.#hasBegun = this.isElsewhere = false
     this.#resume = undefined
+    this.#failures = this.#unreachable = 0
     const headers = addCallerHeaders([...this.#home.postHeaders], caller)
     const body = join(requestPieces(this.id, method, this.params))
     return link.http.send({ method: 'POST', target: link.target, headers, body }, new Reply(this, link.maxBytes))
@@ -67,6 +71,7 @@ export class StreamableCall extends SessionCall {
         return this.#takeUp(end.resume)
       case 'lost':
         if (this.#takeUp(end.resume)) return true
+        if (end.loss.reason === 'upstream_unreachable') this.#unreachable++
         return this.#resume ? this.#resumeFailed(true) : false
     }
   }
@@ -92,11 +97,14 @@ export class StreamableCall extends SessionCall {
   }
 
   #resumeFailed(isWorthTrying: boolean): boolean {
-    if (!isWorthTrying || ++this.#failures >= MOST_FAILURES) {
-      this.lose({ reason: 'upstream_stream_lost', text: `lost the stream of ${this.exchange.method}` })
+    const isGone = this.#unreachable >= MOST_UNREACHABLE
+    if (!isWorthTrying || isGone || ++this.#failures >= MOST_FAILURES) {
+      const cause = isGone ? ' and cannot be reached (is it running?)' : ''
+      this.lose({ reason: 'upstream_stream_lost', text: `lost the stream of ${this.exchange.method}${cause}` })
       return true
     }
-    this.#resumeLater(Math.min(LONGEST_RETRY_MS, (this.#resume?.retryMs ?? RETRY_MS) * 2 ** this.#failures))
+    const wait = (this.#resume?.retryMs ?? RETRY_MS) * 2 ** (this.#failures - 1)
+    this.#resumeLater(Math.min(MOST_WAIT_MS, wait))
     return true
   }
 

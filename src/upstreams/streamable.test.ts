@@ -592,6 +592,44 @@ describe('a stream that breaks', () => {
     expect(server.of('tools/list')).toHaveLength(2)
   })
 
+  it('is lost soon when the server was killed, although it could be resumed', async () => {
+    const script: Script = (_, response) => openStream(response).raw('id: e1\ndata:\n\n')
+    const { upstream, server } = await connect(legacy(script), { timeoutMs: 60_000 })
+    const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
+    await server.arrived('tools/call')
+    const killed = Date.now()
+    await server.close()
+    expect(await call.failure()).toMatchObject({
+      message: 'Server "far" lost the stream of tools/call and cannot be reached (is it running?)',
+      data: { reason: 'upstream_stream_lost', upstream: 'far' },
+    })
+    expect(Date.now() - killed).toBeLessThan(15_000) // two attempts, a second apart; five took 31 s
+  })
+
+  it('is lost soon when the server was killed and the answer was to come on the GET stream', async () => {
+    const listen: Script = (_, response) => openStream(response).raw('id: g1\ndata:\n\n')
+    const script = legacy((_, response) => void response.writeHead(202).end(), { listen })
+    const { upstream, server } = await connect(script, { timeoutMs: 60_000 })
+    const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
+    await server.arrived('tools/call')
+    const killed = Date.now()
+    await server.close()
+    expect((await call.failure()).data?.reason).toBe('upstream_stream_lost')
+    expect(Date.now() - killed).toBeLessThan(15_000) // it was the whole timeout of the server
+  })
+
+  it('is lost after three attempts that a proxy refuses', async () => {
+    const { peer, server } = await listening(({ method, headers }, response) => {
+      if (method === 'GET' && headers['last-event-id']) return void response.writeHead(503).end()
+      if (method === 'GET') return
+      const stream = openStream(response)
+      stream.raw('retry: 50\nid: e1\ndata:\n\n')
+      stream.end()
+    })
+    expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_stream_lost')
+    expect(server.of('GET').filter(({ headers }) => headers['last-event-id'] === 'e1')).toHaveLength(3)
+  })
+
   it('is lost where it had no ids', async () => {
     const { peer } = await listening((_, response) => openStream(response).end())
     expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_stream_lost')
