@@ -36,11 +36,19 @@ export class NotTaken extends Refused {
 /** Sends one request of ours. */
 type Say = (method: string, params: Json) => Promise<Answered>
 
-/**
- * Opens a legacy conversation as that caller; rejects with UpstreamFailure.
- * `mayBeSilent`: the server may be of a kind that does not even refuse what it does not know.
- */
-export const shakeHands = async (link: Link, caller: Caller, say: Say, mayBeSilent = false): Promise<Handshake> => {
+/** What a server may do instead of taking `initialize`. */
+interface HandshakeOptions {
+  readonly mayBeSilent?: boolean // it does not even refuse what it does not know
+  readonly isRequired?: boolean | undefined // it can be met in another way, so none without a handshake
+}
+
+/** Opens a legacy conversation as that caller; rejects with UpstreamFailure. */
+export const shakeHands = async (
+  link: Link,
+  caller: Caller,
+  say: Say,
+  { mayBeSilent = false, isRequired = false }: HandshakeOptions = {},
+): Promise<Handshake> => {
   const initialize = (capabilities: Json): Promise<Answered> =>
     say(
       'initialize',
@@ -59,7 +67,7 @@ export const shakeHands = async (link: Link, caller: Caller, say: Say, mayBeSile
     link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : lossOf(first).text)
     return handshake
   }
-  if (await isNeedless(answered, say, mayBeSilent)) return withoutHandshake(link)
+  if (!isRequired && (await isNeedless(answered, say, mayBeSilent))) return withoutHandshake(link)
   const refusal = refusalOf(link, answered)
   if (isOfferRefused(answered)) link.offers.refused(refusal.loss.text)
   throw refusal

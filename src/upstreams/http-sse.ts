@@ -155,7 +155,10 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
 
   async #greet(channel: Channel): Promise<void> {
     const say = (method: string, params: Json) => channel.ask(method, params, this.nextId())
-    const handshake = await shakeHands(this.link, this.caller, say, channel.isHere)
+    const handshake = await shakeHands(this.link, this.caller, say, {
+      mayBeSilent: channel.isHere,
+      isRequired: this.options.requiresHandshake,
+    })
     this.#handshake = handshake
     if (handshake.isImplied) return
     channel.agree(handshake.revision)

@@ -60,8 +60,9 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     manner: server.pool,
     perPrincipal: options.sessionsPerPrincipal,
     open: async (caller, place) => {
-      const session = await openLegacy(caller, { ...place, holdMs })
-      if (detector.era !== 'modern' || session.hasBackChannel) return session
+      const isLeg = detector.era === 'modern'
+      const session = await openLegacy(caller, { ...place, holdMs, requiresHandshake: isLeg })
+      if (!isLeg || session.hasBackChannel) return session
       void session.close()
       throw new Refused(server.name, NO_BACK_CHANNEL)
     },

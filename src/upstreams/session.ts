@@ -16,6 +16,7 @@ import { Told } from './told.ts'
 /** What a session is opened with. */
 export interface SessionOptions extends Place {
   readonly holdMs: number // a question nobody can be asked yet
+  readonly requiresHandshake?: boolean | undefined // the server is modern and may refuse one
 }
 
 /** A legacy session with a remote server, as one caller; how it travels is said by those who extend it. */
@@ -33,14 +34,14 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   protected readonly postbox: Postbox
   protected readonly told = new Told()
   protected readonly calls: C[] = [] // a Map would keep dead calls alive, as SilenceWatch explains
-  readonly #options: SessionOptions
+  protected readonly options: SessionOptions
   #closing: Promise<void> | undefined
   #lastId = 0
 
   constructor(link: Link, caller: Caller, options: SessionOptions) {
     this.link = link
     this.caller = caller
-    this.#options = options
+    this.options = options
     this.standing = new Standing({ holdMs: options.holdMs, expectsSomebody: options.isDedicated })
     this.postbox = new Postbox({ post: (pieces, what, done) => this.transmit(pieces, what, done), log: link.log })
   }
@@ -124,7 +125,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   close(): Promise<void> {
     if (this.#closing) return this.#closing
     this.#closing = Promise.resolve().then(() => this.#end())
-    this.#options.onClosed(this.#closing)
+    this.options.onClosed(this.#closing)
     return this.#closing
   }
 
@@ -141,7 +142,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     this.standing.attach(exchange, this.introduction.get('capabilities'), () => {
       this.questions.abandon(exchange)
       this.lastUsed = Date.now()
-      if (this.#options.isDedicated && this.standing.size === 0) void this.close()
+      if (this.options.isDedicated && this.standing.size === 0) void this.close()
     })
   }
 

@@ -153,7 +153,8 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
 
   #shakeHands(): Promise<Handshake> {
     const headers = [...this.link.headers, ...POST_HEADERS]
-    return shakeHands(this.link, this.caller, (method, params) => this.#ask(headers, method, params))
+    const say = (method: string, params: Json) => this.#ask(headers, method, params)
+    return shakeHands(this.link, this.caller, say, { isRequired: this.options.requiresHandshake })
   }
 
   #ask(headers: readonly string[], method: string, params: Json): Promise<Answered> {

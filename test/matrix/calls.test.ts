@@ -34,7 +34,8 @@ everyCell('every kind of request is answered in the client’s own revision', as
     if (isModern(client.revision) && isCacheable)
       expect(result).toMatchObject({ ttlMs: expect.any(Number), cacheScope: 'private' })
   }
-  for (const { message } of server.arrivals.filter(({ message }) => message.id !== undefined && message.method)) {
+  const requests = server.arrivals.filter(({ message }) => message.id !== undefined && message.method)
+  for (const { message } of requests.filter(({ message }) => message.method !== 'initialize')) {
     const meta = (message.params?._meta ?? {}) as Record<string, unknown>
     if (isModern(server.revision))
       expect(meta).toMatchObject({ [META.protocolVersion]: '2026-07-28', [META.clientCapabilities]: {} })
@@ -93,8 +94,9 @@ everyCell(
     expect(rest).toEqual(params)
     const envelope = Object.keys(meta as object).filter(key => key !== 'acme/m')
     expect((meta as Record<string, unknown>)['acme/m']).toBe(1)
+    const logs = isModern(client.revision) ? [] : [META.logLevel]
     expect(envelope.sort()).toEqual(
-      isModern(server.revision) ? [META.clientCapabilities, META.clientInfo, META.protocolVersion] : [],
+      isModern(server.revision) ? [META.clientCapabilities, META.clientInfo, ...logs, META.protocolVersion] : [],
     )
     if (isModern(server.revision) && 'host' in headers) expect(headers['mcp-method']).toBe('acme/do')
     await client.notify('acme/note', { n: 1 })
