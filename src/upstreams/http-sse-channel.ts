@@ -13,6 +13,7 @@ import type { Hop } from './redirect.ts'
 import { type Reader, Reply, type ReplyEnd } from './reply.ts'
 import { tell } from './tell.ts'
 
+/** Who hears what comes on a channel. */
 interface Hooks {
   message(message: Message): void
   /** The channel is over, after it was open. */
@@ -36,7 +37,7 @@ const CLOSED: Loss = { reason: 'upstream_stream_lost', text: 'closed its event s
 export class Channel implements Reader {
   isHere = false // messages go to the address of the stream itself
   readonly #link: Link
-  readonly #hooks: Hooks
+  #hooks: Hooks
   readonly #asked = new Map<number, (answered: Answered) => void>()
   #state: 'opening' | 'open' | 'over' = 'opening'
   #opened: (loss: Loss | undefined) => void = () => {}
@@ -85,6 +86,11 @@ export class Channel implements Reader {
       this.#sending = http.send(request, new Reply(this, maxBytes))
       if (this.#state === 'over') this.#sending.abort()
     })
+  }
+
+  /** From now on another session hears what comes here. */
+  handTo(hooks: Hooks): void {
+    this.#hooks = hooks
   }
 
   /** From now on the server is told which revision was agreed on, if that revision wants it. */

@@ -6,33 +6,35 @@ import { DISCONNECTED, errorOf, UpstreamFailure } from './failures.ts'
 import { type Handshake, shakeHands } from './handshake.ts'
 import { ChannelCall, type ChannelHome } from './http-sse-call.ts'
 import { Channel } from './http-sse-channel.ts'
+import type { SpareChannel } from './http-sse-spare.ts'
 import type { Link } from './link.ts'
 import { LegacySession, type SessionOptions } from './session.ts'
+
+/** How a channel of a server comes about. */
+interface ChannelWay {
+  readonly hasAccepted: boolean // the server took a request at the address of the channel
+  readonly spare: SpareChannel
+}
 
 const REVIVE_MS = 1000
 const LONGEST_REVIVE_MS = 30_000
 
 /** A legacy session over HTTP+SSE, as one caller: one channel; should it break, the next call opens another. */
 export class ChannelSession extends LegacySession<ChannelCall> implements ChannelHome {
-  readonly #hasAccepted: boolean
+  readonly #way: ChannelWay
   #channel: Channel | undefined
   #connecting: Promise<void> | undefined
   #handshake: Handshake | undefined
 
-  private constructor(link: Link, caller: Caller, options: SessionOptions, hasAccepted: boolean) {
+  private constructor(link: Link, caller: Caller, options: SessionOptions, way: ChannelWay) {
     super(link, caller, options)
-    this.#hasAccepted = hasAccepted
+    this.#way = way
   }
 
   /** Opens the channel and shakes hands; rejects with UpstreamFailure, NoChannel if there is no channel to use. */
-  static async open(
-    link: Link,
-    caller: Caller,
-    options: SessionOptions,
-    hasAccepted: boolean,
-  ): Promise<ChannelSession> {
-    const session = new ChannelSession(link, caller, options, hasAccepted)
-    await session.#connect()
+  static async open(link: Link, caller: Caller, options: SessionOptions, way: ChannelWay): Promise<ChannelSession> {
+    const session = new ChannelSession(link, caller, options, way)
+    if (!(await session.#takeOver())) await session.#connect()
     return session
   }
 
@@ -93,7 +95,9 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
   }
 
   protected async disconnect(): Promise<void> {
-    this.#channel?.close()
+    if (!this.#channel) return
+    if (this.caller.isHealthCheck) this.#way.spare.keep(this.#channel, this.lastId)
+    else this.#channel.close()
   }
 
   get #agreed(): Handshake {
@@ -132,17 +136,43 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
     this.announceChanges()
   }
 
-  async #connect(): Promise<Channel> {
-    const channel: Channel = new Channel(this.link, {
+  #hooks(channel: () => Channel): ConstructorParameters<typeof Channel>[1] {
+    return {
       message: message => this.strayed(message),
       lost: () => {
-        this.#lost(channel)
+        this.#lost(channel())
         this.#revive(REVIVE_MS)
       },
-    })
+    }
+  }
+
+  /** Shakes hands anew on the channel of a health check; false: there is none, or the server takes no other handshake. */
+  async #takeOver(): Promise<boolean> {
+    const spare = this.#way.spare.take()
+    if (!spare?.channel.isOpen) return false
+    const { channel, lastId } = spare
+    this.startAfter(lastId)
+    channel.handTo(this.#hooks(() => channel))
+    this.#channel = channel
+    try {
+      await this.#greet(channel)
+      if (channel.isOpen) return true
+    } catch (error) {
+      this.link.log.debug({ err: error }, 'the channel of a health check could not be used; opening a new one')
+    }
+    channel.close()
+    this.#lost(channel)
+    return false
+  }
+
+  async #connect(): Promise<Channel> {
+    const channel: Channel = new Channel(
+      this.link,
+      this.#hooks(() => channel),
+    )
     this.#channel = channel // from its first event on the server may want an answer
     try {
-      await channel.open(this.#hasAccepted)
+      await channel.open(this.#way.hasAccepted)
       await this.#greet(channel)
       if (!channel.isOpen || this.isClosing) throw new UpstreamFailure(this.link.name, DISCONNECTED)
     } catch (error) {

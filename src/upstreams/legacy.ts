@@ -4,6 +4,7 @@ import type { UpstreamFailure } from './failures.ts'
 import { NotTaken } from './handshake.ts'
 import { ChannelSession } from './http-sse.ts'
 import { NoChannel } from './http-sse-channel.ts'
+import { SpareChannel } from './http-sse-spare.ts'
 import type { Link } from './link.ts'
 import type { LegacySession, SessionOptions } from './session.ts'
 import type { SessionCall } from './session-call.ts'
@@ -12,12 +13,13 @@ import { StreamableSession } from './streamable.ts'
 type Session = LegacySession<SessionCall>
 
 /** Opens legacy sessions with one server, the way they turn out to travel there; rejects with UpstreamFailure. */
-export const createLegacy = (link: Link, type: RemoteServer['type']) => {
+export const createLegacy = (link: Link, type: RemoteServer['type'], idleMs: number) => {
+  const spare = new SpareChannel(idleMs)
   let hasChannels = type === 'sse'
   let hasAccepted = false // requests, at the address of the channel
 
   const openChannel = (caller: Caller, options: SessionOptions): Promise<Session> =>
-    ChannelSession.open(link, caller, options, hasAccepted)
+    ChannelSession.open(link, caller, options, { hasAccepted, spare })
 
   /** A server that takes no handshake here may be one that answers on a channel. */
   const tryChannel = async (caller: Caller, options: SessionOptions, refusal: NotTaken): Promise<Session> => {
@@ -53,7 +55,7 @@ export const createLegacy = (link: Link, type: RemoteServer['type']) => {
     }
   }
 
-  return open
+  return { open, close: () => spare.close() }
 }
 
 /** What to tell of two attempts that failed. */

@@ -52,7 +52,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   const configured = server.type === 'sse' ? 'legacy' : server.era
   const detector = createDetector(link, { configured, legacyMs, backoffMs })
   const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
-  const openLegacy = createLegacy(link, server.type)
+  const legacy = createLegacy(link, server.type, idleMs)
   const leg = new LegacyLeg(legacyMs)
   const pool = new SessionPool({
     name: server.name,
@@ -61,7 +61,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     perPrincipal: options.sessionsPerPrincipal,
     open: async (caller, place) => {
       const isLeg = detector.era === 'modern'
-      const session = await openLegacy(caller, { ...place, holdMs, requiresHandshake: isLeg })
+      const session = await legacy.open(caller, { ...place, holdMs, requiresHandshake: isLeg })
       if (!isLeg || session.hasBackChannel) return session
       void session.close()
       throw new Refused(server.name, NO_BACK_CHANNEL)
@@ -152,7 +152,10 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   }
 
   const close = (): Promise<void> => {
-    closing ??= within(closeMs, pool.close()).then(() => link.http.close())
+    closing ??= within(closeMs, pool.close()).then(() => {
+      legacy.close()
+      return link.http.close()
+    })
     return closing
   }
 

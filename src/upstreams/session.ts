@@ -76,6 +76,15 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     return ++this.#lastId
   }
 
+  protected get lastId(): number {
+    return this.#lastId
+  }
+
+  /** Requests of another session on the same channel had ids up to this one. */
+  protected startAfter(id: number): void {
+    this.#lastId = Math.max(this.#lastId, id)
+  }
+
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
     if (exchange.kind === 'notification') return this.#notify(exchange)
