@@ -17,7 +17,6 @@ export interface StreamableHome extends Home {
 }
 
 const RETRY_MS = 1000
-const LEAST_RETRY_MS = 50
 const MOST_WAIT_MS = 2000 // between attempts, whatever time the server asked for while it was there
 const MOST_FAILURES = 3
 const MOST_UNREACHABLE = 2 // nothing listens there: waiting for longer would only delay the bad news
