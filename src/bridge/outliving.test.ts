@@ -185,7 +185,7 @@ describe('a question that is open when the server answers its call', () => {
 })
 
 describe('a question that is open when the client cancels its call', () => {
-  it('is cancelled if it is one for the user, and asked by the next call if it is about the session', async () => {
+  it('is refused if it is for a user who has not seen it, and asked by the next call if it is about the session', async () => {
     const upstream = connect()
     const first = await call(upstream, 'first')
     const form = asked()
@@ -193,7 +193,7 @@ describe('a question that is open when the client cancels its call', () => {
     void calls[0]?.sink(form.question)
     void calls[0]?.sink(roots.question)
     first.abort.abort({ kind: 'gone' })
-    expect(values(form.answers)).toEqual([{ action: 'cancel' }])
+    expect(form.answers).toMatchObject([{ kind: 'error', error: { code: -32603 } }])
     expect(roots.answers).toEqual([])
     const next = await call(upstream, 'next')
     expect(Object.values(next.result()?.inputRequests ?? {}).map(({ method }) => method)).toEqual(['roots/list'])

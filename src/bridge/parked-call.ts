@@ -2,7 +2,7 @@ import { Abort, type AbortReason } from '../protocol/abort.ts'
 import { answerTo, deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json.ts'
-import { abandoned, isAboutSession, isFitting, refusalOf } from './refusals.ts'
+import { abandoned, isAboutSession, isFitting, refusalOf, UNSEEN } from './refusals.ts'
 
 const GATHER_MS = 30 // siblings asked together travel together
 const GRACE_MS = 2000 // for an asker to finish by itself once its questions are cancelled
@@ -27,6 +27,7 @@ export class ParkedCall {
   readonly #hooks: Hooks
   readonly #upstream = new Abort()
   readonly #open = new Map<string, Question>()
+  readonly #shown = new Set<Question>() // those the client has been told of
   readonly #buffer: Frame[] = []
   #attached: Exchange | undefined
   #detachSignal: () => void = () => {}
@@ -86,7 +87,7 @@ export class ParkedCall {
   }
 
   #receive(frame: Frame): void | Promise<void> {
-    if (this.#upstream.reason || this.#isDone) return frame.kind === 'question' ? release(frame, true) : undefined
+    if (this.#upstream.reason || this.#isDone) return frame.kind === 'question' ? this.#release(frame, true) : undefined
     if (frame.kind === 'question') return this.#ask(frame)
     const exchange = this.#attached
     if (!exchange) return this.#keep(frame)
@@ -118,6 +119,7 @@ export class ParkedCall {
     if (!exchange) return
     const asked = [...this.#open].map(([key, { method, params }]) => [key, asInputRequest(method, params)])
     const inputRequests: Record<string, Json> = Object.fromEntries(asked)
+    for (const question of this.#open.values()) this.#shown.add(question)
     this.#detach()
     const requestState = this.#hooks.park(this)
     this.#timer = setTimeout(() => this.expire(), this.#hooks.ttlMs)
@@ -152,7 +154,13 @@ export class ParkedCall {
   #releaseQuestions(isAnswered: boolean): void {
     const questions = [...this.#open.values()]
     this.#open.clear()
-    for (const question of questions) release(question, isAnswered)
+    for (const question of questions) this.#release(question, isAnswered)
+  }
+
+  /** A call the server has answered did not own what it still asks: that is not cancelled, but asked elsewhere. */
+  #release(question: Question, isAnswered: boolean): void {
+    if (question.handBack && (isAnswered || isAboutSession(question.method))) return question.handBack()
+    answerTo(question, this.#shown.has(question) ? abandoned(question.method) : UNSEEN)
   }
 
   #keep(frame: Frame): void {
@@ -187,12 +195,6 @@ const compact = (frame: Frame): Frame => {
 const bytesOf = (frame: Frame): number => {
   if (frame.kind === 'result') return frame.result.retained
   return frame.kind === 'notice' ? frame.params.retained : 0
-}
-
-/** A call the server has answered did not own what it still asks: that is not cancelled, but asked elsewhere. */
-const release = (question: Question, isAnswered: boolean): void => {
-  if (question.handBack && (isAnswered || isAboutSession(question.method))) question.handBack()
-  else answerTo(question, abandoned(question.method))
 }
 
 const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'

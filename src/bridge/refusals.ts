@@ -5,15 +5,22 @@ import type { Json } from '../wire/json.ts'
 import { Json as Value } from '../wire/json.ts'
 
 /** Why a client that declared these capabilities cannot be asked this; undefined if it can. */
-export const refusalOf = (capabilities: Json, method: string, params: Json): RpcError | undefined => {
+export const refusalOf = (capabilities: Json, method: string, params: Json): RpcError | undefined =>
+  KINDS.has(method) ? undeclared(capabilities, method, params) : notTaken(method)
+
+/** The same, but what the specification does not name is an extension's own affair and passes. */
+export const undeclared = (capabilities: Json, method: string, params: Json): RpcError | undefined => {
   const kind = KINDS.get(method)
-  const declared = kind && capabilities.get(kind)
-  if (!declared) return rpcError('methodNotFound', `The client does not take ${method}`)
+  if (kind === undefined) return undefined
+  const declared = capabilities.get(kind)
+  if (!declared) return notTaken(method)
   if (method === 'elicitation/create') return modeRefusal(declared, params.get('mode')?.asString() ?? 'form')
   if (method === 'sampling/createMessage' && usesTools(params) && !declared.has('tools'))
     return rpcError('invalidParams', 'The client does not take tools in sampling')
   return undefined
 }
+
+const notTaken = (method: string): RpcError => rpcError('methodNotFound', `The client does not take ${method}`)
 
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['elicitation/create', 'elicitation'],
@@ -48,6 +55,12 @@ export const abandoned = (method: string): Answer =>
   method === 'elicitation/create'
     ? { kind: 'result', result: Value.of({ action: 'cancel' }) }
     : { kind: 'error', error: rpcError('internal', 'The request was cancelled') }
+
+/** What an asker hears whose question no client was told of: no user has cancelled it. */
+export const UNSEEN: Answer = {
+  kind: 'error',
+  error: rpcError('internal', 'The request this belonged to ended before the client could be asked'),
+}
 
 /** The sink of an exchange that can carry no questions: askers are told so. */
 export const refuseUndeclared =

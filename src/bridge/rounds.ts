@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Abort } from '../protocol/abort.ts'
 import { deliver } from '../protocol/deliver.ts'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
 import { Json } from '../wire/json.ts'
@@ -30,7 +30,7 @@ class Rounds {
   readonly #exchange: Exchange
   readonly #dispatch: Dispatch
   readonly #ttlMs: number
-  readonly #links: string[] = [] // elicitation ids we made up and owe a completion
+  readonly #links: string[] = [] // elicitation ids whose completion we owe
   #round = 0
 
   constructor(exchange: Exchange, dispatch: Dispatch, { questionTtlMs }: Options) {
@@ -102,7 +102,7 @@ class Rounds {
     for (const [key, { method, params }] of questions) {
       const answer = (reply: Answer): void => {
         if (withdrawn.reason || reply.kind === 'progress' || answers.has(key)) return
-        const result = reply.kind === 'result' ? reply.result : insteadOf(method)
+        const result = reply.kind === 'result' ? reply.result : insteadOf(method, reply.error)
         if (!result) {
           close()
           return this.#giveUp(`The client refused ${method}: ${(reply as { error: RpcError }).error.message}`)
@@ -126,7 +126,7 @@ class Rounds {
   /** Legacy links carry an id by which their completion is announced. */
   #withId(method: string, params: Json): Json {
     if (method !== 'elicitation/create' || params.get('mode')?.asString() !== 'url') return params
-    const elicitationId = randomUUID()
+    const elicitationId = params.get('elicitationId')?.asString() ?? randomUUID()
     this.#links.push(elicitationId)
     return params.with('elicitationId', elicitationId)
   }
@@ -157,6 +157,8 @@ const readQuestion = ([key, request]: readonly [string, Json]): readonly [string
   return [key, { method: request.get('method')?.asString() ?? '', params: params?.isObject ? params : Json.empty }]
 }
 
-/** What stands for an error where the modern form has no place for one. */
-const insteadOf = (method: string): Json | undefined =>
-  method === 'elicitation/create' ? Json.of({ action: 'cancel' }) : undefined
+const UNSEEN: ReadonlySet<number> = new Set([ERRORS.methodNotFound.code, ERRORS.invalidParams.code])
+
+/** What stands for an error where the modern form has no place for one; nothing for a question no user has seen. */
+const insteadOf = (method: string, { code }: RpcError): Json | undefined =>
+  method === 'elicitation/create' && !UNSEEN.has(code) ? Json.of({ action: 'cancel' }) : undefined

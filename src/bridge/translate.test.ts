@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NEVER } from '../protocol/abort.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
-import { MODERN, NEWEST_LEGACY, OLDEST, REVISIONS, type Revision } from '../protocol/revisions.ts'
+import { MODERN, NEWEST_LEGACY, REVISIONS, type Revision } from '../protocol/revisions.ts'
 import { Json, type Plain } from '../wire/json.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { translate } from './translate.ts'
@@ -9,13 +9,18 @@ import { translate } from './translate.ts'
 const PLAIN_FORMS = REVISIONS[2] // the last revision without choices of several
 
 /** A call by a client of that revision; what the server sinks is given by the test. */
-const call = (revision: Revision, server: Revision, sink: (frame: Frame) => void): Exchange => {
+const call = (
+  revision: Revision,
+  server: Revision,
+  sink: (frame: Frame) => void,
+  capabilities: Plain = { elicitation: {} },
+): Exchange => {
   let below: Exchange | undefined
   const keep: Dispatch = exchange => {
     below = exchange
   }
   const dispatch = translate(server, keep, createSubscriptions())
-  const caller = { workspace: 'w', principal: 'p', revision, capabilities: Json.empty, headers: new Map() }
+  const caller = { workspace: 'w', principal: 'p', revision, capabilities: Json.of(capabilities), headers: new Map() }
   dispatch({ kind: 'request', method: 'tools/call', params: Json.of({ name: 't' }), caller, signal: NEVER, sink })
   if (!below) throw new Error('nothing was dispatched')
   return below
@@ -67,15 +72,47 @@ test('after three answers that do not fit the question is cancelled', () => {
   expect(answers).toEqual([{ action: 'cancel' }])
 })
 
-test('a question the client has no words for is refused to the server, and never shown', () => {
+const LINK = { mode: 'url', url: 'https://a.example', elicitationId: 'e', message: 'Sign in' }
+const TOOLS = { tools: [], messages: [] }
+const LEGACY = REVISIONS.filter(revision => revision !== MODERN && revision !== NEWEST_LEGACY)
+
+test.each(LEGACY)('a question the client has not declared is refused to the server, and never shown: %s', revision => {
   const answers: unknown[] = []
-  const below = call(OLDEST, MODERN, () => expect.unreachable())
-  void below.sink(question('elicitation/create', CHOICE, answers))
-  void below.sink(question('sampling/createMessage', { tools: [], messages: [] }, answers))
-  expect(answers).toMatchObject([
-    { kind: 'error', error: { code: -32601 } },
-    { kind: 'error', error: { code: -32602 } },
+  const refused = (declared: Plain, method: string, params: Plain) =>
+    call(revision, NEWEST_LEGACY, () => expect.unreachable(), declared).sink(question(method, params, answers))
+  void refused({}, 'elicitation/create', CHOICE)
+  void refused({ elicitation: {} }, 'elicitation/create', LINK)
+  void refused({ elicitation: { url: {} } }, 'elicitation/create', CHOICE)
+  void refused({}, 'sampling/createMessage', { messages: [] })
+  void refused({ sampling: {} }, 'sampling/createMessage', TOOLS)
+  void refused({}, 'roots/list', {})
+  expect(answers.map(answer => (answer as { error: { code: number } }).error.code)).toEqual([
+    -32601, -32602, -32602, -32601, -32602, -32601,
   ])
+})
+
+test.each(LEGACY)('a question the client has declared reaches it, whatever its revision: %s', revision => {
+  const asked: Question[] = []
+  const declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} } }
+  const below = call(revision, NEWEST_LEGACY, frame => frame.kind === 'question' && asked.push(frame), declared)
+  void below.sink(question('elicitation/create', LINK, []))
+  void below.sink(question('sampling/createMessage', TOOLS, []))
+  void below.sink(question('acme/ask', { a: 1 }, []))
+  void below.sink(question('constructor', { a: 1 }, []))
+  void below.sink(question('elicitation/create', { message: 'Name?' }, []))
+  expect(asked.map(({ params }) => params.toValue())).toEqual([LINK, TOOLS, { a: 1 }, { a: 1 }, { message: 'Name?' }])
+})
+
+test.each(LEGACY)('links are told in words only to a client that opens none: %s', revision => {
+  const frames: Frame[] = []
+  const data = Json.of({ elicitations: [LINK] })
+  const error = { code: -32042, message: 'Links', data }
+  void call(revision, NEWEST_LEGACY, frame => frames.push(frame), { elicitation: { url: {} } }).sink({
+    kind: 'failure',
+    error,
+  })
+  void call(revision, NEWEST_LEGACY, frame => frames.push(frame)).sink({ kind: 'failure', error })
+  expect(frames).toMatchObject([{ kind: 'failure', error }, { kind: 'result' }])
 })
 
 test('links an older client cannot open end its call with a result that names them', () => {

@@ -12,6 +12,7 @@ import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/ex
 import { isLevel, LEVELS } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
+import { undeclared } from './refusals.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 const MOST_ASKED = 3 // times one question, if the answers do not fit
@@ -57,7 +58,8 @@ const convertFrame = (exchange: Exchange, frame: Exclude<Frame, Question>, peer:
     case 'result':
       return { kind: 'result', result: convertResult(exchange.method, frame.result, peer, caller) }
     case 'failure': {
-      const ending = convertError(exchange.method, frame.error, exchange.params, peer, caller)
+      const { method, params } = exchange
+      const ending = convertError(method, frame.error, params, peer, caller, exchange.caller.capabilities)
       return 'code' in ending ? { kind: 'failure', error: ending } : { kind: 'result', result: ending.result }
     }
     case 'notice':
@@ -68,7 +70,9 @@ const convertFrame = (exchange: Exchange, frame: Exclude<Frame, Question>, peer:
 /** Asks in the caller's words; an answer that breaks a rule those words could not state is asked for again. */
 const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, unfit = ''): void | Promise<void> => {
   const { method } = question
-  const caller = exchange.caller.revision
+  const { revision: caller, capabilities } = exchange.caller
+  const refusal = undeclared(capabilities, method, question.params)
+  if (refusal) return question.answer({ kind: 'error', error: refusal })
   const params = convertQuestion(method, question.params, peer, caller)
   if ('refusal' in params) return question.answer({ kind: 'error', error: params.refusal })
   const answer = (reply: Answer): void => {

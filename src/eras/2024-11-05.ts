@@ -6,7 +6,10 @@ import type { Difference, Instead, Refusal } from './difference.ts'
 import { mapCapabilities } from './members.ts'
 import { blocksOf } from './sampling.ts'
 
-/** 2024-11-05 against 2025-03-26: no audio, no progress message, completion without a capability. */
+/**
+ * 2024-11-05 against 2025-03-26: no audio, completion without a capability. The message of a progress notice and the
+ * capability for completion stay: clients of that time ignore them, and newer clients over HTTP+SSE use them.
+ */
 export const difference: Difference = {
   up: {
     // Old servers complete without saying so; the first try tells.
@@ -15,23 +18,14 @@ export const difference: Difference = {
     error: asNoCompletions,
   },
   down: {
-    params: withoutMessage,
-    result: (method, result) =>
-      mapContent(
-        method,
-        mapCapabilities(method, result, known => known.without('completions')),
-        soundAsResource,
-      ),
-    notice: withoutMessage,
+    // For servers: those on the Java SDK refuse members they do not know.
+    params: (method, params) => (method === 'notifications/progress' ? params.without('message') : params),
+    result: (method, result) => mapContent(method, result, soundAsResource),
     question: refuseSound,
   },
 }
 
-function withoutMessage(method: string, params: Json): Json {
-  return method === 'notifications/progress' ? params.without('message') : params
-}
-
-/** The bytes in the one block that takes bytes of any type. */
+/** The bytes in the one block that takes bytes of any type: a block of an unknown type fails the whole call in the SDKs. */
 function soundAsResource(block: Json): Json {
   const data = isBlock(block, 'audio') ? block.get('data') : undefined
   if (!data) return block
@@ -42,6 +36,7 @@ function soundAsResource(block: Json): Json {
   return block.without('data', 'mimeType').with('type', 'resource').with('resource', resource)
 }
 
+/** Early releases of the Python SDK end the session over a request they cannot read. */
 function refuseSound(method: string, params: Json): Json | Refusal {
   if (method !== 'sampling/createMessage' || !blocksOf(params).some(block => isBlock(block, 'audio'))) return params
   return { refusal: rpcError('invalidParams', 'The client does not take audio in sampling') }

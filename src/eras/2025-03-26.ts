@@ -1,21 +1,24 @@
-import { rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json.ts'
 import { isBlock, mapContent } from './content.ts'
-import type { Difference, Refusal } from './difference.ts'
+import type { Difference } from './difference.ts'
 import { mapList } from './members.ts'
 
-/** 2025-03-26 against 2025-06-18: no structured output, no resource links, no completion context, no elicitation. */
+/**
+ * 2025-03-26 against 2025-06-18: no resource links, no completion context, structured output in words. Structured output
+ * itself, its schema and elicitation stay: a client that does not know them ignores the first two and does not declare
+ * the third, and several clients that negotiate this revision know them.
+ */
 export const difference: Difference = {
   up: {},
   down: {
+    // For servers: those on the Java SDK refuse members they do not know.
     params: (method, params) => (method === 'completion/complete' ? params.without('context') : params),
     result: asPlainResult,
-    question: refuseElicitation,
   },
 }
 
 function asPlainResult(method: string, result: Json): Json {
-  if (method === 'tools/list') return mapList(result, 'tools', tool => withAnnotatedTitle(tool.without('outputSchema')))
+  if (method === 'tools/list') return mapList(result, 'tools', withAnnotatedTitle)
   const shaped = method === 'tools/call' ? withTextForStructure(result) : result
   return mapContent(method, shaped, block => (isBlock(block, 'resource_link') ? linkAsText(block) : block))
 }
@@ -30,24 +33,13 @@ function withAnnotatedTitle(tool: Json): Json {
 
 function withTextForStructure(result: Json): Json {
   const structure = result.get('structuredContent')
-  if (!structure) return result
-  const bare = result.without('structuredContent')
   const content = result.get('content')?.elements() ?? []
-  if (content.some(block => isBlock(block, 'text'))) return bare
-  return bare.with('content', [...content, { type: 'text', text: structure.toString() }])
+  if (!structure || content.some(block => isBlock(block, 'text'))) return result
+  return result.with('content', [...content, { type: 'text', text: structure.toString() }])
 }
 
+/** A block of an unknown type fails the whole call in the SDKs; members a text block does not have do not. */
 function linkAsText(link: Json): Json {
   const parts = ['name', 'uri', 'description'].map(key => link.get(key)?.asString()).filter(part => part !== undefined)
-  return Json.of({
-    type: 'text',
-    text: parts.join('\n'),
-    annotations: link.get('annotations'),
-    _meta: link.get('_meta'),
-  })
-}
-
-function refuseElicitation(method: string, params: Json): Json | Refusal {
-  if (method !== 'elicitation/create') return params
-  return { refusal: rpcError('methodNotFound', 'The client does not take elicitation/create') }
+  return link.with('type', 'text').with('text', parts.join('\n'))
 }

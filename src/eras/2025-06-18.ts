@@ -1,29 +1,30 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json.ts'
-import type { Difference, Instead, Refusal, Unfit } from './difference.ts'
+import type { Difference, Instead, Unfit } from './difference.ts'
 import { asPlainForm, foldChoices } from './form.ts'
 import { mapCapabilities, mapList } from './members.ts'
 import { joinReply, splitMessages, usesTools } from './sampling.ts'
 
-/** 2025-06-18 against 2025-11-25: no tasks, every elicitation is a plain form, sampling is one block a message. */
+/**
+ * 2025-06-18 against 2025-11-25: no tasks, forms are plain, sampling is one block a message. Links to open and tools in
+ * sampling go to the clients that declare them.
+ */
 export const difference: Difference = {
   up: { answer: asFullAnswer },
   down: { result: withoutTasks, error: asLinkText, question: asPlainQuestion, answer: asPlainAnswer },
 }
 
+/** The methods of tasks are refused to clients of this revision: what offers them would mislead. */
 function withoutTasks(method: string, result: Json): Json {
   if (method === 'tools/list') return mapList(result, 'tools', tool => tool.without('execution'))
   return mapCapabilities(method, result, known => known.without('tasks'))
 }
 
-function asPlainQuestion(method: string, params: Json): Json | Refusal {
-  if (method === 'sampling/createMessage')
-    return usesTools(params) ? refuse('tools in sampling') : splitMessages(params)
-  if (method !== 'elicitation/create') return params
-  return params.get('mode')?.isString('url') ? refuse('elicitation in mode url') : asPlainForm(params.without('mode'))
+/** A client that takes tools in sampling takes several blocks in a message, and needs a tool's results together. */
+function asPlainQuestion(method: string, params: Json): Json {
+  if (method === 'sampling/createMessage') return usesTools(params) ? params : splitMessages(params)
+  return method === 'elicitation/create' ? asPlainForm(params) : params
 }
-
-const refuse = (what: string): Refusal => ({ refusal: rpcError('invalidParams', `The client does not take ${what}`) })
 
 function asPlainAnswer(method: string, result: Json): Json {
   return method === 'sampling/createMessage' ? joinReply(result) : result
@@ -35,9 +36,9 @@ function asFullAnswer(method: string, result: Json, question: Json): Json | Unfi
 
 const LINKS_REQUIRED = -32042
 
-/** Nothing here opens links, so they are told in words: a model that called a tool can pass them on. */
-function asLinkText(method: string, error: RpcError): RpcError | Instead {
-  if (error.code !== LINKS_REQUIRED) return error
+/** To a client that opens no links they are told in words: a model that called a tool can pass them on. */
+function asLinkText(method: string, error: RpcError, _params: Json, capabilities: Json): RpcError | Instead {
+  if (error.code !== LINKS_REQUIRED || capabilities.at('elicitation', 'url')) return error
   const links = error.data?.get('elicitations')?.elements() ?? []
   const text = [error.message, ...links.map(linkText)].join('\n')
   if (method !== 'tools/call') return rpcError('internal', text, error.data)

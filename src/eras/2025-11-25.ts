@@ -10,7 +10,7 @@ import { withObjectOutput, withObjectSchemas } from './structured-output.ts'
 
 /** 2025-11-25 against 2026-07-28: no envelope, no result types, no cache hints, structured output only as objects. */
 export const difference: Difference = {
-  up: { result: asModernResult, error: asModernError, question: withoutIds },
+  up: { result: asModernResult, error: asModernError, question: withoutTask },
   down: {
     params: withoutEnvelope,
     result: asLegacyResult,
@@ -75,8 +75,9 @@ function withObjectTools(method: string, params: Json): Json {
   )
 }
 
-function withoutIds(_method: string, params: Json): Json {
-  return withoutMeta(params.without('elicitationId', 'task'), [META.relatedTask])
+/** The id of a link stays, although this revision has none: clients on rmcp cannot read the question without it. */
+function withoutTask(_method: string, params: Json): Json {
+  return withoutMeta(params.without('task'), [META.relatedTask])
 }
 
 const RESOURCE_NOT_FOUND = -32002

@@ -1,6 +1,6 @@
 import type { RpcError } from '../protocol/errors.ts'
 import { REVISIONS, type Revision } from '../protocol/revisions.ts'
-import type { Json } from '../wire/json.ts'
+import { Json } from '../wire/json.ts'
 import { difference as d20241105 } from './2024-11-05.ts'
 import { difference as d20250326 } from './2025-03-26.ts'
 import { difference as d20250618 } from './2025-06-18.ts'
@@ -45,17 +45,18 @@ export const convertResult = (method: string, result: Json, from: Revision, to: 
 export const convertNotice = (method: string, params: Json, from: Revision, to: Revision): Json =>
   convert('notice', method, params, from, to)
 
-/** An error, from the server's revision to the client's; `params` are those of the request. */
+/** An error, from the server's revision to the client's; `params` and `capabilities` are those of the client. */
 export const convertError = (
   method: string,
   error: RpcError,
   params: Json,
   from: Revision,
   to: Revision,
+  capabilities: Json = Json.empty,
 ): RpcError | Instead => {
   let ending: RpcError | Instead = error
   for (const shapes of path(from, to)) {
-    if ('code' in ending) ending = shapes.error?.(method, ending, params) ?? ending
+    if ('code' in ending) ending = shapes.error?.(method, ending, params, capabilities) ?? ending
     else if (shapes.result) ending = { result: shapes.result(method, ending.result) }
   }
   return ending

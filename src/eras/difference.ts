@@ -22,8 +22,8 @@ export interface Shapes {
 
 export type Shape = (method: string, payload: Json) => Json
 
-/** `params` are those of the request the error answers. */
-export type ErrorShape = (method: string, error: RpcError, params: Json) => RpcError | Instead
+/** `params` are those of the request the error answers, `capabilities` those of the client that sent it. */
+export type ErrorShape = (method: string, error: RpcError, params: Json, capabilities: Json) => RpcError | Instead
 
 export type QuestionShape = (method: string, params: Json) => Json | Refusal
 

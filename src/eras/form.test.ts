@@ -84,7 +84,7 @@ test('a choice of several becomes one checkbox for each option, in its place', (
   ])
   const params = asked(question)
   expect(params.at('requestedSchema', 'required')?.toValue()).toEqual(['2'])
-  expect(params.has('mode')).toBe(false)
+  expect(params.get('mode')?.asString()).toBe('form')
   expect(asked(question, '2025-11-25')).toBe(question)
 })
 

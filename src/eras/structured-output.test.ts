@@ -141,7 +141,7 @@ test.each<[string, PlainObject, PlainObject]>([
 ])('output schema for 2025-11-25: %s', (_name, schema, expected) => {
   expect(shown(schema)).toEqual(expected)
   expect(shown(schema, '2025-06-18')).toEqual(expected)
-  expect(shown(schema, '2025-03-26')).toBeUndefined()
+  expect(shown(schema, '2025-03-26')).toEqual(expected)
 })
 
 test.each<[Plain, Plain]>([
@@ -155,7 +155,10 @@ test.each<[Plain, Plain]>([
 ])('structured content %j', (value, expected) => {
   expect(called(value)).toEqual({ content: [], structuredContent: expected })
   expect(called(value, '2025-06-18')).toEqual({ content: [], structuredContent: expected })
-  expect(called(value, '2025-03-26')).toEqual({ content: [{ type: 'text', text: JSON.stringify(expected) }] })
+  expect(called(value, '2025-03-26')).toEqual({
+    content: [{ type: 'text', text: JSON.stringify(expected) }],
+    structuredContent: expected,
+  })
   const legacy = Json.of({ content: [], structuredContent: { result: value } })
   expect(convertResult('tools/call', legacy, '2025-11-25', NEW).get('structuredContent')?.toValue()).toEqual({
     result: value,

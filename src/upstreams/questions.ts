@@ -63,16 +63,15 @@ export class Questions {
   }
 
   /** The client dropped that call, and with it what was asked there; roots are about the session, not about a call. */
-  abandon(owner: object, heir?: object): void {
-    for (const [key, open] of [...this.#open]) {
-      if (open.owner !== owner) continue
-      if (heir && open.asked.method === 'roots/list') {
-        open.owner = heir
-        continue
-      }
-      this.#drop(key, open)
-      this.#send(open.asked, giveUp(open.asked.method))
-    }
+  abandon(owner: object, heir: object): void {
+    for (const open of this.#open.values())
+      if (open.owner === owner && open.asked.method === 'roots/list') open.owner = heir
+    this.#giveUp(owner, ({ method }) => (method === 'elicitation/create' ? CANCELLED : GONE))
+  }
+
+  /** The client that listened has left: no user has decided anything. */
+  leave(owner: object): void {
+    this.#giveUp(owner, () => LEFT)
   }
 
   /** The server is gone, and its questions with it. */
@@ -85,6 +84,14 @@ export class Questions {
     if (reply.kind !== 'progress') this.#open.delete(key)
     this.#send(open.asked, reply)
     if (reply.kind !== 'progress') open.settled()
+  }
+
+  #giveUp(owner: object, answerTo: (asked: Asked) => Answer): void {
+    for (const [key, open] of [...this.#open]) {
+      if (open.owner !== owner) continue
+      this.#drop(key, open)
+      this.#send(open.asked, answerTo(open.asked))
+    }
   }
 
   #drop(key: string, open: Open): void {
@@ -109,8 +116,9 @@ const TOO_MANY = rpcError(
   Json.of({ reason: 'too_many_questions' }),
 )
 
+const refused = (message: string): Answer => ({ kind: 'error', error: rpcError('internal', message) })
+
 /** Elicitation has a word for a user who went away; the others have an error. */
-const giveUp = (method: string): Answer =>
-  method === 'elicitation/create'
-    ? { kind: 'result', result: Json.of({ action: 'cancel' }) }
-    : { kind: 'error', error: rpcError('internal', 'The request this belonged to was cancelled') }
+const CANCELLED: Answer = { kind: 'result', result: Json.of({ action: 'cancel' }) }
+const GONE = refused('The request this belonged to was cancelled')
+const LEFT = refused('The client has left')

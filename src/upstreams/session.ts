@@ -149,7 +149,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
 
   #listen(exchange: Exchange): void {
     this.standing.attach(exchange, this.introduction.get('capabilities'), () => {
-      this.questions.abandon(exchange)
+      this.questions.leave(exchange)
       this.lastUsed = Date.now()
       if (this.options.isDedicated && this.standing.size === 0) void this.close()
     })

@@ -114,7 +114,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   listen(exchange: Exchange): void {
     this.#standing.attach(exchange, this.#capabilities, () => {
-      this.#questions.abandon(exchange)
+      this.#questions.leave(exchange)
       this.lastUsed = Date.now()
       if (this.#options.isDedicated && this.#standing.size === 0) void this.close()
     })

@@ -136,7 +136,7 @@ test('B9: "open this link first" becomes a question, and the call is sent again 
     const [[key, request] = ['', undefined]] = Object.entries(first?.inputRequests as Record<string, unknown>)
     expect(request).toEqual({
       method: 'elicitation/create',
-      params: { mode: 'url', url: 'https://x.test/go', message: 'Go' },
+      params: { mode: 'url', url: 'https://x.test/go', message: 'Go', elicitationId: 'e1' },
     })
     const retry = send(
       url,

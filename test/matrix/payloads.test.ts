@@ -52,11 +52,11 @@ everyCell(
     const content = result?.content as Record<string, unknown>[]
     expect(content).toEqual([
       { type: 'resource', resource: { uri: expect.stringMatching(/^audio:/), mimeType: 'audio/wav', blob: SOUND } },
-      { type: 'text', text: expect.stringMatching(/^a\ntest:\/\/a\nthe first$/) },
+      { type: 'text', text: 'a\ntest://a\nthe first', uri: 'test://a', name: 'a', description: 'the first' },
       { type: 'text', text: '{"n":1,"list":[true]}' },
     ])
     for (const { type } of content) expect(KNOWN_TO_THE_FIRST).toContain(type)
-    expect(result).not.toHaveProperty('structuredContent')
+    expect(result?.structuredContent).toEqual({ n: 1, list: [true] })
     expect(server.of('tools/call')).toHaveLength(1)
   },
   { only: (client, server) => client === '2024-11-05' && server >= '2025-06-18' },

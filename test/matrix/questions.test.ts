@@ -13,6 +13,7 @@ const answer = ({ method }: Asked) => ANSWERS[method] ?? { error: { code: -32601
 const textOf = (result: Record<string, unknown> | undefined): string =>
   (result?.content as { text: string }[] | undefined)?.[0]?.text ?? ''
 const FORM = { message: 'Name?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
+const LINK = { mode: 'url', message: 'Sign in', url: 'https://x.test/go', elicitationId: 'e1' }
 const SAMPLE = { messages: [{ role: 'user', content: { type: 'text', text: 'Capital?' } }], maxTokens: 10 }
 const knowsForms = (revision: Revision) => revision >= '2025-06-18'
 
@@ -61,7 +62,7 @@ everyCell(
 )
 
 everyCell(
-  'a form is asked and answered',
+  'a form is asked of every client that declares forms, whatever its revision, and answered',
   async ({ client, server }) => {
     server.tools.set('ask', async call => ({
       content: [],
@@ -71,7 +72,21 @@ everyCell(
     expect(asked).toMatchObject([{ method: 'elicitation/create', params: FORM }])
     expect(result?.structuredContent).toEqual(ANSWERS['elicitation/create'])
   },
-  { capabilities: ALL, only: (client, server) => knowsForms(client) && knowsForms(server) },
+  { capabilities: ALL, only: (_client, server) => knowsForms(server) },
+)
+
+everyCell(
+  'a link is shown to every client that declares links, whatever its revision',
+  async ({ client, server }) => {
+    server.tools.set('ask', async call => ({
+      content: [],
+      structuredContent: await call.ask('l', 'elicitation/create', LINK),
+    }))
+    const { result, asked } = await client.call('tools/call', { name: 'ask' }, { answer: () => ({ action: 'accept' }) })
+    expect(asked).toMatchObject([{ method: 'elicitation/create', params: LINK }])
+    expect(result?.structuredContent).toEqual({ action: 'accept' })
+  },
+  { capabilities: ALL, only: (_client, server) => server >= '2025-11-25' },
 )
 
 everyCell(

@@ -165,6 +165,7 @@ test.each(
       expect(error).toBeUndefined()
       expect(asked.map(({ params }) => params)).toEqual([
         {
+          mode: 'form',
           message: 'Which?',
           requestedSchema: {
             type: 'object',
