@@ -45,6 +45,15 @@ describe('a server on a pipe that speaks both eras', () => {
     expect(upstream.status().crashes).toBe(0)
   })
 
+  it('serves a legacy caller by its modern process where there is no room for a trial', async () => {
+    const { open } = connectSmall({ era: 'modern' }, { limits: { processes: 1 } })
+    const peer = await open(modernCaller)
+    const busy = exchangeWith(peer, 'tools/call', { params: { name: 'wait' }, caller: modernCaller })
+    expect((await open(legacyCaller())).revision).toBe('2026-07-28')
+    expect(await callTool(await open(legacyCaller()), 'echo', { text: 'hello' })).toBe('hello')
+    busy.abort.abort({ kind: 'cancelled' })
+  })
+
   it.each(['modern', 'legacy'] as const)('is met by all in the era that its entry names: %s', async era => {
     const { open } = connectSmall({ era: 'dual' }, { server: { era } })
     const revision = era === 'modern' ? '2026-07-28' : '2025-11-25'

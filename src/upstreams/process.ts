@@ -1,9 +1,7 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
-import type { Signal } from '../protocol/abort.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
-import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, UpstreamFailure } from './failures.ts'
 import { eraFor } from './legacy-leg.ts'
 import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { type Place, SessionPool } from './pool.ts'
@@ -11,9 +9,9 @@ import type { Era } from './probe.ts'
 import { Roster } from './process-roster.ts'
 import { createStdioLink, type StdioOptions } from './stdio-link.ts'
 import { ModernProcesses } from './stdio-modern.ts'
-import { type Greeting, openProcess } from './stdio-opening.ts'
+import { createOpeners, OtherEra } from './stdio-openers.ts'
 import type { Pipe } from './stdio-pipe.ts'
-import { type SessionOptions, StdioSession } from './stdio-session.ts'
+import { StdioSession } from './stdio-session.ts'
 import { StdioShared } from './stdio-shared.ts'
 import { createVerdict } from './stdio-verdict.ts'
 
@@ -37,17 +35,8 @@ export interface ProcessUpstream extends Upstream {
   status(): { readonly processes: readonly ProcessStatus[]; readonly crashes: number }
 }
 
-const OTHER: Loss = {
-  reason: 'upstream_protocol',
-  text: 'speaks another version of the protocol than before: call again, the gateway knows now',
-}
-
-/** A process turned out to speak otherwise than whoever started it had thought. */
-class OtherEra extends UpstreamFailure {}
-
 const ATTEMPTS = 3 // to open: the era of a server, its legacy leg, and then what there is
 const EVERYONE = 'everyone'
-const NOBODY = { capabilities: Json.empty, info: undefined }
 const DAY = 24 * 60 * 60_000
 
 type Server = ProcessServer & { readonly name: string }
@@ -78,10 +67,6 @@ export const connectProcess = (server: Server, options: ProcessOptions): Process
 const variableFault = (text: string): string | undefined =>
   text.includes('\0') ? 'holds a character that no variable can hold' : undefined
 
-/** A process that is started again must be the server that its session was opened with. */
-const keepsPromise = (greeting: Greeting, promised: Greeting | undefined): boolean =>
-  !promised || promised.revision === greeting.revision
-
 /** The same for every caller, or for one alone. */
 const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): ProcessUpstream & OwnUpstream => {
   const { holdMs = 20_000, legacyMs = DAY } = options
@@ -92,58 +77,17 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
   let probing: Promise<Peer> | undefined
   let closing: Promise<void> | undefined
 
-  const openShared = async (signal: Signal): Promise<Pipe> => {
-    const opened = await openProcess(link, NOBODY, server.era === 'modern' ? 'modern' : undefined, signal)
-    verdict.found(opened)
-    if (opened.era === 'modern') return opened.pipe
-    void opened.pipe.child.stop()
-    throw new OtherEra(server.name, OTHER)
-  }
-
-  const openOwn: SessionOptions['open'] = async (caller, signal, promised) => {
-    if (server.era === 'auto' && verdict.era === 'modern') return openLeg(caller, signal, promised)
-    const opened = await openProcess(link, caller, promised ? 'legacy' : verdict.era, signal).catch(doubt)
-    verdict.found(opened)
-    if (opened.era === 'legacy' && keepsPromise(opened.greeting, promised)) return opened
-    if (opened.era === 'modern') modern.adopt(opened.pipe)
-    else void opened.pipe.child.stop()
-    throw new OtherEra(server.name, OTHER)
-  }
-
-  /** A modern server may take legacy sessions too, in a process whose first message is `initialize`. */
-  const openLeg = async (caller: Caller, signal: Signal, promised: Greeting | undefined) => {
-    const { leg } = verdict
-    const isTrial = leg.exists !== true
-    const opened = await openProcess(link, caller, 'legacy', signal, isTrial).catch((error: unknown) => {
-      const isRefusal = error instanceof UpstreamFailure && error.reason === 'upstream_protocol'
-      if (signal.reason || !(isRefusal || isTrial)) throw error
-      leg.missed(isRefusal)
-      throw new OtherEra(server.name, OTHER)
-    })
-    if (opened.era === 'legacy') {
-      verdict.foundLeg(opened.greeting)
-      if (keepsPromise(opened.greeting, promised)) return opened
-    }
-    void opened.pipe.child.stop()
-    throw new OtherEra(server.name, OTHER)
-  }
-
-  /** A server that fails as what it was may have become another: next time it is asked. */
-  const doubt = (error: unknown): never => {
-    const wasKnown = server.era === 'auto' && verdict.era !== undefined
-    verdict.forget()
-    const refuses = error instanceof UpstreamFailure && error.reason === 'upstream_protocol'
-    throw wasKnown && refuses ? new OtherEra(server.name, OTHER) : error
-  }
+  const openers = createOpeners({ server, link, verdict, adopt: pipe => modern.adopt(pipe) })
 
   const openSession = async (caller: Caller, { isDedicated, onClosed }: Place): Promise<StdioSession> => {
     const leave: Place['onClosed'] = closing => {
       sessions.delete(session)
       onClosed(closing)
     }
-    const { greeting } = verdict
+    const greeting = isLegUnknown() ? undefined : verdict.greeting
     const place = { isDedicated, onClosed: leave }
-    const session = new StdioSession(link, caller, { ...place, roster, bounds, holdMs, greeting, open: openOwn })
+    const { openLegacy: open } = openers
+    const session = new StdioSession(link, caller, { ...place, roster, bounds, holdMs, greeting, open })
     sessions.add(session)
     await session.begin().catch(error => {
       sessions.delete(session)
@@ -154,7 +98,7 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
 
   const modern = new ModernProcesses({
     isForEveryone: server.share === 'everyone',
-    create: () => new StdioShared(link, { roster, bounds, open: openShared }),
+    create: () => new StdioShared(link, { roster, bounds, open: openers.openModern }),
   })
   const pool = new SessionPool({
     name: server.name,
@@ -166,20 +110,27 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
 
   const eraOf = (caller: Caller): Era | undefined => eraFor(caller, server.era, verdict.era, verdict.leg)
 
+  /** Whether no process of a modern server was asked yet if it takes `initialize`. */
+  const isLegUnknown = (): boolean => verdict.era === 'modern' && verdict.leg.exists === undefined
+
   /** False where a process has to be asked first. */
   const isDecided = (caller: Caller): boolean => {
     const era = eraOf(caller)
-    return era !== undefined && (era === verdict.era || verdict.leg.exists === true)
+    return era === 'legacy' ? !isLegUnknown() : era !== undefined
   }
 
   const openAs = (caller: Caller): Promise<Peer> =>
     eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(asOwner(caller))
 
   const openAnyway = async (caller: Caller, attempts = ATTEMPTS): Promise<Peer> => {
+    const isTrial = eraOf(caller) === 'legacy' && isLegUnknown()
     try {
       return await openAs(caller)
     } catch (error) {
-      if (!(error instanceof OtherEra) || closing || attempts === 1) throw error
+      // A trial needs a process of its own; where there is no room for one, the modern process serves.
+      const hasNoRoom = isTrial && error instanceof UpstreamFailure && error.reason === 'upstream_busy'
+      if (hasNoRoom) verdict.leg.missed(false)
+      if (!(error instanceof OtherEra || hasNoRoom) || closing || attempts === 1) throw error
       return openAnyway(caller, attempts - 1)
     }
   }

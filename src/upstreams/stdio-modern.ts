@@ -49,8 +49,12 @@ export class ModernProcesses {
   /** Keeps a process that was found to be modern for whoever needs one next. */
   adopt(pipe: Pipe): void {
     const { shared } = this.#spare ?? this.#keepSpare()
-    if (shared.isRunning) void pipe.child.stop()
-    else shared.adopt(pipe)
+    if (shared.isRunning) return void pipe.child.stop()
+    try {
+      shared.adopt(pipe)
+    } catch {
+      void pipe.child.stop() // the session that started it holds the last place; another is started when it has left
+    }
   }
 
   async close(): Promise<void> {
