@@ -1,11 +1,13 @@
 import { rpcError } from '../protocol/errors.ts'
-import type { Answer, Question } from '../protocol/exchange.ts'
+import type { Answer, Caller, Question } from '../protocol/exchange.ts'
+import { isSameUser } from '../protocol/users.ts'
 
 const HOLD_MS = 60_000 // servers on the SDKs give up by themselves after as long
 const MOST_HELD = 100
 
 interface Held {
   readonly question: Question
+  readonly user: Caller | undefined // whose it is, if it came with a call
   readonly release: () => void
 }
 
@@ -13,7 +15,7 @@ interface Held {
 export class HeldQuestions {
   #held: Held[] = []
 
-  hold(question: Question): void {
+  hold(question: Question, user?: Caller): void {
     if (question.withdrawn.reason) return
     if (this.#held.length >= MOST_HELD) return question.answer(unanswered(question.method))
     const drop = (): void => {
@@ -30,12 +32,14 @@ export class HeldQuestions {
       clearTimeout(timer)
       forget()
     }
-    this.#held.push({ question, release })
+    this.#held.push({ question, user, release })
   }
 
-  /** Hands them all over. */
-  take(): Question[] {
-    return this.#held.splice(0).map(({ question, release }) => {
+  /** Hands over those a call of that caller may carry: not what was asked on the call of another user. */
+  takeFor(caller: Caller): Question[] {
+    const taken = this.#held.filter(({ user }) => !user || isSameUser(user, caller))
+    this.#held = this.#held.filter(held => !taken.includes(held))
+    return taken.map(({ question, release }) => {
       release()
       return question
     })

@@ -53,15 +53,15 @@ const caller: Caller = {
   headers: new Map(),
 }
 
-const call = async (upstream: ReturnType<typeof connect>, name: string, answered: object = {}) => {
+const call = async (upstream: ReturnType<typeof connect>, name: string, answered: object = {}, who = caller) => {
   const frames: Frame[] = []
   const abort = new Abort()
-  const peer = await upstream.open(caller)
+  const peer = await upstream.open(who)
   peer.dispatch({
     kind: 'request',
     method: 'tools/call',
     params: Json.of({ name, ...answered }),
-    caller,
+    caller: who,
     signal: abort,
     sink: frame => void frames.push(frame),
   })
@@ -163,6 +163,20 @@ describe('a question that is open when the server answers its call', () => {
     const next = await call(upstream, 'next')
     expect(next.frames).toEqual([])
     await vi.advanceTimersByTimeAsync(HOLD_MS)
+    expect(answers).toEqual([])
+  })
+
+  it('is never asked of another user of a shared session', async () => {
+    const upstream = connect()
+    await call(upstream, 'first')
+    const { question, answers } = asked()
+    void calls[0]?.sink(question)
+    void finish(0)
+    const other = await call(upstream, 'other', {}, { ...caller, principal: 'another' })
+    expect(other.frames).toEqual([])
+    void finish(1)
+    const next = await call(upstream, 'next')
+    expect(next.result()?.inputRequests.q1?.method).toBe('elicitation/create')
     expect(answers).toEqual([])
   })
 

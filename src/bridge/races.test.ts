@@ -278,7 +278,15 @@ test('a question that was withdrawn before it could be held is forgotten', () =>
   const held = new HeldQuestions()
   const answers: Answer[] = []
   held.hold({ ...question(answers), withdrawn })
-  expect(held.take()).toEqual([])
+  expect(
+    held.takeFor({
+      workspace: 'w',
+      principal: 'p',
+      revision: '2026-07-28',
+      capabilities: Json.empty,
+      headers: new Map(),
+    }),
+  ).toEqual([])
   vi.advanceTimersByTime(60_000)
   expect(answers).toEqual([])
 })

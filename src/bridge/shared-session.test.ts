@@ -226,3 +226,21 @@ test.each([
   await vi.advanceTimersByTimeAsync(500)
   expect(names()).toEqual(['second'])
 })
+
+test('on a session that several users share, a log line that names no call goes to nobody while calls of several run', () => {
+  start(true)
+  const ann = call('ann', { principal: 'ann', logLevel: 'info' })
+  const line = {
+    kind: 'notice',
+    method: 'notifications/message',
+    params: Json.of({ level: 'info', data: 'x' }),
+  } as const
+  void standing?.sink(line)
+  expect(ann.frames).toEqual([line])
+  const bob = call('bob', { principal: 'bob', logLevel: 'info' })
+  void standing?.sink(line)
+  expect([ann.frames.length, bob.frames.length]).toEqual([1, 0])
+  bob.abort.abort({ kind: 'gone' })
+  void standing?.sink(line)
+  expect([ann.frames.length, bob.frames.length]).toEqual([2, 0])
+})

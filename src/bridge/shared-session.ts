@@ -1,6 +1,7 @@
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
+import { areOneUser, isSameUser } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { Attention } from './attention.ts'
 import { HeldQuestions, unanswered } from './held-questions.ts'
@@ -161,7 +162,7 @@ export class SharedSession {
     }
     const isList = exchange.method.endsWith('/list')
     call.isBegun = true
-    if (call.canBeAsked) for (const question of this.#held.take()) call.ask(question)
+    if (call.canBeAsked) for (const question of this.#held.takeFor(exchange.caller)) call.ask(question)
     // The level last: a session of one's own ends when nothing is under way.
     this.#settling.settle(call, () =>
       this.#levels.ensure(exchange, isList ? () => this.#settling.fence(exchange, run) : run),
@@ -193,8 +194,9 @@ export class SharedSession {
     this.#tell(method, params)
     if (method === 'notifications/message') {
       const frame = { kind: 'notice', method, params } as const
-      // Never to two calls: the earliest that asked for logs gets it.
-      void this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))?.exchange.sink(frame)
+      // Never to two calls: the earliest that asked for logs gets it; none while calls of several users share the session.
+      if (areOneUser(this.#calls.map(({ exchange }) => exchange.caller)))
+        void this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))?.exchange.sink(frame)
     } else this.#listeners.tell(method, params)
     if (method.endsWith('/list_changed')) this.introduction.forget() // it may be another server by now
   }
@@ -218,11 +220,14 @@ export class SharedSession {
   /** The call is over and the server still waits for an answer: another call carries the question, or the next one. */
   #handOn(question: Question, from: SharedCall): void {
     if (question.withdrawn.reason) return
-    const call = this.#calls.findLast(other => other !== from && other.canBeAsked && other.isBegun)
-    if (call) call.ask(question)
+    const { caller } = from.exchange
+    const isHeir = (call: SharedCall): boolean =>
+      call !== from && call.canBeAsked && call.isBegun && isSameUser(call.exchange.caller, caller)
+    const heir = this.#calls.findLast(isHeir)
+    if (heir) heir.ask(question)
     else if (this.#peer.hold)
       question.answer(unanswered(question.method)) // its caller is unknown: there is no next call
-    else this.#held.hold(question)
+    else this.#held.hold(question, caller)
   }
 
   /** What runs already keeps others from the session until it has ended: its next question must not be taken for theirs. */

@@ -7,10 +7,10 @@ export interface RpcError {
   readonly data?: Json | undefined
 }
 
-/** What happened to a server, apart from when it is tried again: the layer that tries last says that, once. */
-interface Outage {
-  readonly text: string
-  readonly retryMs: number // until another try can help
+/** What is kept of an error for other callers: what happened, and when the server is tried again. */
+interface ErrorSummary {
+  readonly summary?: string // the message without the retry time and without what is for this caller alone
+  readonly retryMs?: number | undefined // until another try can help
 }
 
 /** An error that is not a server's own word: it gave no answer, and `data` says why. */
@@ -18,13 +18,15 @@ export class NoAnswer implements RpcError {
   readonly code: number
   readonly message: string
   readonly data: Json | undefined
-  readonly outage: Outage | undefined
+  readonly summary: string
+  readonly retryMs: number | undefined
 
-  constructor({ code, message, data }: RpcError, outage?: Outage) {
+  constructor({ code, message, data }: RpcError, { summary = message, retryMs }: ErrorSummary = {}) {
     this.code = code
     this.message = message
     this.data = data
-    this.outage = outage
+    this.summary = summary
+    this.retryMs = retryMs
   }
 }
 
@@ -60,6 +62,12 @@ const STATUS = new Map<number, Row>(Object.values(ERRORS).map(row => [row.code, 
 
 /** The HTTP status of an error from a server or from us that is the first and only frame of an answer. */
 export const statusOf = (error: RpcError, era: 'legacy' | 'modern'): number => STATUS.get(error.code)?.[era] ?? 200
+
+/** The message of whatever was thrown, fit for others than the caller it was thrown for. */
+export const summaryOf = (error: unknown): string => {
+  if (error instanceof RpcFailure && error.error instanceof NoAnswer) return error.error.summary
+  return error instanceof Error ? error.message : String(error)
+}
 
 /** Thrown where the caller shall see exactly this error. */
 export class RpcFailure extends Error {

@@ -22,7 +22,11 @@ export interface Loss {
   readonly reason: Reason
   readonly text: string
   readonly retryMs?: number // until the server is tried again, where that is known
+  readonly stderr?: string // the last lines of a process: they may quote what its caller sent
 }
+
+/** The same for those who have no part in it. */
+export const withoutStderr = ({ stderr: _, ...loss }: Loss): Loss => loss
 
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */
 export class UpstreamFailure extends RpcFailure {
@@ -39,14 +43,14 @@ export class UpstreamFailure extends RpcFailure {
 /** We are closing. */
 export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }
 
-/** The error a caller sees for a loss; it names the server. */
-export const toError = (server: string, { reason, text, retryMs }: Loss, more: PlainObject = {}): RpcError => {
-  const message = `Server "${server}" ${text}`
-  if (retryMs === undefined)
-    return new NoAnswer(rpcError('internal', message, Json.of({ reason, upstream: server, ...more })))
-  const again = `${message} and is tried again in ${Math.ceil(retryMs / 1000)} s`
-  const data = Json.of({ reason, upstream: server, retryAfterMs: Math.round(retryMs), ...more })
-  return new NoAnswer(rpcError('internal', again, data), { text: message, retryMs })
+/** The error a caller sees for a loss: names the server, and quotes what its own process wrote last. */
+export const toError = (server: string, { reason, text, stderr, retryMs }: Loss, more: PlainObject = {}): RpcError => {
+  const summary = `Server "${server}" ${text}`
+  const quote = stderr ? `; it last wrote: ${stderr}` : ''
+  const retry = retryMs === undefined ? '' : ` and is tried again in ${Math.ceil(retryMs / 1000)} s`
+  const after = retryMs === undefined ? {} : { retryAfterMs: Math.round(retryMs) }
+  const data = Json.of({ reason, upstream: server, ...after, ...more })
+  return new NoAnswer(rpcError('internal', `${summary}${retry}${quote}`, data), { summary, retryMs })
 }
 
 /** The error for whatever an attempt to reach the server threw. */

@@ -25,12 +25,9 @@ export const lossOfStart = (error: NodeJS.ErrnoException, { command, cwd, hasFol
 }
 
 /** What a process that ended leaves its callers with: how it ended, and its last words. */
-export const lossOfExit = (exit: Exit, tail: string, reason: 'upstream_lost' | 'upstream_unreachable'): Loss => {
+export const lossOfExit = (exit: Exit, stderr: string, reason: 'upstream_lost' | 'upstream_unreachable'): Loss => {
   const { code, signal } = exit
   const how = signal ? `was ended by ${signal}` : `exited with code ${code ?? 'unknown'}`
   const when = reason === 'upstream_unreachable' ? ' before it answered' : ''
-  return { reason, text: `${how}${when}${lastWords(tail)}` }
+  return { reason, text: `${how}${when}`, stderr }
 }
-
-/** The end of a sentence that quotes stderr, empty where there is nothing to quote. */
-export const lastWords = (tail: string): string => (tail === '' ? '' : `; it last wrote: ${tail}`)

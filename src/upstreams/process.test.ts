@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { summaryOf } from '../protocol/errors.ts'
+import { type Log, SILENT } from '../telemetry/log.ts'
 import { Json } from '../wire/json.ts'
 import { callTool, closeAll, connectSmall, eventually, failTool, SERVER } from './process.fixture.ts'
 import { Starts } from './process-starts.ts'
@@ -152,7 +154,9 @@ describe('a server that cannot be started', () => {
     for (let i = 0; i < 3; i++) await expect(open()).rejects.toThrow('exited with code 1')
     expect(upstream.status().crashes).toBe(3)
     const from = Date.now()
-    await expect(open()).rejects.toThrow(/exited with code 1 .*no key\. It failed 3 times and is tried again in \d+ s/)
+    await expect(open()).rejects.toThrow(
+      /exited with code 1 before it answered\. It failed 3 times and is tried again in \d+ s/,
+    )
     expect(Date.now() - from).toBeLessThan(20)
   })
 })
@@ -169,6 +173,28 @@ describe('a server that crashes', () => {
       })
     expect(await callTool(await open(), 'echo', { text: 'back' })).toBe('back')
     expect(upstream.status().processes).toHaveLength(1)
+  })
+
+  it.each([
+    ['legacy', 'stateless'],
+    ['modern', undefined],
+  ] as const)('and has served several users quotes stderr in the log, and to none of them (%s)', async (era, pool) => {
+    const told: object[] = []
+    const log: Log = { ...SILENT, warn: fields => void told.push(fields), child: () => log }
+    const { open } = connectSmall({ era }, { server: { pool }, options: { log } })
+    const [ann, bob] = [callerOf({ principal: 'ann' }), callerOf({ principal: 'bob' })]
+    expect(await callTool(await open(ann), 'echo', { text: 'secret of ann' }, ann)).toBe('secret of ann')
+    const params = { name: 'die', arguments: { words: 'failed on: secret of ann' } }
+    const died = await exchangeWith(await open(bob), 'tools/call', { caller: bob, params }).failure()
+    expect(died).toMatchObject({ message: 'Server "small" exited with code 3', data: { reason: 'upstream_lost' } })
+    expect(JSON.stringify(told)).toContain('failed on: secret of ann')
+  })
+
+  it('tells its last words to the user it was started for, and not in the summary that others see', async () => {
+    const { open } = connectSmall({ exit: 1, stderr: 'no such file: secret.txt' })
+    const error = await open().catch((thrown: unknown) => thrown)
+    expect((error as Error).message).toContain('secret.txt')
+    expect(summaryOf(error)).toBe('Server "small" exited with code 1 before it answered')
   })
 
   it('in the middle of a line has not answered', async () => {

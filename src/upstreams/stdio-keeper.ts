@@ -186,7 +186,11 @@ export class Keeper implements Resident {
     const { child } = pipe
     const loss = this.#link.lossOf(child, exit, 'upstream_lost')
     this.#link.restarts.crashed(loss, Date.now() - child.startedAt)
-    this.#link.log.warn({ pid: child.pid, code: exit.code, signal: exit.signal, reason: loss.text }, 'the server ended')
+    const { text, stderr } = loss
+    this.#link.log.warn(
+      { pid: child.pid, code: exit.code, signal: exit.signal, reason: text, stderr },
+      'the server ended',
+    )
     this.#tenant.lost(pipe, loss)
   }
 

@@ -5,7 +5,7 @@ import { Json } from '../wire/json.ts'
 import type { Loss } from './failures.ts'
 import { Offers } from './offers.ts'
 import type { Child, Exit } from './process-child.ts'
-import { lastWords, lossOfExit } from './process-failures.ts'
+import { lossOfExit } from './process-failures.ts'
 import { Restarts } from './process-restarts.ts'
 import { startChild } from './process-spawn.ts'
 import { STARTS, type Starts } from './process-starts.ts'
@@ -89,7 +89,7 @@ export const createStdioLink = (
 
   const lossOf: StdioLink['lossOf'] = (child, exit, reason) => {
     if (!exit.isTooLong) return lossOfExit(exit, tail(child), reason)
-    return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes${lastWords(tail(child))}` }
+    return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes`, stderr: tail(child) }
   }
 
   return {

@@ -54,8 +54,11 @@ export const openProcess = async (
     if (typeof opened !== 'string') return opened
     return (await new Opening(link, caller, signal, false).run(opened)) as Opened
   } catch (error) {
-    if (error instanceof UpstreamFailure && !signal.reason && !isTrial)
+    if (error instanceof UpstreamFailure && !signal.reason && !isTrial) {
+      const { text, stderr } = error.loss
+      link.log.warn({ reason: text, stderr }, 'the server did not start')
       link.restarts.crashed(error.loss, Date.now() - startedAt)
+    }
     throw error
   } finally {
     clearTimeout(late)
@@ -163,9 +166,8 @@ class Opening implements PipeReader {
 
   #giveUp(): void {
     const { child } = this.#pipe as Pipe
-    const tail = this.#link.tailOf(child)
-    const text = `did not answer initialize within ${this.#link.startMs / 1000} s${tail && `; it last wrote: ${tail}`}`
-    this.#fail({ reason: 'upstream_timeout', text })
+    const text = `did not answer initialize within ${this.#link.startMs / 1000} s`
+    this.#fail({ reason: 'upstream_timeout', text, stderr: this.#link.tailOf(child) })
   }
 
   #greeted(message: Extract<Message, { kind: 'response' | 'error' }>): void {

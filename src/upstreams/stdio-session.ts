@@ -2,10 +2,11 @@ import type { Signal } from '../protocol/abort.ts'
 import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import type { Revision } from '../protocol/revisions.ts'
+import { Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces, resultPieces } from '../wire/json-rpc.ts'
 import { discovered } from './discovered.ts'
-import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure, withoutStderr } from './failures.ts'
 import type { Place, Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
 import type { Bounds } from './process-vitals.ts'
@@ -55,6 +56,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   #fence: StartFence | undefined // of the process that was started last
   #hasRun = false
   #isStuck = false // its process does not read
+  readonly #users = new Users()
   #lastId = 0
   #closing: Promise<void> | undefined
 
@@ -98,6 +100,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
 
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
+    this.#users.add(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#closing)
       return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
@@ -195,7 +198,8 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   lost(pipe: Pipe, loss: Loss): void {
     this.#fence?.open()
     this.#questions.clear()
-    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(loss)
+    const told = this.#users.areSeveral ? withoutStderr(loss) : loss
+    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(told)
     this.#revive()
   }
 

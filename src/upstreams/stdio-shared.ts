@@ -3,10 +3,11 @@ import { deliver } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { MODERN } from '../protocol/revisions.ts'
+import { areOneUser, Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { withEnvelope } from './envelope.ts'
-import { DISCONNECTED, errorOf, type Loss, toError } from './failures.ts'
+import { DISCONNECTED, errorOf, type Loss, toError, withoutStderr } from './failures.ts'
 import { missedBy } from './missed.ts'
 import type { Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
@@ -27,6 +28,7 @@ interface Options {
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const COMPLETE = Json.of({ resultType: 'complete' })
 const REVIVE_MS = 1000
+const MOST_LOGGED = 500 // characters of a notification
 
 /** A modern server over stdio: every request stands alone, so callers can share one process. */
 export class StdioShared implements Pooled, CallHome, Tenant {
@@ -41,6 +43,7 @@ export class StdioShared implements Pooled, CallHome, Tenant {
   readonly #keeper: Keeper
   readonly #calls: StdioCall[] = [] // in order of arrival
   readonly #acknowledged = new WeakSet<StdioCall>()
+  readonly #users = new Users()
   #lastId = 0
   #isClosed = false
 
@@ -82,6 +85,7 @@ export class StdioShared implements Pooled, CallHome, Tenant {
 
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
+    this.#users.add(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#isClosed)
       return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
@@ -143,7 +147,8 @@ export class StdioShared implements Pooled, CallHome, Tenant {
   }
 
   lost(pipe: Pipe, loss: Loss): void {
-    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(loss)
+    const told = this.#users.areSeveral ? withoutStderr(loss) : loss
+    for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(told)
   }
 
   /** New requests go to a new process; the old one finishes what it has begun. */
@@ -191,15 +196,24 @@ export class StdioShared implements Pooled, CallHome, Tenant {
     if (method === 'notifications/cancelled') return this.#ended(this.#callOf(params.get('requestId')))
     const subscription = params.get('_meta')?.get(META.subscriptionId)
     if (subscription) return this.#told(this.#callOf(subscription), method, params)
-    const call = method === 'notifications/message' ? this.#callLogged() : undefined
+    const call = method === 'notifications/message' ? this.#logged : undefined
     if (call) call.notice(method, params)
-    else this.link.log.debug({ method }, 'dropped a notification that is for nobody')
+    else
+      this.link.log.debug(
+        { method, text: params.toString().slice(0, MOST_LOGGED) },
+        'dropped a notification that names no call',
+      )
   }
 
-  /** Nothing says whose log line it is: never to two, so to the earliest call that asked for logs, else to a listen. */
-  #callLogged(): StdioCall | undefined {
-    const curious = this.#calls.filter(({ exchange }) => exchange.caller.logLevel !== undefined)
-    return curious.find(({ isListen }) => !isListen) ?? curious[0]
+  /**
+   * The call a log line goes to, although nothing says whose it is: the earliest that asked for logs, never two; a listen
+   * where no call runs. Among calls of several users it could be another's, so none of them gets it.
+   */
+  get #logged(): StdioCall | undefined {
+    const running = this.#calls.filter(({ isListen }) => !isListen)
+    const calls = running.length > 0 ? running : this.#calls
+    if (!areOneUser(calls.map(({ exchange }) => exchange.caller))) return undefined
+    return calls.find(({ exchange }) => exchange.caller.logLevel !== undefined)
   }
 
   /** A server may end a listen, and nothing else. */

@@ -381,4 +381,28 @@ describe('a modern server over a pipe', () => {
     await logging.result()
     expect([first.frames.length, second.frames.length, logging.frames.length]).toEqual([2, 0, 1])
   })
+
+  it('logs to nobody while calls of several users run, and to the user of the only ones', async () => {
+    const peer = await connectSmall(modern).open()
+    const as = (principal: string | undefined, session?: string) =>
+      ({ ...caller, principal, session, logLevel: 'info' }) as const
+    const logs = { name: 'logs', arguments: { count: 1 } }
+    for (const [curious, other] of [
+      [as('ann'), as('bob')],
+      [as('ann'), as(undefined)],
+      [as(undefined, 'a'), as(undefined, 'b')],
+      [as(undefined), as(undefined)],
+    ] as const) {
+      const waiting = exchangeWith(peer, 'tools/call', { caller: curious, params: { name: 'wait' } })
+      const logging = exchangeWith(peer, 'tools/call', { caller: other, params: logs })
+      await logging.result()
+      waiting.abort.abort({ kind: 'gone' })
+      expect([waiting.frames.length, logging.frames.length]).toEqual([0, 1])
+    }
+    const listening = exchangeWith(peer, 'subscriptions/listen', { caller: as('bob'), params: { notifications: {} } })
+    await listening.notice('notifications/subscriptions/acknowledged')
+    const alone = exchangeWith(peer, 'tools/call', { caller: as('ann'), params: logs })
+    await alone.result()
+    expect([listening.frames.length, alone.frames.length]).toEqual([1, 2])
+  })
 })

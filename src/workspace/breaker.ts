@@ -39,8 +39,8 @@ export const faultOf = (error: RpcError): Fault | undefined =>
   error instanceof NoAnswer
     ? {
         reason: error.data?.get('reason')?.asString() ?? 'upstream_lost',
-        text: error.outage?.text ?? error.message,
-        retryMs: error.outage?.retryMs,
+        text: error.summary,
+        retryMs: error.retryMs,
       }
     : undefined
 

@@ -1,4 +1,4 @@
-import { type RpcError, RpcFailure } from '../protocol/errors.ts'
+import { type RpcError, RpcFailure, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import { downError, type Fault, faultOf, isBreaking } from './breaker.ts'
@@ -184,7 +184,7 @@ export class Watch implements Attendant {
 
   #faultOf(error: unknown): Fault {
     const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
-    return fault ?? { reason: DECLINED, text: error instanceof Error ? error.message : String(error) }
+    return fault ?? { reason: DECLINED, text: summaryOf(error) }
   }
 }
 

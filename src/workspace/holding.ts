@@ -1,3 +1,4 @@
+import { summaryOf } from '../protocol/errors.ts'
 import { freshUntil, type Hints, type Times } from './freshness.ts'
 
 const LONGEST_MS = 60_000 // between two askings that fail
@@ -129,7 +130,7 @@ export class Holding<T> {
       this.accept(await fetch(), wasDoubted)
     } catch (error) {
       this.#isDoubted ||= wasDoubted
-      this.fail(error instanceof Error ? error.message : String(error))
+      this.fail(summaryOf(error))
     }
   }
 
