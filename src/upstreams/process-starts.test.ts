@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { Starts } from './process-starts.ts'
+
+afterEach(() => vi.useRealTimers())
 
 it('lets so many start at a time, the others in order, and counts a leaving once', async () => {
   const starts = new Starts(2)
@@ -25,4 +27,41 @@ it('lets so many start at a time, the others in order, and counts a leaving once
   leaveD()
   await Promise.all([enter('e'), enter('f')])
   expect(order).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
+
+it.each([
+  [4, 2500],
+  [8, 5000],
+  [12, 7500],
+])('%i starts that come to no end keep the next ones waiting for %i ms, four at a time', async (count, ms) => {
+  vi.useFakeTimers()
+  const starts = new Starts(4)
+  for (let i = 0; i < count; i++) void starts.enter()
+  let hasEntered = false
+  void starts.enter().then(() => {
+    hasEntered = true
+  })
+  await vi.advanceTimersByTimeAsync(ms - 1)
+  expect(hasEntered).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(hasEntered).toBe(true)
+})
+
+it('a start that leaves after it had to give its place away takes none from the others', async () => {
+  vi.useFakeTimers()
+  const starts = new Starts(1)
+  const leaveSlow = await starts.enter()
+  const second = starts.enter()
+  await vi.advanceTimersByTimeAsync(2500)
+  const leaveSecond = await second
+  leaveSlow()
+  let hasEntered = false
+  void starts.enter().then(() => {
+    hasEntered = true
+  })
+  await vi.advanceTimersByTimeAsync(0)
+  expect(hasEntered).toBe(false)
+  leaveSecond()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(hasEntered).toBe(true)
 })

@@ -1,11 +1,19 @@
-/** Lets so many through at a time; the others wait in line. */
+const SILENT_MS = 2500
+
+/**
+ * Lets so many through at a time; the others wait in line. A place is free again when the start is over, and at the
+ * latest after a while: a server that never answers needs no CPU, and must not keep the others from starting.
+ */
 export class Starts {
   readonly #most: number
+  readonly #silentMs: number
   readonly #line: (() => void)[] = []
   #inside = 0
 
-  constructor(most: number) {
+  /** `silentMs`: after which a start that has not come to an end gives its place to the next; it goes on. */
+  constructor(most: number, silentMs = SILENT_MS) {
     this.#most = most
+    this.#silentMs = silentMs
   }
 
   /** Settles with the function to leave by; leaving twice counts once. */
@@ -13,13 +21,17 @@ export class Starts {
     if (this.#inside < this.#most) this.#inside++
     else await new Promise<void>(resolve => this.#line.push(resolve)) // the place is handed over
     let hasLeft = false
-    return () => {
+    const leave = (): void => {
+      clearTimeout(late)
       if (hasLeft) return
       hasLeft = true
       const next = this.#line.shift()
       if (next) next()
       else this.#inside--
     }
+    const late = setTimeout(leave, this.#silentMs)
+    late.unref()
+    return leave
   }
 }
 

@@ -284,6 +284,25 @@ describe('how many processes there are', () => {
     expect(second.living()).toHaveLength(1)
   })
 
+  it('although others never answer, and one that takes its time is waited for all the same', async () => {
+    const starts = new Starts(2, 50)
+    const hanging = [1, 2, 3, 4].map(() =>
+      connectSmall({ discover: 'silence', initialize: 'silence' }, { options: { starts } }),
+    )
+    const opened: unknown[] = []
+    for (const { open } of hanging)
+      open().then(
+        peer => opened.push(peer),
+        () => {},
+      )
+    const slow = connectSmall({ slow: 500 }, { options: { starts } }).open()
+    const peer = await connectSmall({}, { options: { starts } }).open()
+    expect(await callTool(peer, 'echo', { text: 'in time' })).toBe('in time')
+    expect(hanging.map(({ living }) => living().length)).toEqual([1, 1, 1, 1])
+    expect(opened).toEqual([])
+    expect(await callTool(await slow, 'echo', { text: 'late' })).toBe('late')
+  })
+
   it('no more than configured: an idle one makes room, a busy one does not', async () => {
     const { open, living } = connectSmall({}, { limits: { processes: 1 } })
     const one = await open(callerOf({ session: 'one' }))

@@ -28,7 +28,6 @@ const INITIALIZE = 0
 const INITIALIZE_AGAIN = 'dragoman-initialize' // with fewer capabilities
 const NOBODY: PipeReader = { message: () => {}, gone: () => {} }
 const TRIAL_MS = 10_000 // for `initialize` where another leg can serve
-const LONGEST_TURN_MS = 10_000 // one that takes its time to start must not keep the others waiting
 
 /**
  * Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure.
@@ -44,8 +43,6 @@ export const openProcess = async (
   const link = isTrial ? { ...server, startMs: Math.min(server.startMs, TRIAL_MS) } : server
   await link.restarts.turn()
   const leave = await link.starts.enter()
-  const late = setTimeout(leave, LONGEST_TURN_MS)
-  late.unref()
   const startedAt = Date.now()
   try {
     // Others may have found it broken while this one stood in line.
@@ -61,7 +58,6 @@ export const openProcess = async (
     }
     throw error
   } finally {
-    clearTimeout(late)
     leave()
   }
 }
