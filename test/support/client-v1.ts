@@ -52,8 +52,8 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
     resourceUris: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     templates: async () =>
       (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
-    call: async (name, given, { onProgress, signal } = {}) => {
-      const result = await client.callTool({ name, arguments: given }, undefined, {
+    call: async (name, given, { onProgress, signal, meta } = {}) => {
+      const result = await client.callTool({ name, arguments: given, ...(meta && { _meta: meta }) }, undefined, {
         ...(onProgress && { onprogress: onProgress }),
         ...(signal && { signal }),
       })

@@ -76,9 +76,11 @@ const catalogue = (client: Client) => ({
   promptNames: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
   resourceUris: async () => (await client.listResources()).resources.map(({ uri }) => uri),
   templates: async () => (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
-  call: async (...[name, given, { onProgress, signal } = {}]: Parameters<TestClient['call']>): Promise<CallResult> => {
+  call: async (
+    ...[name, given, { onProgress, signal, meta } = {}]: Parameters<TestClient['call']>
+  ): Promise<CallResult> => {
     const result = await client.callTool(
-      { name, ...(given && { arguments: given }) },
+      { name, ...(given && { arguments: given }), ...(meta && { _meta: meta }) },
       { ...(onProgress && { onprogress: onProgress }), ...(signal && { signal }) },
     )
     return { content: result.content as CallResult['content'], isError: result.isError === true }

@@ -26,6 +26,7 @@ export interface CallOptions {
     message?: string | undefined
   }) => void
   readonly signal?: AbortSignal
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /** A real SDK client, in the words both SDKs share. */

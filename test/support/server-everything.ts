@@ -45,7 +45,8 @@ const listening = (child: ChildProcess): Promise<void> =>
     })
   })
 
-const freePort = async (): Promise<number> => {
+/** A port that nothing listens on at this moment. */
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -1,0 +1,93 @@
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { cacheRoot, type Recipe } from './install.ts'
+import type { Command } from './process.ts'
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** How peers of one language are installed, and how an installed one is started. */
+export interface Program {
+  readonly recipe: Recipe
+  start(folder: string, args: readonly string[]): Command
+}
+
+/** The Java client with one version of the SDK. */
+export const javaProgram = (version: string): Program => ({
+  recipe: {
+    name: `java-sdk-${version}`,
+    toolchain: { command: 'mvn', args: ['--version'] },
+    sources: [at('java')],
+    download: folder => ({
+      command: 'mvn',
+      args: [
+        ...['--quiet', '--batch-mode', '--file', at('java/pom.xml'), 'dependency:copy-dependencies'],
+        ...[`-Dmcp.version=${version}`, `-DoutputDirectory=${join(folder, 'lib')}`],
+      ],
+    }),
+    compile: folder => ({
+      command: 'javac',
+      args: [
+        ...['-encoding', 'UTF-8', '-nowarn', '-d', join(folder, 'classes')],
+        ...['-cp', join(folder, 'lib', '*'), at('java/JavaClient.java')],
+      ],
+    }),
+  },
+  start: (folder, args) => ({
+    command: 'java',
+    args: [
+      ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto'], // starts sooner
+      ...['-cp', [join(folder, 'classes'), join(folder, 'lib', '*')].join(delimiter), 'JavaClient', ...args],
+    ],
+  }),
+})
+
+/** A Python script with the packages that a requirements file pins. */
+export const pythonProgram = (requirements: string, script: string): Program => ({
+  recipe: {
+    name: `python-${requirements}`,
+    toolchain: { command: 'python3', args: ['-c', 'import pip, sys; sys.exit(sys.version_info < (3, 11))'] },
+    sources: [at(`python/requirements-${requirements}.txt`)],
+    download: folder => ({
+      command: 'python3',
+      args: [
+        ...['-m', 'pip', 'install', '--quiet', '--no-input', '--no-deps', '--no-compile', '--only-binary', ':all:'],
+        ...['--target', folder, '--requirement', at(`python/requirements-${requirements}.txt`)],
+      ],
+    }),
+  },
+  start: (folder, args) => ({
+    command: 'python3',
+    args: [at(`python/${script}.py`), ...args],
+    env: { PYTHONPATH: folder, PYTHONUNBUFFERED: '1' },
+  }),
+})
+
+const GO_CLIENT = process.platform === 'win32' ? 'go-client.exe' : 'go-client'
+
+/** The Go client; its `go.mod` names the version of the SDK. */
+export const goProgram = (): Program => ({
+  recipe: {
+    name: 'go-sdk',
+    toolchain: { command: 'go', args: ['version'] },
+    sources: [at('go')],
+    download: () => ({ command: 'go', args: ['mod', 'download'], cwd: at('go') }),
+    compile: folder => ({ command: 'go', args: ['build', '-o', join(folder, GO_CLIENT), '.'], cwd: at('go') }),
+  },
+  start: (folder, args) => ({ command: join(folder, GO_CLIENT), args }),
+})
+
+/** The Rust client; its `Cargo.lock` names the version of rmcp. */
+export const rustProgram = (): Program => ({
+  recipe: {
+    name: 'rmcp',
+    toolchain: { command: 'cargo', args: ['--version'] },
+    sources: [at('rust')],
+    download: () => ({ command: 'cargo', args: ['fetch', '--locked'], cwd: at('rust') }),
+    compile: folder => ({
+      command: 'cargo',
+      args: ['install', '--locked', '--debug', '--path', at('rust'), '--root', folder],
+      env: { CARGO_TARGET_DIR: join(cacheRoot(), 'cargo-target') },
+    }),
+  },
+  start: (folder, args) => ({ command: join(folder, 'bin', 'rust-client'), args }),
+})
