@@ -50,6 +50,7 @@ const rowOf = (report: CellReport): string[] => {
 
 const failedChecks = (result: CellResult): string => {
   const failed = result.kind === 'ran' ? result.outcomes.filter(({ ok }) => !ok).map(({ check }) => check) : []
+  if (failed[0] === 'connect') return 'does not connect'
   return failed.length > 0 ? `fails: ${failed.join(', ')}` : ''
 }
 
