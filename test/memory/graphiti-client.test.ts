@@ -25,7 +25,8 @@ beforeAll(async () => {
   expect(problems).toEqual([])
   const listen = { ...snapshot.listen, port: 0 }
   gateway = await startGateway({ ...snapshot, listen }, { log: SILENT, data: folder })
-})
+  await gateway.ready // the thread of the memory compiles TypeScript first
+}, 60_000)
 afterAll(async () => {
   await gateway.close()
   await rm(folder, { recursive: true, force: true })

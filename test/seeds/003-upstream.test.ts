@@ -148,6 +148,8 @@ describe.each(CLIENTS)('a client of %s', (_, open) => {
 it('says which credentials to look at when the token is wrong, and does not show it', async () => {
   const { client } = await play(modern, 'wrong-token-77')
   const { error } = await client.call('tools/list')
-  expect(error?.message).toContain('refused our credentials (HTTP 401): check its "headers" in the configuration')
+  expect(error?.message).toContain(
+    'refused our credentials (HTTP 401: "Authentication required"): check its "headers" in the configuration',
+  )
   expect(JSON.stringify(error)).not.toContain('wrong-token-77')
 })

@@ -32,7 +32,8 @@ beforeAll(async () => {
     },
     { data: join(root, 'data') },
   )
-})
+  await served.ready // the thread of the memory compiles TypeScript first
+}, 60_000)
 afterAll(async () => {
   await served.close()
   await github.close()

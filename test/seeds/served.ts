@@ -10,7 +10,7 @@ export const serve = async (config: object = {}, { log = SILENT, data }: { log?:
   const { snapshot, problems } = checkConfig(parseJsonText(JSON.stringify({ ...DEMO, ...config })), {})
   if (problems.length > 0) throw new Error(JSON.stringify(problems))
   const gateway = await startGateway({ ...snapshot, listen: { ...snapshot.listen, port: 0 } }, { log, data })
-  return { origin: gateway.origin, load: gateway.load, close: gateway.close }
+  return { origin: gateway.origin, ready: gateway.ready, load: gateway.load, close: gateway.close }
 }
 
 export type Served = Awaited<ReturnType<typeof serve>>

@@ -92,7 +92,7 @@ export const createRoot = (folder: string, { showHidden = false, protectedPaths 
     kindOf(found.path, opened)
     const isSame = await readlink(linkTo(handle)).then(
       real => real === found.real && !secret.covers(real, opened),
-      () => isStillThere(found, opened), // there is no such link on this system
+      error => (hasNoLinks(error) ? isStillThere(found, opened) : refuse(found.path, error)),
     )
     if (!isSame) throw new Refused(`${quoted(found.path)} changed while it was being opened; try again`)
   }
@@ -150,6 +150,9 @@ const withHandle = async <T>(found: Found, use: (handle: FileHandle) => Promise<
 /** On Linux a link to what is open, whatever its path leads to by now. */
 const linkTo = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
 
+/** Other systems have no such links. Any other error must not lead back to the path, which may have changed. */
+const hasNoLinks = ({ code }: NodeJS.ErrnoException): boolean => code === 'ENOENT'
+
 interface Named {
   readonly name: string
   readonly kind: Entry['kind'] | 'link'
@@ -166,7 +169,7 @@ const readNames = async (
   const options = { bufferSize: 256 }
   // On Linux this reads the opened folder itself. Elsewhere the path is opened a second time.
   const opened = await opendir(linkTo(handle), options)
-    .catch(() => opendir(folder.real, options))
+    .catch(error => (hasNoLinks(error) ? opendir(folder.real, options) : Promise.reject(error)))
     .catch(error => refuse(folder.path, error))
   for await (const item of opened) {
     const kind = item.isFile() ? 'file' : item.isDirectory() ? 'folder' : item.isSymbolicLink() ? 'link' : undefined

@@ -96,4 +96,4 @@ test('closing waits for what was acknowledged, ends what waits, and takes no mor
   await expect(talk(server, 'tools/list')).rejects.toThrow('closing')
   const found = await call(await start(folder), 'search_memory_facts', { query: 'Initech', max_facts: 1 })
   expect(found).toContain('Zoe joined Initech')
-})
+}, 60_000)

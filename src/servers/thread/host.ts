@@ -65,6 +65,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
     }
   }
   port.on('message', take)
+  post({ kind: 'started' })
 }
 
 const isLast = ({ kind }: Frame): boolean => kind === 'result' || kind === 'failure'

@@ -35,6 +35,7 @@ export type ToThread =
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 export type FromThread =
+  | { readonly kind: 'started' }
   | { readonly kind: 'frame'; readonly id: number; readonly frame: ThreadFrame }
   | {
       readonly kind: 'log'

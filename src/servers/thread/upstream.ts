@@ -15,9 +15,12 @@ export interface ThreadOptions {
 /** A built-in server on a thread of its own, so that its work never delays other callers. */
 export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstream => {
   const pending = new Map<number, Exchange>()
+  const opening = new Set<(failure?: RpcFailure) => void>() // callers that wait for the thread to start
   const closing = rpcError('internal', `The server ${name} is closing`)
+  const stopped = rpcError('internal', `The server ${name} stopped unexpectedly; try again`)
   let nextId = 0
   let worker: Worker | undefined
+  let isStarted = false
   let closed: Promise<void> | undefined
   let reportClosed = (): void => {}
 
@@ -25,8 +28,16 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
   const settle = (id: number): Exchange | undefined => {
     const exchange = pending.get(id)
     pending.delete(id)
-    if (pending.size === 0 && !closed) worker?.unref()
+    release()
     return exchange
+  }
+  const release = (): void => {
+    if (pending.size === 0 && opening.size === 0 && !closed) worker?.unref()
+  }
+  const endOpening = (failure?: RpcFailure): void => {
+    for (const end of opening) end(failure)
+    opening.clear()
+    release()
   }
 
   const start = (): Worker => {
@@ -34,9 +45,11 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     started.on('message', (message: FromThread) => take(message, started))
     started.on('error', error => log.error({ err: error }, 'the thread of a built-in server failed'))
     started.on('exit', () => {
-      if (worker === started) worker = undefined // the next call starts another
-      const error = rpcError('internal', `The server ${name} stopped unexpectedly; try again`)
-      for (const id of [...pending.keys()]) void settle(id)?.sink({ kind: 'failure', error: closed ? closing : error })
+      worker = undefined // the next call starts another
+      isStarted = false
+      const error = closed ? closing : stopped
+      endOpening(new RpcFailure(error))
+      for (const id of [...pending.keys()]) void settle(id)?.sink({ kind: 'failure', error })
       reportClosed()
     })
     started.unref()
@@ -47,6 +60,9 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
 
   const take = (message: FromThread, from: Worker): void => {
     switch (message.kind) {
+      case 'started':
+        isStarted = true
+        return endOpening()
       case 'log':
         return log[message.level](message.fields, message.message)
       case 'closed':
@@ -79,6 +95,13 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     pending.set(id, { ...exchange, sink })
   }
 
+  /** Loading the server takes a while; until then it is being opened, and not slow to answer. */
+  const waitForStart = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      opening.add(failure => (failure ? reject(failure) : resolve()))
+      ;(worker ?? start()).ref()
+    })
+
   const close = async (): Promise<void> => {
     if (!worker) return
     const ended = new Promise<void>(resolve => {
@@ -94,6 +117,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
   return {
     open: async () => {
       if (closed) throw new RpcFailure(closing)
+      if (!isStarted) await waitForStart()
       return peer
     },
     close: () => (closed ??= close()),
