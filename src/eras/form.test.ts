@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../test/support/cpu-time.ts'
 import type { Revision } from '../protocol/revisions.ts'
 import { Json, type Plain, type PlainObject } from '../wire/json.ts'
 import { convertAnswer, convertQuestion } from './convert.ts'
@@ -201,8 +202,8 @@ test('every selection survives the way down and back', () => {
 test('a form of ten thousand options is neither slow to ask nor slow to answer', () => {
   const many = Array.from({ length: 10_000 }, (_, i) => `o${i}`)
   const question = form({ x: { type: 'array', items: { enum: many } } })
-  const start = performance.now()
+  const start = cpuMs()
   const content = Object.fromEntries(fields(question).map(([name]) => [name, true]))
   expect(answered(question, content)).toEqual({ x: many })
-  expect(performance.now() - start).toBeLessThan(2000)
+  expect(cpuMs() - start).toBeLessThan(2000)
 })

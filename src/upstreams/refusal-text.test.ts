@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../test/support/cpu-time.ts'
 import { refusalText } from './refusal-text.ts'
 
 const textOf = (body: string | Buffer, sent: readonly string[] = []) => refusalText(Buffer.from(body), sent)
@@ -40,8 +41,8 @@ describe('the words of a refusal', () => {
   })
 
   it('take no time however a page is made', () => {
-    const started = performance.now()
+    const started = cpuMs()
     for (const piece of ['<', '<style>', '<title', '&', '<!--', '"']) textOf(piece.repeat(64 * 1024))
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(cpuMs() - started).toBeLessThan(2000)
   })
 })

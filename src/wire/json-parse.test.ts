@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '../../test/support/cpu-time.ts'
 import { Json } from './json.ts'
 import { JsonSyntaxError } from './json-scan.ts'
 
@@ -171,9 +172,9 @@ describe('Json.parse', () => {
   it('looks through a 40 MiB string in no time and without copying it', () => {
     const size = 40 << 20
     const text = Buffer.concat([Buffer.from('{"a":{"b":["'), Buffer.alloc(size, 'text '), Buffer.from('"]}}')])
-    const began = performance.now()
+    const began = cpuMs()
     const value = Json.parse(text).get('a')?.get('b')?.elements()[0]
-    expect(performance.now() - began).toBeLessThan(3000)
+    expect(cpuMs() - began).toBeLessThan(3000)
     expect(value?.toBytes().length).toBe(size + 2)
     expect(value?.toBytes().buffer).toBe(text.buffer)
   })
@@ -181,13 +182,13 @@ describe('Json.parse', () => {
   it('stays linear in the number of members and elements, also to get at them', () => {
     const count = 100_000
     const members = Array.from({ length: count }, (_, i) => `"key ${i}":{"n":${i}}`).join(',')
-    const began = performance.now()
+    const began = cpuMs()
     const object = Json.parse(Buffer.from(`{"all":{${members}}}`)).get('all') as Json
     for (let i = 0; i < count; i += 10) expect(object.at(`key ${i}`, 'n')?.asNumber()).toBe(i)
     expect(object.entries()).toHaveLength(count)
     expect(object.without('key 5').entries()).toHaveLength(count - 1)
     const strings = Json.parse(Buffer.from(`[${'"a",'.repeat(count)}"b"]`)).elements()
     expect(strings.filter(string => string.asString() === 'a')).toHaveLength(count)
-    expect(performance.now() - began).toBeLessThan(5000)
+    expect(cpuMs() - began).toBeLessThan(5000)
   })
 })

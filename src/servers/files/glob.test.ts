@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../test/support/cpu-time.ts'
 import { readGlob } from './glob.ts'
 
 describe('a glob', () => {
@@ -49,8 +50,8 @@ describe('a glob', () => {
 
   test('patterns that make regular expressions hang are as quick as any other', () => {
     const fits = readGlob(`${'*a'.repeat(200)}b`)
-    const started = performance.now()
+    const started = cpuMs()
     expect(fits('a'.repeat(2000))).toBe(false)
-    expect(performance.now() - started).toBeLessThan(1000)
+    expect(cpuMs() - started).toBeLessThan(1000)
   })
 })

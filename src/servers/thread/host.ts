@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { Abort } from '../../protocol/abort.ts'
+import { deliver } from '../../protocol/deliver.ts'
 import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { toRpcError } from '../failures.ts'
@@ -40,7 +41,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
       const peer = await upstream.open(parts.caller)
       peer.dispatch({ kind: 'request', ...parts, signal: call.abort, sink })
     } catch (error) {
-      void sink({ kind: 'failure', error: toRpcError(error) })
+      void deliver(sink, { kind: 'failure', error: toRpcError(error) })
     }
   }
 
