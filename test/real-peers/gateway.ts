@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startServe } from '../run/program.ts'
+import { endPrograms, startServe } from '../run/program.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const SCRIPTED = fileURLToPath(new URL('servers/scripted.ts', import.meta.url))
@@ -30,7 +30,11 @@ export interface GatewayConfig {
 export const startGateway = async (config: (folder: string) => GatewayConfig): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-peers-'))
   const clear = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-  process.once('exit', clear)
+  const abandon = (): void => {
+    endPrograms()
+    clear()
+  }
+  process.once('exit', abandon)
   const file = join(folder, 'config.json')
   const data = join(folder, 'data')
   await writeFile(file, JSON.stringify(config(folder)))
@@ -49,7 +53,7 @@ export const startGateway = async (config: (folder: string) => GatewayConfig): P
       const kill = setTimeout(() => program.signal('SIGKILL'), 10_000)
       await program.ended
       clearTimeout(kill)
-      process.off('exit', clear)
+      process.off('exit', abandon)
       clear()
     },
   }
