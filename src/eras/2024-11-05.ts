@@ -7,8 +7,8 @@ import { mapCapabilities } from './members.ts'
 import { blocksOf } from './sampling.ts'
 
 /**
- * 2024-11-05 against 2025-03-26: no audio, completion without a capability. The message of a progress notice and the
- * capability for completion stay: clients of that time ignore them, and newer clients over HTTP+SSE use them.
+ * 2024-11-05 against 2025-03-26: no audio, no progress message, completion without a capability. The capability for
+ * completion stays: clients of that time ignore it, and newer clients over HTTP+SSE use it.
  */
 export const difference: Difference = {
   up: {
@@ -18,11 +18,15 @@ export const difference: Difference = {
     error: asNoCompletions,
   },
   down: {
-    // For servers: those on the Java SDK refuse members they do not know.
-    params: (method, params) => (method === 'notifications/progress' ? params.without('message') : params),
+    params: withoutMessage,
     result: (method, result) => mapContent(method, result, soundAsResource),
+    notice: withoutMessage,
     question: refuseSound,
   },
+}
+
+function withoutMessage(method: string, params: Json): Json {
+  return method === 'notifications/progress' ? params.without('message') : params
 }
 
 /** The bytes in the one block that takes bytes of any type: a block of an unknown type fails the whole call in the SDKs. */

@@ -181,7 +181,7 @@ describe('a server that crashes', () => {
   ] as const)('and has served several users quotes stderr in the log, and to none of them (%s)', async (era, pool) => {
     const told: object[] = []
     const log: Log = { ...SILENT, warn: fields => void told.push(fields), child: () => log }
-    const { open } = connectSmall({ era }, { server: { pool }, options: { log } })
+    const { open } = connectSmall({ era }, { server: { pool, share: 'everyone' }, options: { log } })
     const [ann, bob] = [callerOf({ principal: 'ann' }), callerOf({ principal: 'bob' })]
     expect(await callTool(await open(ann), 'echo', { text: 'secret of ann' }, ann)).toBe('secret of ann')
     const params = { name: 'die', arguments: { words: 'failed on: secret of ann' } }
