@@ -44,12 +44,14 @@ const SUPPORTED = { supported: ['2026-07-28'], requested: '2025-11-25' }
 const bothEras = () => modern(legacy(answerOk, { listen, sessions: ['s1', 's2', 's3', 's4'] }))
 // As TypeScript SDK v2 does with its stateless handler: no session id, and no GET stream.
 const statelessLegacy = modern(legacy(answerOk, { sessions: [] }))
-const modernOnly = modern((arrived, response) => {
-  const { id, method } = arrived.body
-  if (arrived.method === 'GET') response.writeHead(405).end()
-  else if (method === 'initialize') sendJson(response, failure(id, -32022, 'Unsupported', SUPPORTED), 400)
-  else answerOk(arrived, response)
-})
+const refusing = (getStatus: number, status: number, code: number, data?: object): Script =>
+  modern((arrived, response) => {
+    const { id, method } = arrived.body
+    if (arrived.method === 'GET') response.writeHead(getStatus).end()
+    else if (method === 'initialize') sendJson(response, failure(id, code, 'No', data), status)
+    else answerOk(arrived, response)
+  })
+const modernOnly = refusing(405, 400, -32022, SUPPORTED)
 
 const modernCaller = callerOf()
 const legacyCaller = (session = 'client-1') => callerOf({ revision: '2025-06-18', session })
@@ -88,30 +90,42 @@ describe('a server that speaks both eras', () => {
     await upstream.open(modernCaller)
     const peers = await Promise.all(['a', 'b', 'c'].map(session => upstream.open(legacyCaller(session))))
     expect(peers.map(({ revision }) => revision)).toEqual(['2026-07-28', '2026-07-28', '2026-07-28'])
-    expect(server.of('initialize')).toHaveLength(1)
+    expect(server.of('GET')).toHaveLength(1)
   })
 
-  it.each([
-    ['without a session id', statelessLegacy, 0],
-    ['without a GET stream', modern(legacy(answerOk)), 1],
-  ])('serves all callers by its modern leg if the legacy leg has no back-channel: %s', async (_, script, deletions) => {
-    const { server, upstream } = await connect(script)
+  it('without a GET endpoint is never sent initialize', async () => {
+    const { server, upstream } = await connect(modernOnly)
     for (const session of ['a', 'b']) expect((await upstream.open(legacyCaller(session))).revision).toBe('2026-07-28')
-    expect(server.of('initialize')).toHaveLength(1)
-    await server.until(() => server.of('DELETE').length === deletions, 'the end of the session that is not used')
+    expect(server.of('initialize')).toEqual([])
   })
 
+  it('is sent initialize with the header that modern servers want on every POST', async () => {
+    const { server, upstream } = await connect(bothEras())
+    await upstream.open(legacyCaller())
+    expect(server.of('initialize')[0]?.headers['mcp-method']).toBe('initialize')
+  })
+
+  const refuseGetLater = (): Script => {
+    let gets = 0
+    return (_, response) => void response.writeHead(gets++ === 0 ? 400 : 405).end()
+  }
   it.each([
-    ['-32022', modernOnly],
-    [
-      '404 and -32601, as the specification asks',
-      modern((arrived, response) => {
-        const { id, method } = arrived.body
-        if (arrived.method === 'GET') response.writeHead(405).end()
-        else if (method === 'initialize') sendJson(response, failure(id, -32601, 'Method not found'), 404)
-        else answerOk(arrived, response)
-      }),
-    ],
+    ['without a session id', modern(legacy(answerOk, { listen, sessions: [] })), 1, 0],
+    ['without a GET stream', statelessLegacy, 0, 0],
+    ['without a GET stream for sessions', modern(legacy(answerOk, { listen: refuseGetLater() })), 1, 1],
+  ])(
+    'serves all callers by its modern leg if the legacy leg has no back-channel: %s',
+    async (_, script, sent, ended) => {
+      const { server, upstream } = await connect(script)
+      for (const session of ['a', 'b']) expect((await upstream.open(legacyCaller(session))).revision).toBe('2026-07-28')
+      expect(server.of('initialize')).toHaveLength(sent)
+      await server.until(() => server.of('DELETE').length === ended, 'the end of the session that is not used')
+    },
+  )
+
+  it.each([
+    ['-32022', refusing(400, 400, -32022, SUPPORTED)],
+    ['404 and -32601, as the specification asks', refusing(400, 404, -32601)],
     [
       'a server error',
       modern((arrived, response) => {

@@ -1,8 +1,11 @@
 import type { Caller } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import type { Sending } from './http.ts'
+import type { Link } from './link.ts'
 import type { Era } from './probe.ts'
 
 const RETRY_MS = 60_000 // after a failure that is no evidence
+const METHOD_NOT_ALLOWED = 405
 
 /**
  * Whether a modern server takes legacy sessions too, as far as a legacy caller has found out. Nothing else tells:
@@ -42,3 +45,27 @@ export const eraFor = (
   if (configured !== 'auto') return configured
   return found === 'modern' && !isModern(caller.revision) && leg.exists !== false ? 'legacy' : found
 }
+
+/**
+ * Whether a GET finds anything at the server; only 405 says no. A modern server without legacy sessions answers so, and is
+ * then spared an `initialize`. One with sessions misses the session id (400), or opens a stream.
+ */
+export const takesGet = (link: Link): Promise<boolean> =>
+  new Promise(resolve => {
+    let sending: Sending | undefined
+    const settle = (takes: boolean): void => {
+      resolve(takes)
+      setImmediate(() => sending?.abort()) // not from within its own callback
+    }
+    const { target, patience } = link
+    const headers = [...link.headers, 'accept', 'text/event-stream']
+    sending = link.http.send(
+      { method: 'GET', target, headers, body: null, patience },
+      {
+        status: status => settle(status !== METHOD_NOT_ALLOWED),
+        bytes: () => {},
+        end: () => {},
+        lost: () => settle(true),
+      },
+    )
+  })

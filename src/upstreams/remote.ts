@@ -4,7 +4,7 @@ import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
 import { Refused } from './handshake.ts'
 import { createLegacy } from './legacy.ts'
-import { eraFor, LegacyLeg } from './legacy-leg.ts'
+import { eraFor, LegacyLeg, takesGet } from './legacy-leg.ts'
 import { createLink, type LinkOptions } from './link.ts'
 import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { SessionPool } from './pool.ts'
@@ -91,6 +91,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   const openLeg = async (caller: Caller): Promise<Peer> => {
     const wasKnown = leg.exists === true
     if (!wasKnown) link.listens = true
+    if (!wasKnown && !(await takesGet(link))) return missLeg(true, NO_BACK_CHANNEL)
     try {
       const peer = await pool.open(caller)
       leg.found()
@@ -102,10 +103,14 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
         learn(error)
         throw error
       }
-      leg.missed(error instanceof Refused)
-      link.log.debug({ reason: error.loss.text }, 'legacy callers are served by the modern leg of the server')
-      return stateless
+      return missLeg(error instanceof Refused, error.loss)
     }
+  }
+
+  const missLeg = (isEvidence: boolean, { text }: Loss): Promise<Peer> => {
+    leg.missed(isEvidence)
+    link.log.debug({ reason: text }, 'legacy callers are served by the modern leg of the server')
+    return stateless
   }
 
   /** The first legacy caller finds out whether there is a legacy leg; those who come meanwhile wait for the verdict. */

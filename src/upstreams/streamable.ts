@@ -152,9 +152,12 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
   }
 
   #shakeHands(): Promise<Handshake> {
+    const { requiresHandshake: isRequired = false } = this.options
     const headers = [...this.link.headers, ...POST_HEADERS]
-    const say = (method: string, params: Json) => this.#ask(headers, method, params)
-    return shakeHands(this.link, this.caller, say, { isRequired: this.options.requiresHandshake })
+    // A server that is known to be modern may want this header on every POST, whatever the era of the request.
+    const headersOf = (method: string) => (isRequired ? [...headers, 'mcp-method', method] : headers)
+    const say = (method: string, params: Json) => this.#ask(headersOf(method), method, params)
+    return shakeHands(this.link, this.caller, say, { isRequired })
   }
 
   #ask(headers: readonly string[], method: string, params: Json): Promise<Answered> {
