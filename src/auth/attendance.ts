@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Token } from './token.ts'
 
 interface Held {
@@ -8,6 +9,16 @@ interface Held {
 /** What is open with each token (responses, sessions), so that it ends when the token is revoked or expires. */
 export class Attendance {
   readonly #open = new Set<Held>()
+  readonly #responses = new Map<ServerResponse, Token | undefined>()
+  readonly #closed: (this: ServerResponse) => void
+
+  constructor() {
+    const responses = this.#responses
+    // One listener for all responses: this runs for every request.
+    this.#closed = function () {
+      responses.delete(this)
+    }
+  }
 
   /** Calls `end` once the token is no longer good, unless the returned function was called before. */
   hold(token: Token | undefined, end: () => void): () => void {
@@ -16,8 +27,15 @@ export class Attendance {
     return () => this.#open.delete(held)
   }
 
+  /** Destroys the connection of a response once the token is no longer good, unless the response has closed before. */
+  holdResponse(token: Token | undefined, response: ServerResponse): void {
+    this.#responses.set(response, token)
+    response.on('close', this.#closed)
+  }
+
   /** Ends everything whose token is no longer good. */
   review(isGood: (token: Token | undefined) => boolean): void {
     for (const held of [...this.#open]) if (!isGood(held.token) && this.#open.delete(held)) held.end()
+    for (const [{ req }, token] of [...this.#responses]) if (!isGood(token)) req.socket.destroy()
   }
 }

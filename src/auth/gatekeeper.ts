@@ -1,4 +1,4 @@
-import type { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import type { Admission, Knock } from '../protocol/admission.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -53,11 +53,11 @@ export class Gatekeeper {
     return this.#options.required || (this.#book?.exists ?? false)
   }
 
-  check(knock: Knock, workspace: string, response?: EventEmitter): Admission {
+  check(knock: Knock, workspace: string, response?: ServerResponse): Admission {
     const token = this.#identify(knock, workspace)
     if ('kind' in token) return token
     if (!opens(token, workspace)) return this.#turnAway(otherWorkspace(knock, workspace), knock, workspace, token)
-    this.#holdConnection(knock, token, response)
+    this.#holdResponse(knock, token, response)
     if (token.policy === undefined) return { kind: 'in', principal: token.principal }
     return { kind: 'in', principal: token.principal, policy: this.#policyOf(token, token.policy) }
   }
@@ -71,8 +71,8 @@ export class Gatekeeper {
   }
 
   /** Remembers what is let in while no token is needed: it ends with the first one. */
-  admitOpen(knock: Knock, response?: EventEmitter): void {
-    this.#holdConnection(knock, this.#tokenOf(knock), response)
+  admitOpen(knock: Knock, response?: ServerResponse): void {
+    this.#holdResponse(knock, this.#tokenOf(knock), response)
   }
 
   /** Calls `end` when the token of this request is no longer good. */
@@ -130,15 +130,12 @@ export class Gatekeeper {
 
   /** The token of a request without a judgement; while none is needed, only the process's own is known. */
   #tokenOf(knock: Knock): Token | undefined {
-    return findToken(this.#tokens, bearerOf(knock) ?? '')
+    const secret = bearerOf(knock)
+    return secret === undefined ? undefined : findToken(this.#tokens, secret)
   }
 
-  #holdConnection({ socket }: Knock, token: Token | undefined, response: EventEmitter = socket): void {
-    if (socket.destroyed) return
-    response.once(
-      'close',
-      this.#attendance.hold(token, () => socket.destroy()),
-    )
+  #holdResponse({ socket }: Knock, token: Token | undefined, response: ServerResponse | undefined): void {
+    if (response && !socket.destroyed) this.#attendance.holdResponse(token, response)
   }
 
   #knows(id: string): boolean {
@@ -169,4 +166,5 @@ export class Gatekeeper {
 
 type Refusal = Admission & { readonly kind: 'out' }
 
-const bearerOf = ({ headers }: Knock): string | undefined => /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+const bearerOf = ({ headers: { authorization } }: Knock): string | undefined =>
+  authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]

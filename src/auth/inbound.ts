@@ -1,4 +1,4 @@
-import type { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { Rate } from '../config/snapshot.ts'
 import type { Admission, Admit, HoldGrant, Knock } from '../protocol/admission.ts'
@@ -33,7 +33,7 @@ export interface Inbound {
   close(): Promise<void>
 }
 
-type Identify = (knock: Knock, workspace: string, response?: EventEmitter) => Admission
+type Identify = (knock: Knock, workspace: string, response?: ServerResponse) => Admission
 
 const LOCAL = 'local'
 const nothing = (): void => {}

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Limits, Listen } from '../config/snapshot.ts'
 import { rpcError } from '../protocol/errors.ts'
@@ -45,17 +45,11 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
   let isStopping = false
   let lastRequest = Date.now()
 
-  /** Node sets the timeout anew with the next request, and counts only time in which the peer takes nothing. */
-  const limitStall = function (this: ServerResponse): void {
-    if ((this.socket?.writableLength ?? 0) > LARGE_REST) this.socket?.setTimeout(limits.stallMs)
-  }
-
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const { headers } = request
     const { authority, url } = targetOf(request.url)
     lastRequest = Date.now()
     if (response.socket === null) follow(request.socket, response)
-    response.on('prefinish', limitStall)
     if (isStopping) response.setHeader('connection', 'close')
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
@@ -85,6 +79,7 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
 
   const server = createServer(
     {
+      ServerResponse: limitStalls(limits.stallMs),
       noDelay: true,
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: Math.min(60_000, limits.requestTimeoutMs),
@@ -119,6 +114,19 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
     })
   })
 }
+
+/**
+ * Responses whose peer must go on taking them once they have ended: Node sets the timeout anew with the next request, and
+ * counts only time in which the peer takes nothing. A class, because a listener for each response costs every call.
+ */
+const limitStalls = (stallMs: number) =>
+  class<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+    override end(...args: unknown[]): this {
+      super.end(...(args as Parameters<ServerResponse['end']>))
+      if ((this.socket?.writableLength ?? 0) > LARGE_REST) this.socket?.setTimeout(stallMs)
+      return this
+    }
+  }
 
 /** Node tells only the response whose turn it is that its socket has closed; one that waits behind it hears it from here. */
 const follow = (socket: Socket, response: ServerResponse): void => {

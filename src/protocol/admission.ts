@@ -1,5 +1,4 @@
-import type { EventEmitter } from 'node:events'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RpcError } from './errors.ts'
 import type { Policy } from './policy.ts'
@@ -28,7 +27,7 @@ export type Admission =
  * Decides who may come into a workspace; handed in by the composition root. The connection is cut if the token of the
  * request becomes invalid before `response` is closed; without a response, before the connection is.
  */
-export type Admit = (knock: Knock, workspace: string, response?: EventEmitter) => Admission | Promise<Admission>
+export type Admit = (knock: Knock, workspace: string, response?: ServerResponse) => Admission | Promise<Admission>
 
 /** Calls `end` when the token of a request is revoked or expires, unless the returned function was called before. */
 export type HoldGrant = (knock: Knock, end: () => void) => () => void

@@ -142,7 +142,7 @@ export const checkParamHeaders = (
 /** A server that takes another member for the one compared here would see another value than its header says. */
 const rivalAlong = (args: Json, path: readonly string[]): string | undefined => {
   for (const [i, key] of path.entries()) {
-    const rival = args.at(...path.slice(0, i))?.rivalOf(key)
+    const rival = args.at(...path.slice(0, i))?.rivalOf([key])
     if (rival) return `Header mismatch: ${ambiguous(rival)}`
   }
   return undefined

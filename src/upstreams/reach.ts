@@ -23,7 +23,8 @@ export interface ReachOptions {
 /** Opens connections within each reach, and knows which origins turned out to be public. */
 export class Connections {
   readonly #options: ReachOptions
-  readonly #agents = new Map<string, Agent>()
+  readonly #agents = new Map<Reach, Agent>()
+  readonly #streams = new Map<Reach, Agent>()
   readonly #publicOrigins = new Set<string>()
 
   constructor(options: ReachOptions) {
@@ -32,9 +33,11 @@ export class Connections {
 
   /** The pool of connections for a reach. Streams have one of their own: a pool looks through all its busy connections. */
   agent(reach: Reach, isStream: boolean): Agent {
-    const key = isStream ? `${reach} streams` : reach
-    const agent = this.#agents.get(key) ?? this.#create(reach)
-    this.#agents.set(key, agent)
+    const agents = isStream ? this.#streams : this.#agents
+    const known = agents.get(reach)
+    if (known) return known
+    const agent = this.#create(reach)
+    agents.set(reach, agent)
     return agent
   }
 
@@ -44,7 +47,7 @@ export class Connections {
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([...this.#agents.values()].map(agent => agent.destroy()))
+    await Promise.all([...this.#agents.values(), ...this.#streams.values()].map(agent => agent.destroy()))
   }
 
   #create(reach: Reach): Agent {

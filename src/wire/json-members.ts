@@ -3,6 +3,8 @@ import { foldsTo, mayFoldTo } from './member-names.ts'
 
 const FEW = 16 // names are compared one by one up to here, looked up in a map beyond
 
+const FLAGS = 31 // that one number holds
+
 /** A member, and another one that some readers take for it: the same name where it is written twice. */
 export interface Rival {
   readonly member: string
@@ -59,16 +61,26 @@ export class Members {
 
   /** The first member that a lenient reader takes for one of these names although it is not the one `find` returns. */
   rivalOf(names: readonly string[]): Rival | undefined {
-    const found = new Set<string>()
+    for (let from = 0; from < names.length; from += FLAGS) {
+      const rival = this.#rivalAmong(names, from, Math.min(names.length, from + FLAGS))
+      if (rival) return rival
+    }
+    return undefined
+  }
+
+  #rivalAmong(names: readonly string[], from: number, until: number): Rival | undefined {
+    let found = 0 // a flag for each name that was seen
     for (let i = 0; i < this.count; i++) {
       const start = this.#spans[i * 4] as number
       const end = this.#spans[i * 4 + 1] as number
-      for (const name of names) {
-        if (!mayFoldTo(this.#bytes[start] as number, name)) continue
+      const first = this.#bytes[start] as number
+      for (let at = from; at < until; at++) {
+        const name = names[at] as string
+        if (!mayFoldTo(first, name)) continue
         const isExact = isText(this.#bytes, start, end, name)
         if (!isExact && !foldsTo(this.#bytes, start, end, name)) continue
-        if (!isExact || found.has(name)) return { member: name, rival: this.name(i) }
-        found.add(name)
+        if (!isExact || (found & (1 << (at - from))) !== 0) return { member: name, rival: this.name(i) }
+        found |= 1 << (at - from)
       }
     }
     return undefined

@@ -42,10 +42,12 @@ const readMessage = (json: Json): Message => {
   return readCall(json, rawId, id, method)
 }
 
+const ENVELOPE: readonly string[] = ['jsonrpc', 'id', 'method', 'params']
+
 const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, rawMethod: Json): Message => {
   const method = rawMethod.asString()
   if (method === undefined) return invalid(id, 'method must be a string')
-  const rival = json.rivalOf('jsonrpc', 'id', 'method', 'params')
+  const rival = json.rivalOf(ENVELOPE)
   if (rival) return invalid(id, ambiguous(rival))
   const given = json.get('params')
   // Serialisers that know no "absent" write null.

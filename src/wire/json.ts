@@ -120,7 +120,7 @@ export class Json {
    * A member, as the text was read, that a lenient reader could take for one of `keys` besides what `get` returns: another
    * case or Unicode spelling, a name that goes on after NUL, or the same name written twice.
    */
-  rivalOf(...keys: readonly string[]): Rival | undefined {
+  rivalOf(keys: readonly string[]): Rival | undefined {
     return this.isObject ? this.layout.rivalOf(keys) : undefined
   }
 

@@ -23,7 +23,7 @@ describe('a member that another reader takes for the one read here', () => {
     ['gross', '{"gross":1,"groß":2}', 'groß'],
     ['größe', '{"größe":1,"GRÖSSE":1,"GRÖßE":2}', 'GRÖSSE'],
   ])('%j in %s', (key, text, rival) => {
-    expect(parse(text).rivalOf('other', key)).toEqual({ member: key, rival })
+    expect(parse(text).rivalOf(['other', key])).toEqual({ member: key, rival })
   })
 
   test.each([
@@ -34,7 +34,7 @@ describe('a member that another reader takes for the one read here', () => {
     ['a`', '{"a`":1,"a@":2}'],
     ['name', '{"arguments":{"Name":1}}'],
   ])('%j has none in %s', (key, text) => {
-    expect(parse(text).rivalOf(key)).toBeUndefined()
+    expect(parse(text).rivalOf([key])).toBeUndefined()
   })
 
   test('is found wherever folded names are equal, and nowhere else', () => {
@@ -45,7 +45,7 @@ describe('a member that another reader takes for the one read here', () => {
       fc.property(fc.string({ unit: letters, minLength: 1, maxLength: 3 }), names, (key, others) => {
         const text = `{${[key, ...others].map(name => `${JSON.stringify(name)}:0`).join()}}`
         const first = others.find(name => foldName(name) === foldName(key))
-        expect(parse(text).rivalOf(key)?.rival).toBe(first)
+        expect(parse(text).rivalOf([key])?.rival).toBe(first)
       }),
     )
   })

@@ -23,11 +23,14 @@ export const mayFoldTo = (first: number, key: string): boolean =>
 /** Whether a name written in these bytes, without its quotes, folds to the same as a key. Most names differ at once. */
 export const foldsTo = (bytes: Buffer, start: number, end: number, key: string): boolean => {
   // Up to the first escape or non-ASCII character the name and an ASCII key are compared byte by byte.
-  for (let i = 0; i < key.length; i++) {
+  for (let i = 0; i <= key.length; i++) {
     const byte = bytes[start + i] as number
     const unit = key.charCodeAt(i)
     if (byte === BACKSLASH || byte >= ASCII_END || unit >= ASCII_END) break
-    if (start + i === end || (byte | LETTER_CASE) !== (unit | LETTER_CASE)) return false
+    const isOver = start + i === end
+    if (isOver !== (i === key.length)) return false
+    if (isOver) break
+    if ((byte | LETTER_CASE) !== (unit | LETTER_CASE)) return false
   }
   return foldName(readText(bytes, start, end)) === foldName(key)
 }

@@ -52,13 +52,13 @@ const checkMembers = ({ method, params }: Exchange): RpcError | undefined => {
   // An extension may have a member of its own that is called `Name`; only beside `name` it is ambiguous.
   const read = methodRow(method) ? READ : READ.filter(key => params.has(key))
   const within = Object.hasOwn(READ_WITHIN, method) ? READ_WITHIN[method] : undefined
-  const rival = params.rivalOf(...read) ?? rivalWithin(params, within ?? {})
+  const rival = params.rivalOf(read) ?? (within && rivalWithin(params, within))
   return rival && rpcError('invalidParams', `Invalid params: ${ambiguous(rival)}`)
 }
 
 const rivalWithin = (params: Json, within: Readonly<Record<string, readonly string[]>>): Rival | undefined => {
   for (const [member, keys] of Object.entries(within)) {
-    const rival = params.get(member)?.rivalOf(...keys)
+    const rival = params.get(member)?.rivalOf(keys)
     if (rival) return rival
   }
   return undefined

@@ -120,7 +120,7 @@ const prepare = (context: Context, exchange: Exchange, member: Member, original:
   const wrong = entry && checkParams(caller, entry.item, given ?? Json.empty)
   if (wrong) return wrong
   const overlay = member.overlays.get(original)
-  const rival = overlay && given?.rivalOf(...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults))
+  const rival = overlay && given?.rivalOf([...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults)])
   if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguous(rival)}`)
   const filled = overlay && changesArguments(overlay) ? callWith(given ?? Json.empty, overlay) : given
   const args = filled && context.isAggregate ? ownUris(context, member, filled) : filled
