@@ -232,6 +232,7 @@ test.each([
   ['/mcp/other?workspace=other', 'other'],
   ['/other/mcp', 'other'],
   ['/other/mcp/', 'other'],
+  ['/mcp/other/', 'other'],
   ['/other/mcp?workspace=other', 'other'],
   ['/default/mcp', 'default'],
 ])('a request to %s is served by workspace %s', async (path, workspace) => {

@@ -9,15 +9,16 @@ export interface McpPath {
 const ALIAS = /^\/([^/]+)\/(mcp\/?|sse)$/
 
 /**
- * `/mcp` names no workspace, `/mcp/x` and its alias `/x/mcp` name x, `/mcp/x/sse` and `/x/sse` open its SSE channels.
+ * `/mcp` names no workspace, `/mcp/x` (or `/mcp/x/`) and its alias `/x/mcp` name x, `/mcp/x/sse` and `/x/sse` open its SSE channels.
  * The alias is for clients that want the path to end in `/mcp`. Undefined for any other path.
  */
 export const readMcpPath = (path: string): McpPath | undefined => {
   if (path === '/mcp' || path === '/mcp/') return { workspace: undefined, isSse: false }
   if (!path.startsWith('/mcp/')) return readAlias(path)
   const [segment = '', ...rest] = path.slice('/mcp/'.length).split('/')
-  const isSse = rest.length === 1 && rest[0] === 'sse'
-  if (rest.length > 0 && !isSse) return undefined
+  const end = rest.join('/')
+  const isSse = end === 'sse'
+  if (end !== '' && !isSse) return undefined
   const workspace = decode(segment)
   return workspace === undefined ? undefined : { workspace, isSse }
 }

@@ -27,14 +27,15 @@ export interface Verdict {
 
 /** A legacy verdict ends by itself, for an upgraded server still answers `initialize`. */
 export const createVerdict = (fingerprint: string, configured: 'auto' | Era, legacyMs: number): Verdict => {
+  const key = `${configured} ${fingerprint}` // what an entry with an era of its own meets says nothing of the others
   const unknownLeg = new LegacyLeg(legacyMs)
   const look = (): Known | undefined => {
-    const found = known.get(fingerprint)
+    const found = known.get(key)
     return found?.era === 'legacy' && Date.now() - found.at > legacyMs ? undefined : found
   }
   const keep = (found: Known): void => {
     if (known.size >= MOST_KNOWN) known.clear()
-    known.set(fingerprint, found)
+    known.set(key, found)
   }
   return {
     get era() {
@@ -61,6 +62,6 @@ export const createVerdict = (fingerprint: string, configured: 'auto' | Era, leg
       leg.found()
       keep({ era, at, greeting, leg })
     },
-    forget: () => void known.delete(fingerprint),
+    forget: () => void known.delete(key),
   }
 }
