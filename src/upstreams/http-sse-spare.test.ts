@@ -73,3 +73,16 @@ it('a server that takes one handshake a channel is given another channel', async
   expect(server.of('GET')).toHaveLength(2)
   expect(server.of('initialize').length).toBeGreaterThan(before + 1)
 })
+
+it('a second caller of a server with one channel is told what the channel said, not what the probe found', async () => {
+  const server = await channelServer(answerOk, {
+    get: (_, response) => {
+      if (server.of('GET').length > 1) response.writeHead(409, { 'content-type': 'text/plain' }).end('only one channel')
+      return server.of('GET').length > 1
+    },
+  })
+  const upstream = connectTo(server, closing)
+  await upstream.open(caller)
+  const second = upstream.open({ ...caller, session: 'client-2' })
+  await expect(second).rejects.toThrow(/409.*only one channel/)
+})

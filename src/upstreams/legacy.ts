@@ -41,7 +41,10 @@ export const createLegacy = (link: Link, type: RemoteServer['type'], idleMs: num
     } catch (error) {
       if (type === 'sse' || !(error instanceof NoChannel) || error.reason !== 'upstream_protocol') throw error
       hasChannels = false
-      return open(caller, options)
+      return await open(caller, options).catch(() => {
+        hasChannels = true
+        throw error // what the channel said; a server may grant one only
+      })
     }
   }
 

@@ -138,7 +138,8 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     } catch (error) {
       // A verdict from before may be out of date: then the failure made the detector forget it.
       if (!wasKnown || closing || detector.era !== undefined) throw error
-      const now = await detector.detect()
+      // If it does not answer the probe either, the first error says more: a server may grant one session only.
+      const now = await detector.detect().catch(() => era)
       if (now === era) throw error
       return openAs(now, caller)
     }
