@@ -30,6 +30,7 @@ class Merge {
   readonly #seen = new Set<string>()
   #items = 0
   #bytes = 0
+  #isOver = false // the client has its answer, or a frame that its sink could not take
 
   constructor(kind: Kind, exchange: Exchange, send: (params: Json, sink: Exchange['sink']) => void) {
     this.#kind = kind
@@ -43,7 +44,7 @@ class Merge {
 
   #take(frame: Frame, cursor: Json | undefined, ended: (flaws: readonly string[]) => void): void | Promise<void> {
     const isFirst = this.#pages.length === 0
-    if (frame.kind === 'notice' || frame.kind === 'question') return this.#exchange.sink(frame)
+    if (this.#isOver || frame.kind === 'notice' || frame.kind === 'question') return this.#exchange.sink(frame)
     const page = frame.kind === 'result' ? frame.result : undefined
     const list = page?.get(KINDS[this.#kind].member)
     if (!page || list?.kind !== 'array') return isFirst ? this.#exchange.sink(frame) : this.#end(cursor)
@@ -71,6 +72,7 @@ class Merge {
   }
 
   #end(next: Json | undefined, isRepeated = false): void | Promise<void> {
+    this.#isOver = true
     const { member, key } = KINDS[this.#kind]
     const entries = this.#pages.flatMap(page => page.get(member)?.elements() ?? [])
     const result = mergeResults(this.#pages, next).with(member, Json.of(isRepeated ? distinct(entries, key) : entries))
