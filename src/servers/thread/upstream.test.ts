@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { talk } from '../../../test/support/embedded.ts'
 import { createTestLog } from '../../../test/support/log.ts'
+import type { Frame } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json.ts'
 import { startInThread } from './upstream.ts'
 
@@ -62,4 +63,17 @@ test('a thread that fails ends its calls with a reason, and the next call starts
   expect(messages()).toEqual(['started', 'the thread of a built-in server failed'])
   await (await talk(server, 'echo')).result()
   expect(messages().at(-1)).toBe('started')
+})
+
+test.each(['throws', 'rejects'])('a call whose reader %s on a notice ends with a failure, and others go on', async how => {
+  const { server } = start()
+  const onFrame = (frame: Frame): void | Promise<void> => {
+    if (frame.kind !== 'notice') return
+    if (how === 'rejects') return Promise.reject(new Error('cannot be written'))
+    throw new Error('cannot be written')
+  }
+  const broken = await talk(server, 'count', { times: 3 }, { onFrame })
+  expect((await broken.failure()).data).toEqual({ reason: 'gateway_error' })
+  await (await talk(server, 'count', { times: 3 })).result()
+  expect(broken.frames.map(({ kind }) => kind)).toEqual(['notice', 'failure'])
 })

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
+import { deliver } from '../../protocol/deliver.ts'
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
-import type { Exchange, Peer, Upstream } from '../../protocol/exchange.ts'
+import type { Exchange, Frame, Peer, Upstream } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type FromThread, packCall, type ToThread, unpackFrame } from './messages.ts'
@@ -31,6 +32,10 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     release()
     return exchange
   }
+  const finish = (id: number, frame: Frame): void => {
+    const exchange = settle(id)
+    if (exchange) void deliver(exchange.sink, frame)
+  }
   const release = (): void => {
     if (pending.size === 0 && opening.size === 0 && !closed) worker?.unref()
   }
@@ -49,7 +54,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
       isStarted = false
       const error = closed ? closing : stopped
       endOpening(new RpcFailure(error))
-      for (const id of [...pending.keys()]) void settle(id)?.sink({ kind: 'failure', error })
+      for (const id of [...pending.keys()]) finish(id, { kind: 'failure', error })
       reportClosed()
     })
     started.unref()
@@ -69,18 +74,27 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
         return void from.terminate()
       case 'frame': {
         const { id, frame } = message
-        if (frame.kind !== 'notice') return void settle(id)?.sink(unpackFrame(frame))
-        const behind = pending.get(id)?.sink(unpackFrame(frame))
-        const ready = (): void => (pending.has(id) ? post({ kind: 'ready', id }) : undefined)
-        if (behind) behind.then(ready, ready)
-        else ready()
+        if (frame.kind !== 'notice') return finish(id, unpackFrame(frame))
+        const exchange = pending.get(id)
+        if (exchange) notify(id, exchange, unpackFrame(frame))
       }
     }
   }
 
+  /** The thread waits with the next notice until the client has taken this one. */
+  const notify = (id: number, { sink }: Exchange, notice: Frame): void => {
+    const broke = (): void => {
+      if (settle(id)) post({ kind: 'abort', id, reason: { kind: 'gone' } })
+    }
+    const ready = (): void => (pending.has(id) ? post({ kind: 'ready', id }) : undefined)
+    const behind = deliver(sink, notice, broke)
+    if (behind) void behind.then(ready)
+    else ready()
+  }
+
   const dispatch = (exchange: Exchange): void => {
     if (exchange.kind === 'notification' || exchange.signal.reason) return
-    if (closed) return void exchange.sink({ kind: 'failure', error: closing })
+    if (closed) return void deliver(exchange.sink, { kind: 'failure', error: closing })
     const id = nextId++
     post({ kind: 'call', id, call: packCall(exchange) })
     worker?.ref()
