@@ -36,18 +36,13 @@ const kindsOf = (key: string): readonly Kind[] | undefined => {
 export const referencesIn = (method: string, params: Json): readonly Reference[] | undefined => {
   if (methodRow(method)) return []
   const found: Reference[] = []
-  const pending: Json[] = [params]
-  for (let json = pending.pop(); json; json = pending.pop()) {
-    for (const [key, value] of json.entries()) {
-      if (OPAQUE.has(key)) continue
-      const kinds = kindsOf(key)
-      for (const each of value.kind === 'array' ? value.elements() : [value]) {
-        const text = each.asString()
-        if (text === undefined) pending.push(each)
-        else if (kinds) found.push({ kinds, text })
-      }
-    }
-    for (const element of json.elements()) pending.push(element)
+  const pending: [kinds: readonly Kind[] | undefined, json: Json][] = [[undefined, params]]
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    const [kinds, json] = next
+    const text = json.asString()
+    if (text !== undefined && kinds) found.push({ kinds, text })
+    for (const [key, value] of json.entries()) if (!OPAQUE.has(key)) pending.push([kindsOf(key), value])
+    for (const element of json.elements()) pending.push([kinds, element]) // an array names what its key says, at any depth
     if (found.length > MOST) return undefined
   }
   return found

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { Json, type PlainObject } from '../wire/json.ts'
+import { referencesIn } from './references.ts'
+
+const textsIn = (params: PlainObject) =>
+  referencesIn('acme/run', Json.of(params))
+    ?.map(({ kinds, text }) => `${kinds.join('|')} ${text}`)
+    .sort()
+
+test.each<[string, PlainObject, string[]]>([
+  ['a member', { tool: 'secret' }, ['tools secret']],
+  ['a list', { tools: ['a', 'b'] }, ['tools a', 'tools b']],
+  ['a list within a list', { tools: [['secret']], uris: [[['file:///x']], 'file:///y'] }, [
+    'resources file:///x',
+    'resources file:///y',
+    'tools secret',
+  ]],
+  ['an object within nested lists', { tools: [[{ name: 'secret' }]] }, ['tools|prompts secret']],
+  ['other members of an object in a list', { tools: [{ note: 'hello' }] }, []],
+  ['content of the caller', { arguments: { tools: ['mine'] }, _meta: { tool: 'mine' } }, []],
+])('%s: every tool, prompt and resource that it names is found', (_name, params, expected) => {
+  expect(textsIn(params)).toEqual(expected)
+})
+
+test('a request that names too much to judge is not judged', () => {
+  expect(textsIn({ tools: [Array.from({ length: 10_001 }, () => 'x')] })).toBeUndefined()
+})
