@@ -29,6 +29,7 @@ export const logRequests =
     const { method, caller, signal } = exchange
     const started = performance.now()
     let isOver = false
+    let forget = (): void => {} // the signal may be aborted already: then `end` runs before it is set
     const end = (outcome: string, code?: number): void => {
       if (isOver) return
       isOver = true
@@ -39,7 +40,7 @@ export const logRequests =
         'request ended',
       )
     }
-    const forget = signal.onAbort(() => end('cancelled'))
+    forget = signal.onAbort(() => end('cancelled'))
     const sink = (frame: F): void | Promise<void> => {
       if (frame.kind === 'result') end('ok')
       else if (frame.kind === 'failure') end('error', frame.error?.code)
