@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Json } from '../wire/json.ts'
 import { TIMES } from './freshness.ts'
 import { Holding } from './holding.ts'
@@ -127,6 +127,40 @@ test('what is held for all callers together is bounded by bytes', () => {
   tell('g', { bytes: 5000 }) // the latest stays, however large
   expect(all.all('k').map(({ value }) => value?.bytes)).toEqual([5000])
   vi.useRealTimers()
+})
+
+const sized = () => {
+  vi.useFakeTimers({ now: 0 })
+  onTestFinished(() => void vi.useRealTimers())
+  const all: Tiers<{ bytes: number }> = new Tiers(
+    () => new Holding({ times: TIMES, equal: (a, b) => a === b, changed: () => all.trim() }),
+    { bytesOf: ({ bytes }) => bytes, mostBytes: 1000 },
+  )
+  return all
+}
+const ofSize = (bytes: number) => ({ value: { bytes }, ttlMs: undefined, isPublic: false })
+const heldBytes = (all: Tiers<{ bytes: number }>) => all.all('k').map(({ value }) => value?.bytes)
+
+test('lists that arrive at once are bounded a second later, without a further one', () => {
+  const all = sized()
+  for (const principal of ['a', 'b', 'c']) all.find(callerOf({ principal }), 'k').accept(ofSize(600))
+  expect(vi.getTimerCount()).toBe(1)
+  vi.advanceTimersByTime(1000)
+  expect(heldBytes(all)).toEqual([600])
+  expect(vi.getTimerCount()).toBe(0)
+  all.find(callerOf(), 'k').accept(ofSize(1))
+  all.clear()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('the lists of sessions count, and a session that loses its lists stays apart', () => {
+  const all = sized()
+  const sessions = ['s1', 's2', 's3'].map(session => ({ session, caller: callerOf({ session }) }))
+  for (const { session, caller } of sessions) all.apart(caller, session, 'k').accept(ofSize(600))
+  vi.advanceTimersByTime(1000)
+  const own = sessions.map(({ caller }) => all.find(caller, 'k').value?.bytes)
+  expect(own).toEqual([undefined, undefined, 600])
+  expect(sessions.map(({ caller }) => all.isOwn(caller, 'k'))).toEqual([true, true, true])
 })
 
 test('of a bounded map the least used leaves first', () => {

@@ -48,7 +48,9 @@ export class Tiers<T> {
   readonly #owners = createLru<T>()
   readonly #publics = createLru<T>() // by audience; each counts for the principal that published it
   #trimmedAt = Number.NEGATIVE_INFINITY
+  #trimLater: NodeJS.Timeout | undefined
   readonly #sessions = new Map<string, Map<string, Shelf<T>>>() // by session and owner: a pipe may say something else each time
+  #latestSession: string | undefined // the session used last: its lists are kept, however large
 
   constructor(create: Create<T>, { bytesOf = () => 0, mostBytes = MOST_BYTES }: TiersBounds<T> = {}) {
     this.#create = create
@@ -59,11 +61,21 @@ export class Tiers<T> {
   /** Evicts what was not used for longest while there are too many bytes; to be called after something was accepted. */
   trim(): void {
     const now = Date.now()
-    if (now - this.#trimmedAt < LOOK_MS) return
-    this.#trimmedAt = now
+    const waitMs = Math.min(this.#trimmedAt + LOOK_MS - now, LOOK_MS) // the clock may have been set back
+    if (waitMs > 0) {
+      this.#trimLater ??= setTimeout(() => this.#trimNow(), waitMs).unref()
+      return
+    }
+    this.#trimNow()
+  }
+
+  #trimNow(): void {
+    clearTimeout(this.#trimLater)
+    this.#trimLater = undefined
+    this.#trimmedAt = Date.now()
     while (this.#bytes() > this.#mostBytes) {
       const [more, less] = this.#owners.size > 1 ? [this.#owners, this.#publics] : [this.#publics, this.#owners]
-      if (!more.deleteOldest() && !less.deleteOldest()) return
+      if (!this.#emptySessions() && !more.deleteOldest() && !less.deleteOldest()) return
     }
   }
 
@@ -114,6 +126,7 @@ export class Tiers<T> {
 
   endSession(session: string): void {
     const shelves = this.#sessions.get(session)
+    if (session === this.#latestSession) this.#latestSession = undefined
     if (shelves && this.#sessions.delete(session)) for (const shelf of shelves.values()) closeAll(shelf)
   }
 
@@ -151,6 +164,8 @@ export class Tiers<T> {
   }
 
   clear(): void {
+    clearTimeout(this.#trimLater)
+    this.#trimLater = undefined
     this.#owners.clear()
     this.#publics.clear()
     for (const session of [...this.#sessions.keys()]) this.endSession(session)
@@ -159,21 +174,50 @@ export class Tiers<T> {
   /** Equal lists are one list, and count once. */
   #bytes(): number {
     const values = new Set<T>()
-    for (const shelf of [...this.#owners.values(), ...this.#publics.values()])
+    const apart = [...this.#sessions.values()].flatMap(shelves => [...shelves.values()])
+    for (const shelf of [...this.#owners.values(), ...this.#publics.values(), ...apart])
       for (const { value } of shelf.values()) if (value !== undefined) values.add(value)
     let bytes = 0
     for (const value of values) bytes += this.#bytesOf(value)
     return bytes
   }
 
+  /** Empties the half of the sessions that was not used for longest; each stays apart and fetches its lists again. */
+  #emptySessions(): boolean {
+    const filled = [...this.#sessions].filter(
+      ([session, shelves]) => session !== this.#latestSession && [...shelves.values()].some(holdsAny),
+    )
+    for (const [session, shelves] of filled.slice(0, Math.ceil(filled.length / 2)))
+      for (const shelf of shelves.values())
+        for (const [key, before] of shelf) {
+          before.close()
+          const empty = this.#create(key, { kind: 'session', session })
+          empty.heard = before.heard
+          shelf.set(key, empty)
+        }
+    return filled.length > 0
+  }
+
   #apart(caller: Caller): Shelf<T> | undefined {
-    const shelves = caller.session === undefined ? undefined : this.#sessions.get(caller.session)
-    return shelves?.get(ownerOf(caller))
+    const { session } = caller
+    const shelves = session === undefined ? undefined : this.#sessions.get(session)
+    if (session === undefined || !shelves) return undefined
+    this.#use(session, shelves)
+    return shelves.get(ownerOf(caller))
+  }
+
+  /** Sessions stand in the order of their last use. */
+  #use(session: string, shelves: Map<string, Shelf<T>>): void {
+    if (session === this.#latestSession) return
+    this.#sessions.delete(session)
+    this.#sessions.set(session, shelves)
+    this.#latestSession = session
   }
 
   #ofSession(session: string, owner: string, key: string): Holding<T> {
     const shelves = this.#sessions.get(session) ?? new Map<string, Shelf<T>>()
     this.#sessions.set(session, shelves)
+    this.#use(session, shelves)
     const shelf: Shelf<T> = shelves.get(owner) ?? new Map()
     shelves.set(owner, shelf)
     return put(shelf, key, () => this.#create(key, { kind: 'session', session }))
@@ -203,6 +247,8 @@ const put = <T>(shelf: Shelf<T>, key: string, create: () => Holding<T>): Holding
   shelf.set(key, holding)
   return holding
 }
+
+const holdsAny = <T>(shelf: Shelf<T>): boolean => [...shelf.values()].some(({ value }) => value !== undefined)
 
 const closeAll = <T>(shelf: Shelf<T>): void => {
   for (const holding of shelf.values()) holding.close()
