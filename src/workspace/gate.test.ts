@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Abort } from '../protocol/abort.ts'
+import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
-import type { Exchange, Peer, Question } from '../protocol/exchange.ts'
+import type { Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { createGate } from './gate.ts'
@@ -255,4 +256,21 @@ test('a server that grants no further session to somebody who has one is as well
   await vi.advanceTimersByTimeAsync(1000)
   await opening
   expect([far.opens, attendant.failures, attendant.retries]).toEqual([1, 0, 0])
+})
+
+test('a call whose sink throws on the result is counted once', async () => {
+  const far = farSide()
+  far.answering = 'silent'
+  const counted: boolean[] = []
+  const { attendant } = start()
+  const count = (_tool: string | undefined, isError: boolean) => void counted.push(isError)
+  const gate = createGate({ server: 'x', upstream: far.upstream, attendant, repeats: true, queue: undefined, count })
+  const peer = await gate.open(callerOf())
+  const sink = ({ kind }: Frame): void => {
+    if (kind === 'result') throw new Error('cannot be converted')
+  }
+  const call = { kind: 'request', method: 'ping', params: Json.empty, caller: callerOf(), signal: new Abort() } as const
+  peer.dispatch({ ...call, sink })
+  for (const sent of far.calls) void deliver(sent.sink, RESULT)
+  expect(counted).toEqual([false])
 })

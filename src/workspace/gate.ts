@@ -113,6 +113,7 @@ export const createGate = ({ server, upstream, attendant, repeats, queue, count,
   const observe = (peer: Peer, exchange: Exchange, isRepeated: boolean): void => {
     const begun = Date.now()
     const started = performance.now()
+    let isCounted = false // a failure follows a result that the sink could not take
     peer.dispatch({
       ...exchange,
       sink: frame => {
@@ -123,7 +124,10 @@ export const createGate = ({ server, upstream, attendant, repeats, queue, count,
           if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
             return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
         } else if (frame.kind === 'result') attendant.answered()
-        if (count && (frame.kind === 'result' || frame.kind === 'failure')) finish(exchange, frame, started)
+        if (count && !isCounted && (frame.kind === 'result' || frame.kind === 'failure')) {
+          isCounted = true
+          finish(exchange, frame, started)
+        }
         return exchange.sink(frame)
       },
     })
