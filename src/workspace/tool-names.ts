@@ -19,7 +19,7 @@ export class ToolNames {
     const pieces: Buffer[] = []
     result.appendTo(pieces)
     if (pieces.reduce((sum, { length }) => sum + length, 0) > LARGEST_UNREAD) return this.#read(result)
-    if (this.#unread.push(result) > MOST_UNREAD) this.#unread.shift()
+    if (this.#unread.push(result.compact()) > MOST_UNREAD) this.#unread.shift()
   }
 
   has(name: string): boolean {
