@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import { Abort } from '../../protocol/abort.ts'
+import { Abort, type AbortReason } from '../../protocol/abort.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -20,6 +20,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
   const sinkOf =
     (id: number, call: Running): Sink =>
     frame => {
+      if (!running.has(id)) return // it was aborted: nothing waits for its frames
       if (isLast(frame)) running.delete(id)
       post({ kind: 'frame', id, frame: packFrame(frame) })
       if (isLast(frame)) return
@@ -45,6 +46,15 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
     }
   }
 
+  /** No `ready` follows an abort: a server that waits for its reader goes on, and can end the call. */
+  const abort = (id: number, reason: AbortReason): void => {
+    const call = running.get(id)
+    call?.abort.abort(reason)
+    if (reason.kind === 'closing') return // the server still ends its subscriptions
+    call?.caughtUp?.()
+    running.delete(id)
+  }
+
   const close = async (): Promise<void> => {
     await upstream.close()
     post({ kind: 'closed' })
@@ -56,9 +66,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
       case 'call':
         return void start(message.id, message.call)
       case 'abort':
-        running.get(message.id)?.abort.abort(message.reason)
-        if (message.reason.kind !== 'closing') running.delete(message.id)
-        return
+        return abort(message.id, message.reason)
       case 'ready':
         return running.get(message.id)?.caughtUp?.()
       case 'close':

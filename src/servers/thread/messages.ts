@@ -49,12 +49,12 @@ export const packCall = ({ method, params, caller }: Exchange): ThreadCall => {
   const { workspace, principal, revision, capabilities, logLevel, session, affinity, headers } = caller
   return {
     method,
-    params: params.toBytes(),
+    params: bytesOf(params),
     caller: {
       workspace,
       principal,
       revision,
-      capabilities: capabilities.toBytes(),
+      capabilities: bytesOf(capabilities),
       logLevel,
       session,
       affinity,
@@ -72,12 +72,12 @@ export const unpackCall = ({ method, params, caller }: ThreadCall): Pick<Exchang
 export const packFrame = (frame: Frame): ThreadFrame => {
   switch (frame.kind) {
     case 'notice':
-      return { kind: 'notice', method: frame.method, params: frame.params.toBytes() }
+      return { kind: 'notice', method: frame.method, params: bytesOf(frame.params) }
     case 'result':
-      return { kind: 'result', result: frame.result.toBytes() }
+      return { kind: 'result', result: bytesOf(frame.result) }
     case 'failure': {
       const { code, message, data } = frame.error
-      return { kind: 'failure', code, message, data: data?.toBytes() }
+      return { kind: 'failure', code, message, data: data && bytesOf(data) }
     }
     case 'question':
       throw new Error(`A server in a thread cannot ask questions (${frame.method})`)
@@ -96,6 +96,9 @@ export const unpackFrame = (frame: ThreadFrame): Frame => {
     }
   }
 }
+
+/** A message clones the whole memory that a view is part of, so a small part of a large body is copied first. */
+const bytesOf = (json: Json): Uint8Array => json.compact().toBytes()
 
 const jsonOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Json =>
   Json.written(Buffer.from(buffer, byteOffset, byteLength))

@@ -77,3 +77,12 @@ test.each(['throws', 'rejects'])('a call whose reader %s on a notice ends with a
   await (await talk(server, 'count', { times: 3 })).result()
   expect(broken.frames.map(({ kind }) => kind)).toEqual(['notice', 'failure'])
 })
+
+test('a server that waits for a slow reader goes on when the call is cancelled', async () => {
+  const { server, messages } = start()
+  const call = await talk(server, 'count', { times: 3 }, { onFrame: () => new Promise(() => {}) })
+  await vi.waitFor(() => expect(call.frames).toHaveLength(1), { timeout: 10_000 })
+  call.abort.abort({ kind: 'cancelled' })
+  await vi.waitFor(() => expect(messages()).toContain('counted'), { timeout: 5000 })
+  expect(call.frames).toHaveLength(1)
+})
