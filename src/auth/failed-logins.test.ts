@@ -50,6 +50,15 @@ it('the log has one line at once, then one a minute with the number', () => {
   expect(log.lines).toHaveLength(5)
 })
 
+it('addresses that keep failing cost one timer in all', () => {
+  for (let second = 0; second < 600; second++) {
+    fail('10.0.0.1', 2)
+    if (second % 7 === 0) fail(`10.0.1.${second % 5}`, 2)
+    vi.advanceTimersByTime(1000)
+    expect(vi.getTimerCount()).toBe(1)
+  }
+})
+
 it('what was not logged yet is logged at the end', () => {
   fail('10.0.0.1', 3)
   failures.close()

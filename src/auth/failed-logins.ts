@@ -39,7 +39,7 @@ export class FailedLogins {
     const known = this.#entries.get(network)
     if (!known) {
       this.#begin(network, { since: now, count: 1, unlogged: 0 })
-      this.#log.warn({ security: true, address, ...rejection }, 'turned a caller away')
+      this.#log.warn({ security: true, address, ...rejection }, 'request rejected')
       return undefined
     }
     known.count++
@@ -62,18 +62,16 @@ export class FailedLogins {
     this.#timer ??= setTimeout(() => this.#sweep(), WINDOW_MS).unref()
   }
 
-  /** Ends the windows that are over; an address that goes on failing begins another one, in which no line is at once. */
+  /** Ends the windows that are over. An address that keeps failing gets a new window, whose first failure is not logged. */
   #sweep(): void {
-    this.#timer = undefined
     const now = Date.now()
     for (const [network, entry] of this.#entries) {
-      if (now - entry.since < WINDOW_MS) {
-        this.#timer = setTimeout(() => this.#sweep(), entry.since + WINDOW_MS - now).unref()
-        return
-      }
+      if (now - entry.since < WINDOW_MS) break
       this.#entries.delete(network)
-      if (this.#logSum(network, entry)) this.#begin(network, { since: now, count: 0, unlogged: 0 })
+      if (this.#logSum(network, entry)) this.#entries.set(network, { since: now, count: 0, unlogged: 0 })
     }
+    const [oldest] = this.#entries.values()
+    this.#timer = oldest && setTimeout(() => this.#sweep(), oldest.since + WINDOW_MS - now).unref()
   }
 
   #logSum(address: string, { unlogged, since }: Entry): boolean {

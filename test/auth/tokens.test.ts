@@ -284,7 +284,7 @@ describe('a gateway with tokens', () => {
       for (const url of [gateway.url, gateway.other, `${gateway.origin}/mcp/none`, gateway.origin])
         await send(url, { body: INITIALIZE, headers: { authorization } })
     const text = JSON.stringify(gateway.lines)
-    expect(text).toContain('turned a caller away')
+    expect(text).toContain('request rejected')
     expect(text).not.toMatch(/drg_|c2VjcmV0/)
   })
 })
