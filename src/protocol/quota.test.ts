@@ -32,6 +32,17 @@ test('with too many in all, the owner with the most gives way', () => {
   expect(names(quota.add('eve', thing('e')))).toEqual(['1'])
 })
 
+test('the total holds for any number of owners with one item each: the oldest item goes, or the one of the lowest rank', () => {
+  const quota = new Quota<Thing>({ perOwner: 5, total: 100 })
+  const evicted = Array.from({ length: 1000 }, (_, at) => quota.add(`owner ${at}`, thing(String(at)))).flat()
+  expect(quota.size).toBe(100)
+  expect(names(evicted)).toEqual(Array.from({ length: 900 }, (_, at) => String(at)))
+  const ranked = new Quota<Thing>({ perOwner: 5, total: 2 }, ({ rank }) => rank ?? 0)
+  ranked.add('ana', thing('busy', 5))
+  ranked.add('ben', thing('idle', 1))
+  expect(names(ranked.add('eve', thing('new', 0)))).toEqual(['idle'])
+})
+
 test('the lowest rank goes first', () => {
   const quota = new Quota<Thing>({ perOwner: 2, total: 9 }, ({ rank }) => rank ?? 0)
   quota.add('ana', thing('busy', 5))

@@ -12,7 +12,8 @@ interface Share<T> {
 
 /**
  * Bounds what the gateway keeps for its callers. An owner beyond its share loses its own oldest things; when there are
- * too many in all, the owner with the most loses some. So an owner with few never loses any to another.
+ * too many in all, the owner with the most loses some. So an owner with few never loses any to another, except where
+ * every owner has only one.
  */
 export class Quota<T extends object> {
   readonly #limits: QuotaLimits
@@ -38,14 +39,14 @@ export class Quota<T extends object> {
     share.items.set(item, bytes)
     share.bytes += bytes
     const evicted: T[] = []
-    const evictFrom = (from: Share<T>): boolean => {
-      const victim = this.#firstOf(from, item)
+    const evictFrom = (items: ReadonlyMap<T, unknown>): boolean => {
+      const victim = this.#firstOf(items, item)
       if (!victim) return false
       this.delete(victim)
       evicted.push(victim)
       return true
     }
-    while (this.#isOver(share) && evictFrom(share));
+    while (this.#isOver(share) && evictFrom(share.items));
     while (this.size > this.#limits.total && evictFrom(this.#largest(share)));
     return evicted
   }
@@ -65,14 +66,15 @@ export class Quota<T extends object> {
     return items.size > perOwner || bytes > bytesPerOwner
   }
 
-  #largest(first: Share<T>): Share<T> {
+  /** The items of the owner with the most; all items where every owner has only one. The oldest is first. */
+  #largest(first: Share<T>): ReadonlyMap<T, unknown> {
     let largest = first
     for (const share of this.#shares.values()) if (share.items.size > largest.items.size) largest = share
-    return largest
+    return largest.items.size > 1 ? largest.items : this.#owners
   }
 
   /** The one to go first, never the newest. */
-  #firstOf({ items }: Share<T>, newest: T): T | undefined {
+  #firstOf(items: ReadonlyMap<T, unknown>, newest: T): T | undefined {
     let first: T | undefined
     let lowest = Number.POSITIVE_INFINITY
     for (const item of items.keys()) {
