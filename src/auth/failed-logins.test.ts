@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
 import { FailedLogins } from './failed-logins.ts'
-import { networkOf } from './network.ts'
 
 let log: TestLog
 let failures: FailedLogins
@@ -74,16 +73,4 @@ it('any number of addresses costs a bounded table and a bounded log', () => {
   expect(fail('11.0.0.1')[0]).toBeGreaterThan(0)
   vi.advanceTimersByTime(60_000)
   expect(said().at(-1)).toEqual(['others', 99_000])
-})
-
-it.each([
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '192.0.2.7'],
-  ['::1', '::1'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:db8::5:6', '2001:db8:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  [undefined, 'unknown'],
-])('%s counts as %s', (address, network) => {
-  expect(networkOf(address)).toBe(network)
 })

@@ -1,5 +1,5 @@
+import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
-import { networkOf } from './network.ts'
 
 const WINDOW_MS = 60_000
 const MOST_FAILURES = 30 // of one address in one window, before its callers are told to wait

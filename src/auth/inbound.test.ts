@@ -206,6 +206,9 @@ describe('the rate', () => {
     expect(await insecure.admit(from('10.0.0.1'), 'default')).toMatchObject({ kind: 'in' })
     expect(await insecure.admit(from('10.0.0.1'), 'default')).toMatchObject({ status: 429 })
     expect(await insecure.admit(from('10.0.0.2'), 'default')).toMatchObject({ kind: 'in' })
+    expect(await insecure.admit(from('2001:db8:1:2::1'), 'default')).toMatchObject({ kind: 'in' })
+    expect(await insecure.admit(from('2001:db8:1:2::2'), 'default')).toMatchObject({ status: 429 })
+    expect(await insecure.admit(from('2001:db8:1:3::1'), 'default')).toMatchObject({ kind: 'in' })
   })
 
   it('does not count whoever is kept out anyway', async () => {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { Rate } from '../config/snapshot.ts'
 import type { Admission, Admit, HoldGrant, Knock } from '../protocol/admission.ts'
+import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Gatekeeper, type PolicyOf } from './gatekeeper.ts'
 import { createMeter } from './rate.ts'
@@ -87,13 +88,13 @@ const localToken = (secret: string): Token => ({
   created: new Date().toISOString(),
 })
 
-/** Counts whoever has come in; callers without a principal are counted by address. */
+/** Counts admitted requests by principal; those of anonymous callers by network. */
 const metered = (identify: Identify, rate: Rate): Admit => {
   const meter = createMeter(rate)
   return async (knock, workspace, response) => {
     const admission = identify(knock, workspace, response)
     if (admission.kind === 'out') return admission
-    const key = admission.principal === undefined ? `@${knock.socket.remoteAddress}` : `=${admission.principal}`
+    const key = admission.principal === undefined ? `@${networkOf(knock.socket.remoteAddress)}` : `=${admission.principal}`
     const wait = await meter(key, workspace)
     return wait === undefined ? admission : tooMany(knock, wait)
   }

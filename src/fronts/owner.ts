@@ -1,10 +1,11 @@
+import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Conversation } from './conversation.ts'
 import type { Visit } from './visit.ts'
 
-/** For whom sessions, channels and stream logs are counted: a principal, or the address of a caller without one. */
+/** The owner that sessions, channels and stream logs count for: a principal, or the network of an anonymous caller. */
 export const quotaOwner = ({ principal, request }: Pick<Visit, 'principal' | 'request'>): string =>
-  principal === undefined ? `@${request.socket.remoteAddress}` : `=${principal}`
+  principal === undefined ? `@${networkOf(request.socket.remoteAddress)}` : `=${principal}`
 
 /** True if a session or channel belongs to this principal; anybody else who knows its id is worth a line. */
 export const isOwner = ({ caller }: Conversation, principal: string | undefined, log: Log): boolean => {
