@@ -70,7 +70,7 @@ export class Gatekeeper {
     return { kind: 'in', principal: token.principal }
   }
 
-  /** Remembers what is let in while no token is needed: it ends with the first one. */
+  /** Records a request admitted without a token; it ends when the first token is created. */
   admitOpen(knock: Knock, response?: ServerResponse): void {
     this.#holdResponse(knock, this.#tokenOf(knock), response)
   }

@@ -98,7 +98,7 @@ const serve = async (
   return 0
 }
 
-/** Lets programs of the same user find this daemon; one that runs there already, and is returned, is found no more. */
+/** Announces this daemon to programs of the same user. Returns the daemon it replaces, if one runs. */
 const announce = async (
   { origin, localSecret }: { readonly origin: string; readonly localSecret: string },
   { data, log }: { readonly data: string; readonly log: Log },

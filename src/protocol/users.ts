@@ -13,7 +13,7 @@ export const areOneUser = (callers: readonly Caller[]): boolean => {
   return first === undefined || callers.every(caller => isSameUser(first, caller))
 }
 
-/** Whoever has used one process, as far as it matters: one user, or several. */
+/** The users a process has served: one, or several. */
 export class Users {
   #first: Caller | undefined
   #areSeveral = false
