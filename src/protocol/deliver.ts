@@ -4,16 +4,14 @@ import type { Answer, Exchange, Frame, Question, Sink } from './exchange.ts'
 
 const DATA = Json.of({ reason: 'gateway_error' })
 
-/** The failure of a call that code of the gateway could not carry on; `cause` is for the log and is never sent. */
+/** The failure of a call after an exception in the gateway. `cause` is logged and never sent: it may name files or hosts. */
 export class GatewayFault implements RpcError {
   readonly code = ERRORS.internal.code
-  readonly message: string
+  readonly message = 'The gateway could not handle a message of this call; its log has the cause'
   readonly data = DATA
   readonly cause: unknown
 
   constructor(cause: unknown) {
-    const what = cause instanceof Error ? cause.message : String(cause)
-    this.message = `The gateway could not handle a message of this call: ${what}`
     this.cause = cause
   }
 }
