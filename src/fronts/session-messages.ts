@@ -7,6 +7,7 @@ import { errorPieces, type Incoming, type Message, notificationPieces, resultPie
 import type { Outcome } from './answers.ts'
 import type { Conversation } from './conversation.ts'
 import { mergeName } from './merge-name.ts'
+import type { Ending } from './subscribed.ts'
 import type { House, Visit } from './visit.ts'
 
 type Request = Message & { kind: 'request' }
@@ -114,8 +115,13 @@ const announce = (conversation: Conversation, message: Message, reply: Reply): (
   if (method === 'ping') return () => reply.respond(index, resultPieces(id, Json.empty))
   if (!isKnownTo(method, conversation.caller.revision))
     return refuse(rpcError('methodNotFound', `Method not found: ${method}`), id)
-  const clash = conversation.subscribed.take(method, params) ?? conversation.running.add(id, params, call)
+  const clash = conversation.running.add(id, params, call)
   if (clash) return refuse(clash, id)
+  const excess = conversation.subscribed.reserve(method, params)
+  if (excess) {
+    conversation.running.delete(id)
+    return refuse(excess, id)
+  }
   return house => run(house, conversation, message, call, index, reply)
 }
 
@@ -128,8 +134,9 @@ const run = (
   reply: Reply,
 ): void => {
   const { id, method, params } = request
-  const settle = (outcome: Outcome) => {
+  const settle = (outcome: Outcome, ending: Ending) => {
     if (!conversation.running.delete(id)) return
+    conversation.subscribed.settle(method, params, ending)
     house.active.delete(call)
     reply.respond(index, outcome)
   }
@@ -145,14 +152,14 @@ const run = (
         })
       case 'result':
         if (method === 'logging/setLevel') rememberLevel(conversation, params)
-        return settle(resultPieces(id, frame.result))
+        return settle(resultPieces(id, frame.result), 'result')
       case 'failure':
-        return settle(errorPieces(id, frame.error))
+        return settle(errorPieces(id, frame.error), 'failure')
     }
   }
   conversation.begin()
   house.active.add(call, false)
-  call.onAbort(reason => settle(lastWord(id, reason)))
+  call.onAbort(reason => settle(lastWord(id, reason), 'unknown'))
   try {
     house.dispatch({
       kind: 'request',
@@ -164,7 +171,7 @@ const run = (
     })
   } catch (error) {
     house.log.error({ err: error }, 'a request failed inside the gateway')
-    settle(errorPieces(id, rpcError('internal')))
+    settle(errorPieces(id, rpcError('internal')), 'failure')
   }
 }
 

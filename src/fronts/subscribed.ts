@@ -4,30 +4,42 @@ import type { Json } from '../wire/json.ts'
 
 const MOST_BYTES = 1024 * 1024 // of subscriptions of one session, as `subscriptions/listen` may have
 const LONGEST_KEY = 64
+const [SUBSCRIBE, UNSUBSCRIBE] = ['resources/subscribe', 'resources/unsubscribe']
 const TOO_MANY = rpcError(
   'invalidParams',
   `The subscriptions of one session must have at most ${MOST_BYTES} bytes together; unsubscribe from some first`,
 )
 
+/** How a request ended: `unknown` if it was aborted, since the server may have subscribed the session by then. */
+export type Ending = 'result' | 'failure' | 'unknown'
+
 /** The resources a legacy session has subscribed to: the gateway and its upstreams keep each until the session ends. */
 export class Subscribed {
-  #bytes = 0
+  #bytes = 0 // of subscriptions, and of requests for some that are not answered yet
   #sizes: Map<string, number> | undefined // by URI; absent while there are none, as in most sessions
 
-  /** Counts a request; an error where it would be one too many. */
-  take(method: string, params: Json): RpcError | undefined {
-    if (method !== 'resources/subscribe' && method !== 'resources/unsubscribe') return undefined
-    const key = shortKey(params.get('uri')?.asString() ?? '', LONGEST_KEY)
-    const before = this.#sizes?.get(key) ?? 0
-    if (method === 'resources/unsubscribe') {
-      if (this.#sizes?.delete(key)) this.#bytes -= before
-      return undefined
-    }
-    const bytes = this.#bytes - before + params.size
-    if (bytes > MOST_BYTES) return TOO_MANY
-    this.#sizes ??= new Map()
-    this.#sizes.set(key, params.size)
-    this.#bytes = bytes
+  /** Counts a request until `settle`; an error if the session would have too many subscriptions. */
+  reserve(method: string, params: Json): RpcError | undefined {
+    if (method !== SUBSCRIBE) return undefined
+    const before = this.#sizes?.get(keyOf(params)) ?? 0
+    if (this.#bytes - before + params.size > MOST_BYTES) return TOO_MANY
+    this.#bytes += params.size
     return undefined
   }
+
+  /** Counts what the request has changed. Called once for each request that `reserve` took. */
+  settle(method: string, params: Json, ending: Ending): void {
+    if (method === SUBSCRIBE && ending === 'failure') this.#bytes -= params.size
+    else if (method === SUBSCRIBE) {
+      this.#forget(keyOf(params))
+      this.#sizes = (this.#sizes ?? new Map<string, number>()).set(keyOf(params), params.size)
+    } else if (method === UNSUBSCRIBE && ending === 'result') this.#forget(keyOf(params))
+  }
+
+  #forget(key: string): void {
+    this.#bytes -= this.#sizes?.get(key) ?? 0
+    this.#sizes?.delete(key)
+  }
 }
+
+const keyOf = (params: Json): string => shortKey(params.get('uri')?.asString() ?? '', LONGEST_KEY)
