@@ -94,7 +94,8 @@ const metered = (identify: Identify, rate: Rate): Admit => {
   return async (knock, workspace, response) => {
     const admission = identify(knock, workspace, response)
     if (admission.kind === 'out') return admission
-    const key = admission.principal === undefined ? `@${networkOf(knock.socket.remoteAddress)}` : `=${admission.principal}`
+    const key =
+      admission.principal === undefined ? `@${networkOf(knock.socket.remoteAddress)}` : `=${admission.principal}`
     const wait = await meter(key, workspace)
     return wait === undefined ? admission : tooMany(knock, wait)
   }

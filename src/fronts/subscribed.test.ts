@@ -57,7 +57,8 @@ test('a subscription counts while its answer is awaited, and not at all if its i
   const { headers } = await openSession(front.url)
   const subscribe = async (id: number, name: string) => {
     const params = { uri: uriOf(name) }
-    return (await send(front.url, { headers, body: { jsonrpc: '2.0', id, method: 'resources/subscribe', params } })).json
+    return (await send(front.url, { headers, body: { jsonrpc: '2.0', id, method: 'resources/subscribe', params } }))
+      .json
   }
   const held = async (id: number, name: string) => {
     const here = new Promise<void>(resolve => (arrived = resolve))
