@@ -5,7 +5,7 @@ import type { Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
 import type { Json } from '../wire/json.ts'
 import type { Message } from '../wire/json-rpc.ts'
-import { type Loss, lossOfStatus, toError } from './failures.ts'
+import { asOwn, type Loss, lossOfStatus, toError } from './failures.ts'
 import type { Sending } from './http.ts'
 import type { Link } from './link.ts'
 import type { Reader, ReplyEnd } from './reply.ts'
@@ -178,7 +178,7 @@ export abstract class Call implements Reader, Watched {
     const isAuth = status === 401 || status === 403
     const isAnswer = error && !isAuth && (status < 500 || error.id?.asNumber() === this.id)
     if (isAnswer) this.fail(error.error)
-    else this.lose(lossOfStatus(end))
+    else this.lose(this.exchange.caller.isHealthCheck ? asOwn(lossOfStatus(end)) : lossOfStatus(end))
   }
 
   #busy(header: string | undefined): void {

@@ -23,10 +23,14 @@ export interface Loss {
   readonly text: string
   readonly retryMs?: number // until the server is tried again, where that is known
   readonly stderr?: string // the last lines of a process: they may quote what its caller sent
+  readonly quoted?: string // `text` with the server's own words in it: they may quote what its caller sent
 }
 
-/** The same for those who have no part in it. */
-export const withoutStderr = ({ stderr: _, ...loss }: Loss): Loss => loss
+/** The loss without stderr and words of the server, for callers that did not use the process or send the request. */
+export const withoutQuotes = ({ stderr: _, quoted: __, ...loss }: Loss): Loss => loss
+
+/** The loss of a request that the gateway sent in its own name: the server's words quote no user, so all may read them. */
+export const asOwn = ({ quoted, ...loss }: Loss): Loss => ({ ...loss, text: quoted ?? loss.text })
 
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */
 export class UpstreamFailure extends RpcFailure {
@@ -43,15 +47,23 @@ export class UpstreamFailure extends RpcFailure {
 /** We are closing. */
 export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }
 
-/** The error a caller sees for a loss: names the server, and quotes what its own process wrote last. */
-export const toError = (server: string, { reason, text, stderr, retryMs }: Loss, more: PlainObject = {}): RpcError => {
+/** The error a caller sees for a loss: names the server, and quotes what it said and what its process wrote last. */
+export const toError = (server: string, loss: Loss, more: PlainObject = {}): RpcError => {
+  const { reason, text, stderr, quoted = text, retryMs } = loss
   const summary = `Server "${server}" ${text}`
   const quote = stderr ? `; it last wrote: ${stderr}` : ''
   const retry = retryMs === undefined ? '' : ` and is tried again in ${Math.ceil(retryMs / 1000)} s`
   const after = retryMs === undefined ? {} : { retryAfterMs: Math.round(retryMs) }
   const data = Json.of({ reason, upstream: server, ...after, ...more })
-  return new NoAnswer(rpcError('internal', `${summary}${retry}${quote}`, data), { summary, retryMs })
+  return new NoAnswer(rpcError('internal', `Server "${server}" ${quoted}${retry}${quote}`, data), { summary, retryMs })
 }
+
+/** The loss of a server that refuses `initialize` with that message. */
+export const lossOfHandshake = (message: string): Loss => ({
+  reason: 'upstream_protocol',
+  text: 'refused initialize',
+  quoted: `refused initialize: ${message}`,
+})
 
 /** The error for whatever an attempt to reach the server threw. */
 export const errorOf = (server: string, thrown: unknown): RpcError =>
@@ -72,8 +84,13 @@ export interface HttpRefusal {
 }
 
 /** What to tell of a reply whose status says no and whose body is no answer: the server's own words, and what to do. */
-export const lossOfStatus = ({ status, headers, text }: HttpRefusal): Loss => {
-  const words = `HTTP ${status}${text ? `: "${text}"` : ''}`
+export const lossOfStatus = (refusal: HttpRefusal): Loss => {
+  const { status, text } = refusal
+  const loss = statusLoss(refusal, `HTTP ${status}`)
+  return text ? { ...loss, quoted: statusLoss(refusal, `HTTP ${status}: "${text}"`).text } : loss
+}
+
+const statusLoss = ({ status, headers }: HttpRefusal, words: string): Loss => {
   if (status === 401 || (status === 403 && headers['www-authenticate'] !== undefined))
     return {
       reason: 'upstream_auth',

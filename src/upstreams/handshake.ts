@@ -3,7 +3,7 @@ import type { Caller } from '../protocol/exchange.ts'
 import { isModern, isRevision, NEWEST_LEGACY, OLDEST, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import type { Answered } from './ask.ts'
-import { isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
+import { asOwn, isEvidence, type Loss, lossOfHandshake, lossOfStatus, UpstreamFailure } from './failures.ts'
 import type { Link } from './link.ts'
 import { mayBlameCapabilities } from './offers.ts'
 
@@ -64,12 +64,12 @@ export const shakeHands = async (
   const answered = second?.kind === 'response' ? second : first
   if (answered.kind === 'response') {
     const handshake = agree(link, answered.result, answered.headers['mcp-session-id'])
-    link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : lossOf(first).text)
+    link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : asOwn(lossOf(first)).text)
     return handshake
   }
   if (!isRequired && (await isNeedless(answered, say, mayBeSilent))) return withoutHandshake(link)
-  const refusal = refusalOf(link, answered)
-  if (isOfferRefused(answered)) link.offers.refused(refusal.loss.text)
+  const refusal = refusalOf(link, answered, caller)
+  if (isOfferRefused(answered)) link.offers.refused(asOwn(refusal.loss).text)
   throw refusal
 }
 
@@ -90,8 +90,8 @@ const isNeedless = async (answered: Unanswered, say: Say, mayBeSilent: boolean):
   return (await say('tools/list', Json.empty)).kind === 'response'
 }
 
-const refusalOf = (link: Link, answered: Unanswered): UpstreamFailure => {
-  const loss = lossOf(answered)
+const refusalOf = (link: Link, answered: Unanswered, { isHealthCheck }: Caller): UpstreamFailure => {
+  const loss = isHealthCheck ? asOwn(lossOf(answered)) : lossOf(answered)
   if (answered.kind === 'error') return new Refused(link.name, loss)
   if (answered.kind === 'accepted') return new NotTaken(link.name, loss, 'accepted')
   const isWord = answered.kind === 'refused' && isEvidence(answered.status)
@@ -134,12 +134,12 @@ const lossOf = (answered: Unanswered): Loss => {
     case 'accepted':
       return { reason: 'upstream_protocol', text: 'accepted initialize but sent no answer' }
     case 'error':
-      return { reason: 'upstream_protocol', text: `refused initialize: ${answered.message}` }
+      return lossOfHandshake(answered.message)
     case 'refused': {
       const { status, error } = answered
       const isOther = status === 401 || status === 403 || status >= 500 || !error
       if (isOther) return lossOfStatus(answered)
-      return { reason: 'upstream_protocol', text: `refused initialize: ${error.error.message}` }
+      return lossOfHandshake(error.error.message)
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Loss, UpstreamFailure, withoutStderr } from './failures.ts'
+import { type Loss, UpstreamFailure, withoutQuotes } from './failures.ts'
 
 interface Options {
   readonly backoffMs: number // after a first crash; doubles
@@ -42,7 +42,7 @@ export class Restarts {
   crashed(loss: Loss, livedMs: number): void {
     const { backoffMs, breakAfter, breakMs, steadyMs } = this.#options
     if (livedMs >= steadyMs) this.crashes = 0
-    this.#last = withoutStderr(loss) // it is told to callers whose process it was not
+    this.#last = withoutQuotes(loss) // it is told to callers whose process it was not
     this.crashes++
     const beyond = this.crashes - breakAfter
     const ms = beyond < 0 ? backoffMs * 2 ** (this.crashes - 1) : Math.min(LONGEST_BREAK_MS, breakMs * 2 ** beyond)

@@ -5,7 +5,7 @@ import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN, NEWEST_LEGACY, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
-import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { asOwn, DISCONNECTED, type Loss, lossOfHandshake, UpstreamFailure } from './failures.ts'
 import { mayBlameCapabilities } from './offers.ts'
 import { type Era, judge } from './probe.ts'
 import type { Exit } from './process-child.ts'
@@ -35,7 +35,7 @@ const TRIAL_MS = 10_000 // for `initialize` where another leg can serve
  */
 export const openProcess = async (
   server: StdioLink,
-  caller: Pick<Caller, 'capabilities' | 'info'>,
+  caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>,
   era: Era | undefined,
   signal: Signal,
   isTrial = false,
@@ -65,7 +65,7 @@ export const openProcess = async (
 /** The first words with a new process. */
 class Opening implements PipeReader {
   readonly #link: StdioLink
-  readonly #caller: Pick<Caller, 'capabilities' | 'info'>
+  readonly #caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>
   readonly #signal: Signal
   readonly #probes: boolean
   #pipe: Pipe | undefined
@@ -76,7 +76,12 @@ class Opening implements PipeReader {
   #settle: (opened: Opened | Era) => void = () => {}
   #fail: (loss: Loss) => void = () => {}
 
-  constructor(link: StdioLink, caller: Pick<Caller, 'capabilities' | 'info'>, signal: Signal, probes: boolean) {
+  constructor(
+    link: StdioLink,
+    caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>,
+    signal: Signal,
+    probes: boolean,
+  ) {
     this.#link = link
     this.#caller = caller
     this.#signal = signal
@@ -175,7 +180,7 @@ class Opening implements PipeReader {
       const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
       return this.#fail({ reason: 'upstream_protocol', text })
     }
-    this.#link.offers.taken(version, this.#refusal?.text)
+    this.#link.offers.taken(version, this.#refusal && asOwn(this.#refusal).text)
     const pipe = this.#pipe as Pipe
     pipe.readBy(undefined) // what it says from here on is for whoever takes it over
     pipe.send(notificationPieces('notifications/initialized', Json.empty))
@@ -184,14 +189,14 @@ class Opening implements PipeReader {
 
   /** A server may have choked on a capability it does not know: it is asked once more with fewer. */
   #refused({ code, message }: RpcError): void {
-    const refusal: Loss = { reason: 'upstream_protocol', text: `refused initialize: ${message}` }
+    const refusal = lossOfHandshake(message)
     const mayTakeLess = !this.#refusal && mayBlameCapabilities(code)
     const less = mayTakeLess ? this.#link.offers.offerLess(this.#caller.capabilities) : undefined
     const last = this.#refusal ?? refusal
     this.#refusal = last
     if (less) return this.#initialize(less)
-    if (mayBlameCapabilities(code)) this.#link.offers.refused(last.text)
-    this.#fail(last)
+    if (mayBlameCapabilities(code)) this.#link.offers.refused(asOwn(last).text)
+    this.#fail(this.#caller.isHealthCheck ? asOwn(last) : last)
   }
 }
 

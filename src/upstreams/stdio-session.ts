@@ -6,7 +6,7 @@ import { Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces, resultPieces } from '../wire/json-rpc.ts'
 import { discovered } from './discovered.ts'
-import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure, withoutStderr } from './failures.ts'
+import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure, withoutQuotes } from './failures.ts'
 import type { Place, Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
 import type { Bounds } from './process-vitals.ts'
@@ -198,7 +198,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
   lost(pipe: Pipe, loss: Loss): void {
     this.#fence?.open()
     this.#questions.clear()
-    const told = this.#users.areSeveral ? withoutStderr(loss) : loss
+    const told = this.#users.areSeveral ? withoutQuotes(loss) : loss
     for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(told)
     this.#revive()
   }

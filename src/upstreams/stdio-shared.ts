@@ -7,7 +7,7 @@ import { areOneUser, Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { withEnvelope } from './envelope.ts'
-import { DISCONNECTED, errorOf, type Loss, toError, withoutStderr } from './failures.ts'
+import { DISCONNECTED, errorOf, type Loss, toError, withoutQuotes } from './failures.ts'
 import { missedBy } from './missed.ts'
 import type { Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
@@ -147,7 +147,7 @@ export class StdioShared implements Pooled, CallHome, Tenant {
   }
 
   lost(pipe: Pipe, loss: Loss): void {
-    const told = this.#users.areSeveral ? withoutStderr(loss) : loss
+    const told = this.#users.areSeveral ? withoutQuotes(loss) : loss
     for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(told)
   }
 
