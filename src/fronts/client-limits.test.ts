@@ -80,6 +80,19 @@ test('a listener, whose request is kept as long as its stream, has a limit for i
   expect(reply.json).toMatchObject({ id: 7, error: { code: -32600 } })
 })
 
+test.each([
+  ['resources/subscribe', (body: object) => body],
+  ['resources/unsubscribe', (body: object) => body],
+  ['resources/subscribe', (body: object) => [body]],
+])('%s, of which a session keeps what it names, has a limit for its body', async (method, wrap) => {
+  front = await startFront()
+  const opened = await send(front.url, { body: initialize({}) })
+  const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+  const body = { jsonrpc: '2.0', id: 2, method, params: { uri: `note://${'x'.repeat(64 * 1024)}` } }
+  const reply = await send(front.url, { headers, body: wrap(body) })
+  expect(reply.status).toBe(413)
+})
+
 test('a session keeps what its client said of itself, and nothing else of the request', async () => {
   front = await startFront()
   await send(front.url, { body: padded(initialize({ roots: {} }), 200 * 1024) })

@@ -1,4 +1,5 @@
 import type { Json } from '../wire/json.ts'
+import type { Incoming } from '../wire/json-rpc.ts'
 
 /** Most bytes of a client's capabilities, and of its `clientInfo`: the gateway keeps both, and tells clients apart by them. */
 const MOST_BYTES = 64 * 1024
@@ -20,12 +21,22 @@ const tooLarge = (name: string, value: Json): string =>
 const KEPT_REQUESTS: ReadonlyMap<string, number> = new Map([
   ['initialize', 256 * 1024],
   ['subscriptions/listen', 1024 * 1024],
+  ['resources/subscribe', 64 * 1024],
+  ['resources/unsubscribe', 64 * 1024],
 ])
 
-/** Says that a body is too large for its method, or undefined. */
-export const bodyFault = (method: string, bytes: number): string | undefined => {
-  const most = KEPT_REQUESTS.get(method)
-  return most === undefined || bytes <= most
+/** Says that a body is too large for a request in it, or undefined. A batch may have what its requests may have together. */
+export const bodyFault = (incoming: Incoming, bytes: number): string | undefined => {
+  const messages = incoming.kind === 'batch' ? incoming.messages : [incoming]
+  let most = 0
+  let method: string | undefined
+  for (const message of messages) {
+    const limit = message.kind === 'request' ? KEPT_REQUESTS.get(message.method) : undefined
+    if (limit === undefined) continue
+    most += limit
+    if (message.kind === 'request') method ??= message.method
+  }
+  return method === undefined || bytes <= most
     ? undefined
     : `Payload Too Large: a request of ${method} must have at most ${most} bytes, but has ${bytes}`
 }

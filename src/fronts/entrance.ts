@@ -66,7 +66,7 @@ export const createEntrance = (house: House, admit: Admit): Enter => {
       if (!(error instanceof JsonSyntaxError)) throw error
       return sendError(visit.response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
     }
-    const tooLarge = incoming.kind === 'request' ? bodyFault(incoming.method, body.length) : undefined
+    const tooLarge = bodyFault(incoming, body.length)
     if (tooLarge !== undefined)
       return sendError(visit.response, 413, idOf(incoming), rpcError('invalidRequest', tooLarge))
     tryTo(serve, visit, incoming)

@@ -77,7 +77,7 @@ class Pipe {
   #line(line: Buffer): void {
     try {
       const incoming = readIncoming(line)
-      const tooLarge = incoming.kind === 'request' ? bodyFault(incoming.method, line.length) : undefined
+      const tooLarge = bodyFault(incoming, line.length)
       if (tooLarge !== undefined) return this.#refuse(idOf(incoming), rpcError('invalidRequest', tooLarge))
       this.#take(incoming)
     } catch (error) {

@@ -9,7 +9,9 @@ let front: Front
 afterEach(() => front.close())
 
 const accept = (exchange: Exchange) => exchange.sink({ kind: 'result', result: Json.empty })
-const uriOf = (name: string) => `file:///${name}/${'x'.repeat(300 * 1024)}`
+const uriOf = (name: string) => `file:///${name}/${'x'.repeat(60_000)}`
+
+const FULL = [...'abcdefghijklmnopq'] // as many of these as one session may have
 
 test('a session cannot subscribe without end; what it gives up it may have again', async () => {
   front = await startFront({ 'resources/subscribe': accept, 'resources/unsubscribe': accept })
@@ -17,13 +19,13 @@ test('a session cannot subscribe without end; what it gives up it may have again
   let id = 0
   const say = async (method: string, name: string) =>
     (await send(front.url, { headers, body: { jsonrpc: '2.0', id: ++id, method, params: { uri: uriOf(name) } } })).json
-  for (const name of ['a', 'b', 'c', 'c']) expect((await say('resources/subscribe', name)).result).toEqual({})
-  const refused = await say('resources/subscribe', 'd')
+  for (const name of [...FULL, 'c']) expect((await say('resources/subscribe', name)).result).toEqual({})
+  const refused = await say('resources/subscribe', 'z')
   expect(refused.error).toMatchObject({ code: -32602 })
   expect(refused.error?.message).toContain('1048576')
   await say('resources/unsubscribe', 'a')
-  expect((await say('resources/subscribe', 'd')).result).toEqual({})
-  expect(front.seen.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(5)
+  expect((await say('resources/subscribe', 'z')).result).toEqual({})
+  expect(front.seen.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(FULL.length + 2)
 })
 
 const refuse = (exchange: Exchange) => exchange.sink({ kind: 'failure', error: rpcError('internal', 'refused') })
@@ -36,14 +38,14 @@ test('a refused subscription is not counted; a refused unsubscription leaves its
   let id = 0
   const say = async (method: string, name: string) =>
     (await send(front.url, { headers, body: { jsonrpc: '2.0', id: ++id, method, params: { uri: uriOf(name) } } })).json
-  for (const name of ['a', 'b', 'c', 'd', 'e'])
+  for (const name of [...FULL, 'y', 'z'])
     expect((await say('resources/subscribe', name)).error?.message).toBe('refused')
   answer = accept
-  for (const name of ['a', 'b', 'c']) expect((await say('resources/subscribe', name)).result).toEqual({})
+  for (const name of FULL) expect((await say('resources/subscribe', name)).result).toEqual({})
   answer = refuse
   await say('resources/unsubscribe', 'a')
   answer = accept
-  expect((await say('resources/subscribe', 'd')).error).toMatchObject({ code: -32602 })
+  expect((await say('resources/subscribe', 'z')).error).toMatchObject({ code: -32602 })
 })
 
 test('a subscription counts while its answer is awaited, and not at all if its id is in use', async () => {
@@ -68,8 +70,9 @@ test('a subscription counts while its answer is awaited, and not at all if its i
   }
   const first = await held(1, 'a')
   for (const name of ['b', 'c', 'd']) expect((await subscribe(1, name)).error).toMatchObject({ code: -32600 })
-  const others = [await held(2, 'b'), await held(3, 'c')]
-  expect((await subscribe(4, 'd')).error).toMatchObject({ code: -32602 })
+  const others: Awaited<ReturnType<typeof held>>[] = []
+  for (const [at, name] of FULL.slice(1).entries()) others.push(await held(at + 2, name))
+  expect((await subscribe(99, 'z')).error).toMatchObject({ code: -32602 })
   for (const exchange of waiting) void accept(exchange)
   for (const { answered } of [first, ...others]) expect((await answered).result).toEqual({})
 })

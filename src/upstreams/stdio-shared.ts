@@ -85,7 +85,7 @@ export class StdioShared implements Pooled, CallHome, Tenant {
 
   readonly dispatch: Dispatch = exchange => {
     this.lastUsed = Date.now()
-    this.#users.add(exchange.caller)
+    if (!exchange.caller.isHealthCheck) this.#users.add(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#isClosed)
       return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })

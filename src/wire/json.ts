@@ -116,6 +116,11 @@ export class Json {
     return this.get(key) !== undefined
   }
 
+  /** How many members the text has, a name that is written twice counted twice. */
+  get memberCount(): number {
+    return this.isObject ? this.layout.count : 0
+  }
+
   /**
    * A member, as the text was read, that a lenient reader could take for one of `keys` besides what `get` returns: another
    * case or Unicode spelling, a name that goes on after NUL, or the same name written twice.

@@ -11,15 +11,16 @@ export interface Reference {
 
 const SEPARATORS = /[_-]/g
 const MOST = 10_000 // things that one request may name: each is judged
+const MOST_BYTES = 256 * 1024 // of params in which names are looked for
 
-/** What a member names, by its folded key without separators; any key that ends in `uri` or `uris` names resources. */
+/** What a member names, by its folded key without separators; any key that ends in `uri`, `url` or `href` (or their plural) names resources. */
 const NAMED: ReadonlyMap<string, readonly Kind[]> = new Map<string, readonly Kind[]>([
   ...['name', 'names'].map(key => [key, ['tools', 'prompts']] as const),
   ...['tool', 'tools', 'toolname', 'toolnames'].map(key => [key, ['tools']] as const),
   ...['prompt', 'prompts', 'promptname', 'promptnames'].map(key => [key, ['prompts']] as const),
   ...['resource', 'resources', 'resourcesubscriptions'].map(key => [key, ['resources']] as const),
 ])
-const URI = /uris?$/
+const URI = /(uri|url|href)s?$/
 
 /** Content of the caller's own, whatever its keys are. */
 const OPAQUE: ReadonlySet<string> = new Set(['_meta', 'arguments', 'inputResponses'])
@@ -35,6 +36,7 @@ const kindsOf = (key: string): readonly Kind[] | undefined => {
  */
 export const referencesIn = (method: string, params: Json): readonly Reference[] | undefined => {
   if (methodRow(method)) return []
+  if (params.size > MOST_BYTES) return undefined
   const found: Reference[] = []
   const pending: [kinds: readonly Kind[] | undefined, json: Json][] = [[undefined, params]]
   for (let next = pending.pop(); next; next = pending.pop()) {

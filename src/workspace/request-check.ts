@@ -40,11 +40,27 @@ export const createRequestCheck = (dispatch: Dispatch, log: Log): Dispatch => {
       log.debug({ method, workspace: caller.workspace }, 'dropped a request that was sent as a notification')
       return
     }
-    const error = checkMembers(exchange)
+    const error = checkSize(exchange) ?? checkMembers(exchange)
     if (!error) return dispatch(exchange)
     if (kind === 'request') void deliver(sink, { kind: 'failure', error })
-    else log.debug({ method, workspace: caller.workspace }, 'dropped a notification with an ambiguous member')
+    else log.debug({ method, workspace: caller.workspace }, 'dropped a notification with invalid params')
   }
+}
+
+const LARGE = 64 * 1024
+const NAMES: readonly string[] = ['name', 'uri', 'ref', 'taskId'] // what rules and routes compare, each in several ways
+const MOST_MEMBERS = 10_000
+
+/** Refuses what would take long to judge. Only large params are looked at. */
+const checkSize = ({ params }: Exchange): RpcError | undefined => {
+  if (params.size <= LARGE) return undefined
+  const long = NAMES.find(key => (params.get(key)?.size ?? 0) > LARGE)
+  if (long) return rpcError('invalidParams', `Invalid params: "${long}" must have at most ${LARGE} bytes`)
+  if (params.memberCount <= MOST_MEMBERS) return undefined
+  return rpcError(
+    'invalidParams',
+    `Invalid params: at most ${MOST_MEMBERS} members, but there are ${params.memberCount}`,
+  )
 }
 
 /** Refuses members that some servers take for one that is read here. */

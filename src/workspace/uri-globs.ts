@@ -81,10 +81,13 @@ const spellings = (uri: string): readonly string[] => {
   return [...new Set([uri, read, parsed(uri, false) ?? read, parsed(read, false) ?? read])]
 }
 
-/** What a server may read that ignores user info, fragments and the queries of files. */
+const FILE_AUTHORITY = /^file:\/\/[^/]*/
+
+/** What a server may read that ignores user info, fragments, and the hosts and queries of files. */
 const reduced = (uri: string): readonly string[] => {
   const read = plain(uri)
-  return [...new Set([read, parsed(uri, true) ?? read, parsed(read, true) ?? read].map(bare))]
+  const texts = [read, parsed(uri, true) ?? read, parsed(read, true) ?? read].map(bare)
+  return [...new Set([...texts, ...texts.map(text => text.replace(FILE_AUTHORITY, 'file://'))])]
 }
 
 /** Patterns of URIs, held against all that a server may take a URI for. */

@@ -65,18 +65,21 @@ test('a thread that fails ends its calls with a reason, and the next call starts
   expect(messages().at(-1)).toBe('started')
 })
 
-test.each(['throws', 'rejects'])('a call whose reader %s on a notice ends with a failure, and others go on', async how => {
-  const { server } = start()
-  const onFrame = (frame: Frame): void | Promise<void> => {
-    if (frame.kind !== 'notice') return
-    if (how === 'rejects') return Promise.reject(new Error('cannot be written'))
-    throw new Error('cannot be written')
-  }
-  const broken = await talk(server, 'count', { times: 3 }, { onFrame })
-  expect((await broken.failure()).data).toEqual({ reason: 'gateway_error' })
-  await (await talk(server, 'count', { times: 3 })).result()
-  expect(broken.frames.map(({ kind }) => kind)).toEqual(['notice', 'failure'])
-})
+test.each(['throws', 'rejects'])(
+  'a call whose reader %s on a notice ends with a failure, and others go on',
+  async how => {
+    const { server } = start()
+    const onFrame = (frame: Frame): void | Promise<void> => {
+      if (frame.kind !== 'notice') return
+      if (how === 'rejects') return Promise.reject(new Error('cannot be written'))
+      throw new Error('cannot be written')
+    }
+    const broken = await talk(server, 'count', { times: 3 }, { onFrame })
+    expect((await broken.failure()).data).toEqual({ reason: 'gateway_error' })
+    await (await talk(server, 'count', { times: 3 })).result()
+    expect(broken.frames.map(({ kind }) => kind)).toEqual(['notice', 'failure'])
+  },
+)
 
 test('a server that waits for a slow reader goes on when the call is cancelled', async () => {
   const { server, messages } = start()
