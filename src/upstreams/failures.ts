@@ -34,15 +34,28 @@ export const asOwn = ({ quoted, ...loss }: Loss): Loss => ({ ...loss, text: quot
 
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */
 export class UpstreamFailure extends RpcFailure {
+  readonly server: string
   readonly reason: Reason
   readonly loss: Loss
 
   constructor(server: string, loss: Loss, more: PlainObject = {}) {
     super(toError(server, loss, more))
+    this.server = server
     this.reason = loss.reason
     this.loss = loss
   }
+
+  /** The same failure for callers whose request it was not. */
+  forOthers(): UpstreamFailure {
+    return new UpstreamFailure(this.server, withoutQuotes(this.loss))
+  }
 }
+
+/** What was thrown, for callers that did not start the process or send the request. */
+export const forOthers = (thrown: unknown): unknown =>
+  thrown instanceof UpstreamFailure && (thrown.loss.stderr ?? thrown.loss.quoted) !== undefined
+    ? thrown.forOthers()
+    : thrown
 
 /** We are closing. */
 export const DISCONNECTED: Loss = { reason: 'upstream_lost', text: 'is being disconnected' }

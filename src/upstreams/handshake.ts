@@ -3,7 +3,15 @@ import type { Caller } from '../protocol/exchange.ts'
 import { isModern, isRevision, NEWEST_LEGACY, OLDEST, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import type { Answered } from './ask.ts'
-import { asOwn, isEvidence, type Loss, lossOfHandshake, lossOfStatus, UpstreamFailure } from './failures.ts'
+import {
+  asOwn,
+  isEvidence,
+  type Loss,
+  lossOfHandshake,
+  lossOfStatus,
+  UpstreamFailure,
+  withoutQuotes,
+} from './failures.ts'
 import type { Link } from './link.ts'
 import { mayBlameCapabilities } from './offers.ts'
 
@@ -21,7 +29,11 @@ const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
 const BLAMES_CAPABILITIES: ReadonlySet<number> = new Set([400, 422, 500]) // as servers with strict parsers answer
 
 /** The server said no to `initialize`: evidence, unlike an outage, of what it is. */
-export class Refused extends UpstreamFailure {}
+export class Refused extends UpstreamFailure {
+  override forOthers(): Refused {
+    return new Refused(this.server, withoutQuotes(this.loss))
+  }
+}
 
 /** A server that takes no `initialize` here; one that answers elsewhere may take it there. */
 export class NotTaken extends Refused {

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type PoolManner } from '../config/snapshot.ts'
 import type { Caller, Peer } from '../protocol/exchange.ts'
 import { keptCaller } from '../protocol/kept-caller.ts'
-import { DISCONNECTED, type Loss, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, forOthers, type Loss, UpstreamFailure } from './failures.ts'
 import { leaseOf } from './lease.ts'
 import { ownerOf, poolKey } from './pool-key.ts'
 import { PoolQueue } from './pool-queue.ts'
@@ -53,6 +53,11 @@ interface Share {
 
 const NO_SHARE: Share = { count: 0, bytes: 0 }
 
+/** Callers that wait for a session another caller opens may be other users. */
+const refuseOthers = (thrown: unknown): never => {
+  throw forOthers(thrown)
+}
+
 /** Decides which session a caller gets; nothing is shared between principals. */
 export class SessionPool<S extends Pooled> {
   readonly #options: Options<S>
@@ -98,8 +103,9 @@ export class SessionPool<S extends Pooled> {
 
   #known(key: string): Promise<S> | undefined {
     const entry = this.#entries.get(key)
-    if (entry?.session) entry.session.lastUsed = Date.now()
-    return entry?.ready
+    if (!entry?.session) return entry?.ready?.catch(refuseOthers)
+    entry.session.lastUsed = Date.now()
+    return entry.ready
   }
 
   /** Room for one more session of that owner; one of its own gives way first, then one of the owner with the most. */

@@ -2,7 +2,7 @@ import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json.ts'
 import { type Answered, ask } from './ask.ts'
-import { asOwn, isEvidence, type Loss, lossOfStatus, UpstreamFailure, withoutQuotes } from './failures.ts'
+import { asOwn, isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
 import { type Link, POST_HEADERS } from './link.ts'
 
 export type Era = 'modern' | 'legacy'
@@ -85,7 +85,7 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
     const ms = Math.min(LONGEST_BACKOFF_MS, backoffMs * 2 ** failures) * (0.5 + Math.random() / 2)
     failures++
     // Other callers read it, too.
-    outage = { failure: new UpstreamFailure(link.name, withoutQuotes(failure.loss)), until: Date.now() + ms }
+    outage = { failure: failure.forOthers(), until: Date.now() + ms }
   }
 
   const up = (): void => {

@@ -197,6 +197,19 @@ describe('a server that crashes', () => {
     expect(summaryOf(error)).toBe('Server "small" exited with code 1 before it answered')
   })
 
+  it.each([
+    ['that finds out what the server speaks', 'auto', {}],
+    ['of a legacy process for everyone', 'legacy', { share: 'everyone', pool: 'stateless' }],
+  ] as const)('tells nothing of stderr to another user who waits for the start %s', async (_, era, server) => {
+    const { open } = connectSmall({ exit: 1, stderr: 'no such file: secret.txt' }, { server: { era, ...server } })
+    const opening = ['ann', 'bob'].map(principal => open(callerOf({ principal })))
+    const [, told] = (await Promise.allSettled(opening)).map(outcome =>
+      String((outcome as PromiseRejectedResult).reason),
+    )
+    expect(told).toContain('exited with code 1')
+    expect(told).not.toContain('secret.txt')
+  })
+
   it('in the middle of a line has not answered', async () => {
     expect(await failTool(await connectSmall().open(), 'half')).toMatchObject({ data: { reason: 'upstream_lost' } })
   })

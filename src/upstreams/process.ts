@@ -1,7 +1,8 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
-import { DISCONNECTED, UpstreamFailure } from './failures.ts'
+import { isSameUser } from '../protocol/users.ts'
+import { DISCONNECTED, forOthers, UpstreamFailure } from './failures.ts'
 import { eraFor } from './legacy-leg.ts'
 import { connectPersonally, type OwnUpstream } from './personal.ts'
 import { type Place, SessionPool } from './pool.ts'
@@ -74,7 +75,7 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
   const link = createStdioLink(server, options)
   const verdict = createVerdict(link.fingerprint, server.era, legacyMs)
   const sessions = new Set<StdioSession>()
-  let probing: Promise<Peer> | undefined
+  let probing: { readonly caller: Caller; readonly peer: Promise<Peer> } | undefined
   let closing: Promise<void> | undefined
 
   const openers = createOpeners({ server, link, verdict, adopt: pipe => modern.adopt(pipe) })
@@ -142,13 +143,20 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: Roster): 
   /** The first caller finds out what the server speaks; those who come meanwhile share what he finds. */
   const find = (caller: Caller): Promise<Peer> => {
     if (isDecided(caller)) return openAnyway(caller)
-    if (probing) return probing.then(() => open(caller))
-    probing = openAnyway(caller)
+    if (probing) {
+      const isOwn = isSameUser(probing.caller, caller)
+      const refuse = (thrown: unknown): never => {
+        throw isOwn ? thrown : forOthers(thrown)
+      }
+      return probing.peer.then(() => open(caller), refuse)
+    }
+    const peer = openAnyway(caller)
     const over = () => {
       probing = undefined
     }
-    probing.then(over, over)
-    return probing
+    probing = { caller, peer }
+    peer.then(over, over)
+    return peer
   }
 
   const open = (caller: Caller): Promise<Peer> => {

@@ -40,9 +40,9 @@ export class ModernProcesses {
   /** Starts a process for this caller where it has none; rejects with UpstreamFailure. */
   async open(caller: Caller): Promise<Peer> {
     const owner = this.#ownerOf(caller)
-    if (owner === undefined && !caller.isHealthCheck) return this.#isolate()
+    if (owner === undefined && !caller.isHealthCheck) return this.#isolate(caller)
     const owned = caller.isHealthCheck ? (this.#checked() ?? this.#keepSpare()) : this.#assign(owner ?? '')
-    await owned.shared.ensure()
+    await owned.shared.ensure(caller)
     return owned.peer
   }
 
@@ -87,12 +87,12 @@ export class ModernProcesses {
     return owned
   }
 
-  async #isolate(): Promise<Peer> {
+  async #isolate(caller: Caller): Promise<Peer> {
     const { shared } = this.#takeSpare() ?? ownedOf(this.#options.create())
     this.#isolated.add(shared)
     shared.onClosed = () => void this.#isolated.delete(shared)
     try {
-      await shared.ensure()
+      await shared.ensure(caller)
       return leaseOf(shared)
     } catch (error) {
       void shared.close()

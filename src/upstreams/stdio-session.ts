@@ -6,7 +6,7 @@ import { Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces, resultPieces } from '../wire/json-rpc.ts'
 import { discovered } from './discovered.ts'
-import { DISCONNECTED, errorOf, type Loss, toError, UpstreamFailure, withoutQuotes } from './failures.ts'
+import { DISCONNECTED, errorOf, forOthers, type Loss, toError, UpstreamFailure, withoutQuotes } from './failures.ts'
 import type { Place, Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
 import type { Bounds } from './process-vitals.ts'
@@ -142,7 +142,7 @@ export class StdioSession implements Pooled, CallHome, Tenant {
     if (pipe) return this.#send(call, pipe)
     this.#keeper.ensure().then(
       started => this.#send(call, started),
-      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+      (thrown: unknown) => call.fail(errorOf(this.link.name, this.#users.areSeveral ? forOthers(thrown) : thrown)),
     )
   }
 

@@ -1,13 +1,13 @@
 import type { Signal } from '../protocol/abort.ts'
 import { deliver } from '../protocol/deliver.ts'
-import type { Dispatch, Exchange } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import { areOneUser, Users } from '../protocol/users.ts'
 import { Json } from '../wire/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../wire/json-rpc.ts'
 import { withEnvelope } from './envelope.ts'
-import { DISCONNECTED, errorOf, type Loss, toError, withoutQuotes } from './failures.ts'
+import { DISCONNECTED, errorOf, forOthers, type Loss, toError, withoutQuotes } from './failures.ts'
 import { missedBy } from './missed.ts'
 import type { Pooled } from './pool.ts'
 import type { Roster } from './process-roster.ts'
@@ -73,9 +73,14 @@ export class StdioShared implements Pooled, CallHome, Tenant {
     return this.#keeper.answers()
   }
 
-  /** Settles when the server runs; rejects with UpstreamFailure. */
-  async ensure(): Promise<void> {
-    await this.#keeper.ensure()
+  /** Settles when the server runs; rejects with UpstreamFailure, which callers that wait for the same start share. */
+  async ensure(caller: Caller): Promise<void> {
+    if (!caller.isHealthCheck) this.#users.add(caller)
+    try {
+      await this.#keeper.ensure()
+    } catch (thrown) {
+      throw this.#users.areSeveral ? forOthers(thrown) : thrown
+    }
   }
 
   /** Takes over a process that was found to be modern. */
@@ -172,7 +177,8 @@ export class StdioShared implements Pooled, CallHome, Tenant {
 
   /** A listen outlasts an outage: it is sent as soon as there is a process again. */
   #refused(call: StdioCall, thrown: unknown): void {
-    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOf(this.link.name, thrown))
+    const told = this.#users.areSeveral ? forOthers(thrown) : thrown
+    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOf(this.link.name, told))
     setTimeout(() => this.transmit(call), this.link.restarts.brokenMs || REVIVE_MS).unref()
   }
 
