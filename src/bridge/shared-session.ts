@@ -195,8 +195,9 @@ export class SharedSession {
     if (method === 'notifications/message') {
       const frame = { kind: 'notice', method, params } as const
       // Never to two calls: the earliest that asked for logs gets it; none while calls of several users share the session.
-      if (areOneUser(this.#calls.map(({ exchange }) => exchange.caller)))
-        void this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))?.exchange.sink(frame)
+      const isOneUser = areOneUser(this.#calls.map(({ exchange }) => exchange.caller))
+      const call = isOneUser && this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))
+      if (call) void deliver(call.exchange.sink, frame)
     } else this.#listeners.tell(method, params)
     if (method.endsWith('/list_changed')) this.introduction.forget() // it may be another server by now
   }
