@@ -32,6 +32,13 @@ test('a standing exchange that only lingers says so, until a call comes', () => 
   expect(standing.isIdle?.()).toBe(false)
 })
 
+test('a standing exchange that stays for a question is not idle', () => {
+  const { attention, standing } = start()
+  attention.rest()
+  attention.stay()
+  expect(standing.isIdle?.()).toBe(false)
+})
+
 test('nothing keeps a session in memory that ended while its standing exchange lingered', () => {
   const { attention, standing } = start()
   attention.rest()

@@ -51,6 +51,7 @@ export class Attention {
   /** Listens on although no call runs. */
   stay(): void {
     clearTimeout(this.#rest)
+    this.#rest = undefined
   }
 
   /** Listens no more in a while, unless somebody calls. */

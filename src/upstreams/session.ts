@@ -65,7 +65,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   protected abstract disconnect(): Promise<void>
 
   get isBusy(): boolean {
-    return this.calls.length > 0 || this.standing.isNeeded
+    return this.calls.length > 0 || this.questions.size > 0 || this.standing.isNeeded
   }
 
   protected get isClosing(): boolean {
