@@ -22,7 +22,7 @@ interface Held {
 export class Standing {
   readonly #holdMs: number
   readonly #expectsSomebody: boolean
-  readonly #exchanges = new Set<Exchange>()
+  readonly #exchanges = new Map<Exchange, () => void>() // each with what is called when it has left
   #held: Held[] = []
   #hadSome = false
 
@@ -37,27 +37,22 @@ export class Standing {
 
   /** Whether a listener would miss something if the session ended now. */
   get isNeeded(): boolean {
-    for (const { isIdle } of this.#exchanges) if (!isIdle?.()) return true
+    for (const { isIdle } of this.#exchanges.keys()) if (!isIdle?.()) return true
     return false
   }
 
   /** The one who is asked: whoever came last. */
   get last(): Exchange | undefined {
-    return [...this.#exchanges].at(-1)
+    return [...this.#exchanges.keys()].at(-1)
   }
 
   attach(exchange: Exchange, capabilities: Json | undefined, left: () => void): void {
     if (exchange.signal.reason) return left()
-    this.#exchanges.add(exchange)
+    this.#exchanges.set(exchange, left)
     this.#hadSome = true
-    exchange.signal.onAbort(() => {
-      if (this.#exchanges.delete(exchange)) left()
-    })
-    void deliver(exchange.sink, {
-      kind: 'notice',
-      method: ACKNOWLEDGED,
-      params: honoured(exchange.params, capabilities),
-    })
+    exchange.signal.onAbort(() => this.#leave(exchange))
+    this.#tell(exchange, { kind: 'notice', method: ACKNOWLEDGED, params: honoured(exchange.params, capabilities) })
+    if (!this.#exchanges.has(exchange)) return
     for (const { frame, timer } of this.#held.splice(0)) {
       clearTimeout(timer)
       this.#tell(exchange, frame)
@@ -66,7 +61,7 @@ export class Standing {
 
   notice(method: string, params: Json): void {
     const frame: Frame = { kind: 'notice', method, params }
-    for (const exchange of [...this.#exchanges]) this.#tell(exchange, frame)
+    for (const exchange of [...this.#exchanges.keys()]) this.#tell(exchange, frame)
     if (this.#expectsSomebody && !this.#hadSome && this.#held.length < MOST_HELD)
       this.#held.push({ frame, timer: undefined })
   }
@@ -88,14 +83,19 @@ export class Standing {
   /** Ends every exchange with that frame. */
   close(frame: Frame): void {
     for (const { timer } of this.#held.splice(0)) clearTimeout(timer)
-    const exchanges = [...this.#exchanges]
+    const exchanges = [...this.#exchanges.keys()]
     this.#exchanges.clear()
     for (const exchange of exchanges) void deliver(exchange.sink, frame)
   }
 
   /** An exchange that could not take something has ended by that. */
   #tell(exchange: Exchange, frame: Frame): void {
-    void deliver(exchange.sink, frame, () => this.#exchanges.delete(exchange))
+    void deliver(exchange.sink, frame, () => this.#leave(exchange))
+  }
+
+  #leave(exchange: Exchange): void {
+    const left = this.#exchanges.get(exchange)
+    if (this.#exchanges.delete(exchange)) left?.()
   }
 
   #release(question: Question): void {

@@ -96,10 +96,18 @@ describe.each(KINDS)('a call to %s whose sink', (_, open) => {
 
 it('a listener whose sink throws is told no more, and others still are', async () => {
   const peer = await connectSmall({ era: 'legacy' }).open(callerOf({ revision: '2025-11-25', session: 's' }))
-  const broken = exchangeWith(peer, 'subscriptions/listen', { onFrame: throwsOn('notice') })
   const other = exchangeWith(peer, 'subscriptions/listen')
+  const broken = exchangeWith(peer, 'subscriptions/listen', { onFrame: throwsOn('notice') })
   expect(await broken.failure()).toMatchObject({ data: { reason: 'gateway_error' } })
   await other.notice('notifications/subscriptions/acknowledged')
   expect(await callTool(peer, 'echo', { text: 'x' })).toBe('x')
   expect(broken.frames).toHaveLength(2)
+})
+
+it('a session of one client ends when the sink of its only listener throws', async () => {
+  const { open, upstream } = connectSmall({ era: 'legacy' })
+  const peer = await open(callerOf({ revision: '2025-11-25', session: 's' }))
+  expect(upstream.status().processes).toHaveLength(1)
+  await exchangeWith(peer, 'subscriptions/listen', { onFrame: throwsOn('notice') }).failure()
+  await eventually(() => upstream.status().processes.length).toBe(0)
 })
