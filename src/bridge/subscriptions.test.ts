@@ -52,6 +52,27 @@ test('a session hears at once that the server listens, and never again although 
   expect(standing.frames).toHaveLength(1)
 })
 
+test('a listen that is not acknowledged in time is ended, and the one in force stays', () => {
+  vi.useFakeTimers()
+  const subscriptions = createSubscriptions()
+  const sent: Exchange[] = []
+  const dispatch = (exchange: Exchange) => void sent.push(exchange)
+  const acknowledged = { kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications: {} }) } as const
+  const standing = exchangeOf('subscriptions/listen', { notifications: {} })
+  subscriptions.begin(standing.exchange, dispatch)
+  void sent[0]?.sink(acknowledged)
+  for (const at of [1, 2]) {
+    const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
+    subscriptions.watch(watching.exchange, dispatch)
+    vi.advanceTimersByTime(5000)
+    expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+    expect(sent[at]?.signal.reason).toEqual({ kind: 'expired' })
+  }
+  void sent[1]?.sink(acknowledged)
+  expect(sent.map(({ signal }) => signal.reason !== undefined)).toEqual([false, true, true])
+  vi.useRealTimers()
+})
+
 test('a subscription is answered although the server never acknowledges that it listens', () => {
   vi.useFakeTimers()
   const subscriptions = createSubscriptions()

@@ -76,12 +76,19 @@ const relisten = (watch: Watch, dispatch: Dispatch, settled: (honoured: Readonly
     clearTimeout(late)
     settled(honoured)
   }
-  const late = setTimeout(settle, PATIENCE_MS, new Set())
-  late.unref()
   const listen: Listen = { abort: new Abort(), settle }
+  const late = setTimeout(() => {
+    settle(new Set())
+    const at = watch.listens.indexOf(listen)
+    if (at < 0 || watch.listens.length === 1) return // the only one may still be acknowledged
+    watch.listens.splice(at, 1)
+    listen.abort.abort({ kind: 'expired' })
+  }, PATIENCE_MS)
+  late.unref()
   watch.listens.push(listen)
   const acknowledged = (honoured: ReadonlySet<string>): void => {
     const at = watch.listens.indexOf(listen)
+    if (at < 0) return // it was given up, or a newer one is in force
     settle(honoured)
     // Acknowledgements may overtake each other: the newer list holds what an older one asked for.
     for (const older of at > 0 ? watch.listens.splice(0, at) : []) {
