@@ -15,6 +15,7 @@ interface Options {
   readonly self: Caller
   readonly isStarted: boolean // a process: its start may take long, and counts as no failure before it failed
   readonly isShared: boolean // false where every caller has a process of their own, started in their name
+  readonly isPerUser: boolean // every user has a process: one that ends or hangs says nothing of the others
   readonly isLookedAfter: boolean // false for servers that live in this process
   readonly changed: (state: State, before: State) => void
   readonly listed?: (tool: string | undefined) => void // hears the name of each tool that is counted
@@ -95,7 +96,7 @@ export class Watch implements Attendant {
 
   failed(error: RpcError, begun: number): void {
     const fault = faultOf(error)
-    if (fault && isBreaking(fault) && this.#options.isShared) this.#note({ kind: 'failed', fault, begun })
+    if (fault && this.#counts(fault)) this.#note({ kind: 'failed', fault, begun })
   }
 
   opened(error?: RpcError): void {
@@ -143,8 +144,7 @@ export class Watch implements Attendant {
       if (isAsked) this.#note({ kind: 'answered' })
     } catch (error) {
       const fault = this.#faultOf(error)
-      const counts = isBreaking(fault) && this.#options.isShared
-      this.#note(counts ? { kind: 'failed', fault, begun } : { kind: 'refused', fault })
+      this.#note(this.#counts(fault) ? { kind: 'failed', fault, begun } : { kind: 'refused', fault })
     }
     if (this.#state === before) this.#lookLater(before.kind === 'degraded' ? IDLE_MS : 0)
   }
@@ -182,6 +182,12 @@ export class Watch implements Attendant {
     this.#counting = countTools(this.#options.listed).then(counted, () => counted(undefined))
   }
 
+  /** Whether the failure of one caller says something of the server; that a program cannot start always does. */
+  #counts(fault: Fault): boolean {
+    const { isShared, isPerUser } = this.#options
+    return isBreaking(fault) && isShared && (!isPerUser || fault.reason === CANNOT_START)
+  }
+
   #faultOf(error: unknown): Fault {
     const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
     return fault ?? { reason: DECLINED, text: summaryOf(error) }
@@ -189,6 +195,7 @@ export class Watch implements Attendant {
 }
 
 const REFUSED = 'upstream_protocol' // it answers, but not the handshake
+const CANNOT_START = 'upstream_unreachable' // of a process
 const DECLINED = 'declined' // an error of the server's own
 const NOBODY_THERE = 'no_credentials' // it is called in the name of callers, and we are none
 

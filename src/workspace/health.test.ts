@@ -37,6 +37,22 @@ const bringDown = async ({ far, gate, state }: Started): Promise<void> => {
   }
 }
 
+describe('a process per user', () => {
+  test.each([
+    ['ends or hangs is not the server going down', undefined, 'upstream_lost', 'ready'],
+    ['cannot start is', undefined, 'upstream_unreachable', 'down'],
+    ['is shared by everyone and ends is', 'everyone', 'upstream_lost', 'down'],
+  ] as const)('that %s', async (_, share, reason, expected) => {
+    const { far, gate, state } = await start({ ...PROCESS, share })
+    far.answering = lossOf(reason)
+    for (let i = 0; i < 4; i++) {
+      await callThrough(gate, 'tools/call', 'alice').sent
+      await vi.advanceTimersByTimeAsync(10)
+    }
+    expect(state().state).toBe(expected)
+  })
+})
+
 describe('a server is', () => {
   test('ready once it answered, with what it said of itself', async () => {
     const { state, tried } = await start()

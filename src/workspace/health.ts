@@ -65,6 +65,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       self,
       isStarted,
       isShared: !(isStarted && config.personal),
+      isPerUser: isStarted && config.share !== 'everyone',
       isLookedAfter: isStarted || config.kind === 'remote',
       changed,
       listed: name => tools.add(name),
