@@ -70,7 +70,8 @@ export class ModernProcesses {
 
   /** A health check leaves nothing behind in a process, so any will do. */
   #checked(): Owned | undefined {
-    return this.#spare ?? [...this.#owned.values()].find(({ shared }) => shared.isRunning)
+    if (this.#spare?.shared.isRunning) return this.#spare
+    return [...this.#owned.values()].find(({ shared }) => shared.isRunning) ?? this.#spare
   }
 
   #keepSpare(): Owned {
