@@ -87,7 +87,8 @@ export class ParkedCall {
   }
 
   #receive(frame: Frame): void | Promise<void> {
-    if (this.#upstream.reason || this.#isDone) return frame.kind === 'question' ? this.#release(frame, this.#isDone) : undefined
+    if (this.#upstream.reason || this.#isDone)
+      return frame.kind === 'question' ? this.#release(frame, this.#isDone) : undefined
     if (frame.kind === 'question') return this.#ask(frame)
     const exchange = this.#attached
     if (!exchange) return this.#keep(frame)

@@ -97,7 +97,7 @@ export const createParking = (options: ParkingOptions): Parking => {
     const state = methodRow(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
     const call = state === undefined ? undefined : find(state, exchange, server)
     if (!call) return false
-    forget(call) // it runs again: nobody may expire it for want of room
+    forget(call) // it runs again, so the quota must not expire it
     call.resume(exchange)
     return true
   }

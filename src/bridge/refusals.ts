@@ -56,7 +56,7 @@ export const abandoned = (method: string): Answer =>
     ? { kind: 'result', result: Value.of({ action: 'cancel' }) }
     : { kind: 'error', error: rpcError('internal', 'The request was cancelled') }
 
-/** What an asker hears whose question no client was told of: no user has cancelled it. */
+/** The answer to a question that no client was shown. */
 export const UNSEEN: Answer = {
   kind: 'error',
   error: rpcError('internal', 'The request this belonged to ended before the client could be asked'),

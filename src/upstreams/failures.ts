@@ -29,7 +29,7 @@ export interface Loss {
 /** The loss without stderr and words of the server, for callers that did not use the process or send the request. */
 export const withoutQuotes = ({ stderr: _, quoted: __, ...loss }: Loss): Loss => loss
 
-/** The loss of a request that the gateway sent in its own name: the server's words quote no user, so all may read them. */
+/** The loss with the server's words in `text`: for the log, and where the gateway asked in its own name, not a user's. */
 export const asOwn = ({ quoted, ...loss }: Loss): Loss => ({ ...loss, text: quoted ?? loss.text })
 
 /** Thrown by `open`: there is no peer, and this is what to tell the caller. */

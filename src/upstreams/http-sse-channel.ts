@@ -13,7 +13,7 @@ import type { Hop } from './redirect.ts'
 import { type Reader, Reply, type ReplyEnd } from './reply.ts'
 import { tell } from './tell.ts'
 
-/** Who hears what comes on a channel. */
+/** Receives the messages of a channel. */
 interface Hooks {
   message(message: Message): void
   /** The channel is over, after it was open. */

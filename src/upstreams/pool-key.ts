@@ -5,7 +5,10 @@ import { shortKey } from '../protocol/short-key.ts'
 
 const LONGEST_AFFINITY = 64 // characters; a longer one is replaced by its hash
 
-/** For whom a session counts: its principal; callers without one count together, and so do those who share one session. */
+/**
+ * The owner a session counts for: its principal. Anonymous callers share one owner, and so do all callers of a
+ * stateless pool.
+ */
 export const ownerOf = ({ principal }: Caller, manner: PoolManner = 'sticky'): string =>
   principal === undefined || manner === 'stateless' ? '' : `=${principal}`
 

@@ -1,9 +1,6 @@
 const SILENT_MS = 2500
 
-/**
- * Lets so many through at a time; the others wait in line. A place is free again when the start is over, and at the
- * latest after a while: a server that never answers needs no CPU, and must not keep the others from starting.
- */
+/** Limits concurrent starts; further starts are queued. A slot is freed when the start ends, or after `silentMs`. */
 export class Starts {
   readonly #most: number
   readonly #silentMs: number

@@ -94,7 +94,7 @@ export class Connections {
     if (reach === 'configured') return undefined
     if (reach === 'public' && this.#isPrivate(address))
       return new ReachRefused(
-        `sent us from a public server to the private address ${address}, where the gateway does not go`,
+        `redirected from a public server to the private address ${address}, which the gateway does not allow`,
       )
     const isSelf = port !== undefined && port === this.#options.ownPort?.() && isOwnAddress(address)
     return isSelf ? new ReachRefused('sent us to the address of this gateway itself') : undefined

@@ -46,7 +46,7 @@ export class ModernProcesses {
     return owned.peer
   }
 
-  /** Keeps a process that was found to be modern for whoever needs one next. */
+  /** Keeps a process that turned out to be modern for the next caller. */
   adopt(pipe: Pipe): void {
     const { shared } = this.#spare ?? this.#keepSpare()
     if (shared.isRunning) return void pipe.child.stop()

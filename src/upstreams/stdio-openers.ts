@@ -23,9 +23,9 @@ interface OpenedLegacy {
 
 const OTHER: Loss = {
   reason: 'upstream_protocol',
-  text: 'speaks another version of the protocol than before: call again, the gateway knows now',
+  text: 'answered in another protocol revision than before; send the call again',
 }
-const NOBODY = { capabilities: Json.empty, info: undefined }
+const ANONYMOUS_CLIENT = { capabilities: Json.empty, info: undefined }
 
 /** A process turned out to speak otherwise than the caller that started it had expected. */
 export class OtherEra extends UpstreamFailure {}
@@ -33,7 +33,7 @@ export class OtherEra extends UpstreamFailure {}
 /** Starts processes of one server in the era that is wanted, and records in the verdict what they speak. */
 export const createOpeners = ({ server, link, verdict, adopt }: OpenerOptions) => {
   const openModern = async (signal: Signal): Promise<Pipe> => {
-    const opened = await openProcess(link, NOBODY, server.era === 'modern' ? 'modern' : undefined, signal)
+    const opened = await openProcess(link, ANONYMOUS_CLIENT, server.era === 'modern' ? 'modern' : undefined, signal)
     verdict.found(opened)
     if (opened.era === 'modern') return opened.pipe
     void opened.pipe.child.stop()

@@ -52,8 +52,8 @@ export const openProcess = async (
     return (await new Opening(link, caller, signal, false).run(opened)) as Opened
   } catch (error) {
     if (error instanceof UpstreamFailure && !signal.reason && !isTrial) {
-      const { text, stderr } = error.loss
-      link.log.warn({ reason: text, stderr }, 'the server did not start')
+      const { text, stderr } = asOwn(error.loss)
+      link.log.warn({ reason: text, stderr }, 'server start failed')
       link.restarts.crashed(error.loss, Date.now() - startedAt)
     }
     throw error
