@@ -41,6 +41,10 @@ test('every span stands where it says', () => {
   )
 })
 
+test('a quoted span that holds code is not told with a gap in the place of the code', () => {
+  expect(entitiesIn('"Ann\'sAnn"').map(({ text }) => text)).not.toContain("Ann'    ")
+})
+
 // What backtracks would not end before the test is given up.
 test.each(['a', 'A', '_', 'aB', 'A ', '/a', '.', '"', '`', '@a', "A'", 'a.'])(
   'a hundred thousand of %j end soon',

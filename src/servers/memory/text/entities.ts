@@ -115,7 +115,8 @@ export const entitiesIn = (text: string, isKnown: (norm: string) => boolean = ()
     rest = blank(rest, pattern)
   }
   const quoted = (QUOTE.test(rest) ? matches(rest, QUOTED, 'quoted') : []).filter(
-    ({ text: title }) => /^\p{Lu}/u.test(title) && !/[.!?]$/.test(title),
+    // What holds a span that was taken out already would be quoted with a gap.
+    ({ text: title, start }) => /^\p{Lu}/u.test(title) && !/[.!?]$/.test(title) && text.startsWith(title, start + 1),
   )
   found.push(...quoted.filter(({ text: title }) => title.split(/\s+/u).length <= 8))
   found.push(...namesIn(rest, isKnown))
