@@ -74,9 +74,9 @@ describe('an SDK client over SSE', () => {
   })
   afterAll(() => running.close())
 
-  it.concurrent.each(['/sse', '/mcp'])(
+  it.concurrent.for(['/sse', '/mcp'])(
     'that is cut off from %s comes back without a handshake and goes on where it was',
-    async path => {
+    async (path, { expect }) => {
       const relay = await startRelay(new URL(path, running.url).href)
       const client = await running.connect({ sse: true, url: relay.url })
       expect(await client.toolNames()).toContain('test_structured_content')
