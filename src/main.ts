@@ -11,10 +11,10 @@ setFlagsFromString('--no-allocation-site-pretenuring')
 process.stdout.on('error', () => {})
 
 process.exitCode = await run(process.argv.slice(2), {
-  startGateway: async (snapshot, options) => (await import('./gateway.ts')).startGateway(snapshot, options),
-  inspect: async (snapshot, options) => (await import('./inspect.ts')).inspect(snapshot, options),
+  startGateway: async (snapshot, options) => (await import('./app/gateway.ts')).startGateway(snapshot, options),
+  inspect: async (snapshot, options) => (await import('./app/check.ts')).checkServers(snapshot, options),
   openMemory: async options => (await import('./servers/memory/office.ts')).openOffice(options),
-  servePipe: async options => (await import('./pipe.ts')).servePipe(options),
+  servePipe: async options => (await import('./app/stdio-proxy.ts')).servePipe(options),
 })
 
 // Everything is closed by now; a handle somebody forgot must not keep the process.

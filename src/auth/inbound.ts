@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { Rate } from '../config/snapshot.ts'
-import type { Admission, Admit, HoldGrant, Knock } from '../protocol/admission.ts'
+import type { Admission, Admit, HoldGrant, RequestInfo } from '../protocol/admission.ts'
 import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Gatekeeper, type PolicyOf } from './gatekeeper.ts'
-import { createMeter } from './rate.ts'
+import { Authenticator, type PolicyOf } from './authenticate.ts'
+import { createRateMeter } from './rate-limit.ts'
 import { noWorkspace, tooMany } from './refusals.ts'
 import { EVERY_WORKSPACE, hashOf, mintSecret, type Token } from './token.ts'
 
@@ -17,7 +17,7 @@ export interface InboundOptions {
   readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
   readonly rate?: Rate | undefined
   readonly policyOf?: PolicyOf | undefined // of tokens
-  readonly hasWorkspace?: ((name: string, knock: Knock) => boolean) | undefined
+  readonly hasWorkspace?: ((name: string, knock: RequestInfo) => boolean) | undefined
   readonly log: Log
 }
 
@@ -25,16 +25,16 @@ export interface InboundOptions {
 export interface Inbound {
   readonly admit: Admit
   /** Whether a request could come into a workspace; it is not counted as having done so. */
-  sees(knock: Knock, workspace: string): boolean
+  sees(knock: RequestInfo, workspace: string): boolean
   /** Whether a request may see the state of the whole gateway; undefined where no token is needed. */
-  admitOperator(knock: Knock): Admission | undefined
+  admitOperator(knock: RequestInfo): Admission | undefined
   readonly hold: HoldGrant
   /** Good for every workspace while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>
 }
 
-type Identify = (knock: Knock, workspace: string, response?: ServerResponse) => Admission
+type Identify = (knock: RequestInfo, workspace: string, response?: ServerResponse) => Admission
 
 const LOCAL = 'local'
 const nothing = (): void => {}
@@ -50,7 +50,7 @@ export const createInbound = async (options: InboundOptions): Promise<Inbound> =
   const gatekeeper =
     insecure || required === false
       ? undefined
-      : await Gatekeeper.open({ data, required: required ?? false, own: localToken(localSecret), policyOf, log })
+      : await Authenticator.open({ data, required: required ?? false, own: localToken(localSecret), policyOf, log })
   if (!isLoopback && !insecure && !gatekeeper?.isOn) {
     await gatekeeper?.close()
     throw new ConfigError(exposed(host))
@@ -90,7 +90,7 @@ const localToken = (secret: string): Token => ({
 
 /** Counts admitted requests by principal; those of anonymous callers by network. */
 const metered = (identify: Identify, rate: Rate): Admit => {
-  const meter = createMeter(rate)
+  const meter = createRateMeter(rate)
   return async (knock, workspace, response) => {
     const admission = identify(knock, workspace, response)
     if (admission.kind === 'out') return admission

@@ -1,7 +1,7 @@
-import type { Admission, Knock } from '../protocol/admission.ts'
+import type { Admission, RequestInfo } from '../protocol/admission.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { isModern, isRevision, NEWEST_LEGACY } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 
 type Refusal = Admission & { readonly kind: 'out' }
 
@@ -11,7 +11,7 @@ const INTERNAL = -32603
 const CHALLENGE = 'Bearer realm="dragoman"'
 
 /** The codes legacy clients know have another history with modern ones, or are closed to them. */
-const codeFor = ({ headers }: Knock, legacy: number): number => {
+const codeFor = ({ headers }: RequestInfo, legacy: number): number => {
   const version = headers['mcp-protocol-version']
   if (typeof version !== 'string') return legacy
   return (isRevision(version) ? isModern(version) : version > NEWEST_LEGACY) ? INTERNAL : legacy
@@ -24,19 +24,19 @@ const refusal = (status: number, error: RpcError, headers: Readonly<Record<strin
   headers,
 })
 
-const unauthorized = (knock: Knock, message: string, challenge: string): Refusal =>
+const unauthorized = (knock: RequestInfo, message: string, challenge: string): Refusal =>
   refusal(401, { code: codeFor(knock, UNAUTHORIZED), message }, { 'www-authenticate': challenge })
 
 /** Nobody said who they are. */
-export const noToken = (knock: Knock): Refusal =>
+export const noToken = (knock: RequestInfo): Refusal =>
   unauthorized(knock, 'Unauthorized: a token is needed; send it as "Authorization: Bearer <token>"', CHALLENGE)
 
 /** The token is not, or no longer, one of ours. */
-export const invalidToken = (knock: Knock, why: string): Refusal =>
+export const invalidToken = (knock: RequestInfo, why: string): Refusal =>
   unauthorized(knock, `Unauthorized: ${why}`, `${CHALLENGE}, error="invalid_token", error_description="${why}"`)
 
 /** The token is good, but not here. */
-export const otherWorkspace = (knock: Knock, workspace: string): Refusal => {
+export const otherWorkspace = (knock: RequestInfo, workspace: string): Refusal => {
   // The name comes from the URL: anything may be in it.
   const scope = encodeURIComponent(workspace)
   return refusal(
@@ -50,7 +50,7 @@ export const otherWorkspace = (knock: Knock, workspace: string): Refusal => {
 }
 
 /** The token is good, but for a part of the gateway only. */
-export const limitedToken = (knock: Knock): Refusal => {
+export const limitedToken = (knock: RequestInfo): Refusal => {
   const message = 'Forbidden: insufficient scope, this needs a token for every workspace and without a policy'
   return refusal(
     403,
@@ -66,18 +66,18 @@ export const noWorkspace = (workspace: string): Refusal => {
 }
 
 /** Too much at once; says when to come again. */
-export const tooMany = (knock: Knock, retryAfterMs: number): Refusal =>
+export const tooMany = (knock: RequestInfo, retryAfterMs: number): Refusal =>
   limited(knock, `Too Many Requests: try again in ${retryAfterMs} ms`, retryAfterMs)
 
 /** Too many wrong tokens from one address. */
-export const tooManyFailures = (knock: Knock, retryAfterMs: number): Refusal =>
+export const tooManyFailures = (knock: RequestInfo, retryAfterMs: number): Refusal =>
   limited(
     knock,
     `Too Many Requests: too many rejected tokens from this address; send a valid one, or try again in ${retryAfterMs} ms`,
     retryAfterMs,
   )
 
-const limited = (knock: Knock, message: string, retryAfterMs: number): Refusal =>
+const limited = (knock: RequestInfo, message: string, retryAfterMs: number): Refusal =>
   refusal(
     429,
     { code: codeFor(knock, RATE_LIMITED), message, data: Json.of({ retryAfterMs }) },

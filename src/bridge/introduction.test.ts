@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { Introduction } from './introduction.ts'
 
 const CALLER: Caller = {

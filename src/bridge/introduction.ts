@@ -1,7 +1,7 @@
-import { NEVER } from '../protocol/abort.ts'
+import { NEVER } from '../protocol/cancellation.ts'
 import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 
 /** Who a legacy server is: it said so once, in its handshake; modern callers may look for it on every result. */
 export class Introduction {

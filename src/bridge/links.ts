@@ -1,11 +1,11 @@
-import { NEVER } from '../protocol/abort.ts'
+import { NEVER } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { refusalOf } from './refusals.ts'
-import type { SharedSession } from './shared-session.ts'
+import type { SharedSession } from './shared-session/shared-session.ts'
 
 const LINKS_REQUIRED = -32042
 const MOST_ROUNDS = 10

@@ -2,7 +2,7 @@ import { failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { ask, itemsOf } from '../protocol/listing.ts'
 import { paramHeadersOf, readParamHeaders } from '../protocol/param-headers.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 
 const HEADER_MISMATCH = -32020
 const ANNOTATION = 'x-mcp-header'

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Abort } from '../protocol/abort.ts'
+import { Abort } from '../protocol/cancellation.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
-import { Json, type Plain } from '../wire/json.ts'
-import { HeldQuestions } from './held-questions.ts'
-import { createParking } from './questions.ts'
-import { SharedSession } from './shared-session.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
+import { createParking } from './parking/parking.ts'
+import { HeldQuestions } from './shared-session/held-questions.ts'
+import { SharedSession } from './shared-session/shared-session.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 let sent: Exchange[]

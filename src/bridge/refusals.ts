@@ -1,8 +1,8 @@
 import { usesTools } from '../eras/sampling.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Exchange, Question, Sink } from '../protocol/exchange.ts'
-import type { Json } from '../wire/json.ts'
-import { Json as Value } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
+import { Json as Value } from '../wire/json/json.ts'
 
 /** Why a client that declared these capabilities cannot be asked this; undefined if it can. */
 export const refusalOf = (capabilities: Json, method: string, params: Json): RpcError | undefined =>

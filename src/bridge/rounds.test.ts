@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { NEVER } from '../protocol/abort.ts'
+import { NEVER } from '../protocol/cancellation.ts'
 import type { Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { MODERN, REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
 import { type Bridge, createBridge } from './bridge.ts'
 
 const LEGACY = REVISIONS.filter(revision => revision !== MODERN)

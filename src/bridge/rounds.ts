@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { Abort } from '../protocol/abort.ts'
+import { Abort } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodRow } from '../protocol/methods.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { refusalOf } from './refusals.ts'
 
 const MOST_ROUNDS = 10

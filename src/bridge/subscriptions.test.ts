@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { Abort } from '../protocol/abort.ts'
+import { Abort } from '../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
-import { Json, type PlainObject } from '../wire/json.ts'
+import { Json, type PlainObject } from '../wire/json/json.ts'
 import { askInRounds } from './rounds.ts'
 import { createSubscriptions } from './subscriptions.ts'
 

@@ -1,8 +1,8 @@
-import { Abort } from '../protocol/abort.ts'
+import { Abort } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 
 /** What one legacy session listens to at a modern server: its standing exchange and the URIs it watches. */
 interface Watch {

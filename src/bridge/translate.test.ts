@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { NEVER } from '../protocol/abort.ts'
+import { NEVER } from '../protocol/cancellation.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { MODERN, NEWEST_LEGACY, REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { translate } from './translate.ts'
 

@@ -11,7 +11,7 @@ import { rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { undeclared } from './refusals.ts'
 import type { Subscriptions } from './subscriptions.ts'
 

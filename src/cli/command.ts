@@ -5,7 +5,7 @@ import type { Snapshot } from '../config/snapshot.ts'
 import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { OpenMemory } from './memory-office.ts'
+import type { OpenMemory } from './memory/memory-admin.ts'
 
 /** A gateway that listens. */
 interface Running {

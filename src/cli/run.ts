@@ -14,7 +14,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   stdio: { summary: 'serve a workspace of the daemon over stdin and stdout', load: () => import('./stdio.ts') },
   check: { summary: 'check a configuration and connect to everything in it once', load: () => import('./check.ts') },
   plan: { summary: 'say what another configuration would change', load: () => import('./plan.ts') },
-  memory: { summary: 'add to, search and look after the memory of agents', load: () => import('./memory.ts') },
+  memory: { summary: 'add to, search and look after the memory of agents', load: () => import('./memory/memory.ts') },
   token: { summary: 'create, list and revoke the tokens callers come in with', load: () => import('./token.ts') },
 }
 

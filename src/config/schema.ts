@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LONGEST_TIMER_MS } from '../std/time.ts'
 import { memorySchema } from './memory-schema.ts'
 import {
   DEFAULT_LIMITS,
@@ -10,8 +11,6 @@ import {
   type RateLimit,
 } from './snapshot.ts'
 import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 const text = z.string({ error: 'expected a string' })
 const flag = z.boolean({ error: 'expected true or false' })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { isBlock, mapContent } from './content.ts'
 import type { Difference, Instead, Refusal } from './difference.ts'
 import { mapCapabilities } from './members.ts'

@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { isBlock, mapContent } from './content.ts'
 import type { Difference } from './difference.ts'
 import { mapList } from './members.ts'

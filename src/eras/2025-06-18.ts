@@ -1,5 +1,5 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import type { Difference, Instead, Unfit } from './difference.ts'
 import { asPlainForm, foldChoices } from './form.ts'
 import { mapCapabilities, mapList } from './members.ts'

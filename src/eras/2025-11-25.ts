@@ -1,7 +1,7 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { methodRow } from '../protocol/methods.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { isBlock } from './content.ts'
 import type { Difference } from './difference.ts'
 import { mapCapabilities, mapList } from './members.ts'

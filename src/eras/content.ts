@@ -1,4 +1,4 @@
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 
 /** Converts every content block of a tool result or of a prompt's messages. */
 export const mapContent = (method: string, result: Json, convert: (block: Json) => Json): Json => {

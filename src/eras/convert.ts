@@ -1,6 +1,6 @@
 import type { RpcError } from '../protocol/errors.ts'
 import { REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { difference as d20241105 } from './2024-11-05.ts'
 import { difference as d20250326 } from './2025-03-26.ts'
 import { difference as d20250618 } from './2025-06-18.ts'

@@ -1,5 +1,5 @@
 import type { RpcError } from '../protocol/errors.ts'
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 
 /** How a revision differs from the next newer one: `up` turns the older form into the newer, `down` the reverse. */
 export interface Difference {

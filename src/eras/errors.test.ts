@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
 import { convertError } from './convert.ts'
 
 const NEW: Revision = '2026-07-28'

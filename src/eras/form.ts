@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import type { Unfit } from './difference.ts'
 import { mapMembers, objectOf } from './members.ts'
 

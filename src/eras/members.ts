@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 
 const FEW = 32 // each edit copies the list of members: beyond, writing all of them anew is cheaper
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
 import { convertAnswer, convertError, convertNotice, convertParams, convertQuestion, convertResult } from './convert.ts'
 
 const NEW: Revision = '2026-07-28'

@@ -1,4 +1,4 @@
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 import { isBlock } from './content.ts'
 import { mapList } from './members.ts'
 

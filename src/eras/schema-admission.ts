@@ -1,4 +1,4 @@
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 import { isOwnBase } from './schema-refs.ts'
 
 /** Whether some object, and whether some other value, could satisfy a schema. Errs toward yes. */

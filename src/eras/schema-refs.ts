@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { mapMembers } from './members.ts'
 
 const REFERENCES: ReadonlySet<string> = new Set(['$ref', '$dynamicRef'])

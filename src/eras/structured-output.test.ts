@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cpuMs } from '../../test/support/cpu-time.ts'
 import type { Revision } from '../protocol/revisions.ts'
-import { Json, type Plain, type PlainObject } from '../wire/json.ts'
+import { Json, type Plain, type PlainObject } from '../wire/json/json.ts'
 import { convertQuestion, convertResult } from './convert.ts'
 
 const NEW: Revision = '2026-07-28'

@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { mapMembers } from './members.ts'
 import { admissionOf } from './schema-admission.ts'
 import { isOwnBase, rebase } from './schema-refs.ts'

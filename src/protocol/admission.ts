@@ -4,7 +4,7 @@ import type { RpcError } from './errors.ts'
 import type { Policy } from './policy.ts'
 
 /** What is known of a request before its body is read. */
-export interface Knock {
+export interface RequestInfo {
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
 }
@@ -27,7 +27,7 @@ export type Admission =
  * Decides who may come into a workspace; handed in by the composition root. The connection is cut if the token of the
  * request becomes invalid before `response` is closed; without a response, before the connection is.
  */
-export type Admit = (knock: Knock, workspace: string, response?: ServerResponse) => Admission | Promise<Admission>
+export type Admit = (knock: RequestInfo, workspace: string, response?: ServerResponse) => Admission | Promise<Admission>
 
 /** Calls `end` when the token of a request is revoked or expires, unless the returned function was called before. */
-export type HoldGrant = (knock: Knock, end: () => void) => () => void
+export type HoldGrant = (knock: RequestInfo, end: () => void) => () => void

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { bareCapabilities, capabilitiesKnownTo } from './client-capabilities.ts'
 
 const CAPABILITIES = Json.of({

@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { REVISIONS, type Revision } from './revisions.ts'
 
 const LAST_LEGACY: Revision = '2025-11-25'

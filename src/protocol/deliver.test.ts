@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { deliver, failWith, GatewayFault } from './deliver.ts'
 import { RpcFailure, rpcError } from './errors.ts'
 import type { Exchange, Frame, Sink } from './exchange.ts'

@@ -1,4 +1,4 @@
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { ERRORS, type RpcError, RpcFailure } from './errors.ts'
 import type { Answer, Exchange, Frame, Question, Sink } from './exchange.ts'
 

@@ -1,4 +1,4 @@
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 
 /** A JSON-RPC error as it travels. */
 export interface RpcError {

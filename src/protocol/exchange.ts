@@ -1,6 +1,6 @@
 import type { RequestTrace } from '../telemetry/request-log.ts'
-import type { Json } from '../wire/json.ts'
-import type { Signal } from './abort.ts'
+import type { Json } from '../wire/json/json.ts'
+import type { Signal } from './cancellation.ts'
 import type { RpcError } from './errors.ts'
 import type { Level } from './methods.ts'
 import type { Policy } from './policy.ts'

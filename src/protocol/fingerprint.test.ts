@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Json } from '../wire/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { fingerprint } from './fingerprint.ts'
 
 const parse = (text: string) => Json.parse(Buffer.from(text))

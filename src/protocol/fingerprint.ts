@@ -1,4 +1,4 @@
-import type { Json } from '../wire/json.ts'
+import type { Json } from '../wire/json/json.ts'
 import { shortKey } from './short-key.ts'
 
 // A client writes its capabilities the same way every time.

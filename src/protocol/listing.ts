@@ -1,5 +1,5 @@
-import { Json } from '../wire/json.ts'
-import { NEVER, type Signal } from './abort.ts'
+import { Json } from '../wire/json/json.ts'
+import { NEVER, type Signal } from './cancellation.ts'
 import { RpcFailure } from './errors.ts'
 import type { Caller, Dispatch } from './exchange.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Json, type PlainObject } from '../wire/json.ts'
+import { Json, type PlainObject } from '../wire/json/json.ts'
 import {
   checkParamHeaders,
   decodeHeaderValue,

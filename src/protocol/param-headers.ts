@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { Json, JsonKind } from '../wire/json.ts'
+import type { Json, JsonKind } from '../wire/json/json.ts'
 import { ambiguous } from '../wire/json-rpc.ts'
 import type { Caller } from './exchange.ts'
 import { isModern } from './revisions.ts'

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
-import type { SqlValue } from './sqlite-driver.ts'
+import type { SqlValue } from './sqlite.ts'
 
 /** One statement for a connection of its own. */
 export interface AsideWork {

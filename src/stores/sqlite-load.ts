@@ -1,4 +1,4 @@
-import type { SqlValue } from './sqlite-driver.ts'
+import type { SqlValue } from './sqlite.ts'
 
 /** A prepared statement, as both implementations have it. */
 export interface Statement {

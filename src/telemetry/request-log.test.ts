@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTestLog } from '../../test/support/log.ts'
-import { Abort } from '../protocol/abort.ts'
+import { Abort } from '../protocol/cancellation.ts'
 import { logRequests } from './request-log.ts'
 
 test('a request whose signal is already aborted is logged as cancelled, and is dispatched', () => {

@@ -1,7 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { RemoteServer } from '../config/snapshot.ts'
-import { SILENT } from '../telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from './remote.ts'
 import {
   type Arrived,
   callerOf,
@@ -14,7 +11,10 @@ import {
   type Script,
   scriptedServer,
   sendJson,
-} from './scripted-server.fixture.ts'
+} from '../../test/support/scripted-server.ts'
+import type { RemoteServer } from '../config/snapshot.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { connectRemote, type RemoteOptions } from './http/remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

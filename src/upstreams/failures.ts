@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { NoAnswer, type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
-import { Json, type PlainObject } from '../wire/json.ts'
+import { Json, type PlainObject } from '../wire/json/json.ts'
 
 /** Why a server gave no answer, as `data.reason` tells callers. */
 export type Reason =

@@ -1,8 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeAll, connectSmall, eventually } from '../../test/support/processes.ts'
+import {
+  callerOf,
+  exchangeWith,
+  legacy,
+  modern,
+  type Script,
+  scriptedServer,
+} from '../../test/support/scripted-server.ts'
 import { SILENT } from '../telemetry/log.ts'
-import { closeAll, connectSmall, eventually } from './process.fixture.ts'
-import { connectRemote } from './remote.ts'
-import { callerOf, exchangeWith, legacy, modern, type Script, scriptedServer } from './scripted-server.fixture.ts'
+import { connectRemote } from './http/remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { start as startV1 } from '../../test/fixtures/sdk-v1-server.ts'
-import { start as startV2 } from '../../test/fixtures/sdk-v2-server.ts'
+import { callerOf, exchangeWith } from '../../test/support/scripted-server.ts'
+import { start as startV1 } from '../../test/support/servers/sdk-v1-server.ts'
+import { start as startV2 } from '../../test/support/servers/sdk-v2-server.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
-import { Json, type Plain } from '../wire/json.ts'
-import { connectRemote } from './remote.ts'
-import { callerOf, exchangeWith } from './scripted-server.fixture.ts'
+import { Json, type Plain } from '../wire/json/json.ts'
+import { connectRemote } from './http/remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,9 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { SILENT } from '../telemetry/log.ts'
-import { Json, type PlainObject } from '../wire/json.ts'
-import type { Answered } from './ask.ts'
-import { createLink } from './link.ts'
-import { createDetector, judge } from './probe.ts'
 import {
   DISCOVERED,
   failure,
@@ -13,7 +8,12 @@ import {
   type Script,
   scriptedServer,
   sendJson,
-} from './scripted-server.fixture.ts'
+} from '../../test/support/scripted-server.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { Json, type PlainObject } from '../wire/json/json.ts'
+import { createLink } from './http/link.ts'
+import { createDetector, judge } from './probe.ts'
+import type { Answered } from './session/ask.ts'
 
 const response = (body: PlainObject): Answered => ({
   kind: 'response',

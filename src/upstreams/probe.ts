@@ -1,9 +1,9 @@
 import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
-import { type Answered, ask } from './ask.ts'
+import { Json } from '../wire/json/json.ts'
 import { asOwn, isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
-import { type Link, POST_HEADERS } from './link.ts'
+import { type Link, POST_HEADERS } from './http/link.ts'
+import { type Answered, ask } from './session/ask.ts'
 
 export type Era = 'modern' | 'legacy'
 

@@ -1,9 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Frame, Peer } from '../protocol/exchange.ts'
-import { SILENT } from '../telemetry/log.ts'
-import { channelServer, connectTo } from './channel-server.fixture.ts'
-import { callTool, closeAll, connectSmall, eventually } from './process.fixture.ts'
-import { connectRemote } from './remote.ts'
+import { channelServer, connectTo } from '../../test/support/channel-server.ts'
+import { callTool, closeAll, connectSmall, eventually } from '../../test/support/processes.ts'
 import {
   callerOf,
   exchangeWith,
@@ -16,7 +13,10 @@ import {
   scriptedServer,
   sendJson,
   tokenOf,
-} from './scripted-server.fixture.ts'
+} from '../../test/support/scripted-server.ts'
+import type { Frame, Peer } from '../protocol/exchange.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { connectRemote } from './http/remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

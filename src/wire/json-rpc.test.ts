@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Json } from './json.ts'
+import { Json } from './json/json.ts'
+import { JsonSyntaxError } from './json/scan.ts'
 import {
   errorPieces,
   type Incoming,
@@ -12,7 +13,6 @@ import {
   requestPieces,
   resultPieces,
 } from './json-rpc.ts'
-import { JsonSyntaxError } from './json-scan.ts'
 
 const read = (text: string): Incoming => readIncoming(Buffer.from(text))
 

@@ -1,4 +1,4 @@
-import { Json, type Rival } from './json.ts'
+import { Json, type Rival } from './json/json.ts'
 
 /** A JSON-RPC error object. */
 export interface ErrorObject {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Json } from './json.ts'
+import { Json } from './json/json.ts'
 import { readIncoming } from './json-rpc.ts'
 import { foldName } from './member-names.ts'
 

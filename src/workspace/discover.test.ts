@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { scriptedMember, toolsOf } from '../../test/support/scripted-member.ts'
+import { toolsIn, workspaceOf } from '../../test/support/workspace.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
-import { scriptedMember, toolsOf } from './member.fixture.ts'
-import { toolsIn, workspaceOf } from './workspace.fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

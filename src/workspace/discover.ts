@@ -4,16 +4,16 @@ import { deliver, failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
 import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { isModern, SERVED } from '../protocol/revisions.ts'
-import { Json } from '../wire/json.ts'
-import { mergeCapabilities } from './capabilities.ts'
-import type { Catalog } from './catalog.ts'
-import type { Introduction } from './fetch.ts'
-import { promisedUntil, remaining } from './freshness.ts'
-import type { Holding } from './holding.ts'
-import { mentionsAny, mergeInstructions } from './instructions.ts'
+import { Json } from '../wire/json/json.ts'
+import type { CacheEntry } from './catalog/cache-entry.ts'
+import { mergeCapabilities } from './catalog/capabilities.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import type { Introduction } from './catalog/fetch.ts'
+import { promisedUntil, remaining } from './catalog/freshness.ts'
+import { mentionsAny, mergeInstructions } from './catalog/instructions.ts'
+import { type MergedLists, settled } from './catalog/merged-lists.ts'
+import { namespacesOf } from './catalog/names.ts'
 import type { Member } from './member.ts'
-import { namespacesOf } from './names.ts'
-import { type CatalogShelves, settled } from './shelves.ts'
 
 const DISCOVER = 'server/discover'
 
@@ -21,13 +21,13 @@ interface Options {
   readonly config: WorkspaceConfig
   readonly members: readonly Member[]
   readonly catalog: Catalog
-  readonly shelves: CatalogShelves
+  readonly shelves: MergedLists
   readonly identity: Json // who we are
 }
 
 interface Known {
   readonly member: Member
-  readonly holding: Holding<Introduction>
+  readonly holding: CacheEntry<Introduction>
 }
 
 /** Answers `server/discover` for all members together, in time and with whatever is known by then. */
@@ -107,7 +107,7 @@ const together = ({ config, identity, shelves }: Options, caller: Caller, all: r
 }
 
 /** What the operator wrote, unless it names a server that the policy of the caller's token hides. */
-const configuredFor = (caller: Caller, config: WorkspaceConfig, shelves: CatalogShelves): string | undefined => {
+const configuredFor = (caller: Caller, config: WorkspaceConfig, shelves: MergedLists): string | undefined => {
   const { instructions, servers } = config
   if (instructions === undefined || !caller.policy) return instructions
   const rules = shelves.rulesOf(caller)

@@ -2,21 +2,21 @@ import type { WorkspaceConfig } from '../config/snapshot.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Json } from '../wire/json.ts'
-import { Catalog, type News } from './catalog.ts'
+import type { Json } from '../wire/json/json.ts'
+import { Catalog, type News } from './catalog/catalog.ts'
+import { TIMES, type Times } from './catalog/freshness.ts'
+import { KINDS, kindOf } from './catalog/kinds.ts'
+import type { Flawed } from './catalog/list-faults.ts'
+import { createListSnapshots, type ListSnapshots } from './catalog/list-snapshots.ts'
+import { createLists } from './catalog/lists.ts'
+import { MergedLists } from './catalog/merged-lists.ts'
+import { createMemory, type Memory } from './catalog/provenance.ts'
+import type { Kind } from './catalog/view.ts'
 import { createDiscover } from './discover.ts'
-import type { Flawed } from './flaws.ts'
-import { createFollower } from './follow.ts'
-import { TIMES, type Times } from './freshness.ts'
-import { KINDS, kindOf } from './kinds.ts'
-import { createListSnapshots, type ListSnapshots } from './list-snapshots.ts'
-import { createAudience } from './listen.ts'
-import { createLists } from './lists.ts'
 import type { Member } from './member.ts'
-import { createMemory, type Memory } from './provenance.ts'
-import { createRoutes } from './routes.ts'
-import { CatalogShelves } from './shelves.ts'
-import type { Kind } from './view.ts'
+import { createRoutes } from './routing/routes.ts'
+import { createAudience } from './subscriptions/listen.ts'
+import { createRefetcher } from './subscriptions/refetch.ts'
 
 /** What a workspace is told besides its configuration and its members. */
 export interface WorkspaceDeps {
@@ -54,7 +54,7 @@ export const createWorkspace = (
     flawed,
   })
   if (before?.catalog) catalog.inherit(before.catalog)
-  const shelves = new CatalogShelves(config, members, catalog)
+  const shelves = new MergedLists(config, members, catalog)
   const memory = before?.memory ?? createMemory()
   const routes = createRoutes(members, shelves, {
     config,
@@ -62,7 +62,7 @@ export const createWorkspace = (
     memory,
     capabilities: (caller, member) => catalog.introduction(member, caller).value?.result.get('capabilities'),
   })
-  const follower = createFollower(catalog)
+  const follower = createRefetcher(catalog)
   const isAggregate = config.servers.length > 1
   const audience = createAudience({ members, catalog, shelves, follower, isAggregate, locate: routes.locate })
   const rules = rulesKey(config)

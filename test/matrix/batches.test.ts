@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { startTestGateway } from '../support/gateway.ts'
+import { openSession, openStream, send } from '../support/raw.ts'
 import {
   legacy,
   notice,
@@ -8,9 +10,7 @@ import {
   scriptedServer,
   sendJson,
   tokenOf,
-} from '../../src/upstreams/scripted-server.fixture.ts'
-import { startTestGateway } from '../support/gateway.ts'
-import { openSession, openStream, send } from '../support/raw.ts'
+} from '../support/scripted-server.ts'
 import { clientOf, inCell, SERVERS, serverOf } from './cells.ts'
 
 const request = (n: number) => ({

@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest'
+import { type Gateway, startGateway } from '../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -6,7 +7,6 @@ import {
   plainRules,
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { sseServer } from '../support/sse-server.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { META } from '../../src/protocol/meta.ts'
 import { REVISIONS } from '../../src/protocol/revisions.ts'
-import { scriptedServer, sendJson } from '../../src/upstreams/scripted-server.fixture.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { modern, send } from '../support/raw.ts'
+import { scriptedServer, sendJson } from '../support/scripted-server.ts'
 import { clientOf, inCell, SERVERS, serverOf } from './cells.ts'
 import type { MatrixServer } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { servePipe } from '../../src/pipe.ts'
+import { servePipe } from '../../src/app/stdio-proxy.ts'
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { LineDecoder } from '../../src/wire/ndjson.ts'

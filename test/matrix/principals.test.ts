@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startGuarded } from '../auth/guarded.ts'
+import { startGuarded } from '../e2e/auth/guarded.ts'
 import { openChannel } from '../support/channel.ts'
 import { modern, openSession, openStream, send } from '../support/raw.ts'
 import { clientOf, inCell, serverOf } from './cells.ts'

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { META } from '../../src/protocol/meta.ts'
-import { recordHttp } from '../fixtures/recorded-http.ts'
-import { start as startV2 } from '../fixtures/sdk-v2-server.ts'
 import { textOf } from '../support/client.ts'
 import { connectV1 } from '../support/client-v1.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { openSession, openStream, send } from '../support/raw.ts'
+import { recordHttp } from '../support/servers/recorded-http.ts'
+import { start as startV2 } from '../support/servers/sdk-v2-server.ts'
 import { clientOf, everyCell, inCell, SERVERS, serverOf } from './cells.ts'
 
 const SAMPLE = { messages: [{ role: 'user', content: { type: 'text', text: 'Capital?' } }], maxTokens: 10 }

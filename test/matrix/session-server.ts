@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Revision } from '../../src/protocol/revisions.ts'
-import { scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
+import { scriptedServer } from '../support/scripted-server.ts'
 import { type Wire, written } from './client.ts'
 import {
   type Arrival,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { META } from '../../src/protocol/meta.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
-import { type Arrived, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
+import { type Arrived, scriptedServer } from '../support/scripted-server.ts'
 import { written } from './client.ts'
 import {
   type Arrival,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { startGateway } from '../../src/app/gateway.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules } from '../../src/config/snapshot.ts'
-import { startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { modern, send } from '../support/raw.ts'
 import { clientOf, gatewayBefore, inCell, serverOf } from './cells.ts'

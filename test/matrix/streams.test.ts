@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { META } from '../../src/protocol/meta.ts'
+import { openRawChannel } from '../support/channel.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { modern, openSession, openStream, send } from '../support/raw.ts'
 import {
   legacy,
   notice,
@@ -8,10 +11,7 @@ import {
   scriptedServer,
   sendJson,
   tokenOf,
-} from '../../src/upstreams/scripted-server.fixture.ts'
-import { openRawChannel } from '../support/channel.ts'
-import { startTestGateway } from '../support/gateway.ts'
-import { modern, openSession, openStream, send } from '../support/raw.ts'
+} from '../support/scripted-server.ts'
 import { clientOf, everyCell, inCell, serverOf } from './cells.ts'
 import type { sessionServer } from './session-server.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type ScriptedServer, scriptedServer, sendJson } from '../../src/upstreams/scripted-server.fixture.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { modern, send } from '../support/raw.ts'
+import { type ScriptedServer, scriptedServer, sendJson } from '../support/scripted-server.ts'
 import { clientOf, inCell, serverOf } from './cells.ts'
 import type { pipeServer } from './pipe-server.ts'
 import type { MatrixServer } from './server.ts'

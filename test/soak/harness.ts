@@ -1,7 +1,7 @@
 // The gateway in a process of its own that can be asked for its figures: `node --expose-gc --import tsx harness.ts FILE`.
 import { setImmediate } from 'node:timers/promises'
+import { type Gateway, startGateway } from '../../src/app/gateway.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
 /** What the process holds after a forced collection. */

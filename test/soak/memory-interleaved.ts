@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { interleave } from '../../src/servers/memory/sqlite/interleave.fixture.ts'
 import { openSqliteStore } from '../../src/servers/memory/sqlite/store.ts'
 import { normaliseName } from '../../src/servers/memory/text/names.ts'
+import { interleave } from '../support/memory/interleave.ts'
 
 // 10,000 interleaved adds over 50 groups: no name twice in a group, nothing of one group in another.
 const folder = await mkdtemp(join(tmpdir(), 'dragoman-interleaved-'))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { openSqliteStore } from '../../src/servers/memory/sqlite/store.ts'
-import { openSqlite } from '../../src/stores/sqlite-driver.ts'
+import { openSqlite } from '../../src/stores/sqlite.ts'
 
 const ADDER = new URL('./memory-adder.ts', import.meta.url).pathname
 

@@ -1,11 +1,11 @@
-import type { Endpoint } from '../fixtures/http.ts'
-import type { Journal } from '../fixtures/journal.ts'
-import { start as startV1 } from '../fixtures/sdk-v1-server.ts'
-import { start as startV2 } from '../fixtures/sdk-v2-server.ts'
 import type { ClientKind, ClientOptions, TestClient } from './client.ts'
 import { connectV1 } from './client-v1.ts'
 import { connectV2 } from './client-v2.ts'
 import { startTestGateway } from './gateway.ts'
+import type { Endpoint } from './servers/http.ts'
+import type { Journal } from './servers/journal.ts'
+import { start as startV1 } from './servers/sdk-v1-server.ts'
+import { start as startV2 } from './servers/sdk-v2-server.ts'
 
 /** A client of one kind with a server of the same era behind the gateway. */
 export interface Cell {

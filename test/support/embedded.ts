@@ -1,6 +1,6 @@
-import { Abort } from '../../src/protocol/abort.ts'
+import { Abort } from '../../src/protocol/cancellation.ts'
 import type { Caller, Frame, Question, Upstream } from '../../src/protocol/exchange.ts'
-import { Json, type Plain, type PlainObject } from '../../src/wire/json.ts'
+import { Json, type Plain, type PlainObject } from '../../src/wire/json/json.ts'
 
 /** A modern caller over stateless HTTP that can answer everything, unless told otherwise. */
 export const callerOf = (over: Partial<Caller> = {}): Caller => ({

@@ -6,23 +6,23 @@ import {
   type Listen,
   type Sse,
 } from '../../src/config/snapshot.ts'
-import { Active } from '../../src/fronts/active.ts'
-import { createChannelDoors } from '../../src/fronts/channel-doors.ts'
-import { Channels } from '../../src/fronts/channels.ts'
-import { createDoor } from '../../src/fronts/door.ts'
-import { createEntrance } from '../../src/fronts/entrance.ts'
-import { createGuard } from '../../src/fronts/guard.ts'
-import { createHttpSse } from '../../src/fronts/http-sse.ts'
-import { listen } from '../../src/fronts/listen.ts'
-import { LogShelf } from '../../src/fronts/log-shelf.ts'
-import { Sessions } from '../../src/fronts/sessions.ts'
-import { createStreamable } from '../../src/fronts/streamable.ts'
-import { Ticker } from '../../src/fronts/ticker.ts'
-import type { House } from '../../src/fronts/visit.ts'
+import { Active } from '../../src/fronts/http/active-calls.ts'
+import type { FrontContext } from '../../src/fronts/http/front-request.ts'
+import { createGuard } from '../../src/fronts/http/guard.ts'
+import { listen } from '../../src/fronts/http/listen.ts'
+import { createMcpEndpoint } from '../../src/fronts/http/mcp-endpoint.ts'
+import { createRequestReader } from '../../src/fronts/http/read-request.ts'
+import { createChannelDoors } from '../../src/fronts/http-sse/channel-endpoints.ts'
+import { Channels } from '../../src/fronts/http-sse/channels.ts'
+import { createHttpSse } from '../../src/fronts/http-sse/http-sse.ts'
+import { Sessions } from '../../src/fronts/streamable/sessions.ts'
+import { createStreamable } from '../../src/fronts/streamable/streamable.ts'
+import { KeepAlive } from '../../src/fronts/streams/keep-alive.ts'
+import { StreamRetention } from '../../src/fronts/streams/stream-retention.ts'
 import type { Dispatch, Exchange } from '../../src/protocol/exchange.ts'
 import { META } from '../../src/protocol/meta.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
-import { Json } from '../../src/wire/json.ts'
+import { Json } from '../../src/wire/json/json.ts'
 
 /** The far side of a front in a test: what each method does. Discovery and listening have a default. */
 export type Script = Readonly<Record<string, (exchange: Exchange) => void>>
@@ -62,19 +62,19 @@ export const startFront = async (
     else if (exchange.kind === 'request')
       void exchange.sink({ kind: 'failure', error: { code: -32601, message: 'Method not found' } })
   }
-  const house: House = {
+  const house: FrontContext = {
     dispatch,
     limits,
     log,
-    ticker: new Ticker(limits.keepAliveMs),
-    shelf: new LogShelf({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
+    ticker: new KeepAlive(limits.keepAliveMs),
+    shelf: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     active: new Active(),
   }
   house.ticker.each(now => house.shelf.sweep(now))
   const sessions = new Sessions(house)
   const channels = new Channels(house, { ...DEFAULT_SSE, ...options.sse })
   const ways = {
-    enter: createEntrance(house, (request, workspace) => {
+    enter: createRequestReader(house, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))
         return { kind: 'out', status: 404, error: { code: -32600, message: 'There is no such workspace' } }
       const principal = options.identify ? options.identify(request.headers.authorization) : 'local'
@@ -87,7 +87,7 @@ export const startFront = async (
     listen: where,
     limits,
     guard: createGuard(where),
-    routes: { ...createDoor(house, ways), ...createChannelDoors(house, ways) },
+    routes: { ...createMcpEndpoint(house, ways), ...createChannelDoors(house, ways) },
     log: SILENT,
   })
   return {

@@ -1,3 +1,4 @@
+import { startGateway } from '../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -5,7 +6,6 @@ import {
   plainRules,
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
-import { startGateway } from '../../src/gateway.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
 /** A gateway in this process, on a port of its own, with one server: the one at the URL, or the demo server. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { OLDEST, type Revision } from '../../src/protocol/revisions.ts'
-import { type Arrived, scriptedServer } from '../../src/upstreams/scripted-server.fixture.ts'
 import { type Wire, written } from '../matrix/client.ts'
 import {
   basics,
@@ -13,6 +12,7 @@ import {
   type ToolCall,
   ToolError,
 } from '../matrix/server.ts'
+import { type Arrived, scriptedServer } from './scripted-server.ts'
 
 /** Where and how a server of this kind answers. */
 interface Habits {

@@ -1,5 +1,5 @@
-import { audio, embedded, image, link, text } from '../content.ts'
-import { type Tool, tool } from '../tools.ts'
+import { audio, embedded, image, link, text } from '../define/content.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import { RED_PIXEL, SILENCE } from './samples.ts'
 
 /** One tool for every kind of content a result can have. */

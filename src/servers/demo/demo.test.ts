@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isLast, noticesOf, reply, type Talk, type TalkOptions, talk } from '../../../test/support/embedded.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import { Json, type Plain, type PlainObject } from '../../wire/json.ts'
-import type { BuiltinServer } from '../define.ts'
+import { Json, type Plain, type PlainObject } from '../../wire/json/json.ts'
+import type { BuiltinServer } from '../define/define.ts'
 import { demo } from './demo.ts'
 
 let server: BuiltinServer

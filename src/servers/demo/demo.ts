@@ -1,5 +1,5 @@
-import { type BuiltinServer, defineServer } from '../define.ts'
-import type { Tool } from '../tools.ts'
+import { type BuiltinServer, defineServer } from '../define/define.ts'
+import type { Tool } from '../define/tools.ts'
 import { contentTools } from './content.ts'
 import { exampleTools } from './examples.ts'
 import { formTools } from './forms.ts'

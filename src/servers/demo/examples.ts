@@ -1,4 +1,4 @@
-import { type Tool, tool } from '../tools.ts'
+import { type Tool, tool } from '../define/tools.ts'
 
 /** The two tools everybody tries first. */
 export const exampleTools: readonly Tool[] = [

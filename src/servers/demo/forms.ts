@@ -1,5 +1,5 @@
-import { elicit } from '../questions.ts'
-import { type Tool, tool } from '../tools.ts'
+import { elicit } from '../define/questions.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import { told } from './questions.ts'
 
 /** Tools whose point is the form they show: every default, every kind of choice. */

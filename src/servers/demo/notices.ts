@@ -1,4 +1,4 @@
-import { type Tool, tool } from '../tools.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import { pause } from './pause.ts'
 import { WATCHED } from './resources.ts'
 import type { DemoState } from './state.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../protocol/abort.ts'
+import type { Signal } from '../../protocol/cancellation.ts'
 
 /** Waits, but not longer than the call lives. */
 export const pause = (ms: number, signal: Signal): Promise<void> =>

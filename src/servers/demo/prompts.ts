@@ -1,7 +1,7 @@
-import { oneOf } from '../completion.ts'
-import { embedded, image, text } from '../content.ts'
-import { type Prompt, prompt, user } from '../prompts.ts'
-import { elicit } from '../questions.ts'
+import { oneOf } from '../define/completion.ts'
+import { embedded, image, text } from '../define/content.ts'
+import { type Prompt, prompt, user } from '../define/prompts.ts'
+import { elicit } from '../define/questions.ts'
 import { RED_PIXEL } from './samples.ts'
 import type { DemoState } from './state.ts'
 

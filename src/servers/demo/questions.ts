@@ -1,5 +1,5 @@
-import { elicit, elicitUrl, listRoots, sample } from '../questions.ts'
-import { type Tool, tool } from '../tools.ts'
+import { elicit, elicitUrl, listRoots, sample } from '../define/questions.ts'
+import { type Tool, tool } from '../define/tools.ts'
 
 const NAME = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const
 const CONFIRM = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] } as const

@@ -1,5 +1,5 @@
-import { oneOf } from '../completion.ts'
-import { type Resource, resource, type Template, template } from '../resources.ts'
+import { oneOf } from '../define/completion.ts'
+import { type Resource, resource, type Template, template } from '../define/resources.ts'
 import { RED_PIXEL } from './samples.ts'
 import type { DemoState } from './state.ts'
 

@@ -1,4 +1,4 @@
-import { type Tool, tool } from '../tools.ts'
+import { type Tool, tool } from '../define/tools.ts'
 
 /** Tools whose point is their input schema. */
 export const schemaTools: readonly Tool[] = [

@@ -1,5 +1,5 @@
-import { failure, messageOf } from '../failures.ts'
-import { type Tool, tool } from '../tools.ts'
+import { failure, messageOf } from '../define/failures.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import { type Glob, readGlob } from './glob.ts'
 import type { Root } from './root.ts'
 import { createBudget, walk } from './walk.ts'

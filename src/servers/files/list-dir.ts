@@ -1,4 +1,4 @@
-import { type Tool, tool } from '../tools.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import type { Root } from './root.ts'
 import { createBudget, walk } from './walk.ts'
 import { INCLUDE_IGNORED, READ_ONLY } from './words.ts'

@@ -1,5 +1,5 @@
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
-import type { Changes } from '../subscriptions.ts'
+import type { Changes } from '../define/subscriptions.ts'
 import type { Root } from './root.ts'
 import { fileUri, pathOf } from './uris.ts'
 import { createWatcher } from './watch.ts'

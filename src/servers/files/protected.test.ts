@@ -2,11 +2,11 @@ import { linkSync, mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { talk } from '../../../test/support/embedded.ts'
+import { createProject, type Project } from '../../../test/support/project.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import type { PlainObject } from '../../wire/json.ts'
-import type { BuiltinServer } from '../define.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
+import type { BuiltinServer } from '../define/define.ts'
 import { files } from './files.ts'
-import { createProject, type Project } from './project.fixture.ts'
 
 let project: Project
 let server: BuiltinServer

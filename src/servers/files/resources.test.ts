@@ -2,10 +2,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { noticesOf, type Talk, talk } from '../../../test/support/embedded.ts'
+import { createProject, type Project } from '../../../test/support/project.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import type { BuiltinServer } from '../define.ts'
+import type { BuiltinServer } from '../define/define.ts'
 import { files } from './files.ts'
-import { createProject, type Project } from './project.fixture.ts'
 
 let project: Project
 let server: BuiltinServer

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import type { Call } from '../define/call.ts'
 import type { Excerpt } from './excerpts.ts'
 import type { Glob } from './glob.ts'
 import { createMatcher, type Matcher, MatchTimeout, type Spans } from './matcher.ts'

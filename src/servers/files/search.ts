@@ -1,5 +1,5 @@
-import { failure, messageOf } from '../failures.ts'
-import { type Tool, tool } from '../tools.ts'
+import { failure, messageOf } from '../define/failures.ts'
+import { type Tool, tool } from '../define/tools.ts'
 import { excerptsOf } from './excerpts.ts'
 import { globOf } from './find-file.ts'
 import type { Root } from './root.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../protocol/abort.ts'
+import type { Signal } from '../../protocol/cancellation.ts'
 import { Refused } from './paths.ts'
 
 /** Lets only so many things run at once; the others wait their turn. */

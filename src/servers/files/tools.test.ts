@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { noticesOf, talk } from '../../../test/support/embedded.ts'
-import type { PlainObject } from '../../wire/json.ts'
-import type { BuiltinServer } from '../define.ts'
+import { createProject, type Project } from '../../../test/support/project.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
+import type { BuiltinServer } from '../define/define.ts'
 import { files } from './files.ts'
-import { createProject, type Project } from './project.fixture.ts'
 
 let project: Project
 let server: BuiltinServer

@@ -1,4 +1,4 @@
-import type { Signal } from '../../protocol/abort.ts'
+import type { Signal } from '../../protocol/cancellation.ts'
 import { Refused } from './paths.ts'
 import type { Entry, Found, Root } from './root.ts'
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createProject } from './project.fixture.ts'
+import { createProject } from '../../../test/support/project.ts'
 import { createRoot, type Root } from './root.ts'
 import { createWatcher } from './watch.ts'
 

@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from 'node:fs'
-import { NEVER } from '../../protocol/abort.ts'
+import { NEVER } from '../../protocol/cancellation.ts'
 import { Refused } from './paths.ts'
 import type { Root } from './root.ts'
 import { createBudget, walk } from './walk.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noticesOf, talk } from '../../../test/support/embedded.ts'
-import { startMemory } from './memory.fixture.ts'
+import { startMemory } from '../../../test/support/memory/memory.ts'
 
 const listed = async (server: Parameters<typeof talk>[0], workspace = 'default') => {
   const list = await (await talk(server, 'resources/list', {}, { caller: { workspace } })).result()

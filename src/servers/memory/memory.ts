@@ -1,6 +1,6 @@
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
-import { type BuiltinServer, defineServer } from '../define.ts'
-import type { Resource } from '../resources.ts'
+import { type BuiltinServer, defineServer } from '../define/define.ts'
+import type { Resource } from '../define/resources.ts'
 import { createDesk, type Desk, type TenantBy, tenantOf } from './desk.ts'
 import { INSTRUCTIONS, memoryPrompts } from './prompt.ts'
 import type { Remember } from './remember.ts'

@@ -1,4 +1,4 @@
-import type { PlainObject } from '../../wire/json.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
 import { checkedGroup } from './group-id.ts'
 import { type ImportOptions, importFrom } from './importers/import.ts'
 import type { Counts } from './importers/keep.ts'

@@ -1,4 +1,4 @@
-import { type Prompt, prompt } from '../prompts.ts'
+import { type Prompt, prompt } from '../define/prompts.ts'
 
 /** What every client is told of this server when it connects. */
 export const INSTRUCTIONS = `A memory that outlasts the conversation: episodes (what was told, word for word), entities (who and what they are about) and facts (statements with the time they hold), kept apart by group.

@@ -1,5 +1,5 @@
-import type { PlainObject } from '../../wire/json.ts'
-import { type Resource, resource, type Template, template } from '../resources.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
+import { type Resource, resource, type Template, template } from '../define/resources.ts'
 import type { Desk } from './desk.ts'
 import type { Change } from './store.ts'
 import { MOST_BYTES, withinBytes } from './tools/bounds.ts'

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { talk } from '../../../test/support/embedded.ts'
+import { said, scriptedEndpoint } from '../../../test/support/memory/endpoint.ts'
+import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import { SILENT } from '../../telemetry/log.ts'
-import type { PlainObject } from '../../wire/json.ts'
-import { said, scriptedEndpoint } from './extract/endpoint.fixture.ts'
-import { temporaryFolder } from './sqlite/store.fixture.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
 import { type MemoryStart, startMemory } from './start.ts'
 
 const start = async (options: Partial<MemoryStart> = {}) => {

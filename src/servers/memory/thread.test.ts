@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLast, noticesOf, talk } from '../../../test/support/embedded.ts'
+import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import type { Frame, Upstream } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
-import type { PlainObject } from '../../wire/json.ts'
-import { temporaryFolder } from './sqlite/store.fixture.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
 import { startMemoryThread } from './start-thread.ts'
 
 const start = async (folder?: string) => {

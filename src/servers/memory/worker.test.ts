@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createTestLog } from '../../../test/support/log.ts'
+import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import type { Job } from './model.ts'
-import { temporaryFolder } from './sqlite/store.fixture.ts'
 import { openSqliteStores } from './sqlite/tenants.ts'
 import type { MemoryStores } from './store.ts'
 import { createWorker, type Handle, Hopeless, Later, waitAfter } from './worker.ts'

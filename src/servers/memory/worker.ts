@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { LONGEST_TIMER_MS } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Instant, Job, JobKind } from './model.ts'
 import type { Lease, MemoryStore, MemoryStores } from './store.ts'
@@ -49,7 +50,6 @@ const RENEW_MS = LEASE_MS / 3
 const MOST_ATTEMPTS = 12 // over an hour in all
 const FIRST_WAIT_MS = 2_000
 const LONGEST_WAIT_MS = 30 * 60_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 const STOPPED_MS = 30_000 // after a failure of the store itself
 const STOP_MS = 1_000 // so that nobody tries again and again until everything has stopped
 

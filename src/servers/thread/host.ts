@@ -1,9 +1,9 @@
 import type { MessagePort } from 'node:worker_threads'
-import { Abort, type AbortReason } from '../../protocol/abort.ts'
+import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { toRpcError } from '../failures.ts'
+import { toRpcError } from '../define/failures.ts'
 import { type FromThread, LEVELS, packFrame, type ThreadCall, type ToThread, unpackCall } from './messages.ts'
 
 interface Running {

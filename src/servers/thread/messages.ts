@@ -1,6 +1,6 @@
-import type { AbortReason } from '../../protocol/abort.ts'
+import type { AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
-import { Json } from '../../wire/json.ts'
+import { Json } from '../../wire/json/json.ts'
 
 /** A call as it crosses to the thread; JSON travels as bytes. */
 export interface ThreadCall {

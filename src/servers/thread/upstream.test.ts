@@ -2,12 +2,12 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { talk } from '../../../test/support/embedded.ts'
 import { createTestLog } from '../../../test/support/log.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import { Json } from '../../wire/json.ts'
+import { Json } from '../../wire/json/json.ts'
 import { startInThread } from './upstream.ts'
 
 const start = () => {
   const { log, lines } = createTestLog()
-  const entry = new URL('./scripted.fixture', import.meta.url)
+  const entry = new URL('../../../test/support/scripted-thread', import.meta.url)
   const server = startInThread({ entry, data: undefined, name: 'scripted', log })
   onTestFinished(() => server.close())
   return { server, messages: () => lines.map(({ message }) => message) }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { temporaryFolder, temporaryStore } from '../sqlite/store.fixture.ts'
+import { temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { openSqliteStore } from '../sqlite/store.ts'
 import { Hopeless, Later } from '../worker.ts'
 import { createBudget, decide, type Ledger, tokensIn } from './budget.ts'

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { type Asked, type Scripted, said, scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
 import { createChat, jsonIn } from './chat.ts'
-import { type Asked, type Scripted, said, scriptedEndpoint } from './endpoint.fixture.ts'
 import { createEndpoint, Refused } from './endpoint.ts'
 
 const QUESTION = { model: 'm', system: 'Be brief.', user: 'What?', name: 'answer', schema: { type: 'object' } }

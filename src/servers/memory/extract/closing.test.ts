@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { embedded, meaning, type Scripted, scriptedEndpoint } from './endpoint.fixture.ts'
-import { startExtraction } from './extract.fixture.ts'
-import { startModels } from './models.fixture.ts'
+import { embedded, meaning, type Scripted, scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
+import { startExtraction } from '../../../../test/support/memory/extract.ts'
+import { startModels } from '../../../../test/support/memory/models.ts'
 
 test('closing does not wait for a model that is silent, and its job is done another time', async () => {
   const { tell, jobs, asked, worker } = await startExtraction(() => 'silence', { timeoutMs: 3_600_000 })

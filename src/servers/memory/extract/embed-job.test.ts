@@ -1,7 +1,14 @@
 import { expect, test, vi } from 'vitest'
+import {
+  type Asked,
+  embedded,
+  meaning,
+  noise,
+  type Scripted,
+  scriptedEndpoint,
+} from '../../../../test/support/memory/endpoint.ts'
+import { startModels } from '../../../../test/support/memory/models.ts'
 import { SENTENCES } from './calibration.ts'
-import { type Asked, embedded, meaning, noise, type Scripted, scriptedEndpoint } from './endpoint.fixture.ts'
-import { startModels } from './models.fixture.ts'
 import type { EmbeddingOptions } from './options.ts'
 
 const CONCEPTS = {

@@ -1,6 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createTestLog } from '../../../../test/support/log.ts'
-import { type Asked, embedded, meaning, type Scripted, scriptedEndpoint } from './endpoint.fixture.ts'
+import {
+  type Asked,
+  embedded,
+  meaning,
+  type Scripted,
+  scriptedEndpoint,
+} from '../../../../test/support/memory/endpoint.ts'
 import { createModels } from './models.ts'
 
 const start = async (script: (asked: Asked, nth: number) => Scripted, queryTimeoutMs = 5_000) => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
 import { Later } from '../worker.ts'
-import { scriptedEndpoint } from './endpoint.fixture.ts'
 import { createEndpoint, Refused, retryAfter } from './endpoint.ts'
 import type { EndpointOptions } from './options.ts'
 

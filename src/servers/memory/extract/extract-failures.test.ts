@@ -1,7 +1,15 @@
 import { expect, test, vi } from 'vitest'
-import { said } from './endpoint.fixture.ts'
-import { ANN, type Answer, entity, fact, finding, moving, startExtraction } from './extract.fixture.ts'
-import { startModels } from './models.fixture.ts'
+import { said } from '../../../../test/support/memory/endpoint.ts'
+import {
+  ANN,
+  type Answer,
+  entity,
+  fact,
+  finding,
+  moving,
+  startExtraction,
+} from '../../../../test/support/memory/extract.ts'
+import { startModels } from '../../../../test/support/memory/models.ts'
 
 const LIE = finding([entity('Zoe'), entity('Yan')], [fact('Zoe', 'KNOWS', 'Yan')])
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { said } from './endpoint.fixture.ts'
-import { ANN, entity, fact, finding, moving, startExtraction } from './extract.fixture.ts'
+import { said } from '../../../../test/support/memory/endpoint.ts'
+import { ANN, entity, fact, finding, moving, startExtraction } from '../../../../test/support/memory/extract.ts'
 
 test('one call brings entities and facts beside what rules read, with their origin, kind, time and passage', async () => {
   const { tell, idle, asked, use, facts } = await startExtraction(() =>

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest'
+import {
+  type Asked,
+  embedded,
+  meaning,
+  noise,
+  type Scripted,
+  scriptedEndpoint,
+} from '../../../../test/support/memory/endpoint.ts'
+import { entity, fact, finding } from '../../../../test/support/memory/extract.ts'
+import { startModels } from '../../../../test/support/memory/models.ts'
+import { QUESTIONS, SESSIONS } from '../../../../test/support/memory/quality.ts'
 import type { Doc } from '../model.ts'
 import { searchPassages } from '../search/passages.ts'
-import { QUESTIONS, SESSIONS } from '../search/quality.fixture.ts'
 import { readQuestion } from '../search/question.ts'
 import { WEIGHTS } from '../search/weights.ts'
-import { type Asked, embedded, meaning, noise, type Scripted, scriptedEndpoint } from './endpoint.fixture.ts'
-import { entity, fact, finding } from './extract.fixture.ts'
-import { startModels } from './models.fixture.ts'
 
 const NOW = Date.UTC(2024, 6, 1)
 

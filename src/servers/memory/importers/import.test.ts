@@ -1,8 +1,8 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { createRemember } from '../remember.ts'
-import { temporaryFolder, temporaryStore } from '../sqlite/store.fixture.ts'
 import type { MemoryStore } from '../store.ts'
 import { importFrom } from './import.ts'
 

@@ -1,4 +1,4 @@
-import type { PostgresValue } from '../../../stores/postgres-driver.ts'
+import type { PostgresValue } from '../../../stores/postgres.ts'
 import type { FactFilter, TextQuery } from '../store.ts'
 import type { QueryTerm } from '../text/query.ts'
 import { type Candidate, idfOf, scoreOf, type Totals, type Weighed } from './bm25.ts'

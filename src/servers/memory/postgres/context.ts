@@ -1,4 +1,4 @@
-import type { Sql } from '../../../stores/postgres-driver.ts'
+import type { Sql } from '../../../stores/postgres.ts'
 import type { Entity, Instant } from '../model.ts'
 import type { By } from '../store.ts'
 import { createTally, type Tally } from './tally.ts'

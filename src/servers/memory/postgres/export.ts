@@ -1,4 +1,4 @@
-import type { Sql } from '../../../stores/postgres-driver.ts'
+import type { Sql } from '../../../stores/postgres.ts'
 import { type ExportRow, HEADER, LINE_TYPES, type LineType, lineOf, type RowsOf, SAME_ROWS } from '../export-lines.ts'
 import type { Groups } from '../store.ts'
 import { inGroups } from './rows.ts'

@@ -1,4 +1,4 @@
-import { identifier, type Postgres } from '../../../stores/postgres-driver.ts'
+import { identifier, type Postgres } from '../../../stores/postgres.ts'
 import { PostgresError } from '../../../stores/postgres-failures.ts'
 import type { Instant } from '../model.ts'
 import { samplesOf } from '../sqlite/residue.ts'

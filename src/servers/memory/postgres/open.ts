@@ -1,4 +1,4 @@
-import { identifier, literal, openPostgres, type Postgres, type Sql } from '../../../stores/postgres-driver.ts'
+import { identifier, literal, openPostgres, type Postgres, type Sql } from '../../../stores/postgres.ts'
 import { isFailure } from '../../../stores/postgres-failures.ts'
 import { StoreError } from '../store.ts'
 import { inWords } from './failures.ts'

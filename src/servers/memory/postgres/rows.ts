@@ -1,4 +1,4 @@
-import type { PostgresValue } from '../../../stores/postgres-driver.ts'
+import type { PostgresValue } from '../../../stores/postgres.ts'
 import type { FactFilter, Groups } from '../store.ts'
 
 /** A condition with its values. */

@@ -1,12 +1,17 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { whyNoPostgres } from '../../../../test/services/postgres.ts'
-import { openPostgres } from '../../../stores/postgres-driver.ts'
-import { DAY, temporaryStore as inSqlite, START, stated, tell } from '../sqlite/store.fixture.ts'
+import {
+  temporaryStore as inPostgres,
+  serverUrl,
+  stopServer,
+  temporarySchema,
+} from '../../../../test/support/memory/postgres-store.ts'
+import { DAY, temporaryStore as inSqlite, START, stated, tell } from '../../../../test/support/memory/sqlite-store.ts'
+import { whyNoPostgres } from '../../../../test/support/postgres.ts'
+import { openPostgres } from '../../../stores/postgres.ts'
 import type { MemoryStore } from '../store.ts'
 import { contextOf } from './context.ts'
 import { leaseJob } from './jobs.ts'
 import { openMemoryDatabase } from './open.ts'
-import { temporaryStore as inPostgres, serverUrl, stopServer, temporarySchema } from './store.fixture.ts'
 import { createPostgresStore } from './store.ts'
 
 const why = whyNoPostgres()

@@ -4,9 +4,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { whyNoPostgres } from '../../../../test/services/postgres.ts'
-import { openPostgres } from '../../../stores/postgres-driver.ts'
-import { createRemember } from '../remember.ts'
+import {
+  serverUrl,
+  stopServer,
+  temporarySchema,
+  temporaryStore,
+  temporaryStores,
+} from '../../../../test/support/memory/postgres-store.ts'
 import {
   DOC_WEIGHTS,
   linesOf,
@@ -14,13 +18,15 @@ import {
   stated,
   tell,
   temporaryFolder,
-} from '../sqlite/store.fixture.ts'
+} from '../../../../test/support/memory/sqlite-store.ts'
+import { whyNoPostgres } from '../../../../test/support/postgres.ts'
+import { openPostgres } from '../../../stores/postgres.ts'
+import { createRemember } from '../remember.ts'
 import type { MemoryStore } from '../store.ts'
 import { normaliseName } from '../text/names.ts'
 import { queryTerms } from '../text/query.ts'
 import { openMemoryDatabase } from './open.ts'
 import { TENANT_TABLES } from './schema.ts'
-import { serverUrl, stopServer, temporarySchema, temporaryStore, temporaryStores } from './store.fixture.ts'
 import { openPostgresStores } from './tenants.ts'
 
 const why = whyNoPostgres()

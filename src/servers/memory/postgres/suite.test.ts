@@ -1,21 +1,21 @@
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { whyNoPostgres } from '../../../../test/services/postgres.ts'
-import { stopServer } from './store.fixture.ts'
+import { stopServer } from '../../../../test/support/memory/postgres-store.ts'
+import { whyNoPostgres } from '../../../../test/support/postgres.ts'
 
 const why = whyNoPostgres()
 if (why) console.warn(`The tests of the PostgreSQL driver are skipped: ${why}.`)
 
 // What every store promises is told once, beside the SQLite driver; here the same tests get a store of this driver.
-vi.mock('../sqlite/store.fixture.ts', async original => ({
-  ...(await original<typeof import('../sqlite/store.fixture.ts')>()),
-  temporaryStore: (await import('./store.fixture.ts')).temporaryStore,
+vi.mock('../../../../test/support/memory/sqlite-store.ts', async original => ({
+  ...(await original<typeof import('../../../../test/support/memory/sqlite-store.ts')>()),
+  temporaryStore: (await import('../../../../test/support/memory/postgres-store.ts')).temporaryStore,
 }))
 
 afterAll(stopServer)
 
 describe.skipIf(why)(`PostgreSQL keeps what every store promises${why ? ` (skipped: ${why})` : ''}`, async () => {
   test('it is this driver that is tested', async () => {
-    const { temporaryStore } = await import('../sqlite/store.fixture.ts')
+    const { temporaryStore } = await import('../../../../test/support/memory/sqlite-store.ts')
     expect((await (await temporaryStore()).stats()).driver).toBe('pg')
   })
   await import('../sqlite/add.test.ts')

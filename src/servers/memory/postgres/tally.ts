@@ -1,4 +1,4 @@
-import type { Sql } from '../../../stores/postgres-driver.ts'
+import type { Sql } from '../../../stores/postgres.ts'
 import { stemsIn } from './index-row.ts'
 import type { IndexKind } from './schema.ts'
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NOTE_QUESTIONS, NOTES, QUESTIONS, SESSIONS } from '../../../../test/support/memory/quality.ts'
 import { createRemember } from '../remember.ts'
 import { openSqliteStore } from '../sqlite/store.ts'
 import type { MemoryStore } from '../store.ts'
 import { searchEntities } from './entities.ts'
 import { searchFacts } from './facts.ts'
 import { searchPassages } from './passages.ts'
-import { NOTE_QUESTIONS, NOTES, QUESTIONS, SESSIONS } from './quality.fixture.ts'
 import { readQuestion } from './question.ts'
 import { WEIGHTS, type Weights } from './weights.ts'
 

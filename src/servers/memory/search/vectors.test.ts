@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DAY, START, stated, tell, temporaryStore } from '../sqlite/store.fixture.ts'
+import { DAY, START, stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import type { MemoryStore } from '../store.ts'
 import { searchEntities } from './entities.ts'
 import { searchFacts } from './facts.ts'

@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
+import {
+  DAY,
+  DOC_WEIGHTS,
+  ENTITY_WEIGHTS,
+  FACT_WEIGHTS,
+  START,
+  stated,
+  tell,
+  temporaryStore,
+} from '../../../../test/support/memory/sqlite-store.ts'
 import type { MemoryStore } from '../store.ts'
 import { queryTerms } from '../text/query.ts'
-import { DAY, DOC_WEIGHTS, ENTITY_WEIGHTS, FACT_WEIGHTS, START, stated, tell, temporaryStore } from './store.fixture.ts'
 
 const found = async (store: MemoryStore, query: string, groups: readonly string[] | 'all' = 'all') =>
   (await store.searchDocs({ terms: queryTerms(query), groups, limit: 10, weights: DOC_WEIGHTS })).map(doc => doc.text)

@@ -1,4 +1,4 @@
-import type { Sqlite } from '../../../stores/sqlite-driver.ts'
+import type { Sqlite } from '../../../stores/sqlite.ts'
 import type { Instant } from '../model.ts'
 import type { By } from '../store.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { nameKeys } from '../facts/name-keys.ts'
 import { fuzzySame, normaliseName } from '../text/names.ts'
-import { stated, tell, temporaryStore } from './store.fixture.ts'
 
 const names = async (store: Awaited<ReturnType<typeof temporaryStore>>): Promise<string[]> =>
   (await store.entities('all', 999)).map(entity => entity.name)

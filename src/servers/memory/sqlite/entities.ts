@@ -1,4 +1,4 @@
-import type { SqlRow } from '../../../stores/sqlite-driver.ts'
+import type { SqlRow } from '../../../stores/sqlite.ts'
 import { nameKeys } from '../facts/name-keys.ts'
 import type { Entity, EntityRef, NewEntity } from '../model.ts'
 import { StoreError } from '../store.ts'

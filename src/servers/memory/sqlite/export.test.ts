@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest'
+import {
+  DAY,
+  DOC_WEIGHTS,
+  FACT_WEIGHTS,
+  linesOf,
+  START,
+  stated,
+  tell,
+  temporaryStore,
+} from '../../../../test/support/memory/sqlite-store.ts'
 import { queryTerms } from '../text/query.ts'
-import { DAY, DOC_WEIGHTS, FACT_WEIGHTS, linesOf, START, stated, tell, temporaryStore } from './store.fixture.ts'
 
 const lives = (place: string, day: number) =>
   stated('Ann', 'LIVES_IN', place, { singleValued: true, validAt: START + day * DAY, granularity: 'day' })

@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { openSqlite, type Sqlite, type SqlRow } from '../../../stores/sqlite-driver.ts'
+import { openSqlite, type Sqlite, type SqlRow } from '../../../stores/sqlite.ts'
 import { HEADER, LINE_TYPES, type LineType, lineOf, type RowsOf, SAME_ROWS } from '../export-lines.ts'
 import type { Groups } from '../store.ts'
 import { inGroups } from './rows.ts'

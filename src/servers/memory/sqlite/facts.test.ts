@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DAY, START, stated, tell, temporaryStore } from './store.fixture.ts'
+import { DAY, START, stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 
 const lives = (place: string, day: number, more = {}) =>
   stated('Ann', 'LIVES_IN', place, { singleValued: true, validAt: START + day * DAY, ...more })

@@ -1,4 +1,4 @@
-import type { SqlRow } from '../../../stores/sqlite-driver.ts'
+import type { SqlRow } from '../../../stores/sqlite.ts'
 import { closeContradicted, type Span, supersede } from '../facts/closing.ts'
 import { normHash } from '../facts/norm-hash.ts'
 import type { Fact, Instant, NewFact } from '../model.ts'

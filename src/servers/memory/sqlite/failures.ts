@@ -1,4 +1,4 @@
-import { SqliteError, type SqliteFailure } from '../../../stores/sqlite-driver.ts'
+import { SqliteError, type SqliteFailure } from '../../../stores/sqlite.ts'
 import { StoreError, type StoreFailure } from '../store.ts'
 
 const isOfSystem = (error: unknown): error is Error => error instanceof Error && 'syscall' in error

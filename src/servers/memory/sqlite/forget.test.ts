@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { openSqlite } from '../../../stores/sqlite-driver.ts'
+import { DOC_WEIGHTS, stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
+import { openSqlite } from '../../../stores/sqlite.ts'
 import { queryTerms } from '../text/query.ts'
-import { DOC_WEIGHTS, stated, tell, temporaryStore } from './store.fixture.ts'
 
 type Store = Awaited<ReturnType<typeof temporaryStore>>
 

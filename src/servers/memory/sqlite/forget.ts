@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { type Sqlite, SqliteError } from '../../../stores/sqlite-driver.ts'
+import { type Sqlite, SqliteError } from '../../../stores/sqlite.ts'
 import type { Instant } from '../model.ts'
 import type { By, Forget, ForgetProof } from '../store.ts'
 import { type Context, writeAudit } from './context.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { interleave } from '../../../../test/support/memory/interleave.ts'
+import { temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { normaliseName } from '../text/names.ts'
-import { interleave } from './interleave.fixture.ts'
-import { temporaryStore } from './store.fixture.ts'
 
 test('adds of many groups at once make no name twice and leak nothing', async () => {
   const store = await temporaryStore()

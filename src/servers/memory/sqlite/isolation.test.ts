@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { DOC_WEIGHTS, stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { queryTerms } from '../text/query.ts'
-import { DOC_WEIGHTS, stated, tell, temporaryStore } from './store.fixture.ts'
 
 /** Two groups that say and call everything alike, but for one word. */
 const twins = async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { START, tell, temporaryStore } from './store.fixture.ts'
+import { START, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 
 const MINUTE = 60_000
 const KINDS = ['extract', 'embed'] as const

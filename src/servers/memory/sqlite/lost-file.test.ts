@@ -1,8 +1,8 @@
 import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { tell, temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import type { MemoryStore } from '../store.ts'
-import { tell, temporaryFolder, temporaryStore } from './store.fixture.ts'
 import { openSqliteStore } from './store.ts'
 import { fileOf, openSqliteStores } from './tenants.ts'
 

@@ -1,10 +1,10 @@
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSqlite } from '../../../stores/sqlite-driver.ts'
+import { episodeOf, tell, temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
+import { openSqlite } from '../../../stores/sqlite.ts'
 import { migrate, openMemoryFile } from './open.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
-import { episodeOf, tell, temporaryFolder, temporaryStore } from './store.fixture.ts'
 import { createSqliteStore, openSqliteStore } from './store.ts'
 
 const temporaryPath = async (): Promise<string> => join(await temporaryFolder(), 'memory.db')

@@ -1,4 +1,4 @@
-import type { SqlRow } from '../../../stores/sqlite-driver.ts'
+import type { SqlRow } from '../../../stores/sqlite.ts'
 import type { Entity, Episode, Fact, Saga } from '../model.ts'
 import type { AuditRow, EpisodeQuery, Groups } from '../store.ts'
 import type { Context } from './context.ts'

@@ -1,4 +1,4 @@
-import type { SqlRow, SqlValue } from '../../../stores/sqlite-driver.ts'
+import type { SqlRow, SqlValue } from '../../../stores/sqlite.ts'
 import type {
   Attributes,
   Doc,

@@ -1,4 +1,4 @@
-import type { SqlRow, SqlValue } from '../../../stores/sqlite-driver.ts'
+import type { SqlRow, SqlValue } from '../../../stores/sqlite.ts'
 import { NOTE } from '../facts/note.ts'
 import type { Doc, Entity, Fact } from '../model.ts'
 import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { Sqlite } from '../../../stores/sqlite-driver.ts'
+import type { Sqlite } from '../../../stores/sqlite.ts'
 import type { Instant } from '../model.ts'
 import { type Added, type Change, type MemoryStore, StoreError } from '../store.ts'
 import { addEpisode, addLooseFacts, enrichEpisode } from './add.ts'

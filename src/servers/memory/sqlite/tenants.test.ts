@@ -1,8 +1,8 @@
 import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { tell, temporaryFolder } from '../../../../test/support/memory/sqlite-store.ts'
 import type { MemoryStore } from '../store.ts'
-import { tell, temporaryFolder } from './store.fixture.ts'
 import { fileOf, openSqliteStores, type SqliteStoresOptions } from './tenants.ts'
 
 const stores = async (options: Partial<SqliteStoresOptions> = {}) => {

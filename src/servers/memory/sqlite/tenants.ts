@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openSqlite } from '../../../stores/sqlite-driver.ts'
+import { openSqlite } from '../../../stores/sqlite.ts'
 import { type MemoryStore, type MemoryStores, StoreError } from '../store.ts'
 import { openSqliteStore, ownerOf } from './store.ts'
 

@@ -1,4 +1,4 @@
-import type { SqlValue } from '../../../stores/sqlite-driver.ts'
+import type { SqlValue } from '../../../stores/sqlite.ts'
 import type { Forget, Groups } from '../store.ts'
 import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'

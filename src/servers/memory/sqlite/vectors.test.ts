@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { stated, tell, temporaryStore } from './store.fixture.ts'
+import { stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 
 const vector = (...values: number[]): Float32Array => Float32Array.from(values)
 

@@ -1,4 +1,4 @@
-import type { SqlValue } from '../../../stores/sqlite-driver.ts'
+import type { SqlValue } from '../../../stores/sqlite.ts'
 import { dot, rowOf } from '../q8.ts'
 import type { Groups, NewVector, Unembedded, VectorKind } from '../store.ts'
 import type { Context } from './context.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Tool } from '../../tools.ts'
+import type { Tool } from '../../define/tools.ts'
 import { byOf, type Desk } from '../desk.ts'
 import type { Source } from '../model.ts'
 import { Refusal } from '../refusal.ts'

@@ -1,4 +1,4 @@
-import type { Plain, PlainObject } from '../../../wire/json.ts'
+import type { Plain, PlainObject } from '../../../wire/json/json.ts'
 
 /** What one argument takes: how it is written in a schema, and how a given value is read. */
 export interface Kind<T> {

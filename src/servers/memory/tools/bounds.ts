@@ -1,4 +1,4 @@
-import type { PlainObject } from '../../../wire/json.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 
 /** Largest list in one answer: a model cannot read more, and its host pays for all of it. */
 export const MOST_BYTES = 1024 * 1024

@@ -1,4 +1,4 @@
-import type { Tool } from '../../tools.ts'
+import type { Tool } from '../../define/tools.ts'
 import { byOf, type Desk } from '../desk.ts'
 import { Refusal } from '../refusal.ts'
 import { groups, integer, optional, required, text } from './arguments.ts'

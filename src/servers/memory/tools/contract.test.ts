@@ -14,7 +14,7 @@ interface Schema {
 }
 
 const contract: readonly Declared[] = JSON.parse(
-  readFileSync(new URL('../../../../test/fixtures/graphiti-contract.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../../test/support/servers/graphiti-contract.json', import.meta.url), 'utf8'),
 ).tools
 
 const unused = () => Promise.reject(new Error('a list calls no tool'))

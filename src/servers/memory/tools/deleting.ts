@@ -1,5 +1,5 @@
-import type { PlainObject } from '../../../wire/json.ts'
-import type { Tool } from '../../tools.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
+import type { Tool } from '../../define/tools.ts'
 import { byOf, type Desk } from '../desk.ts'
 import { Refusal } from '../refusal.ts'
 import { type Forget, type ForgetProof, StoreError } from '../store.ts'

@@ -1,4 +1,4 @@
-import type { Tool } from '../../tools.ts'
+import type { Tool } from '../../define/tools.ts'
 import type { Desk } from '../desk.ts'
 import { regroup, summarise } from '../grouping.ts'
 import { Refusal } from '../refusal.ts'

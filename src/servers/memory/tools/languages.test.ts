@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startMemory } from '../memory.fixture.ts'
+import { startMemory } from '../../../../test/support/memory/memory.ts'
 
 const NOTES: Readonly<Record<string, readonly string[]>> = {
   'Die Donaudampfschifffahrtsgesellschaft zahlt im Mai.': ['Donaudampfschifffahrtsgesellschaft'],

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { talk } from '../../../../test/support/embedded.ts'
-import type { PlainObject } from '../../../wire/json.ts'
-import { startMemory } from '../memory.fixture.ts'
+import { startMemory } from '../../../../test/support/memory/memory.ts'
+import { temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 import { createRemember } from '../remember.ts'
-import { temporaryStore } from '../sqlite/store.fixture.ts'
 
 const note = (name: string, episode_body: string, more: PlainObject = {}) => ({ name, episode_body, ...more })
 const LONG = Array.from({ length: 20_000 }, (_, at) => at.toString(36)).join('')

@@ -1,4 +1,4 @@
-import type { PlainObject } from '../../../wire/json.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 import type { Entity, Episode, Fact, Instant, Job } from '../model.ts'
 
 /** A moment as every client can read it; null where there is none. */

@@ -1,4 +1,4 @@
-import type { Tool } from '../../tools.ts'
+import type { Tool } from '../../define/tools.ts'
 import type { Desk } from '../desk.ts'
 import { Refusal } from '../refusal.ts'
 import type { StoreStats } from '../store.ts'

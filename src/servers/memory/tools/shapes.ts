@@ -1,4 +1,4 @@
-import type { PlainObject } from '../../../wire/json.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 
 const nullable = (type: string): PlainObject => ({ anyOf: [{ type }, { type: 'null' }] })
 const string: PlainObject = { type: 'string' }

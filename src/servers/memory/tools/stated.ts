@@ -1,4 +1,4 @@
-import type { PlainObject } from '../../../wire/json.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 import type { EntityRef, NewEntity, NewFact } from '../model.ts'
 import { Refusal } from '../refusal.ts'
 import { notADate, readDate } from './dates.ts'

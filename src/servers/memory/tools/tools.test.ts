@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { PlainObject } from '../../../wire/json.ts'
-import { type Found, startMemory } from '../memory.fixture.ts'
+import { type Found, startMemory } from '../../../../test/support/memory/memory.ts'
+import type { PlainObject } from '../../../wire/json/json.ts'
 
 const note = (name: string, episode_body: string, more: PlainObject = {}) => ({ name, episode_body, ...more })
 const factsOf = ({ facts = [] }: Found) => facts.map(({ fact }) => fact)

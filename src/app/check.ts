@@ -1,0 +1,141 @@
+import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
+import { observer, PER_CALLER } from '../health/examine.ts'
+import type { Caller, Upstream } from '../protocol/exchange.ts'
+import type { Inspection, ServerReport } from '../protocol/inspection.ts'
+import { ask } from '../protocol/listing.ts'
+import type { Log } from '../telemetry/log.ts'
+import { UpstreamFailure } from '../upstreams/failures.ts'
+import { StartLimit } from '../upstreams/process/start-limit.ts'
+import { Json } from '../wire/json/json.ts'
+import { KINDS } from '../workspace/catalog/kinds.ts'
+import { type Offering, preview } from '../workspace/catalog/preview.ts'
+import { type Reading, readList } from '../workspace/catalog/read-list.ts'
+import type { Kind } from '../workspace/catalog/view.ts'
+import { usableTool } from '../workspace/routing/param-check.ts'
+import { buildServer } from './runtime.ts'
+
+interface Options {
+  readonly log: Log
+  readonly version: string
+  readonly data?: string | undefined // the data directory
+  /** Hears of every server as soon as it is known how it is. */
+  readonly met?: (report: ServerReport) => void
+}
+
+interface Meeting {
+  readonly report: ServerReport
+  readonly offering?: Offering | undefined
+}
+
+const PATIENCE_MS = 15_000
+
+/** Meets every server of a configuration once, all at the same time, and says what the workspaces would show. */
+export const checkServers = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
+  const starts = new StartLimit(snapshot.limits.concurrentStarts)
+  const building = { log, version, starts, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
+  const self = observer(Json.of({ name: 'dragoman', version }))
+  const meetings = await Promise.all(
+    [...snapshot.servers.values()].map(async config => {
+      const meeting = await meet(config, () => buildServer(config, building), self)
+      met?.(meeting.report)
+      return meeting
+    }),
+  )
+  const offerings = new Map(
+    meetings.flatMap(({ report, offering }) => (offering ? [[report.name, offering] as const] : [])),
+  )
+  return {
+    servers: meetings.map(({ report }) => report),
+    workspaces: [...snapshot.workspaces.values()].map(config => preview(config, offerings)),
+  }
+}
+
+const meet = async (config: ServerConfig, build: () => Upstream, self: Caller): Promise<Meeting> => {
+  const base = { name: config.name, transport: transportOf(config) }
+  if (config.disabled) return { report: { ...base, state: 'disabled' } }
+  if (config.kind === 'unavailable') return { report: { ...base, state: 'unavailable', reason: config.reason } }
+  const upstream = build()
+  const begun = performance.now()
+  try {
+    const { revision, lists } = await inTime(look(upstream, self, config.kind === 'remote'))
+    const offering = offeringOf(lists)
+    const figures = {
+      tools: offering.tools.length,
+      prompts: offering.prompts.length,
+      resources: offering.resources.length + offering.templates.length,
+      ms: Math.round(performance.now() - begun),
+    }
+    return { report: { ...base, ...soundness(lists), revision, ...figures }, offering }
+  } catch (error) {
+    if (error instanceof UpstreamFailure && error.reason === 'no_credentials')
+      return { report: { ...base, state: 'untried', reason: PER_CALLER } }
+    const reason = error instanceof Error ? error.message : String(error)
+    return { report: { ...base, state: 'down', ms: Math.round(performance.now() - begun), reason } }
+  } finally {
+    await upstream.close().catch(() => {}) // it was looked at, and that was all
+  }
+}
+
+type Lists = Readonly<Record<Kind, Reading>>
+
+const NONE: Reading = { items: [], flaws: [], ttlMs: undefined, isPublic: false, isWhole: true }
+
+/** Reads every list of a server as the gateway would. */
+const look = async (
+  upstream: Upstream,
+  self: Caller,
+  isRemote: boolean,
+): Promise<{ revision: string; lists: Lists }> => {
+  const peer = await upstream.open(self)
+  const release = peer.hold?.()
+  try {
+    const capabilities = (await ask(peer.dispatch, self, 'server/discover')).get('capabilities')
+    const list = async (kind: Kind): Promise<Reading> => {
+      const { method, capability } = KINDS[kind]
+      if (!capabilities?.has(capability)) return NONE
+      const show = (_: string, own: Json) => (kind === 'tools' ? usableTool(own, isRemote) : { item: own })
+      return readList(kind, params => ask(peer.dispatch, self, method, params), show)
+    }
+    const lists = {
+      tools: await list('tools'),
+      prompts: await list('prompts'),
+      resources: await list('resources'),
+      templates: await list('templates').catch(() => NONE), // not all have it
+    }
+    return { revision: peer.revision, lists }
+  } finally {
+    release?.()
+  }
+}
+
+const offeringOf = ({ tools, prompts, resources, templates }: Lists): Offering => {
+  const itemsOf = ({ items }: Reading): readonly Json[] => items.map(({ json }) => json)
+  return {
+    tools: itemsOf(tools),
+    prompts: itemsOf(prompts),
+    resources: itemsOf(resources),
+    templates: itemsOf(templates),
+  }
+}
+
+/** A server that cannot be shown as a whole is degraded; smaller flaws are told. */
+const soundness = (lists: Lists): Pick<ServerReport, 'state' | 'reason' | 'flaws'> => {
+  const all = Object.entries(lists).map(([kind, { flaws, isWhole }]) => ({ kind, flaws, isWhole }))
+  const flaws = all.flatMap(list => list.flaws.map(flaw => `its list of ${list.kind}: ${flaw}`))
+  if (flaws.length === 0) return { state: 'ready' }
+  return all.every(({ isWhole }) => isWhole)
+    ? { state: 'ready', flaws }
+    : { state: 'degraded', reason: flaws[0], flaws }
+}
+
+const transportOf = (config: ServerConfig): string => {
+  if (config.kind === 'remote') return config.type === 'sse' ? 'sse' : 'http'
+  return { process: 'stdio', builtin: 'built-in', unavailable: '-' }[config.kind]
+}
+
+const inTime = <T>(work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const late = new Error(`no answer within ${PATIENCE_MS / 1000} s`)
+    const timer = setTimeout(() => reject(late), PATIENCE_MS)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })

@@ -1,0 +1,236 @@
+import { createInbound } from '../auth/inbound.ts'
+import { hashOf } from '../auth/token.ts'
+import { compare, type Difference } from '../config/difference.ts'
+import { ConfigError } from '../config/problems.ts'
+import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
+import { Active } from '../fronts/http/active-calls.ts'
+import { openToPages } from '../fronts/http/cors.ts'
+import type { FrontContext } from '../fronts/http/front-request.ts'
+import { createGuard, isLoopback } from '../fronts/http/guard.ts'
+import { listen, type Routes } from '../fronts/http/listen.ts'
+import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
+import { createRequestReader } from '../fronts/http/read-request.ts'
+import { createChannelDoors } from '../fronts/http-sse/channel-endpoints.ts'
+import { Channels } from '../fronts/http-sse/channels.ts'
+import { createHttpSse } from '../fronts/http-sse/http-sse.ts'
+import { createAdmin } from '../fronts/ops/admin.ts'
+import { createOperator } from '../fronts/ops/operator.ts'
+import { createOperatorView } from '../fronts/ops/operator-view.ts'
+import { createActions } from '../fronts/rest/actions.ts'
+import { Sessions } from '../fronts/streamable/sessions.ts'
+import { createStreamable } from '../fronts/streamable/streamable.ts'
+import { KeepAlive } from '../fronts/streams/keep-alive.ts'
+import { StreamRetention } from '../fronts/streams/stream-retention.ts'
+import type { RequestInfo } from '../protocol/admission.ts'
+import { GatewayFault } from '../protocol/deliver.ts'
+import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
+import { methodRow } from '../protocol/methods.ts'
+import type { Policy } from '../protocol/policy.ts'
+import { SERVER_STATES, type WorkspaceStatus } from '../protocol/status.ts'
+import type { Log } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { createScrape } from '../telemetry/prometheus.ts'
+import { logRequests } from '../telemetry/request-log.ts'
+import { createServerCalls } from '../telemetry/server-calls.ts'
+import { createVisibleServers } from '../workspace/policy/visible-servers.ts'
+import { createRuntime } from './runtime.ts'
+
+interface Options {
+  readonly log: Log
+  readonly version?: string
+  readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
+  readonly data?: string | undefined // the data directory, there already; without one nothing outlives the process
+  /** Reads a configuration file, or the gateway's own; without it nobody can ask what one would change. */
+  readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
+}
+
+/** A gateway that listens. */
+export interface Gateway {
+  readonly port: number
+  readonly origin: string
+  readonly ready: Promise<void> // every server has been tried once
+  readonly localSecret: string // a token for programs of the same user on this machine, good while the gateway runs
+  url(workspace?: string): string
+  status(): readonly WorkspaceStatus[]
+  /** Figures that must come back to where they were when everybody has left. */
+  load(): { readonly sessions: number; readonly channels: number; readonly calls: number; readonly logBytes: number }
+  /** How long nobody has been here: no request, and no session, channel or stream open. */
+  idleMs(): number
+  /** Goes over to another configuration without a restart, as far as that goes; says what is different. */
+  swap(next: Snapshot): Difference
+  close(): Promise<void>
+}
+
+const DRAIN_MS = 5 * 60_000 // for calls to servers that are no longer there
+
+/** Builds the house from a checked configuration: this is the only place that knows the order of its layers. */
+export const startGateway = async (snapshot: Snapshot, options: Options): Promise<Gateway> => {
+  const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
+  const { limits } = snapshot
+  const { host } = snapshot.listen
+  const calls = createServerCalls()
+  let port: number | undefined
+  const estate = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
+  const inbound = await createInbound({
+    host,
+    isLoopback: isLoopback(host),
+    data,
+    required: snapshot.auth?.required,
+    insecure,
+    rate: limits.rate,
+    policyOf: name => estate.snapshot.policies?.get(name),
+    // A session of a workspace that was taken away lives until its calls are over: they may wait for its answers.
+    hasWorkspace: (name, { headers }) => estate.has(name) || sessions.has(headers['mcp-session-id'], name),
+    log,
+  }).catch(async (error: unknown) => {
+    await estate.close()
+    throw error
+  })
+  const metrics = createMetrics({
+    isKnown: method => methodRow(method) !== undefined,
+    isStanding,
+    blame: blameIn(estate.hasServer, log),
+  })
+  const counted = (dialect: string): Dispatch => {
+    const count = metrics.count(dialect, estate.dispatch)
+    return log.isLevelEnabled?.('debug') ? logRequests<Frame, Exchange>(log, dialect, count) : count
+  }
+  const house: FrontContext = {
+    dispatch: counted('stateless'),
+    limits,
+    log,
+    ticker: new KeepAlive(limits.keepAliveMs),
+    shelf: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
+    active: new Active(),
+  }
+  house.ticker.each(now => house.shelf.sweep(now))
+  const houseOf = (dialect: string): FrontContext => ({ ...house, dispatch: counted(dialect) })
+  const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
+  const sessions = new Sessions(streamable, inbound.hold)
+  const channels = new Channels(httpSse, snapshot.sse ?? DEFAULT_SSE)
+
+  const ways = {
+    enter: createRequestReader(house, inbound.admit),
+    streamable: createStreamable(streamable, sessions),
+    httpSse: createHttpSse(httpSse, channels),
+  }
+  const doors: Routes = { ...createMcpEndpoint(house, ways), ...createChannelDoors(httpSse, ways) }
+  const load = () => ({
+    sessions: sessions.size,
+    channels: channels.size,
+    calls: house.active.size,
+    logBytes: house.shelf.used,
+  })
+  const visibleServers = createVisibleServers()
+  const workspaces = () => [...estate.snapshot.workspaces.keys()]
+  const open = {
+    admit: inbound.admit,
+    workspaces,
+    serversOf: (name: string, policy: Policy | undefined) => {
+      const workspace = estate.snapshot.workspaces.get(name)
+      return workspace && visibleServers(workspace, policy)
+    },
+    visible: (knock: RequestInfo) => workspaces().filter(name => inbound.sees(knock, name)),
+    version,
+  }
+  const operator = createOperator({
+    ...open,
+    view: createOperatorView({ exposeMetrics: snapshot.listen.exposeMetrics, admitOperator: inbound.admitOperator }),
+    servers: estate.states,
+    scrape: createScrape(metrics, {
+      version,
+      states: SERVER_STATES,
+      servers: estate.states,
+      calls: calls.rows,
+      load: () => ({ ...load(), streams: house.ticker.streams }),
+    }),
+    log,
+  })
+  const admin = createAdmin({
+    isOwner: secret => hashOf(secret) === hashOf(inbound.localSecret),
+    plan: async file => compare(estate.snapshot, await loadNext(file)),
+    log,
+  })
+  const routes: Routes = { ...openToPages({ ...doors, ...createActions(rest, open) }), ...operator, ...admin }
+  const guard = createGuard(snapshot.listen)
+  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(
+    async (error: unknown) => {
+      house.ticker.stop()
+      await Promise.all([estate.close(), inbound.close()])
+      throw error
+    },
+  )
+
+  port = listener.port
+  const origin = originOf(snapshot.listen.host, listener.port)
+  const url = (workspace = 'default') =>
+    workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
+
+  const swap = (next: Snapshot): Difference => {
+    const before = estate.snapshot
+    const difference = compare(before, next)
+    if (closing) return difference
+    const drained = house.active.settled(DRAIN_MS)
+    const { listen, auth, sse, limits } = before // what is built once
+    estate.swap({ ...next, listen, auth, sse, limits }, drained)
+    void estate.tryAll()
+    const gone = [...before.workspaces.keys()].filter(name => !estate.has(name))
+    const endIn = (isAll: boolean): void => {
+      for (const name of gone.filter(name => !estate.has(name))) {
+        sessions.endIn(name, isAll)
+        channels.endIn(name, isAll)
+      }
+    }
+    endIn(false)
+    void drained.then(() => endIn(true))
+    return difference
+  }
+
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    listener.stop()
+    await house.active.drain(limits.shutdownMs)
+    sessions.endAll()
+    channels.endAll('shutdown')
+    await estate.close()
+    await listener.close()
+    await inbound.close()
+    house.ticker.stop()
+  }
+
+  return {
+    port: listener.port,
+    origin,
+    ready: estate.tryAll(),
+    localSecret: inbound.localSecret,
+    idleMs: () => {
+      const { sessions: open, channels: more, calls } = load()
+      return open + more + calls + house.ticker.streams > 0 ? 0 : Date.now() - listener.lastRequest
+    },
+    url,
+    status: () =>
+      [...estate.snapshot.workspaces.values()].map(({ name, servers: members }) => ({
+        name,
+        url: url(name),
+        servers: members.map(estate.stateOf),
+      })),
+    load,
+    swap,
+    close: () => (closing ??= close()),
+  }
+}
+
+const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
+
+const isStanding = (method: string): boolean => method === 'subscriptions/listen'
+
+/** Reads off whose fault a failure was; an error of a server's own making may claim anything. Logs the gateway's own. */
+const blameIn = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
+  if (frame.kind === 'failure' && frame.error instanceof GatewayFault)
+    log.error({ err: frame.error.cause }, 'a call failed inside the gateway')
+  const data = frame.kind === 'failure' ? frame.error.data : undefined
+  const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']
+  return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined
+}
+
+const originOf = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,0 +1,142 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { scriptedMember, toolsOf } from '../../test/support/scripted-member.ts'
+import { callerOf, toolsIn, workspaceOf } from '../../test/support/workspace.ts'
+import { plainRules } from '../config/snapshot.ts'
+import { Abort } from '../protocol/cancellation.ts'
+import { EVERYTHING } from '../protocol/policy.ts'
+import { NEWEST_LEGACY } from '../protocol/revisions.ts'
+import { SILENT } from '../telemetry/log.ts'
+import { Json } from '../wire/json/json.ts'
+import { openWorkspace } from './open-workspace.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const isGone = (reference: WeakRef<object>): boolean => {
+  collect()
+  return reference.deref() === undefined
+}
+
+const CHANGED = 'notifications/tools/list_changed'
+const listing = (server: string, ...names: string[]) =>
+  scriptedMember(server, { answers: { 'tools/list': () => ({ tools: toolsOf(...names) }) } })
+
+/** A workspace that took the place of another while one of its two servers was down. */
+const succeedWhileDown = async () => {
+  const [a, b] = [listing('a', 'x'), listing('b', 'y')]
+  const before = workspaceOf([a, b])
+  await before.ask('tools/list')
+  b.turn('down')
+  before.say('b', 'down')
+  await vi.advanceTimersByTimeAsync(60_000)
+  const after = workspaceOf([a, b], {}, { before })
+  before.close()
+  return { a, b, after }
+}
+
+test('a server that was down when the configuration changed is told of when it is back', async () => {
+  const { b, after } = await succeedWhileDown()
+  const listener = after.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  await vi.advanceTimersByTimeAsync(5000)
+  b.turn('up')
+  after.say('b', 'ready')
+  await vi.advanceTimersByTimeAsync(5000)
+  expect(listener.notices.filter(method => method === CHANGED)).toEqual([CHANGED])
+  after.close()
+})
+
+test('the list of a server that was down when the configuration changed is kept no longer than it would have been', async () => {
+  const { after } = await succeedWhileDown()
+  expect(toolsIn(await after.ask('tools/list'))).toEqual(['a__x', 'b__y'])
+  await vi.advanceTimersByTimeAsync(9 * 60_000 - 1000)
+  expect(toolsIn(await after.ask('tools/list'))).toEqual(['a__x', 'b__y'])
+  await vi.advanceTimersByTimeAsync(2000)
+  const list = await after.ask('tools/list')
+  expect(toolsIn(list)).toEqual(['a__x'])
+  expect(list).toMatchObject({ _meta: { 'dragoman/unavailable': ['b'] } })
+  after.close()
+})
+
+test('a link from before is read where it came from, and a task asked for there', async () => {
+  const link = { content: [{ type: 'resource_link', uri: 'x://1', name: 'n' }], taskId: 't1' }
+  const having = (server: string) =>
+    scriptedMember(server, {
+      answers: {
+        'tools/list': () => ({ tools: toolsOf('give') }),
+        'tools/call': () => link,
+        'tasks/get': () => ({ status: 'working' }),
+        'resources/read': () => ({ contents: [{ uri: 'x://1', text: server }] }),
+      },
+    })
+  const [a, b] = [having('a'), having('b')]
+  const before = workspaceOf([a, b])
+  await before.ask('tools/call', { name: 'b__give' })
+  const after = workspaceOf([a, b, listing('c', 'x')], {}, { before })
+  before.close()
+  expect(await after.ask('resources/read', { uri: 'x://1' })).toMatchObject({ contents: [{ text: 'b' }] })
+  expect(await after.ask('resources/read', { uri: 'x://1' }, { principal: 'bob' })).toMatchObject({
+    contents: [{ text: 'a' }],
+  })
+  await after.ask('tasks/get', { taskId: 't1' })
+  expect([a.count('tasks/get'), b.count('tasks/get')]).toEqual([0, 1])
+  after.close()
+})
+
+test('a session keeps the list that its own server session has for it, until it ends', async () => {
+  const a = scriptedMember('a', {
+    revision: NEWEST_LEGACY,
+    answers: {
+      'tools/list': (_, { caller }) => ({ tools: toolsOf('x', ...(caller.session === 's' && isIn ? ['mine'] : [])) }),
+    },
+  })
+  let isIn = false
+  const [session, other] = [
+    { session: 's', revision: NEWEST_LEGACY },
+    { session: 't', revision: NEWEST_LEGACY },
+  ]
+  const before = workspaceOf([a, listing('b', 'y')])
+  const wanted = { notifications: { toolsListChanged: true } }
+  await before.ask('server/discover', {}, other)
+  before.begin('subscriptions/listen', wanted, session)
+  await before.ask('tools/list', {}, other)
+  isIn = true
+  a.say(CHANGED)
+  await vi.advanceTimersByTimeAsync(2000)
+  const after = workspaceOf([a, listing('b', 'y')], {}, { before })
+  const listener = after.begin('subscriptions/listen', wanted, session)
+  before.close()
+  expect(toolsIn(await after.ask('tools/list', {}, session))).toContain('a__mine')
+  expect(toolsIn(await after.ask('tools/list', {}, other))).not.toContain('a__mine')
+  listener.abort.abort({ kind: 'gone' })
+  expect(after.catalog?.isApart(callerOf(session))).toBe(false)
+  after.close()
+})
+
+test('a workspace of one server without rules does not keep the one before it', async () => {
+  vi.useRealTimers()
+  const a = listing('a', 'x')
+  const config = { name: 'w', servers: ['a'], ...plainRules(1) }
+  const open = (before?: ReturnType<typeof openWorkspace>) =>
+    openWorkspace(config, [a], { log: SILENT, identity: Json.empty, before })
+  const list = (workspace: ReturnType<typeof openWorkspace>) =>
+    new Promise(resolve => {
+      const exchange = { kind: 'request' as const, method: 'tools/list', params: Json.empty, signal: new Abort() }
+      workspace.dispatch({ ...exchange, caller: callerOf({ policy: { ...EVERYTHING } }), sink: resolve as () => void })
+    })
+  const succession = async () => {
+    const first = open()
+    await list(first)
+    const second = open(first)
+    first.close()
+    return { first: new WeakRef(first), second }
+  }
+  const { first, second } = await succession()
+  await expect.poll(() => isGone(first)).toBe(true)
+  expect(toolsIn(((await list(second)) as { result: Json }).result.toValue() as Record<string, unknown>)).toEqual(['x'])
+  expect(a.count('tools/list')).toBe(1)
+  second.close()
+})

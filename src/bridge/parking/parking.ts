@@ -1,0 +1,146 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { deliver } from '../../protocol/deliver.ts'
+import { rpcError } from '../../protocol/errors.ts'
+import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
+import { methodRow } from '../../protocol/methods.ts'
+import { Quota } from '../../protocol/quota.ts'
+import { Json } from '../../wire/json/json.ts'
+import { type Keyring, open, seal } from '../../wire/seal.ts'
+import { createSealKeys } from '../../wire/seal-keys.ts'
+import { refuseUndeclared } from '../refusals.ts'
+import { ParkedCall } from './parked-call.ts'
+
+const PREFIX = 'gw1.'
+const PER_PRINCIPAL = 1000
+const BYTES_PER_PRINCIPAL = 64 * 1024 * 1024 // a parked call keeps its request alive
+const TOTAL_SHARES = 10 // so many principals can park all the calls they may park
+const KEY_MS = 6 * 60 * 60_000 // a key seals for so long
+
+/** How calls are parked; what is not said has a default. */
+export interface ParkingOptions {
+  readonly questionTtlMs: number
+  readonly principalParkedCalls?: number // of one principal; beyond that its oldest expires
+  readonly node?: string // this process among those who share the keys
+  readonly keys?: () => Keyring // random ones when absent: after a restart an old state is refused like any foreign one
+  readonly now?: () => number
+}
+
+/** Where the calls to one server are parked. */
+interface ParkingPlace {
+  wrap(dispatch: Dispatch): Dispatch
+  /** Lets a parked call go on if that request is for one, without a server to send it to; else false. */
+  resume(exchange: Exchange): boolean
+}
+
+/** Lets modern callers answer questions of live askers: the call is parked, never run again. */
+export interface Parking {
+  /** A state given at one server is good at no other. */
+  at(server: string): ParkingPlace
+  close(): void
+}
+
+export const createParking = (options: ParkingOptions): Parking => {
+  const { questionTtlMs, principalParkedCalls: perOwner = PER_PRINCIPAL } = options
+  const { node = randomUUID(), now = () => Date.now() } = options
+  const keys = options.keys ?? createSealKeys({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
+  const parked = new Map<string, ParkedCall>()
+  const limits = { perOwner, bytesPerOwner: BYTES_PER_PRINCIPAL, total: perOwner * TOTAL_SHARES }
+  const quota = new Quota<ParkedCall>(limits)
+
+  // Callers without a principal share one part: here they cannot be told apart.
+  const count = (call: ParkedCall): void => {
+    quota.delete(call)
+    const { principal } = call.origin.caller
+    for (const evicted of quota.add(principal === undefined ? '' : `=${principal}`, call, call.bytes)) evicted.expire()
+  }
+
+  const forget = (call: ParkedCall): void => {
+    parked.delete(call.id)
+    quota.delete(call)
+  }
+
+  const hooksOf = (server: string) => ({
+    ttlMs: questionTtlMs,
+    park: (call: ParkedCall): string => {
+      parked.set(call.id, call)
+      count(call)
+      const state = Json.of({
+        call: call.id,
+        round: call.round,
+        until: now() + questionTtlMs,
+        of: bindingOf(call.origin, server),
+        node,
+      })
+      return PREFIX + seal(keys(), state.toBytes())
+    },
+    grew: (call: ParkedCall): void => {
+      if (parked.has(call.id)) count(call) // else it has expired and is about to end
+    },
+    gone: forget,
+  })
+
+  const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
+    const bytes = state.startsWith(PREFIX) ? open(keys(), state.slice(PREFIX.length)) : undefined
+    if (!bytes) return undefined
+    const claims = Json.parse(bytes)
+    const call = parked.get(claims.get('call')?.asString() ?? '')
+    const isValid =
+      call !== undefined &&
+      call.round === claims.get('round')?.asNumber() &&
+      claims.get('node')?.asString() === node && // the call itself is parked there
+      now() <= (claims.get('until')?.asNumber() ?? 0) &&
+      claims.get('of')?.asString() === bindingOf(exchange, server)
+    return isValid ? call : undefined
+  }
+
+  const resume = (exchange: Exchange, server: string): boolean => {
+    const state = methodRow(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
+    const call = state === undefined ? undefined : find(state, exchange, server)
+    if (!call) return false
+    forget(call) // it runs again, so the quota must not expire it
+    call.resume(exchange)
+    return true
+  }
+
+  const at = (server: string): ParkingPlace => {
+    const hooks = hooksOf(server)
+    return {
+      resume: exchange => resume(exchange, server),
+      wrap: dispatch => exchange => {
+        if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
+        if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
+        if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
+      },
+    }
+  }
+
+  const close = (): void => {
+    for (const call of [...parked.values()]) call.end({ kind: 'closing' })
+  }
+
+  return { at, close }
+}
+
+const INVALID_STATE = rpcError(
+  'invalidParams',
+  'Invalid or expired requestState: send the request again without it',
+  Json.of({ reason: 'invalid_request_state' }),
+)
+
+/** A state is good for one principal, one workspace, one server and one request, whatever its answers. */
+const bindingOf = ({ caller, method, params }: Exchange, server: string): string => {
+  const hash = createHash('sha256')
+  const target = params.get('name') ?? params.get('uri')
+  const parts = [caller.principal ?? '', caller.workspace, server, method, target?.asString() ?? '']
+  hash.update(JSON.stringify([...parts, canonical(params.get('arguments')?.toValue() ?? null)]))
+  return hash.digest('base64url')
+}
+
+/** The same data in the same order, however the client wrote it this time. */
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (value === null || typeof value !== 'object') return value
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, inner]) => [key, canonical(inner)])
+}

@@ -1,0 +1,139 @@
+import { Json, type PlainObject } from '../../wire/json/json.ts'
+import { pathOf } from './action-path.ts'
+import { embedSchema } from './openapi-schema.ts'
+
+/** A workspace with what it offers. */
+export interface DescribedWorkspace {
+  readonly name: string
+  readonly tools: readonly Json[]
+  readonly reason?: string // why its tools, or some of them, are not known
+}
+
+const SCHEMAS = '#/components/schemas/'
+const ref = (name: string): PlainObject => ({ $ref: SCHEMAS + name })
+const json = (schema: PlainObject): PlainObject => ({ 'application/json': { schema } })
+
+const TOOL_RESULT: PlainObject = {
+  type: 'object',
+  description: 'What the tool answered; isError says that it failed at its task',
+  properties: {
+    content: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' } }, required: ['type'] } },
+    structuredContent: { description: 'The answer as data, where the tool gives any' },
+    isError: { type: 'boolean' },
+  },
+}
+
+const ERROR: PlainObject = {
+  type: 'object',
+  properties: {
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'integer' },
+        message: { type: 'string', description: 'What happened and what to do' },
+        data: { description: 'More about it; `reason` says why a server gave no answer' },
+      },
+      required: ['code', 'message'],
+    },
+  },
+  required: ['error'],
+}
+
+/** Everything that is no answer of a tool. */
+const FAILURES: Readonly<Record<string, string>> = {
+  400: 'The body is not a JSON object',
+  401: 'A token is needed, or it is not good',
+  403: 'The token does not open this workspace, or the Origin is not allowed',
+  404: 'There is no such tool',
+  422: 'The arguments are wrong',
+  429: 'Too many requests; Retry-After says when to come again',
+  501: 'The tool needs a client that can be asked',
+  502: 'The server of the tool failed or cannot be reached',
+  503: 'The server of the tool is not available now',
+  504: 'The server of the tool did not answer in time',
+}
+
+/** An OpenAPI 3.1 document with one operation for each tool. */
+export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version: string): Json => {
+  const names = createNames()
+  const paths: Record<string, PlainObject> = {}
+  const schemas: Record<string, Json | PlainObject> = { ToolResult: TOOL_RESULT, Error: ERROR }
+  for (const { name: workspace, tools } of workspaces)
+    for (const tool of tools) {
+      const name = tool.get('name')?.asString()
+      const path = name === undefined ? '' : pathOf(workspace, name)
+      if (name === undefined || name === '' || Object.hasOwn(paths, path)) continue
+      paths[path] = { post: operationOf(workspace, name, tool, names(`${workspace}_${name}`), schemas) }
+    }
+  return Json.of({
+    openapi: '3.1.0',
+    info: { title: 'Dragoman actions', version, description: 'Tools of MCP servers, each as one POST' },
+    servers: [{ url: '/' }],
+    security: [{}, { token: [] }],
+    tags: workspaces.map(({ name, reason }) => ({ name, description: reason && `Not complete: ${reason}` })),
+    paths,
+    components: {
+      schemas,
+      responses: Object.fromEntries(
+        Object.entries(FAILURES).map(([status, description]) => [
+          `E${status}`,
+          { description, content: json(ref('Error')) },
+        ]),
+      ),
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
+  })
+}
+
+const operationOf = (
+  workspace: string,
+  name: string,
+  tool: Json,
+  id: string,
+  schemas: Record<string, Json | PlainObject>,
+): PlainObject => {
+  const input = tool.get('inputSchema')
+  const output = tool.get('outputSchema')
+  schemas[`${id}.arguments`] = input?.isObject ? embedSchema(input, `${SCHEMAS}${id}.arguments`) : { type: 'object' }
+  if (output?.isObject) schemas[`${id}.result`] = embedSchema(output, `${SCHEMAS}${id}.result`)
+  const result = output?.isObject
+    ? { allOf: [ref('ToolResult'), { properties: { structuredContent: ref(`${id}.result`) } }] }
+    : ref('ToolResult')
+  return {
+    operationId: id,
+    summary: tool.get('title')?.asString() ?? tool.at('annotations', 'title')?.asString() ?? name,
+    description: tool.get('description')?.asString(),
+    tags: [workspace],
+    requestBody: {
+      required: (input?.get('required')?.elements().length ?? 0) > 0,
+      content: json(ref(`${id}.arguments`)),
+    },
+    responses: {
+      200: {
+        description: 'The result of the tool, also when it failed at its task',
+        content: {
+          ...json(result),
+          'text/event-stream': {
+            schema: { type: 'string', description: 'Events `progress`, then one `result` or `error`' },
+          },
+        },
+      },
+      ...Object.fromEntries(
+        Object.keys(FAILURES).map(status => [status, { $ref: `#/components/responses/E${status}` }]),
+      ),
+    },
+    'x-mcp-annotations': tool.get('annotations'),
+  }
+}
+
+/** Makes names that generators of code can use, each once. */
+const createNames = (): ((wish: string) => string) => {
+  const taken = new Set<string>()
+  return wish => {
+    const plain = wish.replace(/[^A-Za-z0-9_-]/g, '_')
+    let name = plain
+    for (let count = 2; taken.has(name); count++) name = `${plain}_${count}`
+    taken.add(name)
+    return name
+  }
+}

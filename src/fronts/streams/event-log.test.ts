@@ -1,0 +1,193 @@
+import { expect, test } from 'vitest'
+import { EventLog, type Reader } from './event-log.ts'
+import { StreamRetention } from './stream-retention.ts'
+
+const BOUNDS = { streamLogBytes: 1000, streamLogEvents: 10 }
+
+/** A reader that takes as much as it is told to. */
+const reader = (room = Number.POSITIVE_INFINITY) => {
+  const state = { taken: [] as string[], isEnded: false, isDestroyed: false, room }
+  const self: Reader = {
+    write: pieces => {
+      state.taken.push(/data: (.*)/.exec(Buffer.concat([...pieces]).toString())?.[1] ?? '')
+      return --state.room > 0
+    },
+    end: () => {
+      state.isEnded = true
+    },
+    destroy: () => {
+      state.isDestroyed = true
+    },
+  }
+  return { self, state }
+}
+
+const make = (
+  key: string | undefined = 's',
+  bounds = BOUNDS,
+  shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 }),
+) => ({
+  log: new EventLog(key, bounds, shelf, 'me'),
+  shelf,
+})
+const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], { merge })
+
+test('what came before the reader is given to it, then what comes', () => {
+  const { log } = make()
+  void say(log, 'a')
+  const { self, state } = reader()
+  log.attach(self)
+  void say(log, 'b')
+  expect(state.taken).toEqual(['a', 'b'])
+})
+
+test('a reader that is full is told again when it drained, and append waits for it', async () => {
+  const { log } = make()
+  const { self, state } = reader(1)
+  log.attach(self)
+  const pending = say(log, 'a')
+  void say(log, 'b')
+  expect(state.taken).toEqual(['a'])
+  state.room = 10
+  log.drained(self)
+  await pending
+  expect(state.taken).toEqual(['a', 'b'])
+})
+
+test('events of one name that wait are replaced by the newest, in their place', () => {
+  const { log } = make()
+  void say(log, 'p1', 'progress')
+  void say(log, 'x')
+  void say(log, 'p2', 'progress')
+  const { self, state } = reader()
+  log.attach(self)
+  void say(log, 'p3', 'progress')
+  expect(state.taken).toEqual(['p2', 'x', 'p3'])
+})
+
+test('a reader that comes back starts after the last event it saw', () => {
+  const { log } = make()
+  const first = reader()
+  log.attach(first.self)
+  for (const text of ['a', 'b', 'c']) void say(log, text)
+  log.detach(first.self)
+  const second = reader()
+  log.attach(second.self, 2)
+  expect(second.state.taken).toEqual(['c'])
+})
+
+test('the log is bounded: old events go, and are no longer held', () => {
+  const { log } = make()
+  for (let i = 0; i < 25; i++) void say(log, String(i))
+  expect([log.holds(5), log.holds(14), log.holds(24), log.holds(25)]).toEqual([false, true, true, false])
+})
+
+test('bytes are bounded too, and the shelf knows what is held', () => {
+  const { log, shelf } = make()
+  for (let i = 0; i < 9; i++) void say(log, 'x'.repeat(300))
+  expect(shelf.used).toBeLessThanOrEqual(1000)
+  log.clear()
+  expect(shelf.used).toBe(0)
+})
+
+test('one event larger than the log reaches its reader', () => {
+  const { log } = make()
+  const { self, state } = reader()
+  log.attach(self)
+  void say(log, 'x'.repeat(5000))
+  expect(state.taken[0]?.length).toBe(5000)
+})
+
+test('a reader that lets more than a whole log pile up is cut off', () => {
+  const { log } = make()
+  const { self, state } = reader(1)
+  log.attach(self)
+  for (let i = 0; i < 20; i++) void say(log, String(i))
+  expect(state.isDestroyed).toBe(true)
+  expect(log.hasReader).toBe(false)
+})
+
+test('a finished log sends its reader home once it has everything', () => {
+  const { log } = make()
+  const { self, state } = reader(1)
+  log.attach(self)
+  void say(log, 'a')
+  void say(log, 'b')
+  log.finish()
+  expect(state.isEnded).toBe(false)
+  state.room = 10
+  log.drained(self)
+  expect([state.taken, state.isEnded]).toEqual([['a', 'b'], true])
+})
+
+test('without a key nothing is kept once it was taken', () => {
+  const { log, shelf } = make('')
+  const plain = new EventLog(undefined, BOUNDS, shelf, 'me')
+  const { self } = reader()
+  plain.attach(self)
+  void say(plain, 'a')
+  expect(shelf.used).toBe(0)
+  expect(log.next).toBe(0)
+})
+
+test('over the budget of the process the oldest finished logs go first', () => {
+  const shelf = new StreamRetention({ total: 1000, perOwner: 1000 })
+  const gone: string[] = []
+  const logs = ['a', 'b', 'c'].map(key => {
+    const { log } = make(key, BOUNDS, shelf)
+    for (const half of [1, 2]) void say(log, `${half}`.repeat(175))
+    log.finish()
+    shelf.shelve(log, 1000, () => gone.push(key))
+    return log
+  })
+  expect(gone).toEqual(['a'])
+  expect(logs[0]?.holds(0)).toBe(false)
+  expect(logs[1]?.holds(0)).toBe(true)
+})
+
+test('shelved logs go when their time is over, each kind in its own time', () => {
+  const shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const gone: string[] = []
+  for (const [key, lifetime] of [
+    ['long', 1000],
+    ['short', 10],
+  ] as const)
+    shelf.shelve(make(key, BOUNDS, shelf).log, lifetime, () => gone.push(key))
+  shelf.sweep(Date.now() + 500)
+  expect(gone).toEqual(['short'])
+  shelf.sweep(Date.now() + 1500)
+  expect(gone).toEqual(['short', 'long'])
+})
+
+test('an owner beyond its share loses its own oldest finished logs, and others lose nothing', () => {
+  const shelf = new StreamRetention({ total: 1e6, perOwner: 1000 })
+  const gone: string[] = []
+  const shelved = (key: string, owner: string) => {
+    const log = new EventLog(key, BOUNDS, shelf, owner)
+    void say(log, 'x'.repeat(350))
+    log.finish()
+    shelf.shelve(log, 1000, () => gone.push(key))
+  }
+  shelved('other', 'ben')
+  for (const key of ['a', 'b', 'c', 'd']) shelved(key, 'ana')
+  expect(gone).toEqual(['a', 'b'])
+})
+
+test('streams that are still open make room too, those of the owner with the most first', () => {
+  const shelf = new StreamRetention({ total: 1000, perOwner: 1000 })
+  const hog = new EventLog('hog', BOUNDS, shelf, 'ana')
+  for (let i = 0; i < 2; i++) void say(hog, 'x'.repeat(350))
+  const small = new EventLog('small', BOUNDS, shelf, 'ben')
+  void say(small, 'y'.repeat(350))
+  expect(shelf.used).toBeLessThanOrEqual(1000)
+  expect([hog.holds(-1), small.holds(-1)]).toEqual([false, true])
+})
+
+test('of an owner that holds nothing any more nothing is kept', () => {
+  const shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const log = new EventLog('k', BOUNDS, shelf, 'ana')
+  void say(log, 'x')
+  expect(shelf.owners).toBe(1)
+  log.clear()
+  expect([shelf.owners, shelf.used]).toEqual([0, 0])
+})

@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { callerOf, callThrough, farSide, lossOf } from '../../test/support/health.ts'
+import { Abort } from '../protocol/cancellation.ts'
+import { deliver } from '../protocol/deliver.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
+import type { Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
+import { NEWEST_LEGACY } from '../protocol/revisions.ts'
+import { Json } from '../wire/json/json.ts'
+import { createServerGuard } from './server-guard.ts'
+import { WaitQueue } from './wait-queue.ts'
+
+const UNREACHABLE = lossOf('upstream_unreachable')
+const RESULT = { kind: 'result', result: Json.empty } as const
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+/** A gate whose server never goes down, unless the test says so. */
+const start = (most?: number, { longest = 1000, repeats = true } = {}) => {
+  const far = farSide()
+  const queue = most === undefined ? undefined : new WaitQueue(most, longest)
+  const attendant = {
+    refusal: undefined as RpcError | undefined,
+    retries: 0,
+    failures: 0,
+    secondThought: () => Promise.resolve(),
+    answered: () => {},
+    failed: () => void attendant.failures++,
+    opened: () => {},
+    retried: () => void attendant.retries++,
+  }
+  const gate = createServerGuard({ server: 'x', upstream: far.upstream, attendant, repeats, queue })
+  return { far, gate, attendant, queue }
+}
+
+describe('a limited server', () => {
+  test('has so many calls at a time; the next goes when one is answered, fails or is given up', async () => {
+    const { far, gate, queue } = start(2)
+    far.answering = 'silent'
+    const calls = Array.from({ length: 6 }, () => callThrough(gate))
+    await Promise.all(calls.map(({ sent }) => sent))
+    expect([far.calls.length, queue?.running, queue?.waiting]).toEqual([2, 2, 4])
+    void far.calls[0]?.sink(RESULT)
+    expect(far.calls.length).toBe(3)
+    void far.calls[1]?.sink({ kind: 'failure', error: rpcError('internal') })
+    expect(far.calls.length).toBe(4)
+    calls[2]?.abort.abort({ kind: 'cancelled' })
+    await Promise.resolve()
+    expect(far.calls.length).toBe(5)
+    expect(queue?.running).toBe(2)
+  })
+
+  test('gives a place back once, however often a call ends', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    const call = callThrough(gate)
+    await call.sent
+    const [sent] = far.calls
+    void sent?.sink(RESULT)
+    call.abort.abort({ kind: 'gone' })
+    void sent?.sink(RESULT)
+    await Promise.resolve()
+    expect(queue?.running).toBe(0)
+  })
+
+  test('a call that is given up while it waits is never sent', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    const [, second] = [callThrough(gate), callThrough(gate)]
+    await second.sent
+    second.abort.abort({ kind: 'gone' })
+    void far.calls[0]?.sink(RESULT)
+    await Promise.resolve()
+    expect([far.calls.length, queue?.running, queue?.waiting, second.frames]).toEqual([1, 0, 0, []])
+  })
+
+  test('says who it is at once where its session knows that, however many wait', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    await callThrough(gate).sent
+    far.answering = 'well'
+    const discovery = callThrough(gate, 'server/discover')
+    await discovery.sent
+    expect(discovery.frames).toMatchObject([{ kind: 'result' }])
+    expect(queue?.running).toBe(1)
+  })
+
+  test('says so when too many wait', async () => {
+    const { far, gate } = start(1, { longest: 1 })
+    far.answering = 'silent'
+    const calls = Array.from({ length: 3 }, () => callThrough(gate))
+    await Promise.all(calls.map(({ sent }) => sent))
+    const error = await calls[2]?.error()
+    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('Server "x" has 1 calls waiting') })
+    expect(error?.data?.toValue()).toEqual({ reason: 'upstream_busy', upstream: 'x' })
+  })
+
+  test('neither listening nor a notification takes a place', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    for (let i = 0; i < 3; i++) await callThrough(gate, 'subscriptions/listen').sent
+    const peer = await gate.open(callerOf())
+    peer.dispatch({ ...exchangeOf('notifications/x'), kind: 'notification' })
+    expect([far.calls.length, queue?.running]).toEqual([4, 0])
+  })
+
+  test('principals take turns', async () => {
+    const { far, gate } = start(1)
+    far.answering = 'silent'
+    for (const who of ['a', 'a', 'a', 'a', 'b', 'c']) await callThrough(gate, 'tools/call', who).sent
+    for (let i = 0; i < 5; i++) void far.calls[i]?.sink(RESULT)
+    expect(far.calls.map(({ caller }) => caller.principal)).toEqual(['a', 'a', 'b', 'c', 'a', 'a'])
+  })
+
+  test('a call that asks a person holds nobody up, and goes on when it is answered', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    const [asking] = [callThrough(gate), callThrough(gate)]
+    await vi.advanceTimersByTimeAsync(0)
+    expect(far.calls.length).toBe(1)
+    const answers: unknown[] = []
+    const ask = (withdrawn: Abort): Question => ({
+      kind: 'question',
+      method: 'elicitation/create',
+      params: Json.empty,
+      withdrawn,
+      answer: reply => answers.push(reply.kind),
+    })
+    const withdrawn = new Abort()
+    void far.calls[0]?.sink(ask(new Abort()))
+    void far.calls[0]?.sink(ask(withdrawn))
+    expect([far.calls.length, queue?.running]).toEqual([2, 1])
+    const [first] = asking.frames as Question[]
+    first?.answer({ kind: 'progress', params: Json.empty })
+    first?.answer({ kind: 'result', result: Json.empty })
+    expect(queue?.running).toBe(1)
+    withdrawn.abort({ kind: 'gone' })
+    expect([answers, queue?.running]).toEqual([['progress', 'result'], 2])
+    void far.calls[0]?.sink(RESULT)
+    void far.calls[1]?.sink(RESULT)
+    expect(queue?.running).toBe(0)
+  })
+
+  test('a call that ends while it asks gives back nothing it does not have', async () => {
+    const { far, gate, queue } = start(1)
+    far.answering = 'silent'
+    const call = callThrough(gate)
+    await call.sent
+    const asked = {
+      kind: 'question',
+      method: 'm',
+      params: Json.empty,
+      withdrawn: new Abort(),
+      answer: () => {},
+    } as const
+    void far.calls[0]?.sink(asked)
+    void far.calls[0]?.sink(RESULT)
+    asked.withdrawn.abort({ kind: 'gone' })
+    expect([queue?.running, call.frames.length]).toEqual([0, 2])
+  })
+})
+
+const exchangeOf = (method: string): Exchange => ({
+  kind: 'request',
+  method,
+  params: Json.empty,
+  caller: callerOf(),
+  signal: new Abort(),
+  sink: () => {},
+})
+
+describe('what never arrived', () => {
+  const READS = ['tools/list', 'prompts/list', 'resources/list', 'resources/read', 'completion/complete', 'ping']
+
+  test.each(READS)('%s is sent once more, after a pause', async method => {
+    const { far, gate, attendant } = start()
+    far.answering = UNREACHABLE
+    const call = callThrough(gate, method)
+    await call.sent
+    expect(call.frames).toEqual([])
+    far.answering = 'well'
+    await vi.advanceTimersByTimeAsync(500)
+    expect(call.frames).toMatchObject([{ kind: 'result' }])
+    expect(attendant.retries).toBe(1)
+  })
+
+  test('is sent once more and not again', async () => {
+    const { far, gate, attendant } = start()
+    far.answering = UNREACHABLE
+    const call = callThrough(gate, 'tools/list')
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(call.frames).toEqual([{ kind: 'failure', error: UNREACHABLE }])
+    expect([attendant.retries, attendant.failures]).toEqual([1, 2])
+  })
+
+  test.each([
+    ['a tool', 'tools/call', UNREACHABLE],
+    ['a request of an extension', 'made/up', UNREACHABLE],
+    ['a read that may have arrived', 'tools/list', lossOf('upstream_timeout')],
+    ['a read the server refused', 'tools/list', rpcError('internal')],
+  ])('%s is never sent again', async (_what, method, error) => {
+    const { far, gate, attendant } = start()
+    far.answering = error
+    const call = callThrough(gate, method)
+    await call.sent
+    expect(call.frames).toEqual([{ kind: 'failure', error }])
+    expect(attendant.retries).toBe(0)
+  })
+
+  test('is not sent again when nobody waits any more, or the server is down by then', async () => {
+    const { far, gate, attendant } = start()
+    far.answering = UNREACHABLE
+    const [left, late] = [callThrough(gate, 'tools/list'), callThrough(gate, 'tools/list')]
+    await Promise.all([left.sent, late.sent])
+    left.abort.abort({ kind: 'gone' })
+    attendant.refusal = rpcError('internal', 'down')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect([left.frames, late.frames.length, attendant.retries]).toEqual([[], 1, 0])
+  })
+
+  test('a connection that did not come about is tried once more, for any call', async () => {
+    const { far, gate, attendant } = start()
+    far.opening = UNREACHABLE
+    const call = callThrough(gate)
+    await vi.advanceTimersByTimeAsync(0)
+    far.opening = 'well'
+    await vi.advanceTimersByTimeAsync(500)
+    expect(await call.error()).toBeUndefined()
+    expect([far.opens, attendant.retries]).toEqual([2, 1])
+  })
+
+  test('a process has its own restarts', async () => {
+    const { far, gate } = start(undefined, { repeats: false })
+    far.opening = UNREACHABLE
+    expect(await callThrough(gate).error()).toBe(UNREACHABLE)
+    expect(far.opens).toBe(1)
+  })
+})
+
+test('the same peer has the same gate, and what it says of itself is read when it is asked', async () => {
+  const peer = { revision: NEWEST_LEGACY, asks: true, correlates: true, dispatch: () => {}, hold: () => () => {} }
+  const { attendant } = start()
+  const upstream = { open: () => Promise.resolve<Peer>(peer), close: () => Promise.resolve() }
+  const gate = createServerGuard({ server: 'x', upstream, attendant, repeats: true, queue: undefined })
+  const [one, two] = [await gate.open(callerOf()), await gate.open(callerOf())]
+  expect(one).toBe(two)
+  expect([one.correlates, one.asks, one.revision, typeof one.hold]).toEqual([true, true, NEWEST_LEGACY, 'function'])
+  peer.correlates = false
+  expect(one.correlates).toBe(false)
+})
+
+test('a server that grants no further session to somebody who has one is as well as it was', async () => {
+  const { far, gate, attendant } = start()
+  far.opening = UNREACHABLE
+  const opening = expect(gate.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
+  await vi.advanceTimersByTimeAsync(1000)
+  await opening
+  expect([far.opens, attendant.failures, attendant.retries]).toEqual([1, 0, 0])
+})
+
+test('a call whose sink throws on the result is counted once', async () => {
+  const far = farSide()
+  far.answering = 'silent'
+  const counted: boolean[] = []
+  const { attendant } = start()
+  const count = (_tool: string | undefined, isError: boolean) => void counted.push(isError)
+  const gate = createServerGuard({
+    server: 'x',
+    upstream: far.upstream,
+    attendant,
+    repeats: true,
+    queue: undefined,
+    count,
+  })
+  const peer = await gate.open(callerOf())
+  const sink = ({ kind }: Frame): void => {
+    if (kind === 'result') throw new Error('cannot be converted')
+  }
+  const call = { kind: 'request', method: 'ping', params: Json.empty, caller: callerOf(), signal: new Abort() } as const
+  peer.dispatch({ ...call, sink })
+  for (const sent of far.calls) void deliver(sent.sink, RESULT)
+  expect(counted).toEqual([false])
+})

@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BREAK_AFTER, backoffMs, downError } from './circuit-breaker.ts'
+import { lookAfter } from './probe-schedule.ts'
+import { type Event, type HealthState, isUp, step } from './state.ts'
+
+const FAULT = { reason: 'upstream_unreachable', text: 'Server "x" did not answer' }
+const NOW = 1_000_000
+const MOMENT = { now: NOW, dice: 1 }
+
+const STATES = {
+  connecting: { kind: 'connecting', since: 0 },
+  untried: { kind: 'untried', since: 0, fault: FAULT, tries: 1 },
+  ready: { kind: 'ready', since: 0, tries: 0 },
+  degraded: { kind: 'degraded', since: 0, fault: FAULT, failures: 1, failedAt: 500, tries: 0 },
+  failing: { kind: 'degraded', since: 0, fault: FAULT, failures: BREAK_AFTER - 1, failedAt: 500, tries: 0 },
+  down: { kind: 'down', since: 0, fault: FAULT, tries: 1, retryAt: 900 },
+  disabled: { kind: 'disabled', since: 0 },
+  unavailable: { kind: 'unavailable', since: 0, fault: FAULT },
+} as const satisfies Record<string, HealthState>
+
+const EVENTS = {
+  answered: { kind: 'answered' },
+  failed: { kind: 'failed', fault: FAULT, begun: NOW - 1 },
+  'failed with others': { kind: 'failed', fault: FAULT, begun: 499 },
+  missed: { kind: 'missed', fault: FAULT },
+  refused: { kind: 'refused', fault: FAULT },
+  late: { kind: 'late', fault: FAULT },
+  unasked: { kind: 'unasked', fault: FAULT },
+} as const satisfies Record<string, Event>
+
+/** What each state becomes by each event; a dash: the very same object. */
+const TABLE: Record<keyof typeof STATES, Record<keyof typeof EVENTS, HealthState['kind'] | '-'>> = {
+  connecting: {
+    answered: 'ready',
+    failed: '-',
+    'failed with others': '-',
+    missed: 'down',
+    refused: 'degraded',
+    late: 'connecting',
+    unasked: 'untried',
+  },
+  untried: {
+    answered: 'ready',
+    failed: 'degraded',
+    'failed with others': 'degraded',
+    missed: 'down',
+    refused: 'degraded',
+    late: '-',
+    unasked: '-',
+  },
+  ready: {
+    answered: '-',
+    failed: 'degraded',
+    'failed with others': 'degraded',
+    missed: 'down',
+    refused: '-',
+    late: '-',
+    unasked: '-',
+  },
+  degraded: {
+    answered: 'ready',
+    failed: 'degraded',
+    'failed with others': '-',
+    missed: 'down',
+    refused: 'degraded',
+    late: '-',
+    unasked: '-',
+  },
+  failing: {
+    answered: 'ready',
+    failed: 'down',
+    'failed with others': '-',
+    missed: 'down',
+    refused: 'degraded',
+    late: '-',
+    unasked: '-',
+  },
+  down: {
+    answered: 'ready',
+    failed: '-',
+    'failed with others': '-',
+    missed: 'down',
+    refused: 'degraded',
+    late: '-',
+    unasked: 'untried',
+  },
+  disabled: {
+    answered: '-',
+    failed: '-',
+    'failed with others': '-',
+    missed: '-',
+    refused: '-',
+    late: '-',
+    unasked: '-',
+  },
+  unavailable: {
+    answered: '-',
+    failed: '-',
+    'failed with others': '-',
+    missed: '-',
+    refused: '-',
+    late: '-',
+    unasked: '-',
+  },
+}
+
+describe('the state of a server', () => {
+  for (const [from, row] of Object.entries(TABLE))
+    for (const [event, to] of Object.entries(row))
+      test(`${from}, ${event} → ${to === '-' ? 'the same' : to}`, () => {
+        const before = STATES[from as keyof typeof STATES]
+        const after = step(before, EVENTS[event as keyof typeof EVENTS], MOMENT)
+        if (to === '-') expect(after).toBe(before)
+        else expect([after.kind, after === before]).toEqual([to, false])
+      })
+
+  test('remembers since when, through failures and tries', () => {
+    expect(step(STATES.degraded, EVENTS.failed, MOMENT)).toMatchObject({ since: 0, failures: 2, failedAt: NOW })
+    expect(step(STATES.down, EVENTS.missed, MOMENT)).toMatchObject({ since: 0, tries: 2, retryAt: NOW + 2000 })
+    expect(step(STATES.failing, EVENTS.failed, MOMENT)).toMatchObject({ since: NOW, tries: 1, retryAt: NOW + 1000 })
+    expect(step(STATES.down, EVENTS.answered, MOMENT)).toMatchObject({ since: NOW })
+  })
+
+  test('an outage soon after the last one is left alone for longer; one after a good while is not', () => {
+    const back = step(STATES.down, EVENTS.answered, MOMENT)
+    expect(step(back, EVENTS.missed, { now: NOW + 59_999, dice: 1 })).toMatchObject({ tries: 2 })
+    expect(step(back, EVENTS.missed, { now: NOW + 60_000, dice: 1 })).toMatchObject({ tries: 1 })
+  })
+
+  test('whatever happens, calls are kept away exactly while it is down, and a server that is off stays off', () => {
+    const events = fc.array(fc.constantFrom(...Object.values<Event>(EVENTS)), { maxLength: 40 })
+    const states = fc.constantFrom(...Object.values<HealthState>(STATES))
+    fc.assert(
+      fc.property(states, events, (first, happened) => {
+        let now = NOW
+        const last = happened.reduce((state, event) => step(state, event, { now: now++, dice: 0.5 }), first)
+        expect(isUp(last)).toBe(!['down', 'disabled', 'unavailable'].includes(last.kind))
+        if (first.kind === 'disabled' || first.kind === 'unavailable') expect(last).toBe(first)
+        if (last.kind === 'degraded') expect(last.failures).toBeLessThan(BREAK_AFTER)
+        if (last.kind === 'down' && last !== first) expect(last.retryAt).toBeGreaterThan(NOW)
+      }),
+    )
+  })
+})
+
+describe('tries and looks', () => {
+  test('come later each time, up to a minute, and never all together', () => {
+    expect([1, 2, 3, 6, 7, 8, 99].map(tries => backoffMs(tries, 1) / 1000)).toEqual([1, 2, 4, 32, 60, 60, 60])
+    expect([backoffMs(1, 0), backoffMs(99, 0)]).toEqual([500, 30_000])
+  })
+
+  test('a server that is well is looked at rarely, a doubtful one soon, one that is down when its time has come', () => {
+    expect(lookAfter(STATES.ready, NOW, 0.5)).toBe(30_000)
+    expect([0, 1].map(dice => lookAfter(STATES.ready, NOW, dice))).toEqual([22_500, 37_500])
+    expect(lookAfter(STATES.degraded, NOW, 0.5)).toBe(1000)
+    expect(lookAfter({ ...STATES.degraded, failures: 0 }, NOW, 0.5)).toBe(60_000)
+    expect(lookAfter(STATES.down, 800, 0.5)).toBe(100)
+    expect(lookAfter(STATES.down, NOW, 0.5)).toBe(0)
+  })
+
+  test('nothing is done for a server that is disabled, cannot be served, is being connected, or is for callers to try', () => {
+    for (const state of [STATES.disabled, STATES.unavailable, STATES.connecting, STATES.untried])
+      expect(lookAfter(state, NOW, 0.5)).toBeUndefined()
+  })
+})
+
+test('the error of a server that is down says what happened, since when, and when it is tried again', () => {
+  const outage = { fault: FAULT, since: Date.UTC(2030, 0, 1), retryAt: Date.UTC(2030, 0, 1, 0, 0, 12) }
+  const error = downError('x', outage, Date.UTC(2030, 0, 1, 0, 0, 1))
+  expect(error).toMatchObject({
+    code: -32603,
+    message: 'Server "x" did not answer. It has been down since 2030-01-01T00:00:00.000Z and is tried again in 11 s',
+  })
+  expect(error.data?.toValue()).toEqual({ reason: 'upstream_unreachable', upstream: 'x', retryAfterMs: 11_000 })
+  expect(downError('x', outage, outage.retryAt).message).toContain('is being tried again now')
+})

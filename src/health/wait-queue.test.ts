@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { rpcError } from '../protocol/errors.ts'
+import { type Waiter, WaitQueue } from './wait-queue.ts'
+
+const ERROR = rpcError('internal', 'no')
+
+/** A queue whose starts and refusals are kept in order. */
+const createLine = (most: number, longest = 1000) => {
+  const queue = new WaitQueue(most, longest)
+  const started: string[] = []
+  const refused: string[] = []
+  const join = (who: string, name: string): Waiter | undefined => {
+    const waiter = { who, start: () => void started.push(name), refuse: () => void refused.push(name) }
+    return queue.join(waiter) ? waiter : undefined
+  }
+  return { queue, started, refused, join }
+}
+
+describe('a queue of calls', () => {
+  test('lets so many run and no more, the next when one is done', () => {
+    const { queue, started, join } = createLine(2)
+    for (const name of ['a', 'b', 'c', 'd']) join('me', name)
+    expect([started, queue.running, queue.waiting]).toEqual([['a', 'b'], 2, 2])
+    queue.done()
+    expect([started, queue.running, queue.waiting]).toEqual([['a', 'b', 'c'], 2, 1])
+    for (let i = 0; i < 3; i++) queue.done()
+    expect([started, queue.running, queue.waiting]).toEqual([['a', 'b', 'c', 'd'], 0, 0])
+  })
+
+  test('goes round among principals, so that one with many calls does not keep the others out', () => {
+    const { queue, started, join } = createLine(1)
+    join('loud', 'first')
+    for (let i = 0; i < 5; i++) join('loud', `loud ${i}`)
+    for (const who of ['quiet', 'shy']) join(who, who)
+    for (let i = 0; i < 8; i++) queue.done()
+    expect(started).toEqual(['first', 'loud 0', 'quiet', 'shy', 'loud 1', 'loud 2', 'loud 3', 'loud 4'])
+  })
+
+  test('whoever comes now waits behind those who wait, even where there is room for a moment', () => {
+    const { queue, started, join } = createLine(1)
+    join('a', 'a1')
+    const again: Waiter = { who: 'a', start: () => void started.push('a3'), refuse: () => {} }
+    const impatient: Waiter = {
+      who: 'b',
+      start: () => {
+        started.push('b1')
+        queue.join(again)
+      },
+      refuse: () => {},
+    }
+    queue.join(impatient)
+    join('c', 'c1')
+    for (let i = 0; i < 3; i++) queue.done()
+    expect(started).toEqual(['a1', 'b1', 'c1', 'a3'])
+  })
+
+  test('is no longer than it may be, and is left by whoever does not want to wait', () => {
+    const { queue, started, join } = createLine(1, 2)
+    join('a', 'runs')
+    const leaver = join('a', 'leaves')
+    join('b', 'waits')
+    expect(join('c', 'too many')).toBeUndefined()
+    queue.leave(leaver as Waiter)
+    queue.leave(leaver as Waiter)
+    expect(queue.waiting).toBe(1)
+    expect(join('c', 'fits')).toBeDefined()
+    for (let i = 0; i < 3; i++) queue.done()
+    expect(started).toEqual(['runs', 'waits', 'fits'])
+  })
+
+  test('a call that rests makes room, and goes on whoever runs by then', () => {
+    const { queue, started, join } = createLine(1)
+    join('a', 'asks')
+    join('b', 'waits')
+    queue.done()
+    queue.resume()
+    expect([started, queue.running]).toEqual([['asks', 'waits'], 2])
+    join('c', 'later')
+    queue.done()
+    expect(started).toEqual(['asks', 'waits'])
+    queue.done()
+    expect(started).toEqual(['asks', 'waits', 'later'])
+  })
+
+  test('everybody who waits is told at once when there is nothing to wait for', () => {
+    const { queue, refused, join } = createLine(1)
+    for (const name of ['runs', 'x', 'y']) join(name, name)
+    queue.dismiss(ERROR)
+    expect([refused, queue.running, queue.waiting]).toEqual([['x', 'y'], 1, 0])
+  })
+
+  test('a thousand calls that are over before their start returns do not pile up', () => {
+    const queue = new WaitQueue(1, 10_000)
+    let count = 0
+    const over = (): void => {
+      count++
+      queue.done()
+    }
+    queue.join({ who: '', start: () => {}, refuse: () => {} })
+    for (let i = 0; i < 10_000; i++) queue.join({ who: String(i % 7), start: over, refuse: () => {} })
+    queue.done()
+    expect([count, queue.running, queue.waiting]).toEqual([10_000, 0, 0])
+  })
+
+  test('nothing is lost or done twice, whatever the order', () => {
+    const action = fc.oneof(
+      fc.record({ kind: fc.constant('join' as const), who: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constantFrom('done' as const, 'leave' as const), who: fc.constant('') }),
+    )
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 4 }), fc.array(action, { maxLength: 60 }), (most, actions) => {
+        const queue = new WaitQueue(most, 5)
+        const waiting = new Set<Waiter>()
+        let [joined, started, left] = [0, 0, 0]
+        for (const { kind, who } of actions) {
+          if (kind === 'done' && queue.running > 0) queue.done()
+          else if (kind === 'leave') {
+            for (const waiter of waiting) {
+              queue.leave(waiter)
+              waiting.delete(waiter)
+              left++
+              break
+            }
+          } else if (kind === 'join') {
+            const waiter: Waiter = {
+              who,
+              start: () => {
+                started++
+                waiting.delete(waiter)
+              },
+              refuse: () => {},
+            }
+            waiting.add(waiter)
+            if (queue.join(waiter)) joined++
+            else waiting.delete(waiter)
+          }
+          expect(queue.running).toBeLessThanOrEqual(most)
+          expect(queue.waiting).toBe(joined - started - left)
+          expect(queue.waiting).toBe(waiting.size)
+          if (queue.waiting > 0) expect(queue.running).toBe(most)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,29 @@
+/** Notifications the gateway reads or writes itself; every other one passes through. */
+export const NOTIFICATIONS = {
+  initialized: 'notifications/initialized',
+  cancelled: 'notifications/cancelled',
+  progress: 'notifications/progress',
+  message: 'notifications/message',
+  rootsChanged: 'notifications/roots/list_changed',
+  resourceUpdated: 'notifications/resources/updated',
+  acknowledged: 'notifications/subscriptions/acknowledged',
+  elicitationComplete: 'notifications/elicitation/complete',
+} as const
+
+/** The flag of `subscriptions/listen` that asks for changes of a list, and the notification that announces one. */
+interface ListChange {
+  readonly flag: string
+  readonly method: string
+}
+
+/** By the capability that backs each list. */
+export const LIST_CHANGES = {
+  tools: { flag: 'toolsListChanged', method: 'notifications/tools/list_changed' },
+  prompts: { flag: 'promptsListChanged', method: 'notifications/prompts/list_changed' },
+  resources: { flag: 'resourcesListChanged', method: 'notifications/resources/list_changed' },
+} as const satisfies Readonly<Record<string, ListChange>>
+
+/** A list whose changes are announced. */
+export type ChangingList = keyof typeof LIST_CHANGES
+
+export const CHANGING_LISTS = Object.keys(LIST_CHANGES) as readonly ChangingList[]

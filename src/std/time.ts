@@ -1,0 +1,24 @@
+/** The longest delay a Node.js timer takes; a longer one fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Resolves after `ms`. The timer does not keep the process alive. */
+export const sleep = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms).unref())
+
+/** Settles like `work`; if that takes longer than `ms`, like `late`, which may throw. Does not stop the work. */
+export const within = <T, L = T>(ms: number, work: Promise<T>, late: () => L | Promise<L>): Promise<T | L> => {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms).unref()
+  })
+  return Promise.race([work, timeout.then(late)]).finally(() => clearTimeout(timer))
+}
+
+/** The bounds of an exponential backoff. */
+export interface Backoff {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
+/** The delay after that many earlier failures: doubles each time, with a jitter of the upper half. */
+export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number, random = Math.random()): number =>
+  Math.min(longestMs, firstMs * 2 ** failures) * (0.5 + random / 2)

@@ -1,0 +1,99 @@
+import type { RemoteServer } from '../../config/snapshot.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { Json } from '../../wire/json/json.ts'
+import { Offers } from '../session/offers.ts'
+import { Http, type Patience } from './http.ts'
+import { type Target, targetOf } from './redirect.ts'
+import { SilenceWatch } from './silence.ts'
+
+/** What may be tuned; tests shorten the times. */
+export interface LinkOptions {
+  readonly log: Log
+  readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
+  readonly connectMs?: number
+  readonly answerMs?: number // for handshakes, notifications and everything else that is quick
+  readonly endpointMs?: number // for an SSE channel to say where messages go
+  readonly maxBytes?: number // one message from the server
+  readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens; no redirect leads there
+  readonly offersCallers?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
+}
+
+/** Everything the dialects share to speak with one server. */
+export interface Link {
+  readonly name: string
+  readonly http: Http
+  readonly watch: SilenceWatch
+  readonly target: Target
+  readonly headers: readonly string[] // of every request: the configured ones and ours
+  readonly timeoutMs: number // silence of a call
+  readonly patience: Patience // silence of everything else
+  readonly endpointMs: number // for a channel to name its endpoint
+  readonly mayCross: boolean // the endpoint may be on another origin
+  readonly maxBytes: number
+  readonly identity: Json
+  readonly offersCallers: boolean
+  readonly log: Log
+  readonly offers: Offers
+  listens: boolean // until the server says that it has no GET stream
+  correlates: boolean // until the server asks elsewhere than on the stream of a call
+}
+
+const OURS: ReadonlySet<string> = new Set([
+  ...['accept', 'content-type', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect'],
+  ...['host', 'mcp-protocol-version', 'mcp-session-id', 'mcp-method', 'mcp-name', 'last-event-id'],
+])
+const MIB = 1024 * 1024
+
+/** Prepares what every request to that server needs; nothing is sent yet. */
+export const createLink = (server: RemoteServer & { readonly name: string }, options: LinkOptions): Link => {
+  const { connectMs = 10_000, answerMs = 30_000, endpointMs = 5000, maxBytes = 64 * MIB } = options
+  const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
+  const { log } = options
+  const configured = Object.entries(server.headers).filter(([header]) => !isOurs(header, log))
+  const hasAgent = configured.some(([header]) => header.toLowerCase() === 'user-agent')
+  const shortest = Math.min(answerMs, server.timeoutMs || answerMs)
+  const watch = new SilenceWatch(Math.max(10, Math.min(1000, shortest / 4)))
+  return {
+    name: server.name,
+    http: new Http({
+      secrets: configured.map(([header]) => header),
+      connectMs,
+      mayCross: server.allowCrossOriginRedirect,
+      ownPort: options.ownPort,
+      watch,
+      log,
+    }),
+    watch,
+    target: targetOf(server.url),
+    headers: [...configured.flat(), ...(hasAgent ? [] : ['user-agent', `${name}/${version}`])],
+    timeoutMs: server.timeoutMs,
+    patience: { headersMs: answerMs, bodyMs: answerMs },
+    endpointMs,
+    mayCross: server.allowCrossOriginEndpoint === true,
+    maxBytes,
+    identity: Json.of({ name, version }),
+    offersCallers: options.offersCallers ?? false,
+    log,
+    offers: new Offers(server.name, log),
+    listens: true,
+    correlates: true,
+  }
+}
+
+const isOurs = (header: string, log: Log): boolean => {
+  if (!OURS.has(header.toLowerCase())) return false
+  log.warn({ header }, 'this configured header is written by the gateway itself and was left out')
+  return true
+}
+
+export const POST_HEADERS: readonly string[] = [
+  ...['content-type', 'application/json'],
+  ...['accept', 'application/json, text/event-stream'],
+]
+
+/** Appends the caller's own headers: mirrored arguments and trace context. */
+export const addCallerHeaders = (headers: string[], caller: Caller): string[] => {
+  for (const [name, value] of caller.headers) headers.push(name, value)
+  return headers
+}

@@ -1,0 +1,177 @@
+import { headerFault } from '../../config/remote.ts'
+import type { RemoteServer } from '../../config/snapshot.ts'
+import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
+import { DISCONNECTED, type Loss, UpstreamFailure } from '../failures.ts'
+import { connectPersonally, type OwnUpstream } from '../personal/personal.ts'
+import { createDetector, type Era } from '../probe.ts'
+import { Refused } from '../session/handshake.ts'
+import { eraFor, LegacyLeg, takesGet } from '../session/legacy-leg.ts'
+import { createLegacy } from '../session/open-legacy.ts'
+import { SessionPool } from '../session/pool.ts'
+import { createStateless } from '../stateless/stateless.ts'
+import { createLink, type LinkOptions } from './link.ts'
+
+const MINUTE = 60_000
+
+/** What `connectRemote` may be told; everything but the log has a default. */
+export interface RemoteOptions extends LinkOptions {
+  readonly idleMs?: number // a session nobody uses
+  readonly holdMs?: number // a question nobody can be asked yet
+  readonly closeMs?: number // for sessions to be ended at the server when we close
+  readonly legacyMs?: number // how long a server counts as legacy without being asked again
+  readonly sessionsPerPrincipal?: number | undefined // for callers without one of their own
+  readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
+}
+
+const NO_BACK_CHANNEL: Loss = {
+  reason: 'upstream_protocol',
+  text: 'cannot ask its clients on a legacy session: the session has no id, or no GET stream',
+}
+
+type Server = RemoteServer & { readonly name: string }
+
+/** A server reached over HTTP, of whatever era it turns out to be. `open` rejects with UpstreamFailure. */
+export const connectRemote = (server: Server, options: RemoteOptions): Upstream => {
+  const { name, personal, headers } = server
+  if (!personal) return connectAlike(server, options)
+  const connect = (own: Readonly<Record<string, string>>) =>
+    connectAlike({ ...server, headers: { ...headers, ...own } }, options)
+  return connectPersonally({ name, personal, faultOf: headerFault, connect })
+}
+
+/** The same for every caller, or for one alone. */
+const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
+  const {
+    idleMs = 30 * MINUTE,
+    holdMs = 20_000,
+    closeMs = 1000,
+    legacyMs = 24 * 60 * MINUTE,
+    backoffMs = 250,
+  } = options
+  const link = createLink(server, options)
+  const configured = server.type === 'sse' ? 'legacy' : server.era
+  const detector = createDetector(link, { configured, legacyMs, backoffMs })
+  const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
+  const legacy = createLegacy(link, server.type, idleMs)
+  const leg = new LegacyLeg(legacyMs)
+  const pool = new SessionPool({
+    name: server.name,
+    idleMs,
+    manner: server.pool,
+    perPrincipal: options.sessionsPerPrincipal,
+    open: async (caller, place) => {
+      const isLeg = detector.era === 'modern'
+      const session = await legacy.open(caller, { ...place, holdMs, requiresHandshake: isLeg })
+      if (!isLeg || session.hasBackChannel) return session
+      void session.close()
+      throw new Refused(server.name, NO_BACK_CHANNEL)
+    },
+  })
+  let trial: Promise<void> | undefined // of the legacy leg of a modern server
+  let closing: Promise<void> | undefined
+
+  const openSession = async (caller: Caller): Promise<Peer> => {
+    try {
+      const peer = await pool.open(caller)
+      detector.up()
+      return peer
+    } catch (error) {
+      // A server that grants no further session, and a full pool, say nothing of the server.
+      if (error instanceof UpstreamFailure && !caller.lane && error.reason !== 'pool_exhausted') learn(error)
+      throw error
+    }
+  }
+
+  const learn = (failure: UpstreamFailure): void => {
+    if (failure.reason === 'upstream_protocol') detector.doubt()
+    else detector.down(failure)
+  }
+
+  /** Opens a legacy session with a modern server; if the server grants none, its modern leg serves the caller. */
+  const openLeg = async (caller: Caller): Promise<Peer> => {
+    const wasKnown = leg.exists === true
+    if (!wasKnown) link.listens = true
+    if (!wasKnown && !(await takesGet(link))) return missLeg(true, NO_BACK_CHANNEL)
+    try {
+      const peer = await pool.open(caller)
+      leg.found()
+      detector.up()
+      return peer
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || closing || error.reason === 'pool_exhausted') throw error
+      if (!(error instanceof Refused) && (wasKnown || error.reason === 'upstream_unreachable')) {
+        learn(error)
+        throw error
+      }
+      return missLeg(error instanceof Refused, error.loss)
+    }
+  }
+
+  const missLeg = (isEvidence: boolean, { text }: Loss): Promise<Peer> => {
+    leg.missed(isEvidence)
+    link.log.debug({ reason: text }, 'legacy callers are served by the modern leg of the server')
+    return stateless
+  }
+
+  /** The first legacy caller finds out whether there is a legacy leg; those who come meanwhile wait for the verdict. */
+  const tryLeg = (caller: Caller): Promise<Peer> => {
+    if (leg.exists !== undefined) return openLeg(caller)
+    if (trial) return trial.then(() => open(caller))
+    const opening = openLeg(caller)
+    const over = (): void => {
+      trial = undefined
+    }
+    trial = opening.then(over, over)
+    return opening
+  }
+
+  const openAs = (era: Era, caller: Caller): Promise<Peer> => {
+    if (era === 'legacy') return openSession(caller)
+    return eraFor(caller, configured, era, leg) === 'legacy' ? tryLeg(caller) : stateless
+  }
+
+  const find = async (caller: Caller): Promise<Peer> => {
+    const wasKnown = detector.era !== undefined
+    const era = await detector.detect()
+    try {
+      return await openAs(era, caller)
+    } catch (error) {
+      // A verdict from before may be out of date: then the failure made the detector forget it.
+      if (!wasKnown || closing || detector.era !== undefined) throw error
+      // If it does not answer the probe either, the first error says more: a server may grant one session only.
+      const now = await detector.detect().catch(() => era)
+      if (now === era) throw error
+      return openAs(now, caller)
+    }
+  }
+
+  const open = (caller: Caller): Promise<Peer> => {
+    if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
+    if (eraFor(caller, configured, detector.era, leg) === 'modern') return stateless
+    return pool.find(caller) ?? find(caller)
+  }
+
+  const probe = async (): Promise<boolean> => {
+    if (closing) return false
+    await detector.look()
+    return true
+  }
+
+  const close = (): Promise<void> => {
+    closing ??= within(closeMs, pool.close()).then(() => {
+      legacy.close()
+      return link.http.close()
+    })
+    return closing
+  }
+
+  return { open, probe, close, isIdle: () => link.http.isIdle && pool.size === 0 }
+}
+
+const within = (ms: number, work: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { closeAll, connectSmall } from '../../../test/support/processes.ts'
+import {
+  callerOf,
+  exchangeWith,
+  legacy,
+  result,
+  scriptedServer,
+  sendJson,
+} from '../../../test/support/scripted-server.ts'
+import type { PoolManner } from '../../config/snapshot.ts'
+import { SILENT } from '../../telemetry/log.ts'
+import { connectRemote } from '../http/remote.ts'
+import { type Pooled, SessionPool } from './pool.ts'
+import { poolKey } from './pool-key.ts'
+
+const MINUTE = 60_000
+const ana = callerOf({ principal: 'ana' })
+
+describe('a further session of the same kind', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const createPool = () => {
+    const open: string[] = []
+    const pool = new SessionPool<Pooled>({
+      name: 'far',
+      idleMs: 30 * MINUTE,
+      open: async ({ lane = 0, principal }, { onClosed }) => {
+        const name = `${principal} ${lane}`
+        open.push(name)
+        return {
+          revision: '2025-11-25',
+          asks: true,
+          correlates: false,
+          isBusy: false,
+          lastUsed: Date.now(),
+          dispatch: () => {},
+          close: async () => {
+            open.splice(open.indexOf(name), 1)
+            onClosed(Promise.resolve())
+          },
+        }
+      },
+    })
+    return { pool, open }
+  }
+
+  it('is another for each number, and the same for the same', async () => {
+    const { pool } = createPool()
+    const peers = [await pool.open(ana), await pool.open({ ...ana, lane: 1 }), await pool.open({ ...ana, lane: 2 })]
+    expect(new Set(peers).size).toBe(3)
+    expect(await pool.open({ ...ana, lane: 1 })).toBe(peers[1])
+    expect(await pool.open({ ...ana, lane: 0 })).toBe(peers[0])
+    await pool.close()
+  })
+
+  it('ends soon after nobody uses it; the first does not', async () => {
+    const { pool, open } = createPool()
+    await pool.open(ana)
+    await pool.open({ ...ana, lane: 1 })
+    await vi.advanceTimersByTimeAsync(MINUTE)
+    expect(open).toEqual(['ana 0', 'ana 1'])
+    await vi.advanceTimersByTimeAsync(MINUTE)
+    expect(open).toEqual(['ana 0'])
+    await vi.advanceTimersByTimeAsync(30 * MINUTE)
+    expect(open).toEqual([])
+    await pool.close()
+  })
+})
+
+it.each<PoolManner>(['sticky', 'stateless'])('the key of a %s server tells lanes apart', manner => {
+  const keys = [ana, { ...ana, lane: 1 }, { ...ana, lane: 2 }].map(caller => poolKey(caller, manner))
+  expect(new Set(keys).size).toBe(3)
+})
+
+it('a further process is refused at once where there are as many as may be, so that its caller can wait instead', async () => {
+  const { open, upstream } = connectSmall({ era: 'legacy' }, { limits: { processes: 2 } })
+  const peers = [await open(ana), await open({ ...ana, lane: 1 })]
+  for (const peer of peers) exchangeWith(peer, 'tools/call', { caller: ana, params: { name: 'wait' } })
+  expect(upstream.status().processes).toHaveLength(2)
+  await expect(open({ ...ana, lane: 2 })).rejects.toThrow('2 processes already')
+  await closeAll()
+})
+
+it('a server that grants only one session is not taken for one that is down', async () => {
+  let greeted = 0
+  const answers = legacy(({ body }, response) => {
+    if (body.id === undefined) response.writeHead(202).end()
+    else sendJson(response, result(body.id, { ok: true }))
+  })
+  const server = await scriptedServer((arrived, response) => {
+    if (arrived.body.method === 'initialize' && ++greeted > 1) return void response.writeHead(503).end()
+    answers(arrived, response)
+  })
+  const upstream = connectRemote(
+    { name: 'far', kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'legacy', timeoutMs: 2000 },
+    { log: SILENT },
+  )
+  await upstream.open(ana)
+  await expect(upstream.open({ ...ana, lane: 1 })).rejects.toThrow('503')
+  const peer = await upstream.open(ana)
+  expect(await exchangeWith(peer, 'tools/call', { caller: ana }).result()).toMatchObject({ ok: true })
+  await upstream.close()
+  await server.close()
+})

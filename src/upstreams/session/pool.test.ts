@@ -1,0 +1,345 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  callerOf,
+  exchangeWith,
+  legacy,
+  openStream,
+  result,
+  type Script,
+  scriptedServer,
+  sendJson,
+} from '../../../test/support/scripted-server.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import { SILENT } from '../../telemetry/log.ts'
+import { Json } from '../../wire/json/json.ts'
+import { connectRemote, type RemoteOptions } from '../http/remote.ts'
+import { type Pooled, SessionPool } from './pool.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const SESSIONS = Array.from({ length: 20 }, (_, i) => `s${i + 1}`)
+
+const answerOk: Script = ({ body }, response) => {
+  if (body.id === undefined) response.writeHead(202).end()
+  else sendJson(response, result(body.id, {}))
+}
+
+const connect = async (script: Script = answerOk, options: Partial<RemoteOptions> = {}) => {
+  const server = await scriptedServer(legacy(script, { sessions: SESSIONS }))
+  const config = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'legacy', timeoutMs: 2000 } as const
+  const upstream = connectRemote({ name: 'far', ...config }, { log: SILENT, ...options })
+  closing.push(
+    () => server.close(),
+    () => upstream.close(),
+  )
+  /** The session a call of that caller runs in. */
+  const sessionOf = async (caller: Caller) => {
+    const before = server.of('tools/list').length
+    await exchangeWith(await upstream.open(caller), 'tools/list', { caller }).result()
+    return server.of('tools/list')[before]?.headers['mcp-session-id']
+  }
+  return { server, upstream, sessionOf }
+}
+
+describe('which session a caller gets', () => {
+  const ana = callerOf({ principal: 'ana' })
+
+  it('its own for every client session', async () => {
+    const { sessionOf } = await connect()
+    const one = callerOf({ session: 'a' })
+    const two = callerOf({ session: 'b' })
+    expect([await sessionOf(one), await sessionOf(two), await sessionOf(one)]).toEqual(['s1', 's2', 's1'])
+  })
+
+  it('the same for a principal with the same capabilities, however they are written', async () => {
+    const { sessionOf } = await connect()
+    const text = (json: string) => ({ ...ana, capabilities: Json.parse(Buffer.from(json)) })
+    expect([
+      await sessionOf(text('{"roots":{},"elicitation":{"form":{},"url":{}}}')),
+      await sessionOf(text('{"elicitation":{"url":{}, "form":{}},"roots":{}}')),
+      await sessionOf(text('{"elicitation":{"form":{}},"roots":{}}')),
+    ]).toEqual(['s1', 's1', 's2'])
+  })
+
+  it('never that of another principal or workspace', async () => {
+    const { sessionOf } = await connect()
+    const sessions = [
+      await sessionOf(ana),
+      await sessionOf({ ...ana, principal: 'ben' }),
+      await sessionOf({ ...ana, workspace: 'other' }),
+      await sessionOf({ ...ana, session: 'ana' }),
+    ]
+    expect(new Set(sessions).size).toBe(4)
+  })
+
+  it('one shared by calls that come together', async () => {
+    const { server, upstream } = await connect()
+    const peers = await Promise.all([upstream.open(ana), upstream.open(ana), upstream.open(ana)])
+    expect(new Set(peers).size).toBe(1)
+    expect(server.of('initialize')).toHaveLength(1)
+  })
+
+  it('one for a single exchange where nobody knows who calls', async () => {
+    const { server, sessionOf } = await connect()
+    const nobody = callerOf({ principal: undefined })
+    expect([await sessionOf(nobody), await sessionOf(nobody)]).toEqual(['s1', 's2'])
+    await server.arrived('DELETE', 2)
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's2'])
+  })
+
+  it('ends the session of an unknown caller who gives up', async () => {
+    const { server, upstream } = await connect(({ body }, response) => {
+      if (body.method === 'tools/call') openStream(response)
+      else response.writeHead(202).end()
+    })
+    const nobody = callerOf({ principal: undefined })
+    const call = exchangeWith(await upstream.open(nobody), 'tools/call', { caller: nobody })
+    await server.arrived('tools/call')
+    call.abort.abort({ kind: 'gone' })
+    await server.arrived('notifications/cancelled')
+    await server.arrived('DELETE')
+  })
+})
+
+describe('the session of an unknown caller', () => {
+  const nobody = callerOf({ principal: undefined, capabilities: Json.of({ roots: {} }) })
+  const LISTEN = 'subscriptions/listen'
+
+  /** Long enough for a session that is going to close to have closed. */
+  const aWhile = () => new Promise(resolve => setTimeout(resolve, 50))
+
+  it('serves every request that follows from one exchange', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
+    await exchangeWith(peer, 'logging/setLevel', { caller: nobody }).result()
+    expect(await exchangeWith(peer, 'tools/call', { caller: nobody }).result()).toEqual({})
+    await server.arrived('DELETE')
+    expect(server.of('POST').flatMap(({ headers }) => headers['mcp-session-id'] ?? [])).not.toContain('s2')
+    expect(await standing.result()).toEqual({ resultType: 'complete' })
+  })
+
+  it('lasts as long as its longest request', async () => {
+    const { server, upstream } = await connect(({ body }, response) => {
+      if (body.method !== 'tools/call') answerOk({ body } as Parameters<Script>[0], response)
+    })
+    const peer = await upstream.open(nobody)
+    const call = exchangeWith(peer, 'tools/call', { caller: nobody })
+    const { response, body } = await server.arrived('tools/call')
+    await exchangeWith(peer, 'tools/list', { caller: nobody }).result()
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    sendJson(response, result(body.id, { done: true }))
+    expect(await call.result()).toEqual({ done: true })
+    await server.arrived('DELETE')
+  })
+
+  it('lasts as long as somebody listens and asked for nothing else', async () => {
+    const { server, upstream } = await connect()
+    const standing = exchangeWith(await upstream.open(nobody), LISTEN, { caller: nobody })
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    standing.abort.abort({ kind: 'gone' })
+    await server.arrived('DELETE')
+  })
+
+  it('lasts as long as somebody listens to a resource', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
+    await exchangeWith(peer, 'resources/subscribe', { caller: nobody, params: { uri: 'a:b' } }).result()
+    await aWhile()
+    expect(server.of('DELETE')).toHaveLength(0)
+    standing.abort.abort({ kind: 'gone' })
+    await server.arrived('DELETE')
+  })
+
+  it('is over after a notification', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(nobody)
+    exchangeWith(peer, 'notifications/roots/list_changed', { kind: 'notification', caller: nobody })
+    await server.arrived('DELETE')
+  })
+})
+
+describe('idle sessions', () => {
+  it('are ended, and busy ones are not', async () => {
+    const { server, upstream } = await connect(
+      ({ body }, response) => {
+        if (body.method === 'tools/call') openStream(response)
+        else answerOk({ body } as Parameters<Script>[0], response)
+      },
+      { idleMs: 60 },
+    )
+    const idle = callerOf({ session: 'idle' })
+    const busy = callerOf({ session: 'busy' })
+    const watching = callerOf({ session: 'watching' })
+    await exchangeWith(await upstream.open(idle), 'tools/list', { caller: idle }).result()
+    exchangeWith(await upstream.open(busy), 'tools/call', { caller: busy })
+    exchangeWith(await upstream.open(watching), 'subscriptions/listen', { caller: watching })
+    await server.arrived('DELETE')
+    await new Promise(resolve => setTimeout(resolve, 200))
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1'])
+  })
+})
+
+it('tries again after a session that could not be opened', async () => {
+  const { server, upstream } = await connect(answerOk, { backoffMs: 1 })
+  server.become((_, response) => void response.writeHead(503).end())
+  await expect(upstream.open(callerOf())).rejects.toThrow('HTTP 503')
+  server.become(legacy(answerOk))
+  await expect.poll(async () => (await upstream.open(callerOf()).catch(() => undefined))?.revision).toBe('2025-11-25')
+})
+
+describe('closing', () => {
+  /** A server that takes its time to end some sessions. */
+  const slowToEnd = (slow: readonly unknown[], ended: (session: unknown) => void): Script => {
+    const talk = legacy(answerOk, { sessions: SESSIONS })
+    return (arrived, response) => {
+      if (arrived.method !== 'DELETE') return talk(arrived, response)
+      const session = arrived.headers['mcp-session-id']
+      setTimeout(() => response.writeHead(204).end(() => ended(session)), slow.includes(session) ? 200 : 0)
+    }
+  }
+
+  it('waits until every session has ended at the server, also those that were about to', async () => {
+    const { server, upstream } = await connect()
+    const ended: unknown[] = []
+    server.become(slowToEnd(['s1', 's3'], session => ended.push(session))) // those that leave by themselves
+    const [one, two, three, nobody] = [
+      callerOf({ session: 'one' }),
+      callerOf({ session: 'two' }),
+      callerOf({ session: 'three' }),
+      callerOf({ principal: undefined }),
+    ]
+    const standing = exchangeWith(await upstream.open(one), 'subscriptions/listen', { caller: one })
+    await upstream.open(two)
+    await exchangeWith(await upstream.open(nobody), 'tools/list', { caller: nobody }).result()
+    const opening = upstream.open(three).catch(() => undefined)
+    await server.arrived('initialize', 4)
+    standing.abort.abort({ kind: 'gone' })
+    await upstream.close()
+    await opening
+    expect(ended.sort()).toEqual(['s1', 's2', 's3', 's4'])
+  })
+
+  it('also ends the session that takes the place of one the server forgot', async () => {
+    const { server, upstream } = await connect()
+    const peer = await upstream.open(callerOf({ session: 'one' }))
+    const [talk, held] = [legacy(answerOk, { sessions: ['s2'] }), [] as (() => void)[]]
+    server.become((arrived, response) => {
+      const isOld = arrived.headers['mcp-session-id'] === 's1'
+      if (isOld) return void response.writeHead(404).end()
+      if (arrived.body.method === 'initialize') held.push(() => talk(arrived, response))
+      else talk(arrived, response)
+    })
+    exchangeWith(peer, 'tools/list')
+    await server.arrived('initialize', 2)
+    const closing = upstream.close()
+    await server.arrived('DELETE')
+    held[0]?.()
+    await closing
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's2'])
+  })
+})
+
+describe('a pool that is full', () => {
+  interface Fake extends Pooled {
+    isBusy: boolean
+  }
+
+  /** A pool of few sessions, which only remember that they were closed. */
+  const small = (perPrincipal: number) => {
+    const closed: string[] = []
+    const opened: Fake[] = []
+    const pool = new SessionPool<Fake>({
+      name: 'far',
+      idleMs: 60_000,
+      perPrincipal,
+      open: async ({ principal, affinity }, { onClosed }) => {
+        const session: Fake = {
+          revision: '2025-11-25',
+          asks: true,
+          correlates: true,
+          isBusy: false,
+          lastUsed: Date.now(),
+          dispatch: () => {},
+          close: async () => {
+            closed.push(`${principal} ${affinity}`)
+            onClosed(Promise.resolve())
+          },
+        }
+        opened.push(session)
+        return session
+      },
+    })
+    closing.push(() => pool.close())
+    return { pool, closed, opened }
+  }
+  const of = (principal: string, affinity: number) => callerOf({ principal, affinity: String(affinity) })
+  /** As if they had been idle for a while. */
+  const age = (sessions: readonly Fake[]) => {
+    for (const [at, session] of sessions.entries()) session.lastUsed = Date.now() - 10_000 + at
+  }
+
+  it('closes no session that somebody was given just now', async () => {
+    const { pool, closed } = small(1)
+    await pool.open(of('ana', 1))
+    const opening = pool.open(of('ana', 2))
+    await pool.find(of('ana', 1))
+    expect(closed).toEqual([])
+    await opening
+    expect(closed).toEqual(['ana 1']) // a while later, because nobody sent anything on it
+  })
+
+  it('closes the oldest idle session of the same principal', async () => {
+    const { pool, closed, opened } = small(2)
+    for (const caller of [of('ben', 1), of('ana', 1), of('ana', 2)]) await pool.open(caller)
+    age(opened)
+    await pool.open(of('ana', 3))
+    expect(closed).toEqual(['ana 1'])
+  })
+
+  it('closes idle sessions when their clients said too much of themselves', async () => {
+    const { pool, closed, opened } = small(256)
+    const large = (affinity: number) => ({
+      ...of('ana', affinity),
+      capabilities: Json.of({ experimental: { pad: 'x'.repeat(64 * 1024) } }),
+    })
+    for (let i = 0; i < 100; i++) {
+      await pool.open(large(i))
+      age(opened)
+    }
+    expect(pool.size).toBeLessThan(40)
+    expect(closed[0]).toBe('ana 0')
+  })
+
+  it('never makes a principal wait for the sessions of another', async () => {
+    const { pool, closed, opened } = small(8)
+    for (let i = 0; i < 8; i++) for (const principal of ['p1', 'p2', 'p3', 'p4']) await pool.open(of(principal, i))
+    for (const session of opened) session.isBusy = true
+    let isRefused = false
+    const waiting = pool.open(of('p1', 8)).catch(() => {
+      isRefused = true
+    })
+    await pool.open(of('ana', 1)) // settles although all sessions are busy and p1 waits
+    expect([isRefused, closed]).toEqual([false, []])
+    for (const session of opened.slice(0, 32)) session.isBusy = false
+    age(opened.slice(0, 32))
+    await waiting
+    expect(closed).toEqual(['p1 0'])
+  })
+
+  it('takes room for a newcomer from the principal with the most sessions', async () => {
+    const { pool, closed, opened } = small(2)
+    for (const caller of [of('p1', 1), of('p2', 1), of('p3', 1), of('p3', 2), of('p4', 1), of('p5', 1), of('p6', 1)])
+      await pool.open(caller)
+    await pool.open(of('p7', 1))
+    age(opened)
+    await pool.open(of('p8', 1))
+    expect(closed).toEqual(['p3 1'])
+  })
+})

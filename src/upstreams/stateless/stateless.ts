@@ -1,0 +1,103 @@
+import type { Exchange, Frame, Peer } from '../../protocol/exchange.ts'
+import { MODERN } from '../../protocol/revisions.ts'
+import { join, type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { toError } from '../failures.ts'
+import type { Sending } from '../http/http.ts'
+import { addCallerHeaders, type Link, POST_HEADERS } from '../http/link.ts'
+import { Reply, type ReplyEnd } from '../http/reply.ts'
+import { Call } from '../session/call.ts'
+import { tell } from '../session/tell.ts'
+import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
+
+const LISTEN = 'subscriptions/listen'
+const UNSUPPORTED_VERSION = -32022
+const WRONG_DOOR: ReadonlySet<number> = new Set([400, 404, 405, 406])
+
+/** A server of 2026-07-28: every request stands alone, so all callers share one peer. */
+export const createStateless = (link: Link, onDoubt: () => void): Peer => {
+  const shared: Shared = {
+    link,
+    onDoubt,
+    headers: [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN],
+  }
+  let lastId = 0
+  return {
+    revision: MODERN,
+    asks: false,
+    dispatch: exchange => {
+      if (exchange.kind === 'notification') notify(shared, exchange)
+      else new StatelessCall(shared, exchange, ++lastId).start()
+    },
+  }
+}
+
+interface Shared {
+  readonly link: Link
+  readonly headers: readonly string[]
+  readonly onDoubt: () => void // the server may have changed its era
+}
+
+const notify = ({ link, headers }: Shared, { method, params, caller }: Exchange): void => {
+  const sent = addCallerHeaders([...headers, 'mcp-method', mcpMethod(method)], caller)
+  tell(link, 'POST', sent, notificationPieces(method, params), method)
+}
+
+class StatelessCall extends Call {
+  readonly #shared: Shared
+
+  constructor(shared: Shared, exchange: Exchange, id: number) {
+    super(shared.link, exchange, id)
+    this.#shared = shared
+    if (exchange.method === LISTEN) this.silenceMs = 0
+  }
+
+  protected send(): Sending {
+    const { method, caller } = this.exchange
+    const { link, headers } = this.#shared
+    const params = withEnvelope(this.params, caller)
+    const name = mcpName(method, params)
+    const sent = [...headers, 'mcp-method', mcpMethod(method)]
+    if (name !== undefined) sent.push('mcp-name', name)
+    return link.http.send(
+      {
+        method: 'POST',
+        target: link.target,
+        headers: addCallerHeaders(sent, caller),
+        body: join(requestPieces(this.id, method, params)),
+        stays: method === LISTEN,
+      },
+      new Reply(this, link.maxBytes),
+    )
+  }
+
+  /** A modern server must not ask on a stream; one that does gets no answer. */
+  protected asked(message: Extract<Message, { kind: 'request' }>): void {
+    this.strayed(message)
+  }
+
+  protected strayed(message: Message): void {
+    this.link.log.debug(
+      { kind: message.kind, method: this.exchange.method },
+      'dropped a message that is not for this call',
+    )
+  }
+
+  /** A refusal that no modern server would write is a reason to look again whom we talk to. */
+  protected recover(end: ReplyEnd): boolean {
+    if (end.kind !== 'refused' || !WRONG_DOOR.has(end.status)) return false
+    const { error } = end
+    if (error?.error.code === UNSUPPORTED_VERSION) {
+      this.#shared.onDoubt()
+      const text = `no longer speaks ${MODERN}: call again, the gateway will find out what it speaks`
+      this.fail(toError(this.link.name, { reason: 'upstream_protocol', text }))
+      return true
+    }
+    if (error?.id?.asNumber() !== this.id) this.#shared.onDoubt()
+    return false
+  }
+
+  // Closing the request is the cancellation.
+  protected cancelled(): void {}
+
+  protected finished(_: Frame | undefined): void {}
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../../config/snapshot.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { Json } from '../../wire/json/json.ts'
+import type { Loss } from '../failures.ts'
+import { SilenceWatch } from '../http/silence.ts'
+import type { Child, Exit } from '../process/child.ts'
+import { lossOfExit } from '../process/failures.ts'
+import { Restarts } from '../process/restarts.ts'
+import { startChild } from '../process/spawn.ts'
+import { START_LIMIT, type StartLimit } from '../process/start-limit.ts'
+import { tailOf, withoutSecrets } from '../process/stderr.ts'
+import { createStderrLog } from '../process/stderr-log.ts'
+import { Offers } from '../session/offers.ts'
+import { createIgnore, type Noise } from './noise.ts'
+import { Pipe } from './pipe.ts'
+
+/** What may be tuned; tests shorten the times. */
+export interface StdioOptions {
+  readonly log: Log
+  readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
+  readonly starts?: StartLimit // shared by all servers, unless told otherwise
+  readonly noise?: Noise // shared by all processes of a server
+  readonly probeMs?: number // for an answer to `server/discover`
+  readonly pingMs?: number // for a process that was silent in a call
+  readonly startMs?: number // for an answer to `initialize`; the first start may have to fetch the program
+  readonly maxBytes?: number // one line from the server
+  readonly pendingBytes?: number // written and not yet read by the server
+  readonly backoffMs?: number
+  readonly breakAfter?: number
+  readonly breakMs?: number
+  readonly steadyMs?: number
+}
+
+/** Everything the conversations with processes of one server share. */
+export interface StdioLink {
+  readonly name: string
+  readonly log: Log
+  readonly identity: Json
+  readonly watch: SilenceWatch
+  readonly timeoutMs: number // silence of a call
+  readonly probeMs: number
+  readonly pingMs: number
+  readonly startMs: number
+  readonly maxBytes: number
+  readonly pendingBytes: number
+  readonly starts: StartLimit
+  readonly restarts: Restarts
+  readonly offers: Offers
+  readonly fingerprint: string // equal for servers that are started the same way
+  /** Starts a process; rejects with UpstreamFailure. */
+  start(): Promise<Pipe>
+  /** Settles when nothing of any process is left. */
+  endAll(): Promise<void>
+  /** Why a process that ended gives no answer. */
+  lossOf(child: Child, exit: Exit, reason: 'upstream_lost' | 'upstream_unreachable'): Loss
+  /** The last lines of stderr, fit to be shown. */
+  tailOf(child: Child): string
+}
+
+const MIB = 1024 * 1024
+const SHORTEST_SECRET = 8
+
+/** Prepares what every process of that server needs; none is started yet. */
+export const createStdioLink = (
+  server: ProcessServer & { readonly name: string },
+  options: StdioOptions,
+): StdioLink => {
+  const { log, probeMs = 3000, pingMs = 30_000, startMs = 60_000 } = options
+  const { maxBytes = 64 * MIB, pendingBytes = 64 * MIB } = options
+  const { backoffMs = 250, breakAfter = 5, breakMs = 30_000, steadyMs = 10_000 } = options
+  const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
+  const { exitMs, termMs } = server.limits ?? DEFAULT_PROCESS_LIMITS
+  const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
+  const tail = (child: Child): string => tailOf(child.stderr.text(), secrets)
+
+  const show = (text: string): string => withoutSecrets(text, secrets)
+  const tapStderr = createStderrLog(log, show)
+  const ignore = createIgnore(log, show, options.noise ?? { isLogged: false })
+  const children = new Set<Child>()
+
+  const start = async (): Promise<Pipe> => {
+    const bounds = { maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
+    const pipe = await Pipe.open(log, ignore, reader => startChild(server, bounds, reader))
+    children.add(pipe.child)
+    void pipe.child.over.then(() => children.delete(pipe.child))
+    return pipe
+  }
+
+  const lossOf: StdioLink['lossOf'] = (child, exit, reason) => {
+    if (!exit.isTooLong) return lossOfExit(exit, tail(child), reason)
+    return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes`, stderr: tail(child) }
+  }
+
+  return {
+    name: server.name,
+    log,
+    identity: Json.of({ name, version }),
+    watch: new SilenceWatch(Math.max(10, Math.min(1000, (server.timeoutMs || 1000) / 4))),
+    timeoutMs: server.timeoutMs,
+    probeMs,
+    pingMs,
+    startMs,
+    maxBytes,
+    pendingBytes,
+    starts: options.starts ?? START_LIMIT,
+    restarts: new Restarts(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
+    offers: new Offers(server.name, log),
+    fingerprint: fingerprintOf(server),
+    start,
+    endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),
+    lossOf,
+    tailOf: tail,
+  }
+}
+
+const fingerprintOf = ({ command, args, env, cwd }: ProcessServer): string => {
+  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([command, args, cwd, variables]))
+    .digest('base64url')
+}

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto'
+import { type Keyring, open, seal } from '../../wire/seal.ts'
+import type { Kind } from './view.ts'
+
+/** Where a list goes on. */
+export interface Place {
+  readonly kind: Kind
+  readonly epoch: string
+  readonly page: number
+}
+
+/** Of this process only: a list does not outlive it, so why should a place in it. */
+const keyring: Keyring = { current: { id: 'l', key: randomBytes(32) } }
+
+/** Nobody can read or make up a cursor. */
+export const sealPlace = ({ kind, epoch, page }: Place): string => seal(keyring, JSON.stringify([kind, epoch, page]))
+
+/** The place a cursor stands for; undefined for one that is not ours, or from before. */
+export const openPlace = (cursor: string): Place | undefined => {
+  const text = open(keyring, cursor)
+  if (!text) return undefined
+  const [kind, epoch, page] = JSON.parse(text.toString()) as [Kind, string, number]
+  return { kind, epoch, page }
+}

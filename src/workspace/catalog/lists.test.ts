@@ -1,0 +1,390 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { scriptedMember, toolsOf } from '../../../test/support/scripted-member.ts'
+import { toolsIn, workspaceOf } from '../../../test/support/workspace.ts'
+import { rpcError } from '../../protocol/errors.ts'
+import { EVERYTHING } from '../../protocol/policy.ts'
+import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
+import type { PlainObject } from '../../wire/json/json.ts'
+import { openPlace } from './cursor.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const UNAVAILABLE = 'dragoman/unavailable'
+const listing = (answer: () => PlainObject | Promise<PlainObject>) => ({ 'tools/list': answer })
+const ready = (server: string, ...names: string[]) =>
+  scriptedMember(server, { answers: listing(() => ({ tools: toolsOf(...names) })) })
+const silent = (server: string) => scriptedMember(server, { answers: listing(() => new Promise<never>(() => {})) })
+
+test('a cold list waits for the slow ones no longer than their time, and says who is missing', async () => {
+  const w = workspaceOf([ready('a', 'x'), silent('b'), ready('c', 'y')])
+  const asking = w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(4999)
+  const state = await Promise.race([asking, Promise.resolve('waiting')])
+  expect(state).toBe('waiting')
+  await vi.advanceTimersByTimeAsync(1)
+  const list = await asking
+  expect(toolsIn(list)).toEqual(['a__x', 'c__y'])
+  expect(list).toMatchObject({ _meta: { [UNAVAILABLE]: ['b'] }, ttlMs: 0 })
+  w.close()
+})
+
+test('nobody waits twice for the same silence', async () => {
+  const w = workspaceOf([ready('a', 'x'), silent('b')])
+  const first = w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(5000)
+  await first
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x'])
+  w.close()
+})
+
+test('whoever comes late joins by list_changed', async () => {
+  let come: (list: PlainObject) => void = () => {}
+  const late = scriptedMember('b', { answers: listing(() => new Promise(resolve => (come = resolve))) })
+  const w = workspaceOf([ready('a', 'x'), late])
+  const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  const first = w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(5000)
+  await first
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(listener.notices).toEqual(['notifications/subscriptions/acknowledged'])
+  come({ tools: toolsOf('y') })
+  await vi.advanceTimersByTimeAsync(200)
+  expect(listener.notices.slice(1)).toEqual(['notifications/tools/list_changed'])
+  const list = await w.ask('tools/list')
+  expect(toolsIn(list)).toEqual(['a__x', 'b__y'])
+  expect(list).not.toHaveProperty('_meta')
+  w.close()
+})
+
+test('a first list that all members answered is no news', async () => {
+  const w = workspaceOf([ready('a', 'x'), ready('b', 'y')])
+  const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  await w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(listener.notices).toEqual(['notifications/subscriptions/acknowledged'])
+  w.close()
+})
+
+test('somebody who is known to be down is not waited for', async () => {
+  const down = silent('b')
+  down.turn('down')
+  const w = workspaceOf([ready('a', 'x'), down])
+  expect(await w.ask('tools/list')).toMatchObject({ _meta: { [UNAVAILABLE]: ['b'] } })
+  expect(down.asked).toEqual([])
+  w.close()
+})
+
+test('a stale list is served at once and asked for in the background, once for all', async () => {
+  let names = ['x']
+  const a = scriptedMember('a', { revision: NEWEST_LEGACY, answers: listing(() => ({ tools: toolsOf(...names) })) })
+  const w = workspaceOf([a, ready('b', 'y')])
+  await w.ask('tools/list')
+  expect(a.count('tools/list')).toBe(1)
+  names = ['x', 'new']
+  await vi.advanceTimersByTimeAsync(59_000)
+  await w.ask('tools/list')
+  expect(a.count('tools/list')).toBe(1)
+  await vi.advanceTimersByTimeAsync(2000)
+  const both = await Promise.all([w.ask('tools/list'), w.ask('tools/list')])
+  expect(both.map(toolsIn)).toEqual([
+    ['a__x', 'b__y'],
+    ['a__x', 'b__y'],
+  ])
+  await vi.advanceTimersByTimeAsync(0)
+  expect(a.count('tools/list')).toBe(2)
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x', 'a__new', 'b__y'])
+  w.close()
+})
+
+test('the last good list of a server that fails is kept for ten minutes, then it goes with list_changed', async () => {
+  let isBroken = false
+  const a = scriptedMember('a', {
+    answers: { 'tools/list': () => (isBroken ? rpcError('internal', 'broken') : { tools: toolsOf('x') }) },
+  })
+  const w = workspaceOf([a, ready('b', 'y')])
+  await w.ask('tools/list')
+  const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  await vi.advanceTimersByTimeAsync(0)
+  isBroken = true
+  a.say('notifications/tools/list_changed')
+  await vi.advanceTimersByTimeAsync(590_000)
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x', 'b__y'])
+  expect(listener.notices).toHaveLength(1)
+  await vi.advanceTimersByTimeAsync(20_000)
+  expect(listener.notices.slice(1)).toEqual(['notifications/tools/list_changed'])
+  expect(await w.ask('tools/list')).toMatchObject({ _meta: { [UNAVAILABLE]: ['a'] } })
+  isBroken = false
+  await vi.advanceTimersByTimeAsync(61_000)
+  await w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x', 'b__y'])
+  expect(listener.notices).toHaveLength(3)
+  w.close()
+})
+
+test('a server that cannot list is asked less and less often', async () => {
+  const a = scriptedMember('a', { answers: { 'tools/list': () => rpcError('internal', 'broken') } })
+  const w = workspaceOf([a, ready('b', 'y')])
+  for (let second = 0; second < 300; second++) {
+    await w.ask('tools/list')
+    await vi.advanceTimersByTimeAsync(1000)
+  }
+  expect(a.count('tools/list')).toBeGreaterThan(5)
+  expect(a.count('tools/list')).toBeLessThan(15)
+  w.close()
+})
+
+test('a strict workspace shows no list that lacks somebody, and says who', async () => {
+  const w = workspaceOf([ready('a', 'x'), silent('b')], { strict: true })
+  const asking = w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(5000)
+  expect(await asking).toMatchObject({
+    code: -32603,
+    message: expect.stringContaining('no list from b'),
+    data: { reason: 'incomplete', upstream: 'b', missing: ['b'] },
+  })
+  w.close()
+})
+
+test('a member without the primitive is not asked for it, and is not missing', async () => {
+  const a = scriptedMember('a', { capabilities: { tools: {} } })
+  const b = scriptedMember('b', { answers: { 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) } })
+  const w = workspaceOf([a, b])
+  const list = await w.ask('prompts/list')
+  expect(list).toMatchObject({ prompts: [{ name: 'b__p' }] })
+  expect(list).not.toHaveProperty('_meta')
+  expect(a.count('prompts/list')).toBe(0)
+  w.close()
+})
+
+test('a member that does not know the method has nothing of the kind', async () => {
+  const w = workspaceOf([scriptedMember('a'), ready('b', 'y')])
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['b__y'])
+  w.close()
+})
+
+test('a server that asks back while it lists is told that nobody is there', async () => {
+  const a = scriptedMember('a', {
+    answers: {
+      'tools/list': (_, { sink }) =>
+        new Promise(resolve => {
+          void sink({
+            kind: 'question',
+            method: 'roots/list',
+            params: {} as never,
+            withdrawn: { reason: undefined, onAbort: () => () => {} },
+            answer: reply => resolve({ tools: toolsOf(reply.kind) }),
+          })
+        }),
+    },
+  })
+  const w = workspaceOf([a, ready('b')])
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__error'])
+  w.close()
+})
+
+test('public lists are shared by everybody, private ones by nobody, and hints say what is left', async () => {
+  const hinted = (server: string, cacheScope: string) =>
+    scriptedMember(server, { answers: listing(() => ({ tools: toolsOf('x'), ttlMs: 60_000, cacheScope })) })
+  const [open, closed] = [hinted('open', 'public'), hinted('closed', 'private')]
+  const w = workspaceOf([open])
+  expect(await w.ask('tools/list')).toMatchObject({ ttlMs: 60_000, cacheScope: 'public' })
+  await vi.advanceTimersByTimeAsync(20_000)
+  expect(await w.ask('tools/list', {}, { principal: 'bob' })).toMatchObject({ ttlMs: 40_000, cacheScope: 'public' })
+  expect(open.count('tools/list')).toBe(1)
+  const both = workspaceOf([open, closed])
+  await both.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(await both.ask('tools/list', {}, { principal: 'bob' })).toMatchObject({ ttlMs: 59_000, cacheScope: 'private' })
+  expect(closed.count('tools/list')).toBe(2)
+  expect(open.count('tools/list')).toBe(2)
+  w.close()
+  both.close()
+})
+
+test('what was public and is no more reaches only him who asked', async () => {
+  let scope = 'public'
+  const a = scriptedMember('a', {
+    answers: {
+      'tools/list': (_, { caller }) => ({ tools: toolsOf(caller.principal ?? '?'), ttlMs: 1000, cacheScope: scope }),
+    },
+  })
+  const w = workspaceOf([a], { names: 'plain' })
+  expect(toolsIn(await w.ask('tools/list', {}, { principal: 'ann' }))).toEqual(['ann'])
+  expect(toolsIn(await w.ask('tools/list', {}, { principal: 'bob' }))).toEqual(['ann'])
+  scope = 'private'
+  await vi.advanceTimersByTimeAsync(2000)
+  await w.ask('tools/list', {}, { principal: 'bob' })
+  await vi.advanceTimersByTimeAsync(10)
+  expect(toolsIn(await w.ask('tools/list', {}, { principal: 'bob' }))).toEqual(['bob'])
+  expect(toolsIn(await w.ask('tools/list', {}, { principal: 'ann' }))).not.toContain('bob')
+  await vi.advanceTimersByTimeAsync(2000)
+  await w.ask('tools/list', {}, { principal: 'ann' })
+  await vi.advanceTimersByTimeAsync(10)
+  expect(toolsIn(await w.ask('tools/list', {}, { principal: 'ann' }))).toEqual(['ann'])
+  w.close()
+})
+
+test('callers with other capabilities have lists of their own', async () => {
+  const a = scriptedMember('a', {
+    answers: {
+      'tools/list': (_, { caller }) => ({ tools: toolsOf(...caller.capabilities.entries().map(([name]) => name)) }),
+    },
+  })
+  const w = workspaceOf([a])
+  const { Json } = await import('../../wire/json/json.ts')
+  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ roots: {}, sampling: {} }) }))).toHaveLength(2)
+  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ roots: {} }) }))).toHaveLength(1)
+  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ sampling: {}, roots: {} }) }))).toHaveLength(2)
+  expect(a.count('tools/list')).toBe(2)
+  w.close()
+})
+
+test('somebody nobody knows is asked for in a session that is not his own', async () => {
+  const a = ready('a', 'x')
+  const w = workspaceOf([a])
+  await w.ask('tools/list', {}, { principal: undefined, session: 's1' })
+  await w.ask('tools/list', {}, { principal: undefined, session: 's2' })
+  expect(a.count('tools/list')).toBe(1)
+  expect(a.asked.map(({ caller }) => caller.session)).not.toContain('s1')
+  w.close()
+})
+
+test('what a token may not see is neither listed nor asked for', async () => {
+  const [a, b] = [ready('a', 'x', 'secret'), ready('b', 'y')]
+  const w = workspaceOf([a, b])
+  const policy = { allow: {}, deny: { tools: ['a/secret'], servers: ['b'] }, readOnly: false }
+  expect(toolsIn(await w.ask('tools/list', {}, { policy }))).toEqual(['a__x'])
+  expect(b.asked).toEqual([])
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x', 'a__secret', 'b__y'])
+  w.close()
+})
+
+test('a list of nobody is promised to nobody', async () => {
+  const w = workspaceOf([ready('a', 'x')], { policy: { ...EVERYTHING, deny: { servers: ['*'] } } })
+  expect(await w.ask('tools/list')).toMatchObject({ tools: [], ttlMs: 0, cacheScope: 'private' })
+  w.close()
+})
+
+test('a cursor is good for the list it was made for, and for nothing else', async () => {
+  let names = Array.from({ length: 2500 }, (_, i) => `t${i}`)
+  const a = scriptedMember('a', { answers: { ...listing(() => ({ tools: toolsOf(...names) })) } })
+  const w = workspaceOf([a])
+  const first = await w.ask('tools/list')
+  const second = await w.ask('tools/list', { cursor: first.nextCursor as string })
+  const third = await w.ask('tools/list', { cursor: second.nextCursor as string })
+  expect([first, second, third].flatMap(toolsIn)).toEqual(names.map(name => `${name}`))
+  expect(third).not.toHaveProperty('nextCursor')
+  const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+  expect(await w.ask('prompts/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
+  expect(await w.ask('tools/list', { cursor: 'yesterday' })).toMatchObject(refused)
+  expect(await w.ask('tools/list', { cursor: 7 })).toMatchObject({ code: -32602 })
+  names = names.slice(1)
+  await vi.advanceTimersByTimeAsync(10_000)
+  await w.ask('tools/list')
+  await vi.advanceTimersByTimeAsync(10)
+  expect(await w.ask('tools/list', { cursor: first.nextCursor as string }, { principal: 'bob' })).toMatchObject(refused)
+  w.close()
+})
+
+describe('a list that becomes another while a client pages through it', () => {
+  const many = (word: string, count = 2500) => Array.from({ length: count }, (_, i) => `${word}${i}`)
+  const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+
+  /** A workspace whose second server answers only after the first page was given out. */
+  const joining = async (rules: Parameters<typeof workspaceOf>[1] = {}) => {
+    const [a, b] = [ready('a', ...many('t')), ready('b', 'y')]
+    b.turn('down')
+    const w = workspaceOf([a, b], rules)
+    const first = await w.ask('tools/list')
+    b.turn('up')
+    w.say('b', 'ready')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(toolsIn(await w.ask('tools/list'))).toHaveLength(1000)
+    await vi.advanceTimersByTimeAsync(1000)
+    return { w, a, b, first }
+  }
+
+  test('goes on as it was when a server joins, page after page', async () => {
+    const { w, first } = await joining()
+    await vi.advanceTimersByTimeAsync(50_000)
+    const second = await w.ask('tools/list', { cursor: first.nextCursor as string })
+    await vi.advanceTimersByTimeAsync(50_000)
+    const third = await w.ask('tools/list', { cursor: second.nextCursor as string })
+    expect([first, second, third].flatMap(toolsIn)).toEqual(many('a__t'))
+    expect(third).not.toHaveProperty('nextCursor')
+    w.close()
+  })
+
+  test('is refused a minute after its last page', async () => {
+    const { w, first } = await joining()
+    await vi.advanceTimersByTimeAsync(58_001)
+    expect(await w.ask('tools/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
+    w.close()
+  })
+
+  test('is for its principal alone, and for the policy it was begun under', async () => {
+    const { w, first } = await joining()
+    const cursor = first.nextCursor as string
+    const policy = { allow: {}, deny: { tools: ['a/t2*'] }, readOnly: false }
+    expect(await w.ask('tools/list', { cursor }, { principal: 'bob' })).toMatchObject(refused)
+    expect(await w.ask('tools/list', { cursor }, { policy })).toMatchObject(refused)
+    expect(toolsIn(await w.ask('tools/list', { cursor }))).toHaveLength(1000)
+    w.close()
+  })
+
+  test('goes on when the configuration gets one more server, but not when it hides something', async () => {
+    const { w, a, b, first } = await joining()
+    const cursor = first.nextCursor as string
+    const larger = workspaceOf([a, b, ready('c', 'z')], {}, { before: w })
+    expect(toolsIn(await larger.ask('tools/list', { cursor }))).toHaveLength(1000)
+    const policy = { allow: {}, deny: { tools: ['a/t1*'] }, readOnly: false }
+    const stricter = workspaceOf([a, b], { policy }, { before: larger })
+    expect(await stricter.ask('tools/list', { cursor })).toMatchObject(refused)
+    for (const workspace of [w, larger, stricter]) workspace.close()
+  })
+
+  test('does not make the gateway keep more than a few lists of one principal, or push out those of others', async () => {
+    let names = many('t')
+    const a = scriptedMember('a', { answers: listing(() => ({ tools: toolsOf(...names) })) })
+    const w = workspaceOf([a, ready('b')])
+    const bob = { principal: 'bob' }
+    w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const begun = (await w.ask('tools/list', {}, bob)).nextCursor as string
+    const cursors: string[] = []
+    for (let i = 0; i < 20; i++) {
+      names = many(`v${i}x`, 1100)
+      a.say('notifications/tools/list_changed')
+      await vi.advanceTimersByTimeAsync(2500)
+      cursors.push((await w.ask('tools/list')).nextCursor as string)
+      await w.ask('tools/list', { cursor: begun }, bob)
+    }
+    expect(new Set(cursors.map(cursor => openPlace(cursor)?.epoch)).size).toBe(20)
+    const answers = await Promise.all(cursors.map(cursor => w.ask('tools/list', { cursor })))
+    expect(answers.filter(answer => 'tools' in answer).length).toBeLessThanOrEqual(8)
+    expect(toolsIn(await w.ask('tools/list', { cursor: begun }, bob))).toHaveLength(1000)
+    w.close()
+  })
+})
+
+test('a warm list of ten thousand tools is made once', async () => {
+  const names = Array.from({ length: 10_000 }, (_, i) => `tool_${i}`)
+  const a = scriptedMember('a', {
+    revision: NEWEST_LEGACY,
+    answers: listing(() => ({ tools: toolsOf(...names) })),
+  })
+  const w = workspaceOf([a, ready('b', 'y')])
+  const pages: { bytes: Buffer | undefined }[] = []
+  const page = () => {
+    const asked = w.begin('tools/list')
+    const [frame] = asked.frames
+    pages.push({ bytes: frame?.kind === 'result' ? frame.result.get('tools')?.toBytes() : undefined })
+  }
+  await w.ask('tools/list')
+  page()
+  page()
+  expect(pages[0]?.bytes).toBeDefined()
+  expect(pages[0]?.bytes?.buffer).toBe(pages[1]?.bytes?.buffer) // the same memory, not an equal one
+  w.close()
+})

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { NameStyle } from '../../config/snapshot.ts'
+import { exposedNames, namespacesOf, type Offer, withoutServer } from './names.ts'
+
+test.each([
+  ['github__list_issues', 'list_issues'],
+  ['github/list_issues', 'list_issues'],
+  ['github__a__b', 'a__b'],
+  ['github/a/b', 'a/b'],
+  ['github___x', '_x'],
+  ['list_issues', undefined],
+  ['github', undefined],
+  ['github__', undefined],
+  ['github/', undefined],
+  ['github_x', undefined],
+  ['githubber/x', undefined],
+  ['GitHub/x', undefined],
+])('%s without its server is %s', (name, bare) => {
+  expect(withoutServer('github', name)).toBe(bare)
+})
+
+describe('what stands for a server', () => {
+  test.each([
+    [['github'], ['github']],
+    [['GitHub'], ['github']],
+    [
+      ['google_maps', 'a.b c'],
+      ['google-maps', 'a-b-c'],
+    ],
+    [['a-server-with-a-very-long-name'], ['a-server-with-a-very']],
+    [['_x_'], ['x']],
+  ])('%j is %j', (servers, namespaces) => {
+    expect([...namespacesOf(servers).values()]).toEqual(namespaces)
+  })
+
+  test('whoever has the name itself keeps it, wherever it stands; others that look the same are marked', () => {
+    const found = namespacesOf(['git_hub', 'Git-Hub', 'git-hub'])
+    expect(found.get('git-hub')).toBe('git-hub')
+    expect(found.get('git_hub')).toMatch(/^git-hub-[0-9a-f]{4}$/)
+    expect(found.get('Git-Hub')).toMatch(/^git-hub-[0-9a-f]{4}$/)
+    expect(new Set(found.values()).size).toBe(3)
+  })
+
+  test('a name without any usable character has one of its own', () => {
+    expect(namespacesOf(['日本']).get('日本')).toMatch(/^[0-9a-f]{4}$/)
+  })
+})
+
+/** What each shown name leads back to. */
+const nameTable = (style: NameStyle, offers: readonly Offer[]) =>
+  new Map(
+    exposedNames(style, offers).flatMap((exposed, at) =>
+      exposed.map((shown, i) => [shown, { server: offers[at]?.server, name: offers[at]?.names[i] }] as const),
+    ),
+  )
+
+const twoServers: readonly Offer[] = [
+  { server: 'github', names: ['search', 'list_issues'] },
+  { server: 'files', names: ['search', 'read'] },
+]
+
+describe('H17: shown names', () => {
+  test.each([
+    ['prefix', ['github__search', 'github__list_issues'], ['files__search', 'files__read']],
+    ['slash', ['github/search', 'github/list_issues'], ['files/search', 'files/read']],
+    ['plain', ['search', 'list_issues'], ['files__search', 'read']],
+  ] as const)('%s', (style, first, second) => {
+    expect(exposedNames(style, twoServers)).toEqual([first, second])
+  })
+
+  test.each([
+    ['données', /^fs__[0-9a-f]{8}_donn_es$/],
+    ['検索', /^fs__[0-9a-f]{8}___$/],
+    ['files.read', /^fs__[0-9a-f]{8}_files_read$/],
+    ['a/b', /^fs__[0-9a-f]{8}_a_b$/],
+    ['', /^fs__[0-9a-f]{8}_$/],
+    ['x'.repeat(61), /^fs__[0-9a-f]{8}_x{51}$/],
+    [`${'x'.repeat(200)}tail`, /^fs__[0-9a-f]{8}_x{47}tail$/],
+    ['x'.repeat(60), /^fs__x{60}$/],
+  ])('%s is shown by its hash and its tail where it cannot be shown itself', (name, shown) => {
+    expect(exposedNames('prefix', [{ server: 'fs', names: [name] }])[0]?.[0]).toMatch(shown)
+  })
+
+  test('two names of 200 characters with equal ends are told apart', () => {
+    const names = ['a', 'b'].map(head => head + 'x'.repeat(199))
+    expect(new Set(exposedNames('prefix', [{ server: 'fs', names }])[0]).size).toBe(2)
+  })
+
+  test('plain keeps a name even where it looks like the prefixed form of another', () => {
+    const offers = [
+      { server: 'a', names: ['b__x', 'x'] },
+      { server: 'b', names: ['x'] },
+    ]
+    const [, [shown = ''] = []] = exposedNames('plain', offers)
+    expect(shown).toMatch(/^b__[0-9a-f]{8}_x$/)
+    expect(nameTable('plain', offers).get(shown)).toEqual({ server: 'b', name: 'x' })
+    expect(nameTable('plain', offers).get('b__x')).toEqual({ server: 'a', name: 'b__x' })
+  })
+})
+
+const name = fc.oneof(fc.string({ maxLength: 80 }), fc.constantFrom('x', 'a__x', 'search', 'données', 'x'.repeat(70)))
+const offersOf = (servers: readonly string[]) =>
+  fc.tuple(...servers.map(server => fc.record({ server: fc.constant(server), names: fc.uniqueArray(name) })))
+const someOffers = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 30 }), { maxLength: 4 }).chain(offersOf)
+
+describe('for any servers and names', () => {
+  test('everything shown is portable and leads back to what it stands for', () => {
+    fc.assert(
+      fc.property(someOffers, fc.constantFrom('prefix' as const, 'slash' as const), (offers, style) => {
+        const table = nameTable(style, offers)
+        exposedNames(style, offers).forEach((shown, at) => {
+          shown.forEach((exposed, i) => {
+            expect(exposed).toMatch(style === 'slash' ? /^[a-z0-9-]{1,20}\/[\w-]*$/ : /^[\w-]+$/)
+            expect(exposed.length).toBeLessThanOrEqual(64)
+            expect(table.get(exposed)).toEqual({ server: offers[at]?.server, name: offers[at]?.names[i] })
+          })
+        })
+      }),
+    )
+  })
+
+  test('no prefixed name changes when another server is away', () => {
+    fc.assert(
+      fc.property(someOffers, fc.nat(), (offers, away) => {
+        const servers = offers.map(({ server }) => server)
+        const all = exposedNames('prefix', offers, servers)
+        const left = offers.filter((_, at) => at !== away % Math.max(1, offers.length))
+        const kept = exposedNames('prefix', left, servers)
+        left.forEach((offer, at) => {
+          expect(kept[at]).toEqual(all[offers.indexOf(offer)])
+        })
+      }),
+    )
+  })
+
+  test('plain names lead back too, and the first server that has one keeps it', () => {
+    fc.assert(
+      fc.property(someOffers, offers => {
+        const table = nameTable('plain', offers)
+        const shown = exposedNames('plain', offers)
+        expect(table.size).toBe(shown.flat().length)
+        for (const { names } of offers)
+          for (const word of names) {
+            const first = offers.find(offer => offer.names.includes(word))
+            expect(table.get(word)).toEqual({ server: first?.server, name: word })
+          }
+      }),
+    )
+  })
+})

@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { scriptedMember } from '../../../test/support/scripted-member.ts'
+import { MODERN } from '../../protocol/revisions.ts'
+import { Json } from '../../wire/json/json.ts'
+import { openPlace } from './cursor.ts'
+import { pageOf } from './pages.ts'
+import type { Entry, Kind, MergedList } from './view.ts'
+
+const member = scriptedMember('a')
+const shelfOf = (items: readonly Json[]): MergedList => ({
+  entries: items.map((item, i): Entry => ({ member, original: `${i}`, exposed: `${i}`, item, revision: MODERN })),
+  missing: [],
+  epoch: 'e',
+  bytes: 0,
+  find: () => undefined,
+  visibility: () => undefined,
+})
+const pagesOf = (kind: Kind, shelf: MergedList): Json[] => {
+  const pages: Json[] = []
+  for (let page = pageOf(kind, shelf, 0); page; page = pageOf(kind, shelf, pages.length)) pages.push(page)
+  return pages
+}
+const tool = (name: string, bytes: number) => Json.of({ name, description: 'x'.repeat(bytes) })
+
+test('a list of a thousand items is one page, with no cursor', () => {
+  const pages = pagesOf('tools', shelfOf(Array.from({ length: 1000 }, (_, i) => tool(`t${i}`, 10))))
+  expect(pages).toHaveLength(1)
+  expect(pages[0]?.has('nextCursor')).toBe(false)
+})
+
+test('an empty list is one empty page', () => {
+  expect(pagesOf('tools', shelfOf([])).map(page => page.toValue())).toEqual([{ tools: [] }])
+})
+
+test('pages together are the list in its order, none is empty, and each cursor leads to the next', () => {
+  const sizes = fc.array(fc.oneof(fc.constant(20), fc.integer({ min: 0, max: 900_000 })), { maxLength: 40 })
+  fc.assert(
+    fc.property(sizes, fc.integer({ min: 1, max: 80 }), (large, times) => {
+      const items = large.flatMap((bytes, i) => [
+        tool(`large ${i}`, bytes),
+        ...Array.from({ length: times }, (_, k) => tool(`small ${i} ${k}`, 1)),
+      ])
+      const pages = pagesOf('tools', shelfOf(items))
+      const read = pages.map(page => page.get('tools')?.elements() ?? [])
+      expect(read.flat().map(item => item.get('name')?.asString())).toEqual(
+        items.map(item => item.get('name')?.asString()),
+      )
+      if (items.length > 0) expect(read.every(page => page.length > 0 && page.length <= 1000)).toBe(true)
+      const cursors = pages.map(page => page.get('nextCursor')?.asString())
+      expect(cursors.map(cursor => cursor && openPlace(cursor))).toEqual(
+        pages.map((_, i) => (i + 1 < pages.length ? { kind: 'tools', epoch: 'e', page: i + 1 } : undefined)),
+      )
+      const isWithin = (page: readonly Json[]) =>
+        page.length === 1 || page.reduce((sum, item) => sum + item.toBytes().length + 1, 0) <= 1 << 20
+      expect(read.every(isWithin)).toBe(true)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('a page is made when it is asked for, once', () => {
+  const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
+  let made = 0
+  const entries = items.map(
+    (item, i): Entry => ({
+      member,
+      original: `${i}`,
+      exposed: `${i}`,
+      revision: MODERN,
+      get item() {
+        made++
+        return item
+      },
+    }),
+  )
+  const shelf = { ...shelfOf([]), entries }
+  expect(pageOf('tools', shelf, 0)).toBe(pageOf('tools', shelf, 0))
+  expect(made).toBe(1000)
+  expect(pageOf('tools', shelf, 2)?.get('tools')?.elements()).toHaveLength(500)
+  expect(pageOf('tools', shelf, 3)).toBeUndefined()
+  expect(made).toBe(2500)
+})
+
+test('an item larger than a page has one for itself', () => {
+  const pages = pagesOf('tools', shelfOf([tool('a', 1), tool('b', 3 << 20), tool('c', 1)]))
+  expect(pages.map(page => page.get('tools')?.elements().length)).toEqual([1, 1, 1])
+})
+
+test.each(['', 'x', 'l.', 'l.AAAA', 'other.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'])(
+  'a cursor that is not ours (%s) leads nowhere',
+  cursor => {
+    expect(openPlace(cursor)).toBeUndefined()
+  },
+)

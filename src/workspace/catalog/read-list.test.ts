@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { toolsOf } from '../../../test/support/scripted-member.ts'
+import { RpcFailure, rpcError } from '../../protocol/errors.ts'
+import { Json, type Plain } from '../../wire/json/json.ts'
+import { readList } from './read-list.ts'
+
+/** Pages by the cursor that asks for them. */
+const book = (pages: Readonly<Record<string, Plain>>) => {
+  const asked: (string | undefined)[] = []
+  const page = async (params: Json): Promise<Json> => {
+    const cursor = params.get('cursor')?.asString()
+    asked.push(cursor)
+    return Json.of(pages[cursor ?? 'first'] ?? {})
+  }
+  return { asked, page }
+}
+
+const names = ({ items }: { items: readonly { original: string }[] }) => items.map(({ original }) => original)
+
+test('pages are read one after the other, and an empty cursor is a cursor', async () => {
+  const { asked, page } = book({
+    first: { tools: toolsOf('a'), nextCursor: '' },
+    '': { tools: toolsOf('b'), nextCursor: '2' },
+    2: { tools: toolsOf('c') },
+  })
+  const list = await readList('tools', page)
+  expect(names(list)).toEqual(['a', 'b', 'c'])
+  expect(asked).toEqual([undefined, '', '2'])
+  expect(list).toMatchObject({ flaws: [], isWhole: true })
+})
+
+test('cursors that go round in a circle end the reading; what was got is kept and the fault is said', async () => {
+  const { asked, page } = book({
+    first: { tools: toolsOf('a'), nextCursor: 'x' },
+    x: { tools: toolsOf('b'), nextCursor: 'y' },
+    y: { tools: toolsOf('c'), nextCursor: 'x' },
+  })
+  const list = await readList('tools', page)
+  expect(names(list)).toEqual(['a', 'b', 'c'])
+  expect(asked).toHaveLength(3)
+  expect(list).toMatchObject({ flaws: ['its cursors go round in a circle'], isWhole: false })
+})
+
+test('a list without end is left after 64 pages', async () => {
+  let pages = 0
+  const list = await readList('tools', async () =>
+    Json.of({ tools: toolsOf(`t${pages}`), nextCursor: `cursor ${pages++}` }),
+  )
+  expect(pages).toBe(64)
+  expect(list.items).toHaveLength(64)
+  expect(list.flaws).toEqual(['it has more than 64 pages'])
+})
+
+test('of names that stand there twice the first counts, and entries without a name are left out', async () => {
+  const { page } = book({
+    first: { tools: [{ name: 'a', description: 'one' }, { name: 'a', description: 'two' }, 7, {}, { name: 3 }] },
+  })
+  const list = await readList('tools', page)
+  expect(list.items.map(({ json }) => json.toValue())).toEqual([{ name: 'a', description: 'one' }])
+  expect(list.flaws).toEqual([
+    '1 of its names stand there twice; the first of each counts',
+    '3 of its entries have no name',
+  ])
+  expect(list.isWhole).toBe(true)
+})
+
+test('what is no list is an empty one', async () => {
+  for (const tools of [null, 'x', {}, 1] as const) {
+    const { page } = book({ first: { tools } })
+    expect((await readList('tools', page)).items).toEqual([])
+  }
+})
+
+test('a definition stays as it was written, byte for byte, and so does an invalid schema', async () => {
+  const text = '{ "name":"a", "inputSchema":{"type":12345678901234567890,"x":1.0},\n"unknown":[1e2] }'
+  const page = async () => Json.parse(Buffer.from(`{"tools":[${text}]}`))
+  const list = await readList('tools', page)
+  expect(list.items[0]?.json.toString()).toBe(text)
+})
+
+test('a schema of 30 MiB is kept; what comes beyond 32 MiB is left out, and said', async () => {
+  const large = (name: string, mib: number) => ({ name, inputSchema: { $comment: 'x'.repeat(mib << 20) } })
+  const { asked, page } = book({
+    first: { tools: [large('a', 30)], nextCursor: '1' },
+    1: { tools: [...toolsOf('b'), large('c', 3), ...toolsOf('d')], nextCursor: '2' },
+    2: { tools: toolsOf('e') },
+  })
+  const list = await readList('tools', page)
+  expect(names(list)).toEqual(['a', 'b'])
+  expect(list).toMatchObject({ flaws: ['it is larger than 32 MiB'], isWhole: false })
+  expect(asked).toEqual([undefined, '1'])
+})
+
+test('a page that fails fails the list', async () => {
+  const failing = readList('tools', async params => {
+    if (params.has('cursor')) throw new RpcFailure(rpcError('internal', 'broken'))
+    return Json.of({ tools: toolsOf('a'), nextCursor: '1' })
+  })
+  await expect(failing).rejects.toThrow('broken')
+})
+
+test('a list holds as long as its shortest page, and is public if all of it is', async () => {
+  const read = (...hints: Plain[]) => {
+    const pages = hints.map((hint, i) => ({
+      ...(hint as object),
+      nextCursor: i + 1 < hints.length ? `${i + 1}` : undefined,
+    }))
+    return readList('tools', async params =>
+      Json.of((pages[Number(params.get('cursor')?.asString() ?? 0)] ?? {}) as Plain),
+    )
+  }
+  const open = { ttlMs: 5000, cacheScope: 'public' }
+  expect(await read(open, { ...open, ttlMs: 100 })).toMatchObject({ ttlMs: 100, isPublic: true })
+  expect(await read(open, { ...open, cacheScope: 'private' })).toMatchObject({ ttlMs: 5000, isPublic: false })
+  expect(await read(open, {})).toMatchObject({ isPublic: false })
+  expect(await read({ ttlMs: -1 })).toMatchObject({ ttlMs: undefined })
+})

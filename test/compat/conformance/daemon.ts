@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startNode } from './children.ts'
+
+const MAIN = new URL('../../../dist/main.js', import.meta.url).pathname
+const START_MS = 20_000
+const POLL_MS = 50
+
+/** A running daemon. */
+export interface Daemon {
+  url(way: Way): string
+  stop(): Promise<void>
+}
+
+/** The ways to a server: a workspace of its own, or one with others in it, every name as its server says it. */
+export type Way = 'alone' | 'among'
+
+/** Starts the built daemon on any free port, with a workspace for each way to the server, and waits until it is healthy. */
+export const startDaemon = async (
+  folder: string,
+  server: object,
+  others: Readonly<Record<string, object>> = {},
+): Promise<Daemon> => {
+  const config = join(folder, 'config.json')
+  const workspaces = {
+    alone: { servers: ['server'] },
+    among: { servers: ['server', ...Object.keys(others)], names: 'plain' },
+  }
+  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces }))
+  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, 'data')])
+  let hasEnded = false
+  void child.ended.then(() => {
+    hasEnded = true
+  })
+  for (const deadline = Date.now() + START_MS; Date.now() < deadline && !hasEnded; ) {
+    const origin = await healthyOrigin(child.output())
+    if (origin !== undefined) return { url: way => `${origin}/mcp/${way}`, stop: child.stop }
+    await new Promise(resolve => setTimeout(resolve, POLL_MS))
+  }
+  await child.stop()
+  throw new Error(`The daemon did not start:\n${child.tail()}`)
+}
+
+/** The start lines may name the servers' addresses besides the daemon's own; only the latter answers /healthz. */
+const healthyOrigin = async (output: string): Promise<string | undefined> => {
+  for (const [, origin] of output.matchAll(/(http:\/\/127\.0\.0\.1:\d+)\/mcp/g)) {
+    const response = await fetch(`${origin}/healthz`).catch(() => undefined)
+    await response?.body?.cancel()
+    if (response?.status === 200) return origin
+  }
+  return undefined
+}

@@ -1,0 +1,141 @@
+/** Runs the official conformance suite against the built daemon, through workspaces of one server and of four. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { CELLS, type Cell, type ClientCell, nameOf, type ServerCell, type Upstream } from './cells.ts'
+import { endChildrenOnExit } from './children.ts'
+import { unrun } from './outcomes.ts'
+import { compilePrograms, type Programs } from './programs.ts'
+import { printCell, printTable, type Report, tally } from './report.ts'
+import { checkCompanions, startDirect, startStation } from './station.ts'
+import { judgeClient, judgeServer, readRequired, type SuiteResult, type SuiteRun } from './suite.ts'
+
+const USAGE = `npm run conformance -- [options]
+  --cell NAME       only cells whose name begins so (demo, sdk-v1-stdio, client-sdk-v2-2026-07-28-among, …)
+  --scenario NAME   only this scenario of the suite
+  --direct          the fixtures themselves, without the gateway, where the suite can speak to them
+`
+
+const { values: options } = parseArgs({
+  options: {
+    cell: { type: 'string', default: '' },
+    scenario: { type: 'string' },
+    direct: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const AT_ONCE = 2
+
+/** What cells are run with. */
+interface Bench {
+  readonly folder: string
+  readonly programs: Programs
+  readonly onReport: (cell: Cell, report: Report) => void
+}
+
+/** Runs the suite in one cell; where that is impossible, every scenario has failed. */
+const runCell = async (
+  cell: Cell,
+  { folder, onReport }: Bench,
+  judge: (run: SuiteRun) => Promise<SuiteResult>,
+): Promise<void> => {
+  const { revision, leg, exceptions = [] } = cell
+  const { scenario } = options
+  const name = nameOf(cell)
+  const result = await judge({ revision, scenario, folder: join(folder, name), onScenario: showProgress }).catch(
+    async (error: unknown) => {
+      const names = scenario ? [scenario] : await readRequired(revision, leg)
+      return { required: names.map(name => unrun(name, String(error))), others: [] }
+    },
+  )
+  onReport(cell, { name, exceptions, ...result })
+}
+
+/** Both revisions and both ways to one server, one after the other through the same daemon. */
+const runServerCells = async (upstream: Upstream, cells: readonly ServerCell[], bench: Bench): Promise<void> => {
+  const folder = join(bench.folder, upstream)
+  mkdirSync(folder)
+  const station = options.direct
+    ? startDirect(upstream, bench.programs)
+    : startStation(upstream, folder, bench.programs)
+  for (const cell of cells) {
+    await runCell(cell, bench, async run => {
+      const url = (await station).url(cell.way)
+      const result = await judgeServer(url, run)
+      if (cell.way === 'among') await checkCompanions(url)
+      return result
+    })
+  }
+  await station.then(
+    ({ close }) => close(),
+    () => undefined,
+  )
+}
+
+const runClientCell = (cell: ClientCell, bench: Bench): Promise<void> =>
+  runCell(cell, bench, run =>
+    judgeClient([process.execPath, bench.programs('compat/conformance/client.js'), cell.client, cell.way], run),
+  )
+
+/** On a terminal, one line that is always the scenario of the moment; it is gone when there is more to say. */
+const showProgress = (scenario: string): void => {
+  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${scenario && `  ${scenario}`}`)
+}
+
+const chosenCells = (): readonly Cell[] =>
+  CELLS.filter(cell => nameOf(cell).startsWith(options.cell)).filter(cell => !options.direct || isDirect(cell))
+
+/** The suite speaks Streamable HTTP, and each fixture its own revision. */
+const isDirect = (cell: Cell): boolean =>
+  cell.leg === 'server' &&
+  cell.way === 'alone' &&
+  cell.upstream === (cell.revision === '2025-11-25' ? 'sdk-v1-http' : 'sdk-v2-http')
+
+/** What can run side by side. */
+const tasksOf = (cells: readonly Cell[]): ((bench: Bench) => Promise<void>)[] => {
+  const servers = new Map<Upstream, ServerCell[]>()
+  for (const cell of cells) {
+    if (cell.leg === 'server') servers.set(cell.upstream, [...(servers.get(cell.upstream) ?? []), cell])
+  }
+  return [
+    ...[...servers].map(
+      ([upstream, own]) =>
+        (bench: Bench) =>
+          runServerCells(upstream, own, bench),
+    ),
+    ...cells.flatMap(cell => (cell.leg === 'client' ? [(bench: Bench) => runClientCell(cell, bench)] : [])),
+  ]
+}
+
+/** Reports in the order of the cells, however long each took. */
+const runCells = async (cells: readonly Cell[], folder: string, programs: Programs): Promise<Report[]> => {
+  const reports = new Map<Cell, Report>()
+  const onReport = (cell: Cell, report: Report): void => {
+    showProgress('')
+    printCell(report)
+    reports.set(cell, report)
+  }
+  const waiting = tasksOf(cells)
+  const work = async (): Promise<void> => {
+    for (let task = waiting.shift(); task; task = waiting.shift()) await task({ folder, programs, onReport })
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return cells.flatMap(cell => reports.get(cell) ?? [])
+}
+
+const main = async (): Promise<void> => {
+  if (options.help) return void process.stdout.write(USAGE)
+  endChildrenOnExit()
+  const folder = mkdtempSync(join(tmpdir(), 'conformance-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const programs = await compilePrograms(join(folder, 'programs'))
+  const reports = await runCells(chosenCells(), folder, programs)
+  printTable(reports)
+  const { passed, failed } = tally(reports)
+  process.exitCode = passed > 0 && failed === 0 ? 0 : 1
+  process.stdout.write(`\n${passed} passed, ${failed} failed\n`)
+}
+
+await main()

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkServers } from '../../../src/app/check.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Overlay, plainRules } from '../../../src/config/snapshot.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
+import type { MatrixServer } from '../../matrix/server.ts'
+import { statelessServer } from '../../matrix/stateless-server.ts'
+
+let server: MatrixServer
+beforeEach(async () => {
+  server = await statelessServer()
+})
+afterEach(() => server.close())
+
+const look = (overlays: Record<string, Partial<Overlay>> = {}) => {
+  const bare = { hidden: false, fixed: {}, defaults: {} }
+  const tools = new Map(Object.entries(overlays).map(([name, overlay]) => [name, { ...bare, ...overlay }]))
+  const workspace = { name: 'default', servers: ['far'], ...plainRules(2), overlays: new Map([['far', tools]]) }
+  const { config } = server
+  return checkServers(
+    {
+      listen: { ...DEFAULT_LISTEN, port: 0 },
+      limits: DEFAULT_LIMITS,
+      servers: new Map([['far', { ...config, name: 'far' }]]),
+      workspaces: new Map([['default', workspace]]),
+      warnings: [],
+    },
+    { log: SILENT, version: '1' },
+  )
+}
+
+const tool = (name: string, properties: object = {}) => ({ name, inputSchema: { type: 'object', properties } })
+
+test('what a server lists wrongly is told, and counted as the gateway would show it', async () => {
+  const broken = tool('broken', { a: { type: 'object', 'x-mcp-header': 'A' } })
+  server.methods.set('tools/list', () => ({ tools: [tool('x'), tool('x'), tool('y'), broken] }))
+  const { servers, workspaces } = await look()
+  expect(servers).toMatchObject([{ name: 'far', state: 'ready', tools: 2 }])
+  expect(servers[0]?.flaws?.join()).toMatch(/tools: .*broken is not shown.*1 of its names stand there twice/)
+  expect(workspaces[0]?.tools).toEqual(['far__x', 'far__y'])
+})
+
+test('cursors that go round in a circle are noticed at the first round', async () => {
+  server.methods.set('tools/list', () => ({ tools: [tool('x')], nextCursor: 'again' }))
+  const { servers } = await look()
+  expect(servers).toMatchObject([{ state: 'degraded', tools: 1, reason: expect.stringContaining('circle') }])
+  expect(server.of('tools/list').length).toBe(2)
+})
+
+test('a tool that was given the name of another of its server is told of', async () => {
+  server.methods.set('tools/list', () => ({ tools: [tool('x'), tool('y')] }))
+  const { workspaces } = await look({ y: { name: 'x' } })
+  expect(workspaces).toMatchObject([{ tools: ['far__x'], shadowed: [{ tool: 'far/y', by: 'far/x', as: 'far__x' }] }])
+  expect((await look({ y: { name: 'x' }, x: { hidden: true } })).workspaces).toMatchObject([
+    { tools: ['far__x'], shadowed: [] },
+  ])
+})

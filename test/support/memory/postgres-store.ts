@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import { openMemoryDatabase } from '../../../src/servers/memory/postgres/open.ts'
+import { createPostgresStore } from '../../../src/servers/memory/postgres/store.ts'
+import { openPostgresStores } from '../../../src/servers/memory/postgres/tenants.ts'
+import type { MemoryStore, MemoryStores } from '../../../src/servers/memory/store.ts'
+import { identifier, openPostgres } from '../../../src/stores/postgres.ts'
+import { startPostgres, type TestPostgres } from '../postgres.ts'
+
+let server: Promise<TestPostgres> | undefined
+
+/** The server of this test file; `stopServer` ends it. */
+export const serverUrl = async (): Promise<string> => {
+  server ??= startPostgres()
+  return (await server).url
+}
+
+/** Ends the server. */
+export const stopServer = async (): Promise<void> => {
+  await (await server)?.stop()
+}
+
+/** The name of a schema of its own, which goes with its role when the test is over. */
+export const temporarySchema = (): string => {
+  const schema = `test_${randomUUID().replaceAll('-', '').slice(0, 12)}`
+  onTestFinished(async () => {
+    const postgres = openPostgres({ url: await serverUrl() })
+    const name = identifier(schema)
+    await postgres.alone(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
+    await postgres.alone(`DROP ROLE IF EXISTS ${name}`)
+    await postgres.close()
+  })
+  return schema
+}
+
+/** The memories of a database of their own. */
+export const temporaryStores = async (
+  schema = temporarySchema(),
+): Promise<MemoryStores & { readonly schema: string }> => {
+  const stores = openPostgresStores({ url: await serverUrl(), schema })
+  onTestFinished(() => stores.close())
+  return { ...stores, schema }
+}
+
+/** One tenant's memory in a schema of its own, where row ids begin with 1. */
+export const temporaryStore = async (
+  now: () => number = Date.now,
+): Promise<MemoryStore & { readonly path: string }> => {
+  const schema = temporarySchema()
+  const database = await openMemoryDatabase({ url: await serverUrl(), schema })
+  onTestFinished(() => database.close())
+  return { ...createPostgresStore(database, 'test', now), path: schema }
+}
