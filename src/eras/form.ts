@@ -1,6 +1,6 @@
 import { Json } from '../wire/json/json.ts'
+import { mapMembers, objectOf } from '../wire/json/map-members.ts'
 import type { Unfit } from './difference.ts'
-import { mapMembers, objectOf } from './members.ts'
 
 // 2025-06-18 knows choices of one, named by `enumNames`. A choice of several is shown as one checkbox for each
 // option, and what is ticked is gathered again; how, follows from the question alone.

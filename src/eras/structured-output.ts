@@ -1,11 +1,10 @@
+import { isSchemaResource, rebaseSchema, resolvePointer } from '../protocol/json-schema.ts'
 import { Json } from '../wire/json/json.ts'
-import { mapMembers } from './members.ts'
-import { admissionOf } from './schema-admission.ts'
-import { isOwnBase, rebase } from './schema-refs.ts'
+import { mapMembers } from '../wire/json/map-members.ts'
 
-// Until 2025-11-25 structured output is an object. Which values are wrapped must follow from the value alone, for
-// whoever converts a result has not seen the tool's schema: an object stays, anything else becomes {"result": value}.
-// What is shown of the schema allows just that: both forms where the tool may return either.
+// Until 2025-11-25 structured output is an object. The code that converts a result has not seen the tool's schema, so
+// wrapping depends on the value alone: an object stays, anything else becomes {"result": value}. The converted schema
+// allows exactly that: both forms where the tool may return either.
 
 const ALWAYS = Json.empty
 const NEVER = Json.of({ not: {} })
@@ -19,19 +18,19 @@ export const withObjectOutput = (holder: Json): Json => {
   return value ? holder.with('structuredContent', asObject(value)) : holder
 }
 
-/** A tool whose schemas are objects in the manner of 2025-11-25: clients that find one otherwise refuse the whole list. */
+/** A tool with schemas as 2025-11-25 requires them: clients reject the whole list if one tool has another kind. */
 export const withObjectSchemas = (tool: Json): Json => {
   const input = tool.get('inputSchema')
   const output = tool.get('outputSchema')
   const shown = input?.isObject ? tool.with('inputSchema', withObjectProperties(input)) : tool
   if (!output) return shown
-  // `true` promises nothing, and there is no object to say that with.
+  // `true` allows every value, and no object schema of 2025-11-25 says that.
   return output.isObject ? shown.with('outputSchema', withObjectRoot(output)) : shown.without('outputSchema')
 }
 
 const withObjectRoot = (schema: Json): Json => {
   if (schema.get('type')?.isString('object')) return withObjectProperties(schema)
-  const { objects, others } = admissionOf(schema)
+  const { objects, others } = allowedKinds(schema)
   if (!others) return withObjectProperties(schema.with('type', OBJECT))
   return objects ? eitherForm(schema) : wrappedForm(schema)
 }
@@ -45,7 +44,7 @@ const wrappedForm = (schema: Json): Json =>
   })
 
 const eitherForm = (schema: Json): Json => {
-  const result = { $ref: isOwnBase(schema) ? (schema.get('$id') ?? '') : '#/anyOf/0' }
+  const result = { $ref: isSchemaResource(schema) ? (schema.get('$id') ?? '') : '#/anyOf/0' }
   return Json.of({
     $schema: schema.get('$schema'),
     type: 'object',
@@ -53,8 +52,8 @@ const eitherForm = (schema: Json): Json => {
   })
 }
 
-/** The dialect is the whole document's affair, so it stays at the root. */
-const moved = (schema: Json, base: string): Json => rebase(schema.without('$schema'), base)
+/** `$schema` applies to the whole document, so it stays at the root. */
+const moved = (schema: Json, base: string): Json => rebaseSchema(schema.without('$schema'), base)
 
 /** `true` and `false` are schemas of a property only since 2026-07-28. */
 const withObjectProperties = (schema: Json): Json => {
@@ -69,8 +68,74 @@ const withObjectProperties = (schema: Json): Json => {
   )
 }
 
-/** Lists are long and such properties rare: a look at the bytes spares reading most of them. */
+/** Lists are long and boolean properties rare: searching the bytes avoids parsing most schemas. */
 const mentionsBoolean = (value: Json): boolean => {
   const bytes = value.toBytes()
   return bytes.includes('true') || bytes.includes('false')
 }
+
+/** Whether a schema can accept an object, and whether it can accept another value. True if in doubt. */
+interface AllowedKinds {
+  readonly objects: boolean
+  readonly others: boolean
+}
+
+const ANYTHING: AllowedKinds = { objects: true, others: true }
+const NOTHING: AllowedKinds = { objects: false, others: false }
+
+/** Reads what a schema says about the kind of its values; constraints on members and elements are ignored. */
+const allowedKinds = (schema: Json): AllowedKinds => {
+  // Each target is read once and counts as ANYTHING until then, so that cycles end and many references stay cheap.
+  const byReference = new Map<string, AllowedKinds>()
+
+  const follow = (pointer: string): AllowedKinds => {
+    const before = byReference.get(pointer)
+    if (before) return before
+    byReference.set(pointer, ANYTHING)
+    const target = resolvePointer(schema, pointer)
+    const found = target ? read(target) : ANYTHING
+    byReference.set(pointer, found)
+    return found
+  }
+
+  const read = (node: Json): AllowedKinds => {
+    if (node.kind === 'boolean') return node.asBoolean() ? ANYTHING : NOTHING
+    if (!node.isObject || (node !== schema && isSchemaResource(node))) return ANYTHING
+    const pointer = node.get('$ref')?.asString()
+    const constant = node.get('const')
+    return both([
+      byType(node.get('type')),
+      constant ? byValues([constant]) : ANYTHING,
+      node.has('enum') ? byValues(node.get('enum')?.elements() ?? []) : ANYTHING,
+      pointer === undefined ? ANYTHING : follow(pointer),
+      ...(node.get('allOf')?.elements() ?? []).map(read),
+      ...['anyOf', 'oneOf'].flatMap(key => (node.has(key) ? [either(node.get(key)?.elements().map(read) ?? [])] : [])),
+    ])
+  }
+
+  return read(schema)
+}
+
+const both = (parts: readonly AllowedKinds[]): AllowedKinds => ({
+  objects: parts.every(part => part.objects),
+  others: parts.every(part => part.others),
+})
+
+const either = (parts: readonly AllowedKinds[]): AllowedKinds => ({
+  objects: parts.some(part => part.objects),
+  others: parts.some(part => part.others),
+})
+
+const byType = (type: Json | undefined): AllowedKinds => {
+  if (!type) return ANYTHING
+  const types = type.kind === 'array' ? type.elements() : [type]
+  return {
+    objects: types.some(each => each.isString('object')),
+    others: types.some(each => !each.isString('object')),
+  }
+}
+
+const byValues = (values: readonly Json[]): AllowedKinds => ({
+  objects: values.some(value => value.isObject),
+  others: values.some(value => !value.isObject),
+})

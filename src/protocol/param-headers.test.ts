@@ -7,6 +7,7 @@ import {
   encodeHeaderValue,
   mirrorsParams,
   readParamHeaders,
+  withoutParamHeaders,
 } from './param-headers.ts'
 
 const schemaOf = (properties: PlainObject, more: PlainObject = {}): Json =>
@@ -64,6 +65,26 @@ describe('reading x-mcp-header annotations', () => {
       a: { type: 'object', default: { 'x-mcp-header': 'A' } },
     })
     expect(readParamHeaders(schema)).toEqual({ kind: 'valid', params: [] })
+  })
+
+  test.each<[string, PlainObject]>([
+    ['dependencies', { dependencies: { 'x-mcp-header': ['a'], a: ['x-mcp-header'] } }],
+    ['dependentRequired', { dependentRequired: { 'x-mcp-header': ['a'] } }],
+    ['dependentSchemas', { dependentSchemas: { 'x-mcp-header': { required: ['a'] } } }],
+    ['patternProperties', { patternProperties: { 'x-mcp-header': { type: 'string' } } }],
+  ])('takes a property name in %s for a name', (_keyword, more) => {
+    expect(readParamHeaders(schemaOf({}, more))).toEqual({ kind: 'valid', params: [] })
+    expect(withoutParamHeaders(schemaOf({}, more)).toValue()).toEqual({ type: 'object', properties: {}, ...more })
+  })
+
+  test('removes annotations from every subschema, and nothing from data', () => {
+    const schema = (annotation: PlainObject) =>
+      schemaOf(
+        { a: { type: 'string', ...annotation, default: { 'x-mcp-header': 'kept' } }, b: true },
+        { dependencies: { a: { ...annotation, required: ['b'] } }, prefixItems: [annotation], ...annotation },
+      )
+    expect(withoutParamHeaders(schema({ 'x-mcp-header': 'A' })).toValue()).toEqual(schema({}).toValue())
+    expect(withoutParamHeaders(Json.of(true)).toValue()).toBe(true)
   })
 })
 

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Json, JsonKind } from '../wire/json/json.ts'
 import { ambiguous } from '../wire/json-rpc.ts'
 import type { Caller } from './exchange.ts'
+import { mapSubschemas, subschemasOf } from './json-schema.ts'
 import { isModern } from './revisions.ts'
 
 /** One argument that a modern HTTP client repeats in a header, found by `x-mcp-header` in a tool's inputSchema. */
@@ -19,9 +20,6 @@ const ANNOTATION = 'x-mcp-header'
 const PREFIX = 'mcp-param-'
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const PRIMITIVES: readonly string[] = ['string', 'integer', 'boolean']
-
-const DATA_KEYWORDS = new Set(['enum', 'const', 'default', 'examples', 'required', ANNOTATION])
-const MAP_KEYWORDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
 const known = new WeakMap<Json, ParamHeaders>()
 
@@ -51,20 +49,19 @@ interface Annotated {
   readonly path: readonly string[] | undefined // undefined: not reachable through `properties` alone
 }
 
-/** Every subschema that carries the annotation, wherever it stands. */
+/** Every subschema that carries the annotation, wherever it is. */
 const annotated = (node: Json, path: readonly string[] | undefined): Annotated[] => {
   const found: Annotated[] = node.has(ANNOTATION) ? [{ node, path: path?.length ? path : undefined }] : []
-  for (const [keyword, value] of node.entries()) {
-    if (DATA_KEYWORDS.has(keyword)) continue
-    if (MAP_KEYWORDS.has(keyword)) {
-      for (const [name, child] of value.entries())
-        found.push(...annotated(child, keyword === 'properties' && path ? [...path, name] : undefined))
-    } else {
-      for (const child of value.isObject ? [value] : value.elements()) found.push(...annotated(child, undefined))
-    }
-  }
+  for (const { keyword, name, schema } of subschemasOf(node))
+    found.push(
+      ...annotated(schema, keyword === 'properties' && path && name !== undefined ? [...path, name] : undefined),
+    )
   return found
 }
+
+/** The schema without its annotations. */
+export const withoutParamHeaders = (schema: Json): Json =>
+  mapSubschemas(schema.isObject ? schema.without(ANNOTATION) : schema, withoutParamHeaders)
 
 const label = (node: Json): string => `${ANNOTATION} ${node.get(ANNOTATION)}`
 const headerOf = (node: Json): string => PREFIX + (node.get(ANNOTATION)?.asString() ?? '').toLowerCase()

@@ -1,8 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { writeOpenApi } from './openapi.ts'
-import { embedSchema } from './openapi-schema.ts'
+import { embedSchema, writeOpenApi } from './openapi.ts'
 
 interface Document {
   readonly paths: Record<string, { readonly post: Record<string, unknown> }>

@@ -1,6 +1,6 @@
+import { findAnchors, isSchemaResource, rebaseSchema } from '../../protocol/json-schema.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { pathOf } from './action-path.ts'
-import { embedSchema } from './openapi-schema.ts'
 
 /** A workspace with what it offers. */
 export interface DescribedWorkspace {
@@ -137,3 +137,7 @@ const createNames = (): ((wish: string) => string) => {
     return name
   }
 }
+
+/** A tool's schema as part of the document, at the given JSON pointer; two tools may use the same name for an anchor. */
+export const embedSchema = (schema: Json, pointer: string): Json =>
+  isSchemaResource(schema) ? schema : rebaseSchema(schema, pointer, findAnchors(schema)).without('$schema')

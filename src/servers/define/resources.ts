@@ -1,9 +1,9 @@
+import { createVariableReader, type VariablesOf } from '../../protocol/uri-template.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import type { Call } from './call.ts'
 import type { Completer } from './completion.ts'
 import { failure } from './failures.ts'
 import { type Catalogue, textMember } from './listed.ts'
-import { uriMatcher, type VariablesOf } from './uri-template.ts'
 
 /** What a reader may give back: text, bytes, contents in parts, or a result written by hand. */
 export type Contents = string | Uint8Array | readonly PlainObject[] | Json
@@ -67,7 +67,7 @@ export const template = <const T extends string>(spec: TemplateSpec<T>): Templat
     description: Json.of(shown as unknown as PlainObject),
     mimeType: spec.mimeType,
     completers: new Map(Object.entries<Completer | undefined>(complete ?? {}).filter(isGiven)),
-    match: uriMatcher(spec.uriTemplate),
+    match: createVariableReader(spec.uriTemplate),
     read: read as Template['read'],
   }
 }

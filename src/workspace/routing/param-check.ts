@@ -1,12 +1,17 @@
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { checkParamHeaders, mirrorsParams, paramHeadersOf, readParamHeaders } from '../../protocol/param-headers.ts'
+import {
+  checkParamHeaders,
+  mirrorsParams,
+  paramHeadersOf,
+  readParamHeaders,
+  withoutParamHeaders,
+} from '../../protocol/param-headers.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const ANNOTATION = 'x-mcp-header'
 const BYTES = Buffer.from(`"${ANNOTATION}"`)
-const MAPS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
 const known = new WeakMap<Json, boolean>()
 
@@ -32,16 +37,7 @@ export const usableTool = (item: Json, isRemote: boolean): Usable => {
   const schema = isAnnotated(item) ? item.get('inputSchema') : undefined
   const found = schema && readParamHeaders(schema)
   if (!schema || found?.kind !== 'invalid') return { item }
-  return isRemote ? { reason: found.reason } : { item: item.with('inputSchema', unannotated(schema)) }
-}
-
-/** A property may itself be called like the annotation, so maps of subschemas are told from subschemas. */
-const unannotated = (schema: Json, isMap = false): Json => {
-  if (!schema.isObject) return schema.map(element => unannotated(element))
-  const bare = isMap ? schema : schema.without(ANNOTATION)
-  return bare
-    .entries()
-    .reduce((stripped, [key, value]) => stripped.with(key, unannotated(value, !isMap && MAPS.has(key))), bare)
+  return isRemote ? { reason: found.reason } : { item: item.with('inputSchema', withoutParamHeaders(schema)) }
 }
 
 /** Compares the headers of a caller who must send them with the arguments, as the tool is shown to it. */

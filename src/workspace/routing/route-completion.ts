@@ -1,4 +1,5 @@
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
+import { expandTemplate } from '../../protocol/uri-template.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Ambiguous, Entry, Kind } from '../catalog/view.ts'
 import { type Context, refuse } from './route-context.ts'
@@ -59,15 +60,13 @@ const preferred = (found: Entry | Ambiguous, server: string | undefined): Entry 
 
 const isUnable = (frame: Frame): boolean => frame.kind === 'failure' && frame.error.code === METHOD_NOT_FOUND
 
-const EXPRESSION = /\{[+#./;?&]?([^{}:*]*)[^{}]*\}/g
-
 /** Leaves out what would lead to something hidden; how many there are in all would tell of it, too. */
 const onlySeen = (result: Json, template: string, params: Json, isSeen: (uri: string) => boolean): Json => {
   const values = result.at('completion', 'values')
   const name = params.at('argument', 'name')?.asString()
   const uriWith = (value: string): string =>
-    template.replace(EXPRESSION, (whole, variable: string) =>
-      variable === name ? value : (params.at('context', 'arguments', variable)?.asString() ?? whole),
+    expandTemplate(template, variable =>
+      variable === name ? value : params.at('context', 'arguments', variable)?.asString(),
     )
   const seen = (values?.elements() ?? []).filter(value => isSeen(uriWith(value.asString() ?? '')))
   const own = result.get('completion')

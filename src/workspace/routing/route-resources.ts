@@ -2,6 +2,7 @@ import { convertError } from '../../eras/convert.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
+import { closestTemplate, compileTemplate, type TemplateMatcher } from '../../protocol/uri-template.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { MergedList } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
@@ -9,7 +10,6 @@ import { signedQuestion, signedResult } from './member-questions.ts'
 import { type Context, fail, refuse } from './route-context.ts'
 import { hasAliases, renameFor } from './route-frames.ts'
 import { createProbe } from './route-probe.ts'
-import { closest, compileTemplate, type Matcher } from './templates.ts'
 import { originalOf, rewriteUris } from './uris.ts'
 
 /** Where a resource is, and what it is called there. */
@@ -98,7 +98,7 @@ export const createLocator = (context: Context): Locate => {
   const byLists = async (caller: Caller, uri: string): Promise<Place | undefined> => {
     const listed = (await shelves.of(caller, 'resources')).find(uri)
     if (listed && 'member' in listed) return { member: listed.member, uri: listed.original }
-    const template = closest(matchersOf(await shelves.of(caller, 'templates')), uri)
+    const template = closestTemplate(matchersOf(await shelves.of(caller, 'templates')), uri)
     return template && permitted(caller, template.member, uri)
   }
 
@@ -110,7 +110,7 @@ export const createLocator = (context: Context): Locate => {
 }
 
 interface Made {
-  readonly matcher: Matcher
+  readonly matcher: TemplateMatcher
   readonly member: Member
 }
 

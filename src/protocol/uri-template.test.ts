@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { closest, compileTemplate } from './templates.ts'
+import { describe, expect, test } from 'vitest'
+import { closestTemplate, compileTemplate, createVariableReader, expandTemplate } from './uri-template.ts'
 
 test.each([
   ['demo://item/{id}', 'demo://item/1', true],
@@ -51,9 +51,48 @@ test('what a template makes of any value, it matches', () => {
 test('the template with the most literal characters wins, the first of equals', () => {
   const of = (template: string) => ({ template, matcher: compileTemplate(template) })
   const all = ['file:///{+path}', 'file:///public/{name}', 'file:///{a}/{name}'].map(of)
-  expect(closest(all, 'file:///public/x')?.template).toBe('file:///public/{name}')
-  expect(closest(all, 'file:///x/y')?.template).toBe('file:///{a}/{name}')
-  expect(closest(all, 'file:///x')?.template).toBe('file:///{+path}')
-  expect(closest([of('x://{a}'), of('x://{b}')], 'x://1')?.template).toBe('x://{a}')
-  expect(closest(all, 'http://x')).toBeUndefined()
+  expect(closestTemplate(all, 'file:///public/x')?.template).toBe('file:///public/{name}')
+  expect(closestTemplate(all, 'file:///x/y')?.template).toBe('file:///{a}/{name}')
+  expect(closestTemplate(all, 'file:///x')?.template).toBe('file:///{+path}')
+  expect(closestTemplate([of('x://{a}'), of('x://{b}')], 'x://1')?.template).toBe('x://{a}')
+  expect(closestTemplate(all, 'http://x')).toBeUndefined()
+})
+
+describe('reading the variables of a URI', () => {
+  test.each<[string, string, Record<string, string> | undefined]>([
+    ['a://{id}', 'a://7', { id: '7' }],
+    ['a://{id}/data', 'a://7/data', { id: '7' }],
+    ['a://{x}/{y}', 'a://1/2', { x: '1', y: '2' }],
+    ['a://{id}', 'a://%C3%A9', { id: 'é' }],
+    ['a://{+path}', 'a://b/c/d', { path: 'b/c/d' }],
+    ['a://plain', 'a://plain', {}],
+    ['a://b.c+d?e={id}', 'a://b.c+d?e=1', { id: '1' }],
+    ['a://{id}', 'a://', undefined],
+    ['a://{id}', 'a://7/8', undefined],
+    ['a://{id}', 'a://7?x', undefined],
+    ['a://{id}', 'b://7', undefined],
+    ['a://{id}', 'xa://7', undefined],
+    ['a://b.c/{id}', 'a://bxc/7', undefined],
+    ['a://{id}', 'a://%zz', undefined],
+  ])('%s and %s', (template, uri, variables) => {
+    expect(createVariableReader(template)(uri)).toEqual(variables)
+  })
+
+  test.each(['a://{?q}', 'a://{a,b}', 'a://{open', 'a://{#x}'])('%s cannot be read back', template => {
+    expect(() => createVariableReader(template)).toThrow(template)
+  })
+})
+
+test.each([
+  ['x://{a}/{b}', 'x://1/{b}'],
+  ['x://{+a}', 'x://1'],
+  ['x://{a,c}', 'x://1,3/4'],
+  ['x://{a:3}', 'x://1'],
+  ['x://y{?a,b,c}', 'x://y?a=1&c=3/4'],
+  ['x://y?z{&a}', 'x://y?z&a=1'],
+  ['x://y{/a,c*}', 'x://y/1/3/4'],
+  ['x://y{;a}{.a}{#a}', 'x://y;a=1.1#1'],
+  ['x://{open', 'x://{open'],
+])('%s expands to %s', (template, uri) => {
+  expect(expandTemplate(template, name => ({ a: '1', c: '3/4' })[name])).toBe(uri)
 })
