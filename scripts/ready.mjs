@@ -1,19 +1,25 @@
-// Makes a clone ready to run: installs what package-lock.json names and builds src/, each only where it is needed.
-// Called by npm before start, test and conformance; `--install-only` leaves the build out.
+// Prepares a clone: installs what package-lock.json names and builds src/ into dist/, each only where it is needed.
+//   (no flag)       before start, test and conformance
+//   --install-only  before check
+//   --prepare       after npm install: builds, unless the compiler is not installed (npm install --omit=dev)
+//   --rebuild       npm run build, npm pack: builds again in any case
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...names) => join(root, ...names)
 const changedAt = path => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/** When anything in a folder changed last; folders count too, for they change when a file goes. */
+const filesIn = folder => readdirSync(folder, { withFileTypes: true, recursive: true })
+const pathOf = entry => join(entry.parentPath, entry.name)
+
+/** When anything in a folder changed last. A folder changes when a file in it is removed. */
 const newestIn = folder =>
-  readdirSync(folder, { withFileTypes: true, recursive: true })
+  filesIn(folder)
     .filter(entry => entry.isDirectory() || !entry.name.endsWith('.test.ts'))
-    .reduce((newest, entry) => Math.max(newest, changedAt(join(entry.parentPath, entry.name))), changedAt(folder))
+    .reduce((newest, entry) => Math.max(newest, changedAt(pathOf(entry))), changedAt(folder))
 
 const run = (what, command, args, options = {}) => {
   console.error(`dragoman: ${what}`)
@@ -23,27 +29,52 @@ const run = (what, command, args, options = {}) => {
 }
 
 const install = () => {
-  // npm writes this file last, so an interrupted install is done again.
+  // npm writes this file last, so an interrupted install is repeated.
   if (changedAt(at('node_modules', '.package-lock.json')) >= changedAt(at('package-lock.json'))) return
-  // Also where NODE_ENV is production: the build needs the compiler.
+  // Development dependencies also where NODE_ENV is production: the build needs the compiler.
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath
   if (npm?.endsWith('.js')) run('installing (npm ci)', process.execPath, [npm, ...args])
   else run('installing (npm ci)', 'npm', args, { shell: process.platform === 'win32' })
 }
 
-const build = () => {
+const compiler = at('node_modules', 'typescript', 'bin', 'tsc')
+
+const build = isForced => {
   const stamp = at('dist', '.built')
-  const settings = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'].map(name =>
-    changedAt(at(name)),
-  )
-  const newest = Math.max(newestIn(at('src')), ...settings)
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === String(newest)) return
-  rmSync(stamp, { force: true })
-  run('building (tsc)', process.execPath, [at('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'])
-  // The time the sources had when it began: what changed meanwhile is built next time.
+  const settings = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/ready.mjs']
+  const newest = Math.max(newestIn(at('src')), ...settings.map(name => changedAt(at(name))))
+  if (!isForced && existsSync(stamp) && readFileSync(stamp, 'utf8') === String(newest)) return
+  rmSync(at('dist'), { recursive: true, force: true }) // of a file that is no longer in src/ nothing may remain
+  run('building (tsc)', process.execPath, [compiler, '-p', 'tsconfig.build.json'])
+  keepPublicTypes()
+  // The time the sources had when the build began: a later change is built next time.
   writeFileSync(stamp, String(newest))
 }
 
-install()
-if (!process.argv.includes('--install-only')) build()
+const IMPORTED = /(?<=(?:from|import\()\s*['"])(\.[^'"]+)\.ts(?=['"])/g
+
+/** Keeps the declarations that dist/index.d.ts leads to, and lets them name .js files as the modules do. */
+const keepPublicTypes = () => {
+  const kept = new Map()
+  const follow = path => {
+    if (kept.has(path)) return
+    const text = readFileSync(path, 'utf8')
+    kept.set(path, text.replace(IMPORTED, '$1.js'))
+    for (const [, name] of text.matchAll(IMPORTED)) follow(resolve(dirname(path), `${name}.d.ts`))
+  }
+  follow(at('dist', 'index.d.ts'))
+  for (const entry of filesIn(at('dist')).filter(({ name }) => name.endsWith('.d.ts'))) {
+    const text = kept.get(pathOf(entry))
+    if (text === undefined) rmSync(pathOf(entry))
+    else writeFileSync(pathOf(entry), text)
+  }
+}
+
+const [mode] = process.argv.slice(2)
+if (mode === '--rebuild') build(true)
+else if (mode === '--prepare') existsSync(compiler) && build(false)
+else {
+  install()
+  if (mode !== '--install-only') build(false)
+}

@@ -37,7 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: ['upstreams', 'auth', 'stores', 'config', 'protocol', 'wire'],
 }
-const EVERYTHING = ['main.ts']
+const EVERYTHING = ['main.ts', 'index.ts']
 
 const sources = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
   file => file.endsWith('.ts') && !/\.(test|fixture)\.ts$/.test(file),

@@ -130,7 +130,7 @@ const soundness = (lists: Lists): Pick<ServerReport, 'state' | 'reason' | 'flaws
 
 const transportOf = (config: ServerConfig): string => {
   if (config.kind === 'remote') return config.type === 'sse' ? 'sse' : 'http'
-  return { process: 'stdio', builtin: 'built-in', unavailable: '-' }[config.kind]
+  return { process: 'stdio', builtin: 'built-in', embedded: 'embedded', unavailable: '-' }[config.kind]
 }
 
 const inTime = <T>(work: Promise<T>): Promise<T> =>

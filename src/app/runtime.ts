@@ -235,6 +235,8 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
       })
     case 'builtin':
       return buildBuiltin(config, { ...building, log: log.child({ server: config.name }) })
+    case 'embedded':
+      return config.upstream
     case 'unavailable':
       return unavailable(config.name, `cannot be served: ${config.reason}`)
   }

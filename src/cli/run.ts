@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { ConfigError, nearest } from '../config/problems.ts'
+import { readVersion } from '../std/version.ts'
 import type { Building, Run } from './command.ts'
 import { columns, UsageError } from './usage.ts'
 
@@ -92,11 +92,4 @@ const LISTEN_FAULTS: Readonly<Record<string, (host: string, port: string) => str
   EACCES: (host, port) => `not allowed to listen on port ${port} of ${host}; choose another one with --port`,
   EADDRNOTAVAIL: host => `this machine has no address ${host} to listen on; choose another one with --host`,
   ENOTFOUND: host => `there is no host ${host} to listen on; choose another one with --host`,
-}
-
-const readVersion = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return version
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import type { JsonText } from './json-text.ts'
 import { readPolicies } from './policies.ts'
@@ -35,22 +36,38 @@ export const DEMO: Standard = {
   workspaces: { default: { servers: ['demo'] } },
 }
 
+/** Servers that the program embedding the gateway defines, by name. */
+export type EmbeddedServers = Readonly<Record<string, Upstream>>
+
 /** The whole file as a snapshot, good only where there are no problems; `standard` is served when it names no server. */
 export const checkConfig = (
   text: JsonText,
   env: Environment,
   standard = AT_HOME,
+  embedded: EmbeddedServers = {},
 ): { snapshot: Snapshot; problems: readonly Problem[] } => {
   const found: Findings = { problems: [], warnings: [] }
   const given = objectAt(text.value, [], found)
   warnOfKeys(given, text, found)
-  const root = withStandard(given, standard, found)
+  const isNone = Object.keys(embedded).length === 0
+  const root = isNone ? withStandard(given, standard, found) : given
   const listen = section(listenSchema, root.listen, 'listen', found)
   const auth = section(authSchema, root.auth, 'auth', found)
   const sse = section(sseSchema, root.sse, 'sse', found)
   const limits = section(limitsSchema, root.limits, 'limits', found)
-  const entries = objectAt(root.mcpServers, ['mcpServers'], found)
-  const servers = Object.entries(entries).flatMap(([name, raw]) => readServer(name, raw, env, found) ?? [])
+  const configured = objectAt(root.mcpServers, ['mcpServers'], found)
+  for (const name of Object.keys(configured).filter(name => Object.hasOwn(embedded, name)))
+    found.problems.push({
+      path: ['mcpServers', name],
+      message: 'the embedding program defines a server of the same name',
+    })
+  const entries = { ...configured, ...embedded }
+  const servers = [
+    ...Object.entries(configured).flatMap(([name, raw]) => readServer(name, raw, env, found) ?? []),
+    ...Object.entries(embedded).map(
+      ([name, upstream]) => ({ name, disabled: false, kind: 'embedded', upstream }) as const,
+    ),
+  ]
   const policies = readPolicies(objectAt(root.policies, ['policies'], found), found)
   const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, found)
   const snapshot = {

@@ -4,7 +4,7 @@ export type Path = readonly (string | number)[]
 /** A parsed file that remembers on which line everything stood. */
 export interface JsonText {
   readonly value: unknown
-  readonly lineOf: (path: Path) => number
+  readonly lineOf: (path: Path) => number | undefined // undefined: it was not read from a file
   readonly repeated: readonly Path[] // keys written more than once in one object; the last one counts
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { AT_HOME, checkConfig, DEMO } from './check.ts'
+import { AT_HOME, checkConfig, DEMO, type EmbeddedServers } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { ConfigError, formatProblems } from './problems.ts'
 import { readFiles, secretFiles } from './secret-files.ts'
@@ -10,21 +10,25 @@ import type { Environment } from './variables.ts'
 /** Where a configuration comes from: flags win over the file, the file over the defaults. */
 export interface ConfigSource {
   readonly file?: string | undefined
+  readonly value?: unknown // instead of a file: what it would contain
+  readonly embedded?: EmbeddedServers | undefined
   readonly env: Environment
   readonly flags?: { readonly host?: string | undefined; readonly port?: number | undefined }
   readonly demo?: boolean | undefined // what is served when nobody names a server: the demo
 }
 
-const NO_FILE: JsonText = { value: {}, lineOf: () => 1, repeated: [] }
+const NO_LINES = { lineOf: () => undefined, repeated: [] }
 
 /** Reads and checks the configuration, or throws a ConfigError with everything that is wrong. */
-export const loadConfig = async ({ file, env, flags, demo }: ConfigSource): Promise<Snapshot> => {
-  const text = file === undefined ? NO_FILE : parse(file, await read(file))
+export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
+  const { file, value = {}, embedded, env, flags, demo } = source
+  const text: JsonText = file === undefined ? { value, ...NO_LINES } : parse(file, await read(file))
   const folder = file === undefined ? process.cwd() : dirname(file)
   const { snapshot, problems } = checkConfig(
     text,
     await readFiles(serversIn(text.value), env, folder),
     demo ? DEMO : AT_HOME,
+    embedded,
   )
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}

@@ -23,11 +23,18 @@ export const formatPath = (path: Path): string =>
     .replace(/^\./, '')
 
 /** Every problem as one text, a line each, with the line of the file it is on. */
-export const formatProblems = (file: string, problems: readonly Problem[], lineOf: (path: Path) => number): string => {
+export const formatProblems = (
+  file: string,
+  problems: readonly Problem[],
+  lineOf: (path: Path) => number | undefined,
+): string => {
   const lines = problems
     .map(problem => ({ ...problem, line: lineOf(problem.path) }))
-    .sort((a, b) => a.line - b.line)
-    .map(({ line, path, message }) => `  line ${line}: ${path.length > 0 ? `${formatPath(path)}: ` : ''}${message}`)
+    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    .map(
+      ({ line, path, message }) =>
+        `  ${line === undefined ? '' : `line ${line}: `}${path.length > 0 ? `${formatPath(path)}: ` : ''}${message}`,
+    )
   return [`${file} has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}:`, ...lines].join('\n')
 }
 

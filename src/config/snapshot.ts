@@ -1,3 +1,4 @@
+import type { Upstream } from '../protocol/exchange.ts'
 import { EVERYTHING, type Policy } from '../protocol/policy.ts'
 import type { Personal } from './personal.ts'
 
@@ -72,7 +73,7 @@ export type ServerConfig = {
   readonly name: string
   readonly disabled: boolean
   readonly concurrency?: number | undefined // calls at the same time; undefined: as many as come
-} & (RemoteServer | ProcessServer | BuiltinServer | UnavailableServer)
+} & (RemoteServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
 
 /**
  * Which session a caller without one of its own gets at a legacy server: `sticky`, one per principal and set of
@@ -127,6 +128,12 @@ export type BuiltinServer =
   | { readonly kind: 'builtin'; readonly builtin: 'demo' }
   | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string; readonly showHidden?: boolean }
   | ({ readonly kind: 'builtin'; readonly builtin: 'memory' } & MemorySettings)
+
+/** A server defined by the program that embeds the gateway. */
+export interface EmbeddedServer {
+  readonly kind: 'embedded'
+  readonly upstream: Upstream
+}
 
 /** How the built-in memory keeps what it is told. */
 export interface MemorySettings {

@@ -11,13 +11,13 @@ import { type Handler, offersOf, type ServerDefinition } from './offers.ts'
 import { type Changes, createHub } from './subscriptions.ts'
 
 /** An upstream that lives in this process. */
-export interface BuiltinServer extends Upstream {
+export interface DefinedServer extends Upstream {
   /** For changes that no call brought about. */
   readonly changed: Changes
 }
 
 /** Makes an upstream of a definition. It speaks the newest revision; the bridge converts for older callers. */
-export const defineServer = (definition: ServerDefinition): BuiltinServer => {
+export const defineServer = (definition: ServerDefinition): DefinedServer => {
   const { handlers, announces } = offersOf(definition)
   const stamp = stamper(definition)
   const hub = createHub(announces, stamp('subscriptions/listen', Json.empty))

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { callerOf, isLast, noticesOf, type Talk, type TalkOptions, talk } from '../../../test/support/embedded.ts'
 import { Abort } from '../../protocol/cancellation.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { type BuiltinServer, defineServer } from './define.ts'
+import { type DefinedServer, defineServer } from './define.ts'
 import { prompt } from './prompts.ts'
 import { resource, template } from './resources.ts'
 import { tool } from './tools.ts'
 
-const everything = (): BuiltinServer =>
+const everything = (): DefinedServer =>
   defineServer({
     name: 's',
     version: '1',
@@ -26,7 +26,7 @@ const everything = (): BuiltinServer =>
     templates: [template({ uriTemplate: 'note://{id}', name: 'note', read: ({ id }) => id })],
   })
 
-const listen = (server: BuiltinServer, notifications: PlainObject, options?: TalkOptions): Promise<Talk> =>
+const listen = (server: DefinedServer, notifications: PlainObject, options?: TalkOptions): Promise<Talk> =>
   talk(server, 'subscriptions/listen', { notifications }, options)
 
 const ACK = 'notifications/subscriptions/acknowledged'

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isLast, noticesOf, reply, type Talk, type TalkOptions, talk } from '../../../test/support/embedded.ts'
 import type { Frame } from '../../protocol/exchange.ts'
 import { Json, type Plain, type PlainObject } from '../../wire/json/json.ts'
-import type { BuiltinServer } from '../define/define.ts'
+import type { DefinedServer } from '../define/define.ts'
 import { demo } from './demo.ts'
 
-let server: BuiltinServer
+let server: DefinedServer
 beforeEach(() => {
   server = demo('9.9.9')
 })

@@ -1,4 +1,4 @@
-import { type BuiltinServer, defineServer } from '../define/define.ts'
+import { type DefinedServer, defineServer } from '../define/define.ts'
 import type { Tool } from '../define/tools.ts'
 import { contentTools } from './content.ts'
 import { exampleTools } from './examples.ts'
@@ -11,7 +11,7 @@ import { schemaTools } from './schemas.ts'
 import { createState } from './state.ts'
 
 /** A server with one specimen of every protocol feature, named as the official conformance suite wants them. */
-export const demo = (version: string): BuiltinServer => {
+export const demo = (version: string): DefinedServer => {
   const state = createState()
   const always: readonly Tool[] = [
     ...exampleTools,

@@ -1,6 +1,6 @@
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Peer } from '../../protocol/exchange.ts'
-import { type BuiltinServer, defineServer } from '../define/define.ts'
+import { type DefinedServer, defineServer } from '../define/define.ts'
 import { messageOf } from '../define/failures.ts'
 import { findFile } from './find-file.ts'
 import { listDir } from './list-dir.ts'
@@ -20,7 +20,7 @@ const INSTRUCTIONS =
   'search_for_pattern, then read the parts you need with read_file. All paths are relative to the project root.'
 
 /** A server that shows one folder of the machine, read-only. */
-export const files = ({ root: folder, version, ...options }: Options): BuiltinServer => {
+export const files = ({ root: folder, version, ...options }: Options): DefinedServer => {
   const root = createRoot(folder, options)
   const shelf = createShelf(root)
   const server = defineServer({

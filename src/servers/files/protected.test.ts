@@ -5,11 +5,11 @@ import { talk } from '../../../test/support/embedded.ts'
 import { createProject, type Project } from '../../../test/support/project.ts'
 import type { Frame } from '../../protocol/exchange.ts'
 import type { PlainObject } from '../../wire/json/json.ts'
-import type { BuiltinServer } from '../define/define.ts'
+import type { DefinedServer } from '../define/define.ts'
 import { files } from './files.ts'
 
 let project: Project
-let server: BuiltinServer
+let server: DefinedServer
 
 const CONTENT = {
   'readme.md': 'needle',

@@ -4,11 +4,11 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { noticesOf, type Talk, talk } from '../../../test/support/embedded.ts'
 import { createProject, type Project } from '../../../test/support/project.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import type { BuiltinServer } from '../define/define.ts'
+import type { DefinedServer } from '../define/define.ts'
 import { files } from './files.ts'
 
 let project: Project
-let server: BuiltinServer
+let server: DefinedServer
 const start = (content: Readonly<Record<string, string | Buffer>> = {}): void => {
   project = createProject(content)
   server = files({ root: project.root, version: '1' })

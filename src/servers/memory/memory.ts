@@ -1,5 +1,5 @@
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
-import { type BuiltinServer, defineServer } from '../define/define.ts'
+import { type DefinedServer, defineServer } from '../define/define.ts'
 import type { Resource } from '../define/resources.ts'
 import { createDesk, type Desk, type TenantBy, tenantOf } from './desk.ts'
 import { INSTRUCTIONS, memoryPrompts } from './prompt.ts'
@@ -25,8 +25,8 @@ const COALESCE_MS = 200
 
 /** An agent memory. Every tenant has a server of its own: lists, notices and data never meet. */
 export const memory = (options: MemoryOptions): Upstream => {
-  const servers = new Map<string, BuiltinServer>()
-  const serverFor = (caller: Caller): BuiltinServer => {
+  const servers = new Map<string, DefinedServer>()
+  const serverFor = (caller: Caller): DefinedServer => {
     const tenant = tenantOf(caller, options.tenantBy)
     const server = servers.get(tenant) ?? tenantServer(tenant, options)
     servers.set(tenant, server)
@@ -44,7 +44,7 @@ export const memory = (options: MemoryOptions): Upstream => {
 const tenantServer = (
   tenant: string,
   { stores, group, remember, embed, embeds, version, wake }: MemoryOptions,
-): BuiltinServer => {
+): DefinedServer => {
   const known = new WeakSet<MemoryStore>()
   const watched = <T>(work: (store: MemoryStore) => Promise<T>): Promise<T> =>
     stores.with(tenant, store => {

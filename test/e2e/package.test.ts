@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const isWindows = process.platform === 'win32'
+const run = promisify(execFile)
+const npm = (args: readonly string[], cwd: string) =>
+  run('npm', ['--loglevel=error', ...args], { cwd, shell: isWindows, timeout: 60_000 })
+
+let folder: string // holds the tarball, and `app`, a program that depends on it
+let app: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-package-'))
+  app = join(folder, 'app')
+  await mkdir(app)
+  await writeFile(join(app, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
+  // Without the scripts: they would build dist again while other tests run it.
+  const { stdout } = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', folder], ROOT)
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  await npm(['install', join(folder, filename), '--prefer-offline', '--no-audit', '--no-fund'], app)
+}, 90_000)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const dragoman = (...args: string[]) => npm(['exec', '--no', '--', 'dragoman', ...args], app)
+
+/** Defines a server, serves it beside one of a configuration, and calls its tool over HTTP. */
+const EMBEDDING = `
+import { type Call, ConfigError, defineServer, type Gateway, type GatewayConfig, startGateway, text, tool } from 'dragoman'
+
+const greeter = defineServer({
+  name: 'greeter',
+  version: '1.0.0',
+  tools: [
+    tool({
+      name: 'greet',
+      description: 'Greets a person',
+      input: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      run: ({ name }, call: Call) => [text(\`Hello \${name.toUpperCase()} in \${call.caller.workspace}\`)],
+    }),
+  ],
+})
+const config: GatewayConfig = {
+  mcpServers: { demo: { builtin: 'demo' } },
+  workspaces: { default: { servers: ['greeter'] }, both: { servers: '*' } },
+}
+const gateway: Gateway = await startGateway({ config, servers: { greeter }, port: 0 })
+const response = await fetch(gateway.url, {
+  method: 'POST',
+  headers: {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'greet',
+  },
+  body: JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: {
+      name: 'greet',
+      arguments: { name: 'Ada' },
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'app', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  }),
+})
+const answer = await response.text()
+const workspaces = gateway.status().map(({ name, servers }) => [name, servers.map(server => server.name)])
+await gateway.close()
+const invalid = await startGateway({ config: { listen: { port: -1 } } }).catch((error: unknown) => error)
+console.log(JSON.stringify({ answer, workspaces, problem: invalid instanceof ConfigError && invalid.message }))
+`
+
+const TSCONFIG = {
+  compilerOptions: {
+    strict: true,
+    module: 'nodenext',
+    target: 'es2023',
+    types: ['node'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+  },
+  include: ['*.ts'],
+}
+
+test('the installed command runs', async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  expect((await dragoman('--version')).stdout.trim()).toBe(version)
+  await writeFile(join(app, 'config.json'), JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
+  expect((await dragoman('check', 'config.json', '--data', join(folder, 'data'))).stdout).toContain(
+    'config.json is fine.',
+  )
+})
+
+test('a program in TypeScript that embeds the gateway compiles against its types and runs', async () => {
+  await writeFile(join(app, 'embedding.ts'), EMBEDDING)
+  await writeFile(join(app, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  const compiled = await run(process.execPath, [TSC, '-p', app]).catch(error => error)
+  expect(compiled.stdout).toBe('')
+  const { stdout } = await run(process.execPath, ['embedding.js'], { cwd: app, timeout: 15_000 })
+  const { answer, workspaces, problem } = JSON.parse(stdout)
+  expect(answer).toContain('Hello ADA in default')
+  expect(workspaces).toEqual([
+    ['default', ['greeter']],
+    ['both', ['demo', 'greeter']],
+  ])
+  expect(problem).toContain('the configuration has a problem:\n  listen.port: expected a whole number from 0 to 65535')
+})
