@@ -5,7 +5,7 @@ import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import { ask } from '../protocol/listing.ts'
 import type { Log } from '../telemetry/log.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
-import { StartLimit } from '../upstreams/process/start-limit.ts'
+import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { Json } from '../wire/json/json.ts'
 import { KINDS } from '../workspace/catalog/kinds.ts'
 import { type Offering, preview } from '../workspace/catalog/preview.ts'
@@ -31,8 +31,8 @@ const PATIENCE_MS = 15_000
 
 /** Meets every server of a configuration once, all at the same time, and says what the workspaces would show. */
 export const checkServers = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
-  const starts = new StartLimit(snapshot.limits.concurrentStarts)
-  const building = { log, version, starts, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
+  const host = new ProcessHost(snapshot.limits.concurrentStarts)
+  const building = { log, version, host, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
   const self = observer(Json.of({ name: 'dragoman', version }))
   const meetings = await Promise.all(
     [...snapshot.servers.values()].map(async config => {

@@ -13,8 +13,8 @@ import { files } from '../servers/files/files.ts'
 import { startMemoryThread } from '../servers/memory/start-thread.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
-import { connectRemote } from '../upstreams/http/remote.ts'
-import { StartLimit } from '../upstreams/process/start-limit.ts'
+import { connectRemote } from '../upstreams/http/connect-remote.ts'
+import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { connectProcess } from '../upstreams/stdio/process-upstream.ts'
 import { Json } from '../wire/json/json.ts'
 import type { Member } from '../workspace/member.ts'
@@ -67,7 +67,7 @@ interface Room {
 
 export const createRuntime = (first: Snapshot, { log, version, data, ownPort, calls }: Options): Runtime => {
   const bridge = createBridge(first.limits)
-  const starts = new StartLimit(first.limits.concurrentStarts)
+  const host = new ProcessHost(first.limits.concurrentStarts)
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
@@ -82,7 +82,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     const sources = () => snapshot.sources
     const upstream = health.add(
       config,
-      buildServer(config, { log, version, starts, data, sources, ownPort, sessionsPerPrincipal }),
+      buildServer(config, { log, version, host, data, sources, ownPort, sessionsPerPrincipal }),
     )
     return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
@@ -212,7 +212,7 @@ const refuse = ({ kind, caller, sink }: Exchange): void => {
 interface Building {
   readonly log: Log
   readonly version: string
-  readonly starts: StartLimit
+  readonly host: ProcessHost
   readonly data: string | undefined // the data directory
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session of their own
   readonly sources: () => Snapshot['sources'] // the files of the configuration now in force
@@ -221,7 +221,7 @@ interface Building {
 
 /** What a server is reached by; nothing is opened yet. */
 export const buildServer = (config: ServerConfig, building: Building): Upstream => {
-  const { log, version, starts, ownPort, sessionsPerPrincipal } = building
+  const { log, version, host, ownPort, sessionsPerPrincipal } = building
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
@@ -230,7 +230,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
       return connectProcess(config, {
         log: log.child({ server: config.name }),
         identity: { name: 'dragoman', version },
-        starts,
+        host,
         sessionsPerPrincipal,
       })
     case 'builtin':
@@ -244,7 +244,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
 
 const buildBuiltin = (
   config: BuiltinServer & { readonly name: string },
-  { log, version, data, sources }: Omit<Building, 'starts' | 'ownPort'>,
+  { log, version, data, sources }: Omit<Building, 'host' | 'ownPort'>,
 ): Upstream => {
   switch (config.builtin) {
     case 'demo':

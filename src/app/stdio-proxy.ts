@@ -10,7 +10,7 @@ import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { Log } from '../telemetry/log.ts'
-import { connectRemote } from '../upstreams/http/remote.ts'
+import { connectRemote, type RemoteOptions } from '../upstreams/http/connect-remote.ts'
 import { sendTo } from '../workspace/routing/route.ts'
 
 const PRESENCE_MS = 60_000 // the daemon ends when it has heard of nobody for five minutes
@@ -67,9 +67,9 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options
     era: 'auto',
     timeoutMs: 0, // the daemon knows how long to wait for whom
   }
-  const how = { log, identity: { name: 'dragoman', version }, offersCallers: true }
-  const modern = connectRemote({ ...server, era: 'modern' }, how)
-  const legacy = connectRemote({ ...server, era: 'legacy' }, how)
+  const options: RemoteOptions = { log, identity: { name: 'dragoman', version }, offersCallerRevision: true }
+  const modern = connectRemote({ ...server, era: 'modern' }, options)
+  const legacy = connectRemote({ ...server, era: 'legacy' }, options)
   // Toward the daemon we are the HTTP client, and repeat in headers what a pipe has no headers for.
   const mirror = createMirror()
   const openModern: Upstream['open'] = async caller => {

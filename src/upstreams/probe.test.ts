@@ -11,8 +11,8 @@ import {
 } from '../../test/support/scripted-server.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
-import { createLink } from './http/link.ts'
-import { createDetector, judge } from './probe.ts'
+import { createHttpLink } from './http/http-link.ts'
+import { classifyProbe, createEraDetector } from './probe.ts'
 import type { Answered } from './session/ask.ts'
 
 const response = (body: PlainObject): Answered => ({
@@ -37,8 +37,8 @@ const refused = (status: number, code?: number, data?: PlainObject): Answered =>
       : { kind: 'error', id: undefined, error: { code, message: 'no', data: data && Json.of(data) } },
 })
 const lost = (reason: 'upstream_unreachable' | 'upstream_timeout' | 'upstream_protocol'): Answered => ({
-  kind: 'lost',
-  loss: { reason, text: 'was lost' },
+  kind: 'failed',
+  failure: { reason, text: 'was lost' },
   resume: undefined,
 })
 
@@ -72,12 +72,12 @@ describe('judging the answer to server/discover', () => {
     ['a refused connection', lost('upstream_unreachable'), 'none'],
     ['silence', lost('upstream_timeout'), 'none'],
   ])('%s', (_, answered, expected) => {
-    expect(judge(answered).kind).toBe(expected)
+    expect(classifyProbe(answered).kind).toBe(expected)
   })
 
   it('says which credentials were refused and where to mend it', () => {
-    const verdict = judge(refused(401))
-    expect(verdict).toMatchObject({ loss: { reason: 'upstream_auth', text: expect.stringContaining('"headers"') } })
+    const verdict = classifyProbe(refused(401))
+    expect(verdict).toMatchObject({ failure: { reason: 'upstream_auth', text: expect.stringContaining('"headers"') } })
   })
 })
 
@@ -93,13 +93,13 @@ describe('finding out the era', () => {
   ) => {
     const server = await scriptedServer(script)
     const config = { kind: 'remote', url: server.url, type: 'auto', headers: {}, timeoutMs: 1000 } as const
-    const link = createLink({ name: 'far', era: 'auto', ...config }, { log: SILENT, answerMs: 300 })
+    const link = createHttpLink({ name: 'far', era: 'auto', ...config }, { log: SILENT, answerMs: 300 })
     closing.push(
       () => link.http.close(),
       () => server.close(),
     )
     const { legacyMs = 1000, backoffMs = 400, era = 'auto' } = options
-    return { server, detector: createDetector(link, { configured: era, legacyMs, backoffMs }) }
+    return { server, detector: createEraDetector(link, { configured: era, legacyMs, backoffMs }) }
   }
 
   it('asks once, with everything a modern server wants to see, and remembers', async () => {
@@ -165,9 +165,9 @@ describe('finding out the era', () => {
   it('asks again after a doubt, but not before every call', async () => {
     const { server, detector } = await detectorFor(modern(() => {}))
     await detector.detect()
-    detector.doubt()
+    detector.forgetEra()
     await detector.detect()
-    detector.doubt()
+    detector.forgetEra()
     await detector.detect()
     expect(server.arrivals).toHaveLength(2)
   })

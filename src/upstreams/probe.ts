@@ -1,21 +1,22 @@
 import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
-import { asOwn, isEvidence, type Loss, lossOfStatus, UpstreamFailure } from './failures.ts'
-import { type Link, POST_HEADERS } from './http/link.ts'
+import { type FailureDetails, UpstreamFailure, withQuote } from './failures.ts'
+import { failureOfStatus, isEraEvidence } from './http/http-failures.ts'
+import { type HttpLink, POST_HEADERS } from './http/http-link.ts'
 import { type Answered, ask } from './session/ask.ts'
 
 export type Era = 'modern' | 'legacy'
 
 /** What an answer to `server/discover` tells; `none`: it is no evidence. */
-export type Verdict = { readonly kind: Era } | { readonly kind: 'none'; readonly loss: Loss }
+export type ProbeResult = { readonly kind: Era } | { readonly kind: 'none'; readonly failure: FailureDetails }
 
 const UNSUPPORTED_VERSION = -32022
 const MODERN_ERRORS: ReadonlySet<number> = new Set([-32020, -32021])
 const NEWEST_GUESS = '2026' // revisions we do not know, from the first modern year on, are modern ones
 
 /** Decides the era of a server from its answer; credentials, outages and silence never decide it. */
-export const judge = (answered: Answered): Verdict => {
+export const classifyProbe = (answered: Answered): ProbeResult => {
   switch (answered.kind) {
     case 'response':
       return judgeVersions(answered.result.get('supportedVersions'))
@@ -23,31 +24,31 @@ export const judge = (answered: Answered): Verdict => {
       return judgeError(answered.code, answered.data)
     case 'accepted':
       return LEGACY
-    case 'lost':
+    case 'failed':
       // Something that is no JSON-RPC (a page, say) is an answer all the same.
-      return answered.loss.reason === 'upstream_protocol' ? LEGACY : { kind: 'none', loss: answered.loss }
+      return answered.failure.reason === 'upstream_protocol' ? LEGACY : { kind: 'none', failure: answered.failure }
     case 'refused':
-      return isEvidence(answered.status)
+      return isEraEvidence(answered.status)
         ? judgeError(answered.error?.error.code, answered.error?.error.data)
-        : { kind: 'none', loss: asOwn(lossOfStatus(answered)) }
+        : { kind: 'none', failure: withQuote(failureOfStatus(answered)) }
   }
 }
 
-const LEGACY: Verdict = { kind: 'legacy' }
+const LEGACY: ProbeResult = { kind: 'legacy' }
 
-const judgeError = (code: number | undefined, data: Json | undefined): Verdict => {
+const judgeError = (code: number | undefined, data: Json | undefined): ProbeResult => {
   if (code === UNSUPPORTED_VERSION) return judgeVersions(data?.get('supported'))
   return code !== undefined && MODERN_ERRORS.has(code) ? { kind: 'modern' } : LEGACY
 }
 
-const judgeVersions = (list: Json | undefined): Verdict => {
+const judgeVersions = (list: Json | undefined): ProbeResult => {
   const versions = (list?.elements() ?? []).map(version => version.asString() ?? '')
   if (versions.includes(MODERN)) return { kind: 'modern' }
   const isKnown = versions.some(version => isRevision(version) && !isModern(version))
   const strange = versions.filter(version => version >= NEWEST_GUESS)
   if (isKnown || strange.length === 0) return LEGACY
   const text = `speaks only ${strange.join(', ')}, which this gateway does not know`
-  return { kind: 'none', loss: { reason: 'upstream_protocol', text } }
+  return { kind: 'none', failure: { reason: 'upstream_protocol', text } }
 }
 
 interface Options {
@@ -57,24 +58,24 @@ interface Options {
 }
 
 /** Knows, or finds out, the era of one server. */
-export interface Detector {
+export interface EraDetector {
   /** The era if it is known. */
   readonly era: Era | undefined
   /** Finds out; callers at the same time share one probe. Rejects with UpstreamFailure. */
   detect(): Promise<Era>
   /** Asks, whatever it is; only that it answers matters. Rejects with UpstreamFailure. */
-  look(): Promise<void>
+  checkReachable(): Promise<void>
   /** The server behaved unlike its era: the next `detect` asks again. */
-  doubt(): void
+  forgetEra(): void
   /** The server could not be reached: for a short while callers are told so without asking it. */
-  down(failure: UpstreamFailure): void
-  up(): void
+  markUnreachable(failure: UpstreamFailure): void
+  markReachable(): void
 }
 
 const LONGEST_BACKOFF_MS = 5000
 const DOUBT_MS = 10_000 // a server that keeps confusing us is not probed before every call
 
-export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: Options): Detector => {
+export const createEraDetector = (link: HttpLink, { configured, legacyMs, backoffMs }: Options): EraDetector => {
   let verdict: { era: Era; at: number } | undefined
   let probing: Promise<Era> | undefined
   let outage: { failure: UpstreamFailure; until: number } | undefined
@@ -85,7 +86,7 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
     const ms = Math.min(LONGEST_BACKOFF_MS, backoffMs * 2 ** failures) * (0.5 + Math.random() / 2)
     failures++
     // Other callers read it, too.
-    outage = { failure: failure.forOthers(), until: Date.now() + ms }
+    outage = { failure: failure.forOtherCallers(), until: Date.now() + ms }
   }
 
   const up = (): void => {
@@ -100,9 +101,9 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
   }
 
   const probe = async (): Promise<Era> => {
-    const found = judge(await discover(link))
+    const found = classifyProbe(await discover(link))
     if (found.kind === 'none') {
-      const failure = new UpstreamFailure(link.name, found.loss)
+      const failure = new UpstreamFailure(link.name, found.failure)
       down(failure)
       throw failure
     }
@@ -124,8 +125,8 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
   }
 
   const look = async (): Promise<void> => {
-    const found = judge(await discover(link))
-    if (found.kind === 'none') throw new UpstreamFailure(link.name, found.loss)
+    const found = classifyProbe(await discover(link))
+    if (found.kind === 'none') throw new UpstreamFailure(link.name, found.failure)
     up()
   }
 
@@ -140,14 +141,14 @@ export const createDetector = (link: Link, { configured, legacyMs, backoffMs }: 
       return outage ? undefined : known()
     },
     detect,
-    look,
-    doubt,
-    down,
-    up,
+    checkReachable: look,
+    forgetEra: doubt,
+    markUnreachable: down,
+    markReachable: up,
   }
 }
 
-const discover = (link: Link): Promise<Answered> => {
+const discover = (link: HttpLink): Promise<Answered> => {
   const headers = [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN, 'mcp-method', 'server/discover']
   const envelope = {
     [META.protocolVersion]: MODERN,

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { DEFAULT_PROCESS_LIMITS, type ProcessLimits, type ProcessServer } from '../../src/config/snapshot.ts'
 import type { Caller, Peer } from '../../src/protocol/exchange.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
+import { ProcessHost } from '../../src/upstreams/process/process-host.ts'
 import { connectProcess, type ProcessOptions } from '../../src/upstreams/stdio/process-upstream.ts'
 import type { Plain } from '../../src/wire/json/json.ts'
 import { callerOf, exchangeWith } from './scripted-server.ts'
@@ -19,6 +20,7 @@ interface Wanted {
   readonly options?: Partial<ProcessOptions>
 }
 
+const HOST = new ProcessHost(4)
 const closing: (() => Promise<void>)[] = []
 
 /** Ends whatever a test has started. */
@@ -41,7 +43,7 @@ export const connectSmall = (habits: Habits = {}, { server, limits, options }: W
     env: { TEST_RUN: run, ...server?.env },
     limits: { ...DEFAULT_PROCESS_LIMITS, ...limits },
   }
-  const upstream = connectProcess(config, { log: SILENT, backoffMs: 10, ...options })
+  const upstream = connectProcess(config, { log: SILENT, host: HOST, backoffMs: 10, ...options })
   closing.push(() => upstream.close())
   return {
     config,

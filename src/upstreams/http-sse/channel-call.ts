@@ -1,10 +1,10 @@
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { join, requestPieces } from '../../wire/json-rpc.ts'
-import { errorOf, type Loss, toError } from '../failures.ts'
-import type { Sending } from '../http/http.ts'
-import { addCallerHeaders } from '../http/link.ts'
-import type { ReplyEnd } from '../http/reply.ts'
+import { errorOfThrown, type FailureDetails, toRpcError } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { addCallerHeaders } from '../http/http-link.ts'
+import type { ResponseEnd } from '../http/response-reader.ts'
 import { Outbox } from '../session/outbox.ts'
 import { type Home, isSessionGone, SessionCall } from '../session/session-call.ts'
 import type { Channel } from './channel.ts'
@@ -16,8 +16,8 @@ export interface ChannelHome extends Home {
   renew(lost: Channel | undefined): Promise<void>
 }
 
-const CUT: Loss = { reason: 'upstream_stream_lost', text: 'lost the channel the answer was to come on' }
-const NOTHING: Sending = { abort: () => {} }
+const CUT: FailureDetails = { reason: 'upstream_stream_lost', text: 'lost the channel the answer was to come on' }
+const NOTHING: PendingRequest = { abort: () => {} }
 
 /** A call whose answer comes on a channel that many share, in the reply to its POST, or both: the first one counts. */
 export class ChannelCall extends SessionCall {
@@ -36,37 +36,37 @@ export class ChannelCall extends SessionCall {
 
   /** The channel is gone, and with it the answer. */
   cutFrom(channel: Channel): void {
-    if (this.#channel === channel) this.fail(toError(this.link.name, CUT))
+    if (this.#channel === channel) this.fail(toRpcError(this.link.name, CUT))
   }
 
-  began(status: number): void {
+  started(status: number): void {
     this.#isTaken = status < 300
   }
 
-  protected send(): Sending {
+  protected send(): PendingRequest {
     const { channel } = this.#home
     this.#channel = channel
     this.#isTaken = this.#isPosted = false
     if (!channel) {
-      this.fail(toError(this.link.name, CUT))
+      this.fail(toRpcError(this.link.name, CUT))
       return NOTHING
     }
     const body = join(requestPieces(this.id, this.exchange.method, this.params))
     return channel.post(body, addCallerHeaders([], this.exchange.caller), this)
   }
 
-  protected recover(end: ReplyEnd): boolean {
+  protected recover(end: ResponseEnd): boolean {
     this.#isPosted = true
     return end.kind === 'refused' ? this.#recoverSession(end) : this.#isTaken
   }
 
   protected override finished(frame: Frame | undefined): void {
-    if (this.#isPosted) this.link.watch.delete(this)
+    if (this.#isPosted) this.link.deadlines.delete(this)
     super.finished(frame)
   }
 
   /** A server that forgot the session did not run the request: on a new channel it may. */
-  #recoverSession(end: Extract<ReplyEnd, { kind: 'refused' }>): boolean {
+  #recoverSession(end: Extract<ResponseEnd, { kind: 'refused' }>): boolean {
     if (this.#hasRenewed || !isSessionGone(end)) return false
     const forgotten = this.#channel
     this.#hasRenewed = true
@@ -74,7 +74,7 @@ export class ChannelCall extends SessionCall {
     this.hold()
     this.#home.renew(forgotten).then(
       () => this.post(),
-      (thrown: unknown) => this.fail(errorOf(this.link.name, thrown)),
+      (thrown: unknown) => this.fail(errorOfThrown(this.link.name, thrown)),
     )
     return true
   }

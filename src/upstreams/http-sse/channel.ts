@@ -4,11 +4,12 @@ import type { Json } from '../../wire/json/json.ts'
 import { join, type Message, requestPieces } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { SseEvent } from '../../wire/sse.ts'
-import { DISCONNECTED, type Loss, lossOfStatus, UpstreamFailure } from '../failures.ts'
-import type { Patience, Sending } from '../http/http.ts'
-import { type Link, POST_HEADERS } from '../http/link.ts'
-import type { Hop } from '../http/redirect.ts'
-import { type Reader, Reply, type ReplyEnd } from '../http/reply.ts'
+import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
+import type { PendingRequest, ResponseTimeouts } from '../http/http-client.ts'
+import { failureOfStatus } from '../http/http-failures.ts'
+import { type HttpLink, POST_HEADERS } from '../http/http-link.ts'
+import type { Redirect } from '../http/redirect.ts'
+import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
 import type { Answered } from '../session/ask.ts'
 import { tell } from '../session/tell.ts'
 import { readClue } from './endpoint.ts'
@@ -17,40 +18,40 @@ import { readClue } from './endpoint.ts'
 interface Hooks {
   message(message: Message): void
   /** The channel is over, after it was open. */
-  lost(loss: Loss): void
+  lost(loss: FailureDetails): void
 }
 
 /** There is no channel; `isStream`: something that looked like one was. */
 export class NoChannel extends UpstreamFailure {
   readonly isStream: boolean
 
-  constructor(server: string, loss: Loss, isStream: boolean) {
+  constructor(server: string, loss: FailureDetails, isStream: boolean) {
     super(server, loss)
     this.isStream = isStream
   }
 }
 
 const SILENT_MS = 1000 // for a first event of a server that accepted a request already
-const CLOSED: Loss = { reason: 'upstream_stream_lost', text: 'closed its event stream' }
+const CLOSED: FailureDetails = { reason: 'upstream_stream_lost', text: 'closed its event stream' }
 
 /** An event stream of a server, and the address where it takes messages. */
-export class Channel implements Reader {
+export class Channel implements ResponseHandler {
   isHere = false // messages go to the address of the stream itself
-  readonly #link: Link
+  readonly #link: HttpLink
   #hooks: Hooks
   readonly #asked = new Map<number, (answered: Answered) => void>()
   #state: 'opening' | 'open' | 'over' = 'opening'
-  #opened: (loss: Loss | undefined) => void = () => {}
+  #opened: (loss: FailureDetails | undefined) => void = () => {}
   #isStream = false
   #hasAccepted = false
-  #sending: Sending | undefined
+  #sending: PendingRequest | undefined
   #timer: NodeJS.Timeout | undefined
-  #from: Hop
+  #from: Redirect
   #session: readonly string[] = []
-  #posting: Link
+  #posting: HttpLink
   #postHeaders: readonly string[] = []
 
-  constructor(link: Link, hooks: Hooks) {
+  constructor(link: HttpLink, hooks: Hooks) {
     this.#link = link
     this.#hooks = hooks
     this.#posting = link
@@ -74,16 +75,16 @@ export class Channel implements Reader {
         this.close()
         reject(new NoChannel(this.#link.name, loss, this.#isStream))
       }
-      const { http, target, headers, patience, maxBytes } = this.#link
+      const { http, target, headers, responseTimeouts, maxBytes } = this.#link
       const request = {
         method: 'GET' as const,
         target,
         headers: [...headers, 'accept', 'text/event-stream'],
         body: null,
-        patience: { headersMs: patience.headersMs, bodyMs: 0 },
-        stays: true,
+        responseTimeouts: { headersMs: responseTimeouts.headersMs, bodyMs: 0 },
+        isLongLived: true,
       }
-      this.#sending = http.send(request, new Reply(this, maxBytes))
+      this.#sending = http.send(request, new ResponseReader(this, maxBytes))
       if (this.#state === 'over') this.#sending.abort()
     })
   }
@@ -107,20 +108,31 @@ export class Channel implements Reader {
         this.#asked.delete(id)
         resolve(answered)
       }
-      const { patience, endpointMs } = this.#link
-      const ms = this.isHere ? endpointMs : patience.headersMs
+      const { responseTimeouts, endpointMs } = this.#link
+      const ms = this.isHere ? endpointMs : responseTimeouts.headersMs
       const timer = setTimeout(() => settle(silence(method, ms)), ms)
       if (!this.isOpen) return settle(lost(CLOSED))
       this.#asked.set(id, settle)
-      this.post(join(requestPieces(id, method, params)), [], this.#answerReader(settle), patience)
+      this.post(join(requestPieces(id, method, params)), [], this.#answerReader(settle), responseTimeouts)
     })
   }
 
   /** Posts a message; what comes back for it, if not on the channel, is for that reader. */
-  post(body: Buffer, headers: readonly string[], reader: Reader, patience?: Patience): Sending {
+  post(
+    body: Buffer,
+    headers: readonly string[],
+    reader: ResponseHandler,
+    responseTimeouts?: ResponseTimeouts,
+  ): PendingRequest {
     const { http, target, maxBytes } = this.#posting
-    const request = { method: 'POST' as const, target, headers: [...this.#postHeaders, ...headers], body, patience }
-    return http.send(request, new Reply(reader, maxBytes))
+    const request = {
+      method: 'POST' as const,
+      target,
+      headers: [...this.#postHeaders, ...headers],
+      body,
+      responseTimeouts,
+    }
+    return http.send(request, new ResponseReader(reader, maxBytes))
   }
 
   /** Posts something that has no answer. */
@@ -136,7 +148,7 @@ export class Channel implements Reader {
     this.#settleAll(lost(DISCONNECTED))
   }
 
-  began(status: number, headers: IncomingHttpHeaders, from: Hop): void {
+  started(status: number, headers: IncomingHttpHeaders, from: Redirect): void {
     if (status >= 300) return
     this.#isStream = isEventStream(headers['content-type'])
     if (!this.#isStream) {
@@ -151,7 +163,7 @@ export class Channel implements Reader {
 
   event(event: SseEvent): boolean {
     if (this.#state !== 'opening') return false
-    const clue = readClue(event, this.#from, this.#link.mayCross)
+    const clue = readClue(event, this.#from, this.#link.allowsCrossOriginEndpoint)
     if (clue.kind === 'there') this.#found(clue.endpoint)
     else if (clue.kind === 'here') this.#foundHere()
     else if (clue.kind === 'bad') this.#opened(clue.loss)
@@ -167,7 +179,7 @@ export class Channel implements Reader {
     this.#hooks.message(message)
   }
 
-  ended(end: ReplyEnd): void {
+  ended(end: ResponseEnd): void {
     if (this.#state === 'over') return
     const loss = lossOf(end)
     if (this.#state === 'opening') return this.#opened(loss)
@@ -187,21 +199,21 @@ export class Channel implements Reader {
     this.#found(this.#from)
   }
 
-  #found(named: Hop): void {
+  #found(named: Redirect): void {
     clearTimeout(this.#timer)
     this.#state = 'open'
     if (!this.isHere) this.#session = []
     const { http, headers } = this.#link
-    const endpoint = http.within(this.#from, named)
+    const endpoint = http.withScope(this.#from, named)
     this.#posting = { ...this.#link, target: endpoint.target, headers: http.headersFor(endpoint, headers) }
     this.#postHeaders = [...this.#posting.headers, ...this.#session, ...POST_HEADERS]
     this.#opened(undefined)
   }
 
-  #answerReader(settle: (answered: Answered) => void): Reader {
+  #answerReader(settle: (answered: Answered) => void): ResponseHandler {
     let isTaken = false
     return {
-      began: status => {
+      started: status => {
         isTaken = status < 300
       },
       message: message => {
@@ -220,7 +232,7 @@ export class Channel implements Reader {
   }
 }
 
-const lost = (loss: Loss): Answered => ({ kind: 'lost', loss, resume: undefined })
+const lost = (loss: FailureDetails): Answered => ({ kind: 'failed', failure: loss, resume: undefined })
 
 const silence = (method: string, ms: number): Answered =>
   lost({ reason: 'upstream_timeout', text: `did not answer ${method} within ${ms / 1000} s` })
@@ -230,7 +242,7 @@ const toAnswered = (message: Extract<Message, { kind: 'response' | 'error' }>): 
     ? { kind: 'response', status: 200, headers: {}, result: message.result }
     : { kind: 'error', ...message.error, data: message.error.data }
 
-const lossOf = (end: ReplyEnd): Loss => {
-  if (end.kind === 'refused') return lossOfStatus(end)
-  return end.kind === 'lost' ? end.loss : CLOSED
+const lossOf = (end: ResponseEnd): FailureDetails => {
+  if (end.kind === 'refused') return failureOfStatus(end)
+  return end.kind === 'failed' ? end.failure : CLOSED
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Hop } from '../http/redirect.ts'
+import type { Redirect } from '../http/redirect.ts'
 import { readClue } from './endpoint.ts'
 
-const from = (url: string, keepsSecrets = true): Hop => {
+const from = (url: string, keepsSecrets = true): Redirect => {
   const { origin, pathname, search } = new URL(url)
   return { target: { origin, path: pathname + search }, keepsSecrets }
 }

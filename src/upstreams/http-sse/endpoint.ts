@@ -1,19 +1,19 @@
 import type { SseEvent } from '../../wire/sse.ts'
-import type { Loss } from '../failures.ts'
-import { type Hop, targetOf } from '../http/redirect.ts'
+import type { FailureDetails } from '../failures.ts'
+import { type Redirect, targetOf } from '../http/redirect.ts'
 
 /** What an event at the beginning of a channel says about where messages are to be posted. */
 export type Clue =
   | { readonly kind: 'none' } // nothing: wait for the next
-  | { readonly kind: 'there'; readonly endpoint: Hop }
+  | { readonly kind: 'there'; readonly endpoint: Redirect }
   | { readonly kind: 'here' } // to the address the channel itself has
-  | { readonly kind: 'bad'; readonly loss: Loss }
+  | { readonly kind: 'bad'; readonly loss: FailureDetails }
 
 const NONE: Clue = { kind: 'none' }
 const HERE: Clue = { kind: 'here' }
 
 /** Reads an event of a channel whose endpoint is not known yet. `from` is where the channel is. */
-export const readClue = ({ event, data }: SseEvent, from: Hop, mayCross: boolean): Clue => {
+export const readClue = ({ event, data }: SseEvent, from: Redirect, mayCross: boolean): Clue => {
   const text = data.toString().trim()
   if (text === '' || event === 'ping') return NONE
   if (event === 'endpoint' || (event === 'message' && isAddress(text))) return locate(text, from, mayCross)
@@ -24,7 +24,7 @@ export const readClue = ({ event, data }: SseEvent, from: Hop, mayCross: boolean
 /** Some servers write the endpoint as their first `data:` line, without naming the event. */
 const isAddress = (text: string): boolean => /^[^\s{["]*[/?][^\s]*$/.test(text)
 
-const locate = (text: string, from: Hop, mayCross: boolean): Clue => {
+const locate = (text: string, from: Redirect, mayCross: boolean): Clue => {
   const base = new URL(from.target.path, from.target.origin)
   const url = URL.canParse(text, base.href) ? new URL(text, base) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return bad('named an endpoint that is no HTTP URL')
@@ -36,7 +36,7 @@ const locate = (text: string, from: Hop, mayCross: boolean): Clue => {
   )
 }
 
-const there = (target: Hop['target'], { keepsSecrets }: Hop): Clue => ({
+const there = (target: Redirect['target'], { keepsSecrets }: Redirect): Clue => ({
   kind: 'there',
   endpoint: { target, keepsSecrets },
 })

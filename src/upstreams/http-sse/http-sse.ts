@@ -2,8 +2,8 @@ import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { notificationPieces } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, errorOf, UpstreamFailure } from '../failures.ts'
-import type { Link } from '../http/link.ts'
+import { DISCONNECTED, errorOfThrown, UpstreamFailure } from '../failures.ts'
+import type { HttpLink } from '../http/http-link.ts'
 import { type Handshake, shakeHands } from '../session/handshake.ts'
 import { LegacySession, type SessionOptions } from '../session/session.ts'
 import { Channel } from './channel.ts'
@@ -26,13 +26,13 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
   #connecting: Promise<void> | undefined
   #handshake: Handshake | undefined
 
-  private constructor(link: Link, caller: Caller, options: SessionOptions, way: ChannelWay) {
+  private constructor(link: HttpLink, caller: Caller, options: SessionOptions, way: ChannelWay) {
     super(link, caller, options)
     this.#way = way
   }
 
   /** Opens the channel and shakes hands; rejects with UpstreamFailure, NoChannel if there is no channel to use. */
-  static async open(link: Link, caller: Caller, options: SessionOptions, way: ChannelWay): Promise<ChannelSession> {
+  static async open(link: HttpLink, caller: Caller, options: SessionOptions, way: ChannelWay): Promise<ChannelSession> {
     const session = new ChannelSession(link, caller, options, way)
     if (!(await session.#takeOver())) await session.#connect()
     return session
@@ -74,7 +74,7 @@ export class ChannelSession extends LegacySession<ChannelCall> implements Channe
     if (this.channel && !this.#connecting) return call.start()
     this.#reconnect().then(
       () => call.start(),
-      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+      (thrown: unknown) => call.fail(errorOfThrown(this.link.name, thrown)),
     )
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hopTo, targetOf, withoutSecrets } from './redirect.ts'
+import { resolveRedirect, targetOf, withoutSecretHeaders } from './redirect.ts'
 
 const from = (url: string) => ({ target: targetOf(url), keepsSecrets: true })
 
@@ -15,22 +15,22 @@ describe('following a Location', () => {
     ['http://a.test/mcp', 'http://a.test:81/mcp', 'http://a.test:81', '/mcp', false],
     ['http://a.test/mcp', '//b.test/mcp', 'http://b.test', '/mcp', false],
   ])('%s → %s', (url, location, origin, path, keepsSecrets) => {
-    expect(hopTo(from(url), location)).toEqual({ target: { origin, path }, keepsSecrets })
+    expect(resolveRedirect(from(url), location)).toEqual({ target: { origin, path }, keepsSecrets })
   })
 
   it('never gives secrets back once they were dropped', () => {
-    const away = hopTo(from('https://a.test/mcp'), 'https://b.test/mcp')
-    expect(away && hopTo(away, 'https://b.test/other')?.keepsSecrets).toBe(false)
+    const away = resolveRedirect(from('https://a.test/mcp'), 'https://b.test/mcp')
+    expect(away && resolveRedirect(away, 'https://b.test/other')?.keepsSecrets).toBe(false)
   })
 
   it.each(['ftp://a.test/', 'javascript:alert(1)', 'http://['])('refuses %s', location => {
-    expect(hopTo(from('http://a.test/mcp'), location)).toBeUndefined()
+    expect(resolveRedirect(from('http://a.test/mcp'), location)).toBeUndefined()
   })
 })
 
 it('drops secret headers whatever their case and keeps the others in order', () => {
   const headers = ['Authorization', 'Bearer x', 'accept', 'a', 'X-Api-Key', 'k', 'mcp-method', 'ping']
-  expect(withoutSecrets(headers, new Set(['authorization', 'x-api-key']))).toEqual([
+  expect(withoutSecretHeaders(headers, new Set(['authorization', 'x-api-key']))).toEqual([
     'accept',
     'a',
     'mcp-method',

@@ -1,25 +1,25 @@
-import type { Reach } from './reach.ts'
+import type { AddressScope } from './connections.ts'
 
 /** Where a request goes. */
-export interface Target {
+export interface HttpTarget {
   readonly origin: string
   readonly path: string
-  readonly reach?: Reach // undefined: it is configured
+  readonly scope?: AddressScope // undefined: it is configured
 }
 
 /** A target somebody sent us to; secrets meant for the first origin stay behind unless it is safe. */
-export interface Hop {
-  readonly target: Target
+export interface Redirect {
+  readonly target: HttpTarget
   readonly keepsSecrets: boolean
 }
 
-export const targetOf = (url: string): Target => {
+export const targetOf = (url: string): HttpTarget => {
   const { origin, pathname, search } = new URL(url)
   return { origin, path: pathname + search }
 }
 
 /** Follows a Location header; undefined where it names nothing we can ask. */
-export const hopTo = (from: Hop, location: string): Hop | undefined => {
+export const resolveRedirect = (from: Redirect, location: string): Redirect | undefined => {
   const base = new URL(from.target.path, from.target.origin)
   const to = URL.canParse(location, base.href) ? new URL(location, base) : undefined
   if (to?.protocol !== 'http:' && to?.protocol !== 'https:') return undefined
@@ -27,7 +27,7 @@ export const hopTo = (from: Hop, location: string): Hop | undefined => {
 }
 
 /** Whether a hop leaves the server: another origin that is not the same host grown from http to https. */
-export const isCrossOrigin = (from: Hop, to: Hop): boolean =>
+export const isCrossOrigin = (from: Redirect, to: Redirect): boolean =>
   !isTrusted(new URL(from.target.origin), new URL(to.target.origin))
 
 /** The same origin, or the same host grown from http to https. */
@@ -38,7 +38,7 @@ const isTrusted = (from: URL, to: URL): boolean => {
 }
 
 /** The headers without those whose (lower-case) names are secret. */
-export const withoutSecrets = (headers: readonly string[], secrets: ReadonlySet<string>): string[] => {
+export const withoutSecretHeaders = (headers: readonly string[], secrets: ReadonlySet<string>): string[] => {
   const kept: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] as string

@@ -1,6 +1,6 @@
 import type { Personal, Template, Templates } from '../../config/personal.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { type Loss, UpstreamFailure } from '../failures.ts'
+import { type FailureDetails, UpstreamFailure } from '../failures.ts'
 
 /** The headers or variables of a server that differ by caller, and what such a value may not hold. */
 export interface CallerCredentials {
@@ -12,13 +12,13 @@ export interface CallerCredentials {
 const EVERYBODY_ELSE = '*'
 
 /** What the server is told in the name of that caller; throws UpstreamFailure where there is nothing to tell. */
-export const valuesFor = (
+export const credentialsFor = (
   { name, personal, faultOf }: CallerCredentials,
   caller: Caller,
 ): Readonly<Record<string, string>> => {
   const { principal } = caller
   const refuse = (text: string): never => {
-    const loss: Loss = { reason: 'no_credentials', text }
+    const loss: FailureDetails = { reason: 'no_credentials', text }
     throw new UpstreamFailure(name, loss, principal === undefined ? {} : { principal })
   }
   const fill = (template: Template): string =>
@@ -52,7 +52,7 @@ const credentialOf = (
 const UNKNOWN = 'is called in the name of each caller: it cannot be called by one nobody knows'
 
 /** Gives a name to a caller that is equal for callers who are the same to the server. */
-export const createIdentity = ({ personal }: CallerCredentials): ((caller: Caller) => string) => {
+export const createCallerKey = ({ personal }: CallerCredentials): ((caller: Caller) => string) => {
   const tellsWorkspace = everythingIn(personal).some(templates => Object.values(templates).some(isAboutWorkspace))
   return ({ principal, workspace }) => JSON.stringify([principal ?? null, ...(tellsWorkspace ? [workspace] : [])])
 }

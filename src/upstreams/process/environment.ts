@@ -1,5 +1,5 @@
 /** What carries the mark by which everything a child starts is found again, wherever it has gone. */
-export const MARK = 'DRAGOMAN_CHILD'
+export const TAG_VARIABLE = 'DRAGOMAN_CHILD'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -24,8 +24,8 @@ export const environmentOf = (
   for (const [name, value] of Object.entries(ours))
     if (value !== undefined && isSafe(name, value, isWindows) && !taken.has(nameOf(name, isWindows))) env[name] = value
   // A gateway that is somebody's child itself passes that mark on, so that its children are found from there too.
-  const outer = ours[MARK]
-  return { ...env, ...configured, [MARK]: outer ? `${outer},${mark}` : mark }
+  const outer = ours[TAG_VARIABLE]
+  return { ...env, ...configured, [TAG_VARIABLE]: outer ? `${outer},${mark}` : mark }
 }
 
 const nameOf = (name: string, isWindows: boolean): string => (isWindows ? name.toUpperCase() : name)

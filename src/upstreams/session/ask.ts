@@ -1,20 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../wire/json/json.ts'
 import { join, type Message, requestPieces } from '../../wire/json-rpc.ts'
-import type { Link } from '../http/link.ts'
-import { type Reader, Reply, type ReplyEnd } from '../http/reply.ts'
+import type { HttpLink } from '../http/http-link.ts'
+import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
 
 /** What came back for a request of our own. */
 export type Answered =
   | { readonly kind: 'response'; readonly status: number; readonly headers: IncomingHttpHeaders; readonly result: Json }
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: Json | undefined }
-  | Exclude<ReplyEnd, { kind: 'closed' }>
+  | Exclude<ResponseEnd, { kind: 'closed' }>
 
 const DRAIN_MS = 1000 // for a server to end its stream after the response
 
 /** Sends one request of the gateway's own (probe, handshake) and waits for its answer; never rejects. */
 export const ask = (
-  link: Link,
+  link: HttpLink,
   headers: readonly string[],
   method: string,
   params: Json,
@@ -26,7 +26,7 @@ export const ask = (
       target: link.target,
       headers,
       body: join(requestPieces(id, method, params)),
-      patience: link.patience,
+      responseTimeouts: link.responseTimeouts,
     }
     let drain: NodeJS.Timeout | undefined
     const settle = (answered: Answered): void => {
@@ -37,18 +37,18 @@ export const ask = (
     }
     const sending = link.http.send(
       request,
-      new Reply(
+      new ResponseReader(
         answerReader(id, settle, () => clearTimeout(drain)),
         link.maxBytes,
       ),
     )
   })
 
-const answerReader = (id: number, resolve: (answered: Answered) => void, over: () => void): Reader => {
+const answerReader = (id: number, resolve: (answered: Answered) => void, over: () => void): ResponseHandler => {
   let status = 0
   let headers: IncomingHttpHeaders = {}
   return {
-    began: (code, all) => {
+    started: (code, all) => {
       status = code
       headers = all
     },
@@ -70,8 +70,8 @@ const answerReader = (id: number, resolve: (answered: Answered) => void, over: (
 }
 
 const NO_ANSWER: Answered = {
-  kind: 'lost',
-  loss: { reason: 'upstream_protocol', text: 'answered without a response' },
+  kind: 'failed',
+  failure: { reason: 'upstream_protocol', text: 'answered without a response' },
   resume: undefined,
 }
 

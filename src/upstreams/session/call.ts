@@ -5,25 +5,25 @@ import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { methodRow } from '../../protocol/methods.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Message } from '../../wire/json-rpc.ts'
-import { asOwn, type Loss, lossOfStatus, toError } from '../failures.ts'
-import type { Sending } from '../http/http.ts'
-import type { Link } from '../http/link.ts'
-import type { Reader, ReplyEnd } from '../http/reply.ts'
-import { retryAfterMs } from '../http/retry-after.ts'
-import type { Watched } from '../http/silence.ts'
+import type { DeadlineEntry } from '../deadlines.ts'
+import { type FailureDetails, toRpcError, withQuote } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { failureOfStatus, retryAfterMs } from '../http/http-failures.ts'
+import type { HttpLink } from '../http/http-link.ts'
+import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 const DRAIN_MS = 5000 // for a server to end its stream after the response
 const LONGEST_WAIT_MS = 2000
 
 /** One request under way to a server, from the first byte sent to the one frame that ends its exchange. */
-export abstract class Call implements Reader, Watched {
+export abstract class Call implements ResponseHandler, DeadlineEntry {
   readonly id: number // also its progress token
   readonly exchange: Exchange
   deadline = NEVER
   slot = -1
-  protected readonly link: Link
-  protected sending: Sending | undefined
+  protected readonly link: HttpLink
+  protected sending: PendingRequest | undefined
   protected silenceMs: number
   readonly #token: Json | undefined // the client's own progress token
   #isDone = false
@@ -33,7 +33,7 @@ export abstract class Call implements Reader, Watched {
   #timer: NodeJS.Timeout | undefined
   #release: () => void = () => {}
 
-  constructor(link: Link, exchange: Exchange, id: number) {
+  constructor(link: HttpLink, exchange: Exchange, id: number) {
     this.link = link
     this.exchange = exchange
     this.id = id
@@ -42,13 +42,13 @@ export abstract class Call implements Reader, Watched {
   }
 
   /** Sends the request, the first time or again. */
-  protected abstract send(): Sending
+  protected abstract send(): PendingRequest
   /** A request of the server on this call's stream. */
   protected abstract asked(message: Extract<Message, { kind: 'request' }>): void | Promise<void>
   /** A message on this call's stream that is not for it. */
   protected abstract strayed(message: Message): void
   /** May take care of an end that came before the response; true if so. */
-  protected abstract recover(end: ReplyEnd): boolean
+  protected abstract recover(end: ResponseEnd): boolean
   /** Nobody waits any more; the server should know. */
   protected abstract cancelled(text: string): void
   /** The last thing that happens to a call, just before its final frame; none if it was aborted. */
@@ -70,7 +70,7 @@ export abstract class Call implements Reader, Watched {
     if (this.#isDone) return // while it had to wait
     if (signal.reason) return this.finished(undefined)
     this.#release = signal.onAbort(reason => this.#abort(reason))
-    this.link.watch.add(this)
+    this.link.deadlines.add(this)
     this.post()
   }
 
@@ -126,7 +126,7 @@ export abstract class Call implements Reader, Watched {
     }
   }
 
-  receiving(): void {
+  received(): void {
     this.touch()
   }
 
@@ -135,20 +135,20 @@ export abstract class Call implements Reader, Watched {
     if (message.kind !== 'error' || message.id?.kind === 'number') this.strayed(message)
   }
 
-  ended(end: ReplyEnd): void {
-    if (this.#isDone) return this.link.watch.delete(this)
-    if (end.kind === 'lost') this.sending?.abort()
+  ended(end: ResponseEnd): void {
+    if (this.#isDone) return this.link.deadlines.delete(this)
+    if (end.kind === 'failed') this.sending?.abort()
     if (!this.recover(end)) this.conclude(end)
   }
 
   /** What is left to say when nothing recovers the call. */
-  protected conclude(end: ReplyEnd): void {
+  protected conclude(end: ResponseEnd): void {
     const { method } = this.exchange
     switch (end.kind) {
       case 'refused':
         return this.#refused(end)
-      case 'lost':
-        return this.lose(end.loss)
+      case 'failed':
+        return this.lose(end.failure)
       case 'accepted':
         return this.lose({ reason: 'upstream_protocol', text: `accepted ${method} but sent no answer` })
       case 'closed':
@@ -159,9 +159,9 @@ export abstract class Call implements Reader, Watched {
   }
 
   /** Fails with a loss; what is safe to repeat is repeated once where the stream was lost. */
-  lose(loss: Loss): void {
+  lose(loss: FailureDetails): void {
     const isRepeatable = loss.reason === 'upstream_stream_lost' && methodRow(this.exchange.method)?.safe
-    if (!isRepeatable || this.#hasRepeated) return this.fail(toError(this.link.name, loss))
+    if (!isRepeatable || this.#hasRepeated) return this.fail(toRpcError(this.link.name, loss))
     this.#hasRepeated = true
     this.post()
   }
@@ -172,13 +172,13 @@ export abstract class Call implements Reader, Watched {
     this.#close({ kind: 'failure', error })
   }
 
-  #refused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
+  #refused(end: Extract<ResponseEnd, { kind: 'refused' }>): void {
     const { status, headers, error } = end
     if (status === 429) return this.#busy(headers['retry-after'])
     const isAuth = status === 401 || status === 403
     const isAnswer = error && !isAuth && (status < 500 || error.id?.asNumber() === this.id)
     if (isAnswer) this.fail(error.error)
-    else this.lose(this.exchange.caller.isHealthCheck ? asOwn(lossOfStatus(end)) : lossOfStatus(end))
+    else this.lose(this.exchange.caller.isHealthCheck ? withQuote(failureOfStatus(end)) : failureOfStatus(end))
   }
 
   #busy(header: string | undefined): void {
@@ -187,8 +187,8 @@ export abstract class Call implements Reader, Watched {
       this.#hasWaited = true
       return this.later(ms, () => this.post())
     }
-    const loss: Loss = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
-    this.fail(toError(this.link.name, loss, { retryAfterMs: ms }))
+    const loss: FailureDetails = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
+    this.fail(toRpcError(this.link.name, loss, { retryAfterMs: ms }))
   }
 
   #notified(method: string, params: Json, message: Message): void | Promise<void> {
@@ -247,7 +247,7 @@ export abstract class Call implements Reader, Watched {
 
   #stop(): void {
     clearTimeout(this.#timer)
-    this.link.watch.delete(this)
+    this.link.deadlines.delete(this)
     this.sending?.abort()
   }
 }

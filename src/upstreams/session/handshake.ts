@@ -2,16 +2,9 @@ import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { isModern, isRevision, NEWEST_LEGACY, OLDEST, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import {
-  asOwn,
-  isEvidence,
-  type Loss,
-  lossOfHandshake,
-  lossOfStatus,
-  UpstreamFailure,
-  withoutQuotes,
-} from '../failures.ts'
-import type { Link } from '../http/link.ts'
+import { type FailureDetails, failureOfHandshake, UpstreamFailure, withoutQuotes, withQuote } from '../failures.ts'
+import { failureOfStatus, isEraEvidence } from '../http/http-failures.ts'
+import type { HttpLink } from '../http/http-link.ts'
 import type { Answered } from './ask.ts'
 import { mayBlameCapabilities } from './offers.ts'
 
@@ -30,8 +23,8 @@ const BLAMES_CAPABILITIES: ReadonlySet<number> = new Set([400, 422, 500]) // as 
 
 /** The server said no to `initialize`: evidence, unlike an outage, of what it is. */
 export class Refused extends UpstreamFailure {
-  override forOthers(): Refused {
-    return new Refused(this.server, withoutQuotes(this.loss))
+  override forOtherCallers(): Refused {
+    return new Refused(this.server, withoutQuotes(this.details))
   }
 }
 
@@ -39,7 +32,7 @@ export class Refused extends UpstreamFailure {
 export class NotTaken extends Refused {
   readonly answer: 'accepted' | 'refused' | 'error' // without a word, or with one that is JSON-RPC
 
-  constructor(server: string, loss: Loss, answer: NotTaken['answer']) {
+  constructor(server: string, loss: FailureDetails, answer: NotTaken['answer']) {
     super(server, loss)
     this.answer = answer
   }
@@ -56,7 +49,7 @@ interface HandshakeOptions {
 
 /** Opens a legacy conversation as that caller; rejects with UpstreamFailure. */
 export const shakeHands = async (
-  link: Link,
+  link: HttpLink,
   caller: Caller,
   say: Say,
   { mayBeSilent = false, isRequired = false }: HandshakeOptions = {},
@@ -65,7 +58,7 @@ export const shakeHands = async (
     say(
       'initialize',
       Json.of({
-        protocolVersion: link.offersCallers ? caller.revision : NEWEST_LEGACY,
+        protocolVersion: link.offersCallerRevision ? caller.revision : NEWEST_LEGACY,
         capabilities,
         clientInfo: caller.info ?? link.identity,
       }),
@@ -76,12 +69,12 @@ export const shakeHands = async (
   const answered = second?.kind === 'response' ? second : first
   if (answered.kind === 'response') {
     const handshake = agree(link, answered.result, answered.headers['mcp-session-id'])
-    link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : asOwn(lossOf(first)).text)
+    link.offers.taken(handshake.revision, first.kind === 'response' ? undefined : withQuote(lossOf(first)).text)
     return handshake
   }
   if (!isRequired && (await isNeedless(answered, say, mayBeSilent))) return withoutHandshake(link)
   const refusal = refusalOf(link, answered, caller)
-  if (isOfferRefused(answered)) link.offers.refused(asOwn(refusal.loss).text)
+  if (isOfferRefused(answered)) link.offers.refused(withQuote(refusal.details).text)
   throw refusal
 }
 
@@ -96,23 +89,23 @@ const isOfferRefused = (answered: Answered): boolean => {
 const isNeedless = async (answered: Unanswered, say: Say, mayBeSilent: boolean): Promise<boolean> => {
   const code = codeOf(answered)
   if (code === METHOD_NOT_FOUND) return true
-  const isSilence = mayBeSilent && answered.kind === 'lost' && answered.loss.reason === 'upstream_timeout'
+  const isSilence = mayBeSilent && answered.kind === 'failed' && answered.failure.reason === 'upstream_timeout'
   const isRefusal = code !== undefined && mayBlameCapabilities(code)
   if (!isSilence && !isRefusal) return false
   return (await say('tools/list', Json.empty)).kind === 'response'
 }
 
-const refusalOf = (link: Link, answered: Unanswered, { isHealthCheck }: Caller): UpstreamFailure => {
-  const loss = isHealthCheck ? asOwn(lossOf(answered)) : lossOf(answered)
+const refusalOf = (link: HttpLink, answered: Unanswered, { isHealthCheck }: Caller): UpstreamFailure => {
+  const loss = isHealthCheck ? withQuote(lossOf(answered)) : lossOf(answered)
   if (answered.kind === 'error') return new Refused(link.name, loss)
   if (answered.kind === 'accepted') return new NotTaken(link.name, loss, 'accepted')
-  const isWord = answered.kind === 'refused' && isEvidence(answered.status)
-  const isNonsense = answered.kind === 'lost' && loss.reason === 'upstream_protocol'
+  const isWord = answered.kind === 'refused' && isEraEvidence(answered.status)
+  const isNonsense = answered.kind === 'failed' && loss.reason === 'upstream_protocol'
   if (!isWord && !isNonsense) return new UpstreamFailure(link.name, loss)
   return new NotTaken(link.name, loss, isWord && answered.error ? 'error' : 'refused')
 }
 
-const agree = (link: Link, result: Json, sessionId: string | string[] | undefined): Handshake => {
+const agree = (link: HttpLink, result: Json, sessionId: string | string[] | undefined): Handshake => {
   const version = result.get('protocolVersion')?.asString()
   if (!isRevision(version) || isModern(version)) {
     const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
@@ -122,7 +115,7 @@ const agree = (link: Link, result: Json, sessionId: string | string[] | undefine
 }
 
 /** Some servers know no handshake and answer requests all the same; tools are what they have. */
-const withoutHandshake = (link: Link): Handshake => ({
+const withoutHandshake = (link: HttpLink): Handshake => ({
   revision: OLDEST,
   sessionId: undefined,
   result: Json.of({
@@ -135,23 +128,23 @@ const withoutHandshake = (link: Link): Handshake => ({
 
 const codeOf = (answered: Unanswered): number | undefined => {
   if (answered.kind === 'error') return answered.code
-  const isWord = answered.kind === 'refused' && isEvidence(answered.status)
+  const isWord = answered.kind === 'refused' && isEraEvidence(answered.status)
   return isWord ? answered.error?.error.code : undefined
 }
 
-const lossOf = (answered: Unanswered): Loss => {
+const lossOf = (answered: Unanswered): FailureDetails => {
   switch (answered.kind) {
-    case 'lost':
-      return answered.loss
+    case 'failed':
+      return answered.failure
     case 'accepted':
       return { reason: 'upstream_protocol', text: 'accepted initialize but sent no answer' }
     case 'error':
-      return lossOfHandshake(answered.message)
+      return failureOfHandshake(answered.message)
     case 'refused': {
       const { status, error } = answered
       const isOther = status === 401 || status === 403 || status >= 500 || !error
-      if (isOther) return lossOfStatus(answered)
-      return lossOfHandshake(error.error.message)
+      if (isOther) return failureOfStatus(answered)
+      return failureOfHandshake(error.error.message)
     }
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../test/support/scripted-server.ts'
 import type { PoolManner } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
-import { connectRemote } from '../http/remote.ts'
+import { connectRemote } from '../http/connect-remote.ts'
 import { type Pooled, SessionPool } from './pool.ts'
 import { poolKey } from './pool-key.ts'
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { isModern } from '../../protocol/revisions.ts'
-import type { Sending } from '../http/http.ts'
-import type { Link } from '../http/link.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import type { HttpLink } from '../http/http-link.ts'
 import type { Era } from '../probe.ts'
 
 const RETRY_MS = 60_000 // after a failure that is no evidence
@@ -50,22 +50,22 @@ export const eraFor = (
  * Whether a GET finds anything at the server; only 405 says no. A modern server without legacy sessions answers so, and is
  * then spared an `initialize`. One with sessions misses the session id (400), or opens a stream.
  */
-export const takesGet = (link: Link): Promise<boolean> =>
+export const takesGet = (link: HttpLink): Promise<boolean> =>
   new Promise(resolve => {
-    let sending: Sending | undefined
+    let sending: PendingRequest | undefined
     const settle = (takes: boolean): void => {
       resolve(takes)
       setImmediate(() => sending?.abort()) // not from within its own callback
     }
-    const { target, patience } = link
+    const { target, responseTimeouts } = link
     const headers = [...link.headers, 'accept', 'text/event-stream']
     sending = link.http.send(
-      { method: 'GET', target, headers, body: null, patience },
+      { method: 'GET', target, headers, body: null, responseTimeouts },
       {
         status: status => settle(status !== METHOD_NOT_ALLOWED),
         bytes: () => {},
         end: () => {},
-        lost: () => settle(true),
+        failed: () => settle(true),
       },
     )
   })

@@ -1,7 +1,7 @@
 import type { RemoteServer } from '../../config/snapshot.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { UpstreamFailure } from '../failures.ts'
-import type { Link } from '../http/link.ts'
+import type { HttpLink } from '../http/http-link.ts'
 import { NoChannel } from '../http-sse/channel.ts'
 import { ChannelSession } from '../http-sse/http-sse.ts'
 import { SpareChannel } from '../http-sse/spare-channel.ts'
@@ -13,7 +13,7 @@ import type { SessionCall } from './session-call.ts'
 type Session = LegacySession<SessionCall>
 
 /** Opens legacy sessions with one server, the way they turn out to travel there; rejects with UpstreamFailure. */
-export const createLegacy = (link: Link, type: RemoteServer['type'], idleMs: number) => {
+export const createLegacy = (link: HttpLink, type: RemoteServer['type'], idleMs: number) => {
   const spare = new SpareChannel(idleMs)
   let hasChannels = type === 'sse'
   let hasAccepted = false // requests, at the address of the channel

@@ -12,7 +12,7 @@ import {
 import type { Caller } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../http/remote.ts'
+import { connectRemote, type RemoteOptions } from '../http/connect-remote.ts'
 import { type Pooled, SessionPool } from './pool.ts'
 
 const closing: (() => Promise<void>)[] = []

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type PoolManner } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
 import { keptCaller } from '../../protocol/kept-caller.ts'
-import { DISCONNECTED, forOthers, type Loss, UpstreamFailure } from '../failures.ts'
+import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { leaseOf } from './lease.ts'
 import { ownerOf, poolKey } from './pool-key.ts'
 import { PoolQueue } from './pool-queue.ts'
@@ -44,7 +44,7 @@ const BYTES_PER_PRINCIPAL = 2 * 1024 * 1024 // of what its clients said of thems
 const ALWAYS = 4 // sessions that a principal may have even if the pool is full
 const LANE_IDLE_MS = 60_000 // a further session of somebody who has one already
 const HANDED_MS = 1000 // for whoever was given a session to send something on it
-const EXHAUSTED: Loss = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
+const EXHAUSTED: FailureDetails = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
 interface Share {
   count: number
@@ -55,7 +55,7 @@ const NO_SHARE: Share = { count: 0, bytes: 0 }
 
 /** Callers that wait for a session another caller opens may be other users. */
 const refuseOthers = (thrown: unknown): never => {
-  throw forOthers(thrown)
+  throw forOtherCallers(thrown)
 }
 
 /** Decides which session a caller gets; nothing is shared between principals. */

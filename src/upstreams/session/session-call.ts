@@ -3,14 +3,14 @@ import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { methodRow } from '../../protocol/methods.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces } from '../../wire/json-rpc.ts'
-import type { Link } from '../http/link.ts'
-import type { ReplyEnd } from '../http/reply.ts'
+import type { HttpLink } from '../http/http-link.ts'
+import type { ResponseEnd } from '../http/response-reader.ts'
 import { Call } from './call.ts'
 import type { Questions } from './questions.ts'
 
 /** What a call needs of the session it belongs to. */
 export interface Home {
-  readonly link: Link
+  readonly link: HttpLink
   readonly questions: Questions
   post(pieces: Buffer[], what: string): void
   strayed(message: Message): void
@@ -64,6 +64,6 @@ export abstract class SessionCall extends Call {
 const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
 
 /** Whether a refusal says that the server does not know the session any more. */
-export const isSessionGone = ({ status, error }: Extract<ReplyEnd, { kind: 'refused' }>): boolean =>
+export const isSessionGone = ({ status, error }: Extract<ResponseEnd, { kind: 'refused' }>): boolean =>
   (status === 404 && error?.error.code !== METHOD_NOT_FOUND) ||
   (status === 400 && error !== undefined && /session/i.test(error.error.message))

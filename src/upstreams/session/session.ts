@@ -3,8 +3,8 @@ import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.
 import type { Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, toError } from '../failures.ts'
-import type { Link } from '../http/link.ts'
+import { DISCONNECTED, toRpcError } from '../failures.ts'
+import type { HttpLink } from '../http/http-link.ts'
 import { discovered } from './discovered.ts'
 import type { Place, Pooled } from './pool.ts'
 import { Questions } from './questions.ts'
@@ -22,7 +22,7 @@ export interface SessionOptions extends Place {
 /** A legacy session with a remote server, as one caller; how it travels is said by those who extend it. */
 export abstract class LegacySession<C extends SessionCall> implements Pooled, Home {
   readonly asks = true
-  readonly link: Link
+  readonly link: HttpLink
   readonly questions = new Questions(
     (pieces, what) => this.post(pieces, what),
     () => this.postbox.size,
@@ -38,7 +38,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
   #closing: Promise<void> | undefined
   #lastId = 0
 
-  constructor(link: Link, caller: Caller, options: SessionOptions) {
+  constructor(link: HttpLink, caller: Caller, options: SessionOptions) {
     this.link = link
     this.caller = caller
     this.options = options
@@ -89,7 +89,7 @@ export abstract class LegacySession<C extends SessionCall> implements Pooled, Ho
     this.lastUsed = Date.now()
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#closing)
-      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
     if (exchange.method === 'server/discover') return this.#discover(exchange)
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
     const call = this.createCall(exchange, this.nextId())

@@ -1,13 +1,13 @@
 import { join } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
-import type { Link } from '../http/link.ts'
-import { type Reader, Reply } from '../http/reply.ts'
+import type { HttpLink } from '../http/http-link.ts'
+import { type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
 
 const DRAIN_MS = 1000 // for a stream nobody asked for to end by itself
 
 /** Sends something that has no answer (a notification, a response, the end of a session); only a refusal is worth a line. */
 export const tell = (
-  link: Link,
+  link: HttpLink,
   method: 'POST' | 'DELETE',
   headers: readonly string[],
   pieces: readonly Buffer[],
@@ -15,8 +15,8 @@ export const tell = (
   done: () => void = () => {},
 ): void => {
   let drain: NodeJS.Timeout | undefined
-  const reader: Reader = {
-    began: (status, headers) => {
+  const reader: ResponseHandler = {
+    started: (status, headers) => {
       // It was taken; some servers open a stream for it all the same, and a stream need not end.
       if (status >= 300 || !isEventStream(headers['content-type'])) return
       drain = setTimeout(() => sending.abort(), DRAIN_MS).unref()
@@ -26,11 +26,14 @@ export const tell = (
     ended: end => {
       clearTimeout(drain)
       if (end.kind === 'refused') link.log.debug({ what, status: end.status, text: end.text }, 'the server refused it')
-      else if (end.kind === 'lost') link.log.debug({ what, reason: end.loss.text }, 'it did not reach the server')
+      else if (end.kind === 'failed') link.log.debug({ what, reason: end.failure.text }, 'it did not reach the server')
       done()
     },
   }
-  const { target, patience, maxBytes } = link
+  const { target, responseTimeouts, maxBytes } = link
   const body = pieces.length > 0 ? join(pieces) : null
-  const sending = link.http.send({ method, target, headers, body, patience }, new Reply(reader, maxBytes))
+  const sending = link.http.send(
+    { method, target, headers, body, responseTimeouts },
+    new ResponseReader(reader, maxBytes),
+  )
 }

@@ -1,10 +1,10 @@
 import type { Exchange, Frame, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { join, type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
-import { toError } from '../failures.ts'
-import type { Sending } from '../http/http.ts'
-import { addCallerHeaders, type Link, POST_HEADERS } from '../http/link.ts'
-import { Reply, type ReplyEnd } from '../http/reply.ts'
+import { toRpcError } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
+import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
 import { Call } from '../session/call.ts'
 import { tell } from '../session/tell.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
@@ -14,7 +14,7 @@ const UNSUPPORTED_VERSION = -32022
 const WRONG_DOOR: ReadonlySet<number> = new Set([400, 404, 405, 406])
 
 /** A server of 2026-07-28: every request stands alone, so all callers share one peer. */
-export const createStateless = (link: Link, onDoubt: () => void): Peer => {
+export const createStateless = (link: HttpLink, onDoubt: () => void): Peer => {
   const shared: Shared = {
     link,
     onDoubt,
@@ -32,7 +32,7 @@ export const createStateless = (link: Link, onDoubt: () => void): Peer => {
 }
 
 interface Shared {
-  readonly link: Link
+  readonly link: HttpLink
   readonly headers: readonly string[]
   readonly onDoubt: () => void // the server may have changed its era
 }
@@ -51,7 +51,7 @@ class StatelessCall extends Call {
     if (exchange.method === LISTEN) this.silenceMs = 0
   }
 
-  protected send(): Sending {
+  protected send(): PendingRequest {
     const { method, caller } = this.exchange
     const { link, headers } = this.#shared
     const params = withEnvelope(this.params, caller)
@@ -64,9 +64,9 @@ class StatelessCall extends Call {
         target: link.target,
         headers: addCallerHeaders(sent, caller),
         body: join(requestPieces(this.id, method, params)),
-        stays: method === LISTEN,
+        isLongLived: method === LISTEN,
       },
-      new Reply(this, link.maxBytes),
+      new ResponseReader(this, link.maxBytes),
     )
   }
 
@@ -83,13 +83,13 @@ class StatelessCall extends Call {
   }
 
   /** A refusal that no modern server would write is a reason to look again whom we talk to. */
-  protected recover(end: ReplyEnd): boolean {
+  protected recover(end: ResponseEnd): boolean {
     if (end.kind !== 'refused' || !WRONG_DOOR.has(end.status)) return false
     const { error } = end
     if (error?.error.code === UNSUPPORTED_VERSION) {
       this.#shared.onDoubt()
       const text = `no longer speaks ${MODERN}: call again, the gateway will find out what it speaks`
-      this.fail(toError(this.link.name, { reason: 'upstream_protocol', text }))
+      this.fail(toRpcError(this.link.name, { reason: 'upstream_protocol', text }))
       return true
     }
     if (error?.id?.asNumber() !== this.id) this.#shared.onDoubt()

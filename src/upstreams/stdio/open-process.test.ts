@@ -9,6 +9,7 @@ import { NEVER } from '../../protocol/cancellation.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Message } from '../../wire/json-rpc.ts'
+import { ProcessHost } from '../process/process-host.ts'
 import { openProcess } from './open-process.ts'
 import type { Pipe } from './pipe.ts'
 import { createStdioLink } from './stdio-link.ts'
@@ -67,7 +68,7 @@ process.stdin.once('data', () => {
 it('keeps nothing that a server says after the handshake has failed', async () => {
   const said = join(folder, 'said')
   const { config } = connectSmall({}, { server: { args: ['-e', TALKATIVE], env: { SAID: said } } })
-  const link = createStdioLink(config, { log: SILENT })
+  const link = createStdioLink(config, { log: SILENT, host: new ProcessHost(1) })
   let pipe: Pipe | undefined
   const start = async (): Promise<Pipe> => {
     pipe = await link.start()

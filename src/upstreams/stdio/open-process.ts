@@ -5,9 +5,9 @@ import { META } from '../../protocol/meta.ts'
 import { isModern, isRevision, MODERN, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
-import { asOwn, DISCONNECTED, type Loss, lossOfHandshake, UpstreamFailure } from '../failures.ts'
-import { type Era, judge } from '../probe.ts'
-import type { Exit } from '../process/child.ts'
+import { DISCONNECTED, type FailureDetails, failureOfHandshake, UpstreamFailure, withQuote } from '../failures.ts'
+import { classifyProbe, type Era } from '../probe.ts'
+import type { ProcessExit } from '../process/child.ts'
 import { mayBlameCapabilities } from '../session/offers.ts'
 import type { Pipe, PipeReader } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
@@ -41,20 +41,20 @@ export const openProcess = async (
   isTrial = false,
 ): Promise<Opened> => {
   const link = isTrial ? { ...server, startMs: Math.min(server.startMs, TRIAL_MS) } : server
-  await link.restarts.turn()
-  const leave = await link.starts.enter()
+  await link.restarts.wait()
+  const leave = await link.host.startLimit.acquire()
   const startedAt = Date.now()
   try {
     // Others may have found it broken while this one stood in line.
-    if (link.restarts.brokenMs > 0) await link.restarts.turn()
+    if (link.restarts.pausedMs > 0) await link.restarts.wait()
     const opened = await new Opening(link, caller, signal, era === undefined).run(era)
     if (typeof opened !== 'string') return opened
     return (await new Opening(link, caller, signal, false).run(opened)) as Opened
   } catch (error) {
     if (error instanceof UpstreamFailure && !signal.reason && !isTrial) {
-      const { text, stderr } = asOwn(error.loss)
+      const { text, stderr } = withQuote(error.details)
       link.log.warn({ reason: text, stderr }, 'server start failed')
-      link.restarts.crashed(error.loss, Date.now() - startedAt)
+      link.restarts.recordCrash(error.details, Date.now() - startedAt)
     }
     throw error
   } finally {
@@ -71,10 +71,10 @@ class Opening implements PipeReader {
   #pipe: Pipe | undefined
   #isAsked = false // `initialize` was sent
   #isProbed = false // the probe was answered
-  #refusal: Loss | undefined // of the first `initialize`
+  #refusal: FailureDetails | undefined // of the first `initialize`
   #timer: NodeJS.Timeout | undefined
   #settle: (opened: Opened | Era) => void = () => {}
-  #fail: (loss: Loss) => void = () => {}
+  #fail: (loss: FailureDetails) => void = () => {}
 
   constructor(
     link: StdioLink,
@@ -121,9 +121,9 @@ class Opening implements PipeReader {
       this.#greeted(message)
   }
 
-  gone(exit: Exit): void {
+  gone(exit: ProcessExit): void {
     // Some servers quit when they are asked anything before `initialize`.
-    if (this.#probes && !exit.isTooLong) return this.#settle('legacy')
+    if (this.#probes && !exit.isLineTooLong) return this.#settle('legacy')
     const { child } = this.#pipe as Pipe
     this.#fail(this.#link.lossOf(child, exit, 'upstream_unreachable'))
   }
@@ -135,12 +135,12 @@ class Opening implements PipeReader {
 
   #probed(message: Extract<Message, { kind: 'response' | 'error' }>): void {
     this.#isProbed = true
-    const verdict = judge(
+    const verdict = classifyProbe(
       message.kind === 'response'
         ? { kind: 'response', status: 0, headers: {}, result: message.result }
         : { kind: 'error', ...message.error, data: message.error.data },
     )
-    if (verdict.kind === 'none') this.#fail(verdict.loss)
+    if (verdict.kind === 'none') this.#fail(verdict.failure)
     else if (verdict.kind === 'modern') this.#modern(this.#pipe as Pipe)
     else if (!this.#isAsked) this.#initialize()
   }
@@ -180,7 +180,7 @@ class Opening implements PipeReader {
       const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
       return this.#fail({ reason: 'upstream_protocol', text })
     }
-    this.#link.offers.taken(version, this.#refusal && asOwn(this.#refusal).text)
+    this.#link.offers.taken(version, this.#refusal && withQuote(this.#refusal).text)
     const pipe = this.#pipe as Pipe
     pipe.readBy(undefined) // what it says from here on is for whoever takes it over
     pipe.send(notificationPieces('notifications/initialized', Json.empty))
@@ -189,14 +189,14 @@ class Opening implements PipeReader {
 
   /** A server may have choked on a capability it does not know: it is asked once more with fewer. */
   #refused({ code, message }: RpcError): void {
-    const refusal = lossOfHandshake(message)
+    const refusal = failureOfHandshake(message)
     const mayTakeLess = !this.#refusal && mayBlameCapabilities(code)
     const less = mayTakeLess ? this.#link.offers.offerLess(this.#caller.capabilities) : undefined
     const last = this.#refusal ?? refusal
     this.#refusal = last
     if (less) return this.#initialize(less)
-    if (mayBlameCapabilities(code)) this.#link.offers.refused(asOwn(last).text)
-    this.#fail(this.#caller.isHealthCheck ? asOwn(last) : last)
+    if (mayBlameCapabilities(code)) this.#link.offers.refused(withQuote(last).text)
+    this.#fail(this.#caller.isHealthCheck ? withQuote(last) : last)
   }
 }
 

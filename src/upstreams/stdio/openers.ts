@@ -2,7 +2,7 @@ import type { ProcessServer } from '../../config/snapshot.ts'
 import type { Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Loss, UpstreamFailure } from '../failures.ts'
+import { type FailureDetails, UpstreamFailure } from '../failures.ts'
 import type { Verdict } from './known-era.ts'
 import { type Greeting, openProcess } from './open-process.ts'
 import type { Pipe } from './pipe.ts'
@@ -21,7 +21,7 @@ interface OpenedLegacy {
   readonly greeting: Greeting
 }
 
-const OTHER: Loss = {
+const OTHER: FailureDetails = {
   reason: 'upstream_protocol',
   text: 'answered in another protocol revision than before; send the call again',
 }

@@ -2,16 +2,16 @@ import type { Log } from '../../telemetry/log.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { join, type Message, readIncoming } from '../../wire/json-rpc.ts'
 import { linePieces } from '../../wire/ndjson.ts'
-import type { Child, ChildReader, Exit } from '../process/child.ts'
+import type { Child, ChildHandler, ProcessExit } from '../process/child.ts'
 
 /** Reads what a server writes. `gone` comes once and last. */
 export interface PipeReader {
   message(message: Message): void
-  gone(exit: Exit): void
+  gone(exit: ProcessExit): void
 }
 
 /** JSON-RPC with one process, a message per line each way. What comes while nobody reads is kept. */
-export class Pipe implements ChildReader {
+export class Pipe implements ChildHandler {
   lines = 0 // read so far
   noise = 0 // of them, those that are no messages
   readonly #log: Log
@@ -19,7 +19,7 @@ export class Pipe implements ChildReader {
   readonly #kept: Message[] = []
   #child: Child | undefined
   #reader: PipeReader | undefined
-  #exit: Exit | undefined
+  #exit: ProcessExit | undefined
 
   private constructor(log: Log, ignore: (line: Buffer) => void) {
     this.#log = log
@@ -30,7 +30,7 @@ export class Pipe implements ChildReader {
   static async open(
     log: Log,
     ignore: (line: Buffer) => void,
-    start: (reader: ChildReader) => Promise<Child>,
+    start: (reader: ChildHandler) => Promise<Child>,
   ): Promise<Pipe> {
     const pipe = new Pipe(log, ignore)
     pipe.#child = await start(pipe)
@@ -67,7 +67,7 @@ export class Pipe implements ChildReader {
     }
   }
 
-  gone(exit: Exit): void {
+  exited(exit: ProcessExit): void {
     this.#exit = exit
     this.#reader?.gone(exit)
   }

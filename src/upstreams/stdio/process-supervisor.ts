@@ -1,9 +1,14 @@
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import type { Message } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, type Loss, UpstreamFailure } from '../failures.ts'
-import type { Exit } from '../process/child.ts'
-import type { ProcessLimit, Resident } from '../process/process-limit.ts'
-import { type Bounds, type Due, watchVitals } from '../process/vitals.ts'
+import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
+import type { ProcessExit } from '../process/child.ts'
+import {
+  type ProcessLimit,
+  type ProcessOwner,
+  type UsageLimit,
+  type UsageLimits,
+  watchUsage,
+} from '../process/process-limits.ts'
 import type { Pipe } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
 
@@ -17,7 +22,7 @@ export interface SupervisedProcess {
   ready(pipe: Pipe): void
   message(message: Message): void
   /** That process is gone, unasked. */
-  lost(pipe: Pipe, loss: Loss): void
+  lost(pipe: Pipe, loss: FailureDetails): void
   /** The process is older than it should be. */
   aged(): void
   /** A request that every server of this era answers. */
@@ -27,18 +32,18 @@ export interface SupervisedProcess {
 const ANSWER_MS = [50, 450, 4500] // looked for an answer after each
 
 /** Keeps a process for a tenant: started when it is needed, and not kept for ever. */
-export class ProcessSupervisor implements Resident {
+export class ProcessSupervisor implements ProcessOwner {
   readonly #link: StdioLink
   readonly #tenant: SupervisedProcess
   readonly #roster: ProcessLimit
-  readonly #bounds: Bounds
+  readonly #bounds: UsageLimits
   readonly #closing = new Abort()
   readonly #pipes = new Map<Pipe, () => void>() // those that run, each with what ends the watch over it
   readonly #doubted = new WeakSet<Pipe>()
   #pipe: Pipe | undefined
   #starting: Promise<Pipe> | undefined
 
-  constructor(link: StdioLink, tenant: SupervisedProcess, roster: ProcessLimit, bounds: Bounds) {
+  constructor(link: StdioLink, tenant: SupervisedProcess, roster: ProcessLimit, bounds: UsageLimits) {
     this.#link = link
     this.#tenant = tenant
     this.#roster = roster
@@ -75,18 +80,18 @@ export class ProcessSupervisor implements Resident {
   /** Takes over a process that somebody else has opened. */
   adopt(pipe: Pipe): void {
     if (this.#closing.reason) return void pipe.child.stop()
-    this.#roster.enter(this)
+    this.#roster.reserve(this)
     this.#keep(pipe)
   }
 
-  rest(): void {
+  endProcess(): void {
     if (this.#pipe) void this.end(this.#pipe)
   }
 
   /** Sends nothing more there; `end` it when its last answer is in. */
   retire(): void {
     this.#pipe = undefined
-    this.#roster.leave(this)
+    this.#roster.release(this)
   }
 
   /** Settles when nothing of that process is left. */
@@ -131,7 +136,7 @@ export class ProcessSupervisor implements Resident {
 
   async #start(): Promise<Pipe> {
     if (this.#closing.reason) throw new UpstreamFailure(this.#link.name, DISCONNECTED)
-    this.#roster.enter(this)
+    this.#roster.reserve(this)
     try {
       const pipe = await this.#tenant.open(this.#closing)
       if (this.#closing.reason) {
@@ -141,7 +146,7 @@ export class ProcessSupervisor implements Resident {
       this.#keep(pipe)
       return pipe
     } catch (error) {
-      if (!this.#pipe) this.#roster.leave(this)
+      if (!this.#pipe) this.#roster.release(this)
       throw error
     }
   }
@@ -153,20 +158,20 @@ export class ProcessSupervisor implements Resident {
     this.#pipe = pipe
     this.#pipes.set(
       pipe,
-      watchVitals(subject, this.#bounds, why => this.#due(pipe, why)),
+      watchUsage(subject, this.#bounds, why => this.#due(pipe, why)),
     )
     this.#link.log.debug({ pid: child.pid }, 'started')
     this.#tenant.ready(pipe)
     pipe.readBy({ message: message => this.#tenant.message(message), gone: exit => this.#gone(pipe, exit) })
   }
 
-  #due(pipe: Pipe, why: Due): void {
+  #due(pipe: Pipe, why: UsageLimit): void {
     if (!this.#pipes.has(pipe)) return
-    if (why === 'large') return this.#tooLarge(pipe)
+    if (why === 'memory') return this.#tooLarge(pipe)
     if (pipe !== this.#pipe) return
     if (why === 'idle') {
       this.#link.log.info({ pid: pipe.child.pid }, 'ended a process nobody uses')
-      this.rest()
+      this.endProcess()
     } else this.#tenant.aged()
   }
 
@@ -181,11 +186,11 @@ export class ProcessSupervisor implements Resident {
     this.#tenant.lost(pipe, { reason: 'upstream_lost', text })
   }
 
-  #gone(pipe: Pipe, exit: Exit): void {
+  #gone(pipe: Pipe, exit: ProcessExit): void {
     if (!this.#forget(pipe)) return
     const { child } = pipe
     const loss = this.#link.lossOf(child, exit, 'upstream_lost')
-    this.#link.restarts.crashed(loss, Date.now() - child.startedAt)
+    this.#link.restarts.recordCrash(loss, Date.now() - child.startedAt)
     const { text, stderr } = loss
     this.#link.log.warn(
       { pid: child.pid, code: exit.code, signal: exit.signal, reason: text, stderr },
@@ -198,7 +203,7 @@ export class ProcessSupervisor implements Resident {
     this.#pipes.get(pipe)?.()
     if (this.#pipe === pipe) {
       this.#pipe = undefined
-      this.#roster.leave(this)
+      this.#roster.release(this)
     }
     return this.#pipes.delete(pipe)
   }

@@ -8,7 +8,7 @@ import { callerOf, exchangeWith } from '../../../test/support/scripted-server.ts
 import { summaryOf } from '../../protocol/errors.ts'
 import { type Log, SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { StartLimit } from '../process/start-limit.ts'
+import { ProcessHost } from '../process/process-host.ts'
 
 afterEach(closeAll)
 
@@ -287,9 +287,9 @@ describe('how many processes there are', () => {
   })
 
   it('no more at a time than may be started at a time', async () => {
-    const starts = new StartLimit(1)
-    const first = connectSmall({ slow: 300 }, { options: { starts } })
-    const second = connectSmall({}, { options: { starts } })
+    const host = new ProcessHost(1)
+    const first = connectSmall({ slow: 300 }, { options: { host } })
+    const second = connectSmall({}, { options: { host } })
     const opening = Promise.all([first.open(), second.open()])
     await eventually(() => first.living().length).toBe(1)
     expect(second.living()).toEqual([])
@@ -298,9 +298,9 @@ describe('how many processes there are', () => {
   })
 
   it('although others never answer, and one that takes its time is waited for all the same', async () => {
-    const starts = new StartLimit(2, 50)
+    const host = new ProcessHost(2, 50)
     const hanging = [1, 2, 3, 4].map(() =>
-      connectSmall({ discover: 'silence', initialize: 'silence' }, { options: { starts } }),
+      connectSmall({ discover: 'silence', initialize: 'silence' }, { options: { host } }),
     )
     const opened: unknown[] = []
     for (const { open } of hanging)
@@ -308,8 +308,8 @@ describe('how many processes there are', () => {
         peer => opened.push(peer),
         () => {},
       )
-    const slow = connectSmall({ slow: 500 }, { options: { starts } }).open()
-    const peer = await connectSmall({}, { options: { starts } }).open()
+    const slow = connectSmall({ slow: 500 }, { options: { host } }).open()
+    const peer = await connectSmall({}, { options: { host } }).open()
     expect(await callTool(peer, 'echo', { text: 'in time' })).toBe('in time')
     expect(hanging.map(({ living }) => living().length)).toEqual([1, 1, 1, 1])
     expect(opened).toEqual([])

@@ -2,10 +2,10 @@ import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../../config/snapsho
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import { isSameUser } from '../../protocol/users.ts'
-import { DISCONNECTED, forOthers, UpstreamFailure } from '../failures.ts'
-import { connectPersonally, type OwnUpstream } from '../personal/personal.ts'
+import { DISCONNECTED, forOtherCallers, UpstreamFailure } from '../failures.ts'
+import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
 import type { Era } from '../probe.ts'
-import { ProcessLimit } from '../process/process-limit.ts'
+import { ProcessLimit } from '../process/process-limits.ts'
 import { eraFor } from '../session/legacy-leg.ts'
 import { type Place, SessionPool } from '../session/pool.ts'
 import { createVerdict } from './known-era.ts'
@@ -56,7 +56,7 @@ export const connectProcess = (server: Server, options: ProcessOptions): Process
   }
   const statuses = () => [...all].map(upstream => upstream.status())
   return {
-    ...connectPersonally({ name, personal, faultOf: variableFault, connect }),
+    ...connectPerCaller({ name, personal, faultOf: variableFault, connect }),
     status: () => ({
       processes: statuses().flatMap(({ processes }) => processes),
       crashes: statuses().reduce((sum, { crashes }) => sum + crashes, 0),
@@ -69,7 +69,11 @@ const variableFault = (text: string): string | undefined =>
   text.includes('\0') ? 'holds a character that no variable can hold' : undefined
 
 /** The same for every caller, or for one alone. */
-const connectAlike = (server: Server, options: ProcessOptions, roster: ProcessLimit): ProcessUpstream & OwnUpstream => {
+const connectAlike = (
+  server: Server,
+  options: ProcessOptions,
+  roster: ProcessLimit,
+): ProcessUpstream & CallerUpstream => {
   const { holdMs = 20_000, legacyMs = DAY } = options
   const bounds = server.limits ?? DEFAULT_PROCESS_LIMITS
   const link = createStdioLink(server, options)
@@ -146,7 +150,7 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: ProcessLi
     if (probing) {
       const isOwn = isSameUser(probing.caller, caller)
       const refuse = (thrown: unknown): never => {
-        throw isOwn ? thrown : forOthers(thrown)
+        throw isOwn ? thrown : forOtherCallers(thrown)
       }
       return probing.peer.then(() => open(caller), refuse)
     }
@@ -179,7 +183,7 @@ const connectAlike = (server: Server, options: ProcessOptions, roster: ProcessLi
   const close = async (): Promise<void> => {
     await Promise.all([modern.close(), ...[...sessions].map(session => session.close()), pool.close()])
     await link.endAll()
-    link.watch.close()
+    link.deadlines.close()
   }
 
   const statusOf = ({ child, noise }: Pipe): ProcessStatus => ({

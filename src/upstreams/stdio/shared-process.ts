@@ -6,9 +6,15 @@ import { MODERN } from '../../protocol/revisions.ts'
 import { areOneUser, Users } from '../../protocol/users.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, errorOf, forOthers, type Loss, toError, withoutQuotes } from '../failures.ts'
-import type { ProcessLimit } from '../process/process-limit.ts'
-import type { Bounds } from '../process/vitals.ts'
+import {
+  DISCONNECTED,
+  errorOfThrown,
+  type FailureDetails,
+  forOtherCallers,
+  toRpcError,
+  withoutQuotes,
+} from '../failures.ts'
+import type { ProcessLimit, UsageLimits } from '../process/process-limits.ts'
 import { missedBy } from '../session/missed.ts'
 import type { Pooled } from '../session/pool.ts'
 import { withEnvelope } from '../stateless/envelope.ts'
@@ -20,7 +26,7 @@ import type { StdioLink } from './stdio-link.ts'
 
 interface Options {
   readonly roster: ProcessLimit
-  readonly bounds: Bounds
+  readonly bounds: UsageLimits
   /** Starts a process of a server that is modern; rejects with UpstreamFailure. */
   open(signal: Signal): Promise<Pipe>
 }
@@ -79,7 +85,7 @@ export class StdioShared implements Pooled, CallHome, SupervisedProcess {
     try {
       await this.#keeper.ensure()
     } catch (thrown) {
-      throw this.#users.areSeveral ? forOthers(thrown) : thrown
+      throw this.#users.areSeveral ? forOtherCallers(thrown) : thrown
     }
   }
 
@@ -93,7 +99,7 @@ export class StdioShared implements Pooled, CallHome, SupervisedProcess {
     if (!exchange.caller.isHealthCheck) this.#users.add(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#isClosed)
-      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
     const call = new StdioCall(this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()
@@ -151,7 +157,7 @@ export class StdioShared implements Pooled, CallHome, SupervisedProcess {
     }
   }
 
-  lost(pipe: Pipe, loss: Loss): void {
+  lost(pipe: Pipe, loss: FailureDetails): void {
     const told = this.#users.areSeveral ? withoutQuotes(loss) : loss
     for (const call of this.#calls.filter(call => call.pipe === pipe)) call.lost(told)
   }
@@ -177,9 +183,9 @@ export class StdioShared implements Pooled, CallHome, SupervisedProcess {
 
   /** A listen outlasts an outage: it is sent as soon as there is a process again. */
   #refused(call: StdioCall, thrown: unknown): void {
-    const told = this.#users.areSeveral ? forOthers(thrown) : thrown
-    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOf(this.link.name, told))
-    setTimeout(() => this.transmit(call), this.link.restarts.brokenMs || REVIVE_MS).unref()
+    const told = this.#users.areSeveral ? forOtherCallers(thrown) : thrown
+    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOfThrown(this.link.name, told))
+    setTimeout(() => this.transmit(call), this.link.restarts.pausedMs || REVIVE_MS).unref()
   }
 
   #notify(exchange: Exchange): void {

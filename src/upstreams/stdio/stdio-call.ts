@@ -4,8 +4,8 @@ import type { Exchange, Frame, Question } from '../../protocol/exchange.ts'
 import { methodRow } from '../../protocol/methods.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
-import { type Loss, toError } from '../failures.ts'
-import type { Watched } from '../http/silence.ts'
+import type { DeadlineEntry } from '../deadlines.ts'
+import { type FailureDetails, toRpcError } from '../failures.ts'
 import { Outbox } from '../session/outbox.ts'
 import type { Pipe } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
@@ -26,7 +26,7 @@ export interface CallHome {
 const NEVER = Number.POSITIVE_INFINITY
 
 /** One request to a process, from the line that asks to the one frame that ends its exchange. */
-export class StdioCall implements Watched {
+export class StdioCall implements DeadlineEntry {
   readonly id: number // also its progress token
   readonly exchange: Exchange
   readonly isListen: boolean
@@ -60,7 +60,7 @@ export class StdioCall implements Watched {
     const { signal } = this.exchange
     if (signal.reason) return this.#home.finished(this, undefined)
     this.#release = signal.onAbort(reason => this.#abort(reason))
-    this.#home.link.watch.add(this)
+    this.#home.link.deadlines.add(this)
     this.#home.transmit(this)
   }
 
@@ -78,7 +78,7 @@ export class StdioCall implements Watched {
   }
 
   /** Its process is gone. What is safe to repeat is repeated once; a listen goes on for as long as it is wanted. */
-  lost(loss: Loss): void {
+  lost(loss: FailureDetails): void {
     const mayRepeat = this.isListen || (methodRow(this.exchange.method)?.safe === true && !this.#hasRepeated)
     if (!mayRepeat || loss.reason === 'too_large') return this.lose(loss)
     this.#hasRepeated = true
@@ -92,8 +92,8 @@ export class StdioCall implements Watched {
     this.#home.transmit(this)
   }
 
-  lose(loss: Loss): void {
-    this.fail(toError(this.#home.link.name, loss))
+  lose(loss: FailureDetails): void {
+    this.fail(toRpcError(this.#home.link.name, loss))
   }
 
   fail(error: RpcError): void {
@@ -176,7 +176,7 @@ export class StdioCall implements Watched {
   #close(frame: Frame | undefined): void {
     this.#isDone = true
     this.#release()
-    this.#home.link.watch.delete(this)
+    this.#home.link.deadlines.delete(this)
     this.#home.finished(this, frame)
   }
 }

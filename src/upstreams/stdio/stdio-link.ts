@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto'
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../../config/snapshot.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { Loss } from '../failures.ts'
-import { SilenceWatch } from '../http/silence.ts'
-import type { Child, Exit } from '../process/child.ts'
-import { lossOfExit } from '../process/failures.ts'
-import { Restarts } from '../process/restarts.ts'
-import { startChild } from '../process/spawn.ts'
-import { START_LIMIT, type StartLimit } from '../process/start-limit.ts'
-import { tailOf, withoutSecrets } from '../process/stderr.ts'
-import { createStderrLog } from '../process/stderr-log.ts'
+import { Deadlines } from '../deadlines.ts'
+import type { FailureDetails } from '../failures.ts'
+import type { Child, ProcessExit } from '../process/child.ts'
+import type { ProcessHost } from '../process/process-host.ts'
+import { RestartBackoff } from '../process/restart-backoff.ts'
+import { failureOfExit, startChild } from '../process/start-child.ts'
+import { createStderrLog, hideSecrets, lastLines } from '../process/stderr.ts'
 import { Offers } from '../session/offers.ts'
 import { createIgnore, type Noise } from './noise.ts'
 import { Pipe } from './pipe.ts'
@@ -19,7 +17,7 @@ import { Pipe } from './pipe.ts'
 export interface StdioOptions {
   readonly log: Log
   readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
-  readonly starts?: StartLimit // shared by all servers, unless told otherwise
+  readonly host: ProcessHost // shared by all servers
   readonly noise?: Noise // shared by all processes of a server
   readonly probeMs?: number // for an answer to `server/discover`
   readonly pingMs?: number // for a process that was silent in a call
@@ -37,15 +35,15 @@ export interface StdioLink {
   readonly name: string
   readonly log: Log
   readonly identity: Json
-  readonly watch: SilenceWatch
+  readonly deadlines: Deadlines
   readonly timeoutMs: number // silence of a call
   readonly probeMs: number
   readonly pingMs: number
   readonly startMs: number
   readonly maxBytes: number
   readonly pendingBytes: number
-  readonly starts: StartLimit
-  readonly restarts: Restarts
+  readonly host: ProcessHost
+  readonly restarts: RestartBackoff
   readonly offers: Offers
   readonly fingerprint: string // equal for servers that are started the same way
   /** Starts a process; rejects with UpstreamFailure. */
@@ -53,7 +51,7 @@ export interface StdioLink {
   /** Settles when nothing of any process is left. */
   endAll(): Promise<void>
   /** Why a process that ended gives no answer. */
-  lossOf(child: Child, exit: Exit, reason: 'upstream_lost' | 'upstream_unreachable'): Loss
+  lossOf(child: Child, exit: ProcessExit, reason: 'upstream_lost' | 'upstream_unreachable'): FailureDetails
   /** The last lines of stderr, fit to be shown. */
   tailOf(child: Child): string
 }
@@ -72,23 +70,23 @@ export const createStdioLink = (
   const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
   const { exitMs, termMs } = server.limits ?? DEFAULT_PROCESS_LIMITS
   const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
-  const tail = (child: Child): string => tailOf(child.stderr.text(), secrets)
+  const tail = (child: Child): string => lastLines(child.stderr.text(), secrets)
 
-  const show = (text: string): string => withoutSecrets(text, secrets)
+  const show = (text: string): string => hideSecrets(text, secrets)
   const tapStderr = createStderrLog(log, show)
   const ignore = createIgnore(log, show, options.noise ?? { isLogged: false })
   const children = new Set<Child>()
 
   const start = async (): Promise<Pipe> => {
-    const bounds = { maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
+    const bounds = { host: options.host, maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
     const pipe = await Pipe.open(log, ignore, reader => startChild(server, bounds, reader))
     children.add(pipe.child)
-    void pipe.child.over.then(() => children.delete(pipe.child))
+    void pipe.child.treeEnded.then(() => children.delete(pipe.child))
     return pipe
   }
 
   const lossOf: StdioLink['lossOf'] = (child, exit, reason) => {
-    if (!exit.isTooLong) return lossOfExit(exit, tail(child), reason)
+    if (!exit.isLineTooLong) return failureOfExit(exit, tail(child), reason)
     return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes`, stderr: tail(child) }
   }
 
@@ -96,15 +94,15 @@ export const createStdioLink = (
     name: server.name,
     log,
     identity: Json.of({ name, version }),
-    watch: new SilenceWatch(Math.max(10, Math.min(1000, (server.timeoutMs || 1000) / 4))),
+    deadlines: new Deadlines(Math.max(10, Math.min(1000, (server.timeoutMs || 1000) / 4))),
     timeoutMs: server.timeoutMs,
     probeMs,
     pingMs,
     startMs,
     maxBytes,
     pendingBytes,
-    starts: options.starts ?? START_LIMIT,
-    restarts: new Restarts(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
+    host: options.host,
+    restarts: new RestartBackoff(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
     offers: new Offers(server.name, log),
     fingerprint: fingerprintOf(server),
     start,

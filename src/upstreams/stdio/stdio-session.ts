@@ -5,9 +5,16 @@ import type { Revision } from '../../protocol/revisions.ts'
 import { Users } from '../../protocol/users.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces, resultPieces } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, errorOf, forOthers, type Loss, toError, UpstreamFailure, withoutQuotes } from '../failures.ts'
-import type { ProcessLimit } from '../process/process-limit.ts'
-import type { Bounds } from '../process/vitals.ts'
+import {
+  DISCONNECTED,
+  errorOfThrown,
+  type FailureDetails,
+  forOtherCallers,
+  toRpcError,
+  UpstreamFailure,
+  withoutQuotes,
+} from '../failures.ts'
+import type { ProcessLimit, UsageLimits } from '../process/process-limits.ts'
 import { discovered } from '../session/discovered.ts'
 import type { Place, Pooled } from '../session/pool.ts'
 import { Questions } from '../session/questions.ts'
@@ -23,7 +30,7 @@ import type { StdioLink } from './stdio-link.ts'
 /** What a session is opened with. */
 export interface SessionOptions extends Place {
   readonly roster: ProcessLimit
-  readonly bounds: Bounds
+  readonly bounds: UsageLimits
   readonly holdMs: number // a question nobody can be asked yet
   readonly greeting: Greeting | undefined // of another process of this server: then none is started before a call
   /** Starts a process for that caller, which greets as it was promised; rejects with UpstreamFailure. */
@@ -103,7 +110,7 @@ export class StdioSession implements Pooled, CallHome, SupervisedProcess {
     this.#users.add(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#closing)
-      return void deliver(exchange.sink, { kind: 'failure', error: toError(this.link.name, DISCONNECTED) })
+      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
     const local = LOCAL[exchange.method]
     if (local && Object.hasOwn(LOCAL, exchange.method)) return local(this, exchange)
     const call = new StdioCall(this, exchange, ++this.#lastId)
@@ -142,7 +149,8 @@ export class StdioSession implements Pooled, CallHome, SupervisedProcess {
     if (pipe) return this.#send(call, pipe)
     this.#keeper.ensure().then(
       started => this.#send(call, started),
-      (thrown: unknown) => call.fail(errorOf(this.link.name, this.#users.areSeveral ? forOthers(thrown) : thrown)),
+      (thrown: unknown) =>
+        call.fail(errorOfThrown(this.link.name, this.#users.areSeveral ? forOtherCallers(thrown) : thrown)),
     )
   }
 
@@ -195,7 +203,7 @@ export class StdioSession implements Pooled, CallHome, SupervisedProcess {
     }
   }
 
-  lost(pipe: Pipe, loss: Loss): void {
+  lost(pipe: Pipe, loss: FailureDetails): void {
     this.#fence?.open()
     this.#questions.clear()
     const told = this.#users.areSeveral ? withoutQuotes(loss) : loss
@@ -206,7 +214,7 @@ export class StdioSession implements Pooled, CallHome, SupervisedProcess {
   aged(): void {
     if (this.isWorking) return // it is asked again in a while
     this.link.log.info({ pid: this.#keeper.pipe?.child.pid }, 'ended a process that has lived long enough')
-    this.#keeper.rest()
+    this.#keeper.endProcess()
   }
 
   ping(): readonly Buffer[] {
@@ -226,7 +234,7 @@ export class StdioSession implements Pooled, CallHome, SupervisedProcess {
   #revive(): void {
     if (!this.#told.isWatching || this.#standing.size === 0 || this.#closing) return
     this.#keeper.ensure().catch(() => {
-      setTimeout(() => this.#revive(), this.link.restarts.brokenMs || REVIVE_MS).unref()
+      setTimeout(() => this.#revive(), this.link.restarts.pausedMs || REVIVE_MS).unref()
     })
   }
 

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Message } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
-import type { Sending } from '../http/http.ts'
-import type { Link } from '../http/link.ts'
-import { type Reader, Reply, type ReplyEnd, type Resume } from '../http/reply.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import type { HttpLink } from '../http/http-link.ts'
+import { type ResponseEnd, type ResponseHandler, ResponseReader, type ResumePoint } from '../http/response-reader.ts'
 
 interface Hooks {
-  readonly link: Link
+  readonly link: HttpLink
   headers(): readonly string[]
   message(message: Message): void
   /** The server says that the session is over; rejects if there will be no new one yet. */
@@ -21,9 +21,9 @@ const MOST_UNREACHABLE = 2 // attempts that find nothing listening, until answer
 const NO_SUCH_STREAM: ReadonlySet<number> = new Set([405, 501])
 
 /** Keeps the GET stream of a session open, for as long as the server offers one. */
-export class Listening implements Reader {
+export class Listening implements ResponseHandler {
   readonly #hooks: Hooks
-  #sending: Sending | undefined
+  #sending: PendingRequest | undefined
   #timer: NodeJS.Timeout | undefined
   #lastEventId: string | undefined
   #retryMs = RETRY_MS
@@ -44,7 +44,7 @@ export class Listening implements Reader {
 
   /** Opens the stream; settles when the server has taken or refused it, or soon in any case. */
   start(patienceMs: number): Promise<void> {
-    if (!this.#hooks.link.listens) return Promise.resolve()
+    if (!this.#hooks.link.hasGetStream) return Promise.resolve()
     this.#isStopped = false
     return new Promise(resolve => {
       const timer = setTimeout(resolve, patienceMs)
@@ -58,7 +58,7 @@ export class Listening implements Reader {
 
   /** Tries again what was refused; some servers want to be told first that the client is ready. */
   insist(): void {
-    if (this.#hasOpened || !this.#isStopped || !this.#hooks.link.listens) return
+    if (this.#hasOpened || !this.#isStopped || !this.#hooks.link.hasGetStream) return
     this.#isStopped = false
     this.#connect()
   }
@@ -73,7 +73,7 @@ export class Listening implements Reader {
     this.#settled?.()
   }
 
-  began(status: number, headers: IncomingHttpHeaders): void {
+  started(status: number, headers: IncomingHttpHeaders): void {
     this.#isOpen = status < 300 && isEventStream(headers['content-type'])
     if (!this.#isOpen) return
     this.#hasOpened = true
@@ -85,12 +85,12 @@ export class Listening implements Reader {
     this.#hooks.message(message)
   }
 
-  ended(end: ReplyEnd): void {
+  ended(end: ResponseEnd): void {
     const wasOpen = this.#isOpen
     this.#isOpen = false
     this.#sending?.abort()
     if ('resume' in end) this.#remember(end.resume)
-    const isUnreachable = end.kind === 'lost' && end.loss.reason === 'upstream_unreachable'
+    const isUnreachable = end.kind === 'failed' && end.failure.reason === 'upstream_unreachable'
     this.#unreachable = isUnreachable ? this.#unreachable + 1 : 0
     const isLost = (wasOpen && this.#lastEventId === undefined) || this.#unreachable === MOST_UNREACHABLE
     if (isLost && !this.#isStopped) this.#hooks.cut()
@@ -98,21 +98,21 @@ export class Listening implements Reader {
     this.#settled?.()
   }
 
-  #remember(resume: Resume | undefined): void {
+  #remember(resume: ResumePoint | undefined): void {
     this.#lastEventId = resume?.lastEventId ?? this.#lastEventId
     this.#retryMs = resume?.retryMs ?? this.#retryMs
   }
 
-  #next(end: ReplyEnd, wasOpen: boolean): void {
+  #next(end: ResponseEnd, wasOpen: boolean): void {
     if (this.#isStopped) return
     const isRefused = end.kind === 'refused' && end.status < 500
-    if (wasOpen || end.kind === 'lost' || (end.kind === 'refused' && !isRefused)) return this.#again(wasOpen)
+    if (wasOpen || end.kind === 'failed' || (end.kind === 'refused' && !isRefused)) return this.#again(wasOpen)
     if (isRefused && this.#hasOpened && end.status === 404) return this.#gone()
     if (isRefused && this.#hasOpened) {
       this.#lastEventId = undefined // perhaps it no longer knows that event
       return this.#again(false)
     }
-    if (isRefused && NO_SUCH_STREAM.has(end.status)) this.#hooks.link.listens = false
+    if (isRefused && NO_SUCH_STREAM.has(end.status)) this.#hooks.link.hasGetStream = false
     this.stop()
   }
 
@@ -134,8 +134,15 @@ export class Listening implements Reader {
     const headers = [...this.#hooks.headers(), 'accept', 'text/event-stream']
     if (this.#lastEventId !== undefined) headers.push('last-event-id', this.#lastEventId)
     // Some servers write not even a header before their first event.
-    const patience = { headersMs: link.timeoutMs, bodyMs: 0 }
-    const request = { method: 'GET' as const, target: link.target, headers, body: null, patience, stays: true }
-    this.#sending = link.http.send(request, new Reply(this, link.maxBytes))
+    const responseTimeouts = { headersMs: link.timeoutMs, bodyMs: 0 }
+    const request = {
+      method: 'GET' as const,
+      target: link.target,
+      headers,
+      body: null,
+      responseTimeouts,
+      isLongLived: true,
+    }
+    this.#sending = link.http.send(request, new ResponseReader(this, link.maxBytes))
   }
 }

@@ -1,9 +1,9 @@
 import type { Exchange } from '../../protocol/exchange.ts'
 import { join, requestPieces } from '../../wire/json-rpc.ts'
-import { errorOf } from '../failures.ts'
-import type { Sending } from '../http/http.ts'
-import { addCallerHeaders } from '../http/link.ts'
-import { Reply, type ReplyEnd, type Resume } from '../http/reply.ts'
+import { errorOfThrown } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { addCallerHeaders } from '../http/http-link.ts'
+import { type ResponseEnd, ResponseReader, type ResumePoint } from '../http/response-reader.ts'
 import { type Home, isSessionGone, SessionCall } from '../session/session-call.ts'
 
 /** What a call needs of the session it belongs to. */
@@ -28,7 +28,7 @@ export class StreamableCall extends SessionCall {
   #sessionId: string | undefined
   #hasBegun = false
   #hasRenewed = false
-  #resume: Resume | undefined
+  #resume: ResumePoint | undefined
   #failures = 0 // resumes in a row that came to nothing
   #unreachable = 0 // those of them that found nothing listening
 
@@ -42,12 +42,12 @@ export class StreamableCall extends SessionCall {
     return this.#hasBegun && this.#sessionId === sessionId
   }
 
-  began(status: number): void {
+  started(status: number): void {
     this.#hasBegun = status < 300
     if (this.#hasBegun) this.#failures = this.#unreachable = 0
   }
 
-  protected send(): Sending {
+  protected send(): PendingRequest {
     const { method, caller } = this.exchange
     const { link } = this.#home
     this.#sessionId = this.#home.sessionId
@@ -56,10 +56,13 @@ export class StreamableCall extends SessionCall {
     this.#failures = this.#unreachable = 0
     const headers = addCallerHeaders([...this.#home.postHeaders], caller)
     const body = join(requestPieces(this.id, method, this.params))
-    return link.http.send({ method: 'POST', target: link.target, headers, body }, new Reply(this, link.maxBytes))
+    return link.http.send(
+      { method: 'POST', target: link.target, headers, body },
+      new ResponseReader(this, link.maxBytes),
+    )
   }
 
-  protected recover(end: ReplyEnd): boolean {
+  protected recover(end: ResponseEnd): boolean {
     switch (end.kind) {
       case 'accepted':
         this.isElsewhere = this.#home.hearsAnswersElsewhere
@@ -68,26 +71,26 @@ export class StreamableCall extends SessionCall {
         return this.#resume ? this.#resumeFailed(end.status >= 500) : this.#recoverSession(end)
       case 'closed':
         return this.#takeUp(end.resume)
-      case 'lost':
+      case 'failed':
         if (this.#takeUp(end.resume)) return true
-        if (end.loss.reason === 'upstream_unreachable') this.#unreachable++
+        if (end.failure.reason === 'upstream_unreachable') this.#unreachable++
         return this.#resume ? this.#resumeFailed(true) : false
     }
   }
 
   /** A session the server does not know any more did not run the request: a new one may. */
-  #recoverSession(end: Extract<ReplyEnd, { kind: 'refused' }>): boolean {
+  #recoverSession(end: Extract<ResponseEnd, { kind: 'refused' }>): boolean {
     if (!isSessionGone(end) || this.#sessionId === undefined || this.#hasRenewed) return false
     this.#hasRenewed = true
     this.#home.renew(this.#sessionId).then(
       () => this.post(),
-      (thrown: unknown) => this.fail(errorOf(this.link.name, thrown)),
+      (thrown: unknown) => this.fail(errorOfThrown(this.link.name, thrown)),
     )
     return true
   }
 
   /** A stream that ended before the response and had ids goes on elsewhere. */
-  #takeUp(resume: Resume | undefined): boolean {
+  #takeUp(resume: ResumePoint | undefined): boolean {
     const lastEventId = resume?.lastEventId ?? this.#resume?.lastEventId
     if (!resume || lastEventId === undefined) return false
     this.#resume = { lastEventId, retryMs: resume.retryMs ?? this.#resume?.retryMs }
@@ -114,7 +117,7 @@ export class StreamableCall extends SessionCall {
       const headers = [...this.#home.headers, 'accept', 'text/event-stream', 'last-event-id', lastEventId]
       this.sending = link.http.send(
         { method: 'GET', target: link.target, headers, body: null },
-        new Reply(this, link.maxBytes),
+        new ResponseReader(this, link.maxBytes),
       )
     })
   }

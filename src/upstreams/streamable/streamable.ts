@@ -2,8 +2,8 @@ import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { manners, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { notificationPieces } from '../../wire/json-rpc.ts'
-import { errorOf, type Loss, UpstreamFailure } from '../failures.ts'
-import { type Link, POST_HEADERS } from '../http/link.ts'
+import { errorOfThrown, type FailureDetails, UpstreamFailure } from '../failures.ts'
+import { type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type Answered, ask } from '../session/ask.ts'
 import { type Handshake, shakeHands } from '../session/handshake.ts'
 import { LegacySession, type SessionOptions } from '../session/session.ts'
@@ -12,8 +12,8 @@ import { Listening } from './listening.ts'
 import { StreamableCall, type StreamableHome } from './streamable-call.ts'
 
 const LISTENING_MS = 500 // a server that asks right after the handshake needs a stream to ask on
-const GONE: Loss = { reason: 'upstream_lost', text: 'ended the session this belonged to: start again' }
-const CUT: Loss = { reason: 'upstream_stream_lost', text: 'broke off the stream the answer was to come on' }
+const GONE: FailureDetails = { reason: 'upstream_lost', text: 'ended the session this belonged to: start again' }
+const CUT: FailureDetails = { reason: 'upstream_stream_lost', text: 'broke off the stream the answer was to come on' }
 
 /** A legacy session over Streamable HTTP, as one caller. */
 export class StreamableSession extends LegacySession<StreamableCall> implements StreamableHome {
@@ -23,7 +23,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
   #handshake: Handshake | undefined
   #renewing: Promise<void> | undefined
 
-  private constructor(link: Link, caller: Caller, options: SessionOptions) {
+  private constructor(link: HttpLink, caller: Caller, options: SessionOptions) {
     super(link, caller, options)
     this.#listening = new Listening({
       link,
@@ -35,7 +35,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
   }
 
   /** Shakes hands and opens the GET stream; rejects with UpstreamFailure. */
-  static async open(link: Link, caller: Caller, options: SessionOptions): Promise<StreamableSession> {
+  static async open(link: HttpLink, caller: Caller, options: SessionOptions): Promise<StreamableSession> {
     const session = new StreamableSession(link, caller, options)
     session.#adopt(await session.#shakeHands())
     await session.#settleIn()
@@ -51,7 +51,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
   }
 
   get hasBackChannel(): boolean {
-    return this.sessionId !== undefined && this.link.listens
+    return this.sessionId !== undefined && this.link.hasGetStream
   }
 
   get sessionId(): string | undefined {
@@ -82,7 +82,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
     if (!this.#renewing) return call.start()
     this.#renewing.then(
       () => call.start(),
-      (thrown: unknown) => call.fail(errorOf(this.link.name, thrown)),
+      (thrown: unknown) => call.fail(errorOfThrown(this.link.name, thrown)),
     )
   }
 
@@ -131,7 +131,7 @@ export class StreamableSession extends LegacySession<StreamableCall> implements 
     this.link.log.info({}, 'the server forgot the session; starting a new one')
     this.#adopt(await this.#shakeHandsAgain())
     if (this.isClosing) return this.#delete()
-    this.link.listens = true
+    this.link.hasGetStream = true
     this.#listening.stop()
     this.questions.clear()
     this.postbox.clear()

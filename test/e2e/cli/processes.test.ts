@@ -43,11 +43,10 @@ const livingWith = (text: string): string[] =>
   readdirSync('/proc').filter(pid => /^\d+$/.test(pid) && read(`/proc/${pid}/environ`).includes(text))
 
 /** Those of this program alone; tests beside this one have theirs. */
-const guardiansOf = (pid: number): string[] =>
+const reapersOf = (pid: number): string[] =>
   readdirSync('/proc').filter(
     other =>
-      read(`/proc/${other}/cmdline`).startsWith('dragoman-guardian') &&
-      read(`/proc/${other}/stat`).includes(` ${pid} `),
+      read(`/proc/${other}/cmdline`).startsWith('dragoman-reaper') && read(`/proc/${other}/stat`).includes(` ${pid} `),
   )
 
 const read = (file: string): string => {
@@ -59,15 +58,15 @@ const read = (file: string): string => {
 }
 
 describe.runIf(process.platform === 'linux')('the processes of a daemon', () => {
-  it('are gone within five seconds when it is killed, and so is their guardian', { timeout: 60_000 }, async () => {
+  it('are gone within five seconds when it is killed, and so is the orphan reaper', { timeout: 60_000 }, async () => {
     const { program, living } = await startDaemon()
-    const guardians = guardiansOf(program.pid)
-    expect(guardians).toHaveLength(1)
+    const reapers = reapersOf(program.pid)
+    expect(reapers).toHaveLength(1)
     expect(living().length).toBeGreaterThanOrEqual(6)
     program.signal('SIGKILL')
     await program.ended
     await expect.poll(living, { timeout: 5000 }).toEqual([])
-    await expect.poll(() => read(`/proc/${guardians[0]}/cmdline`), { timeout: 1000 }).toBe('')
+    await expect.poll(() => read(`/proc/${reapers[0]}/cmdline`), { timeout: 1000 }).toBe('')
   })
 
   it('are gone when it was asked to end', { timeout: 60_000 }, async () => {
@@ -77,11 +76,11 @@ describe.runIf(process.platform === 'linux')('the processes of a daemon', () => 
     expect(living()).toEqual([])
   })
 
-  it('have a guardian again when it was lost', { timeout: 60_000 }, async () => {
+  it('have an orphan reaper again when it was killed', { timeout: 60_000 }, async () => {
     const { program, living } = await startDaemon()
-    const [guardian = ''] = guardiansOf(program.pid)
-    process.kill(Number(guardian), 'SIGKILL')
-    await expect.poll(() => guardiansOf(program.pid).filter(pid => pid !== guardian), { timeout: 5000 }).toHaveLength(1)
+    const [reaper = ''] = reapersOf(program.pid)
+    process.kill(Number(reaper), 'SIGKILL')
+    await expect.poll(() => reapersOf(program.pid).filter(pid => pid !== reaper), { timeout: 5000 }).toHaveLength(1)
     program.signal('SIGKILL')
     await program.ended
     await expect.poll(living, { timeout: 5000 }).toEqual([])

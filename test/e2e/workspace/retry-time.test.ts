@@ -4,6 +4,7 @@ import { observer } from '../../../src/health/examine.ts'
 import { createHealth } from '../../../src/health/health.ts'
 import type { RpcError, RpcFailure } from '../../../src/protocol/errors.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
+import { ProcessHost } from '../../../src/upstreams/process/process-host.ts'
 import { connectProcess } from '../../../src/upstreams/stdio/process-upstream.ts'
 import { Json } from '../../../src/wire/json/json.ts'
 
@@ -23,7 +24,10 @@ const CONFIG: ServerConfig & { kind: 'process' } = {
 test('the error of a process that is not started for a while says one time, the one after which it is tried', async () => {
   const identity = Json.of({ name: 'test', version: '1' })
   const health = createHealth(identity, SILENT)
-  const upstream = health.add(CONFIG, connectProcess(CONFIG, { log: SILENT, breakAfter: 1, breakMs: 200_000 }))
+  const upstream = health.add(
+    CONFIG,
+    connectProcess(CONFIG, { log: SILENT, host: new ProcessHost(1), breakAfter: 1, breakMs: 200_000 }),
+  )
   const refused = (): Promise<RpcError> =>
     upstream.open(observer(identity)).then(
       () => expect.unreachable(),

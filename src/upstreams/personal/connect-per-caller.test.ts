@@ -6,7 +6,7 @@ import { headerFault } from '../../config/remote.ts'
 import type { Peer } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import { UpstreamFailure } from '../failures.ts'
-import { connectPersonally } from './personal.ts'
+import { connectPerCaller } from './connect-per-caller.ts'
 
 afterEach(async () => {
   vi.useRealTimers()
@@ -19,7 +19,7 @@ const valuesOf = (token: string) => ({ kind: 'values', values: { authorization: 
 /** As many upstreams as callers, each of which only remembers what it was made with. */
 const connect = (personal: Personal, most?: number) => {
   const made: { values: Readonly<Record<string, string>>; isClosed: boolean; isIdle: boolean; peer: Peer }[] = []
-  const upstream = connectPersonally({
+  const upstream = connectPerCaller({
     name: 'far',
     personal,
     faultOf: headerFault,

@@ -6,50 +6,50 @@ import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import { EventTooLarge, SseDecoder, type SseEvent } from '../../wire/sse.ts'
-import type { Loss } from '../failures.ts'
-import type { Receiver } from './http.ts'
-import type { Hop } from './redirect.ts'
-import { refusalText } from './refusal-text.ts'
+import type { FailureDetails } from '../failures.ts'
+import type { ResponseReceiver } from './http-client.ts'
+import { errorBodyText } from './http-failures.ts'
+import type { Redirect } from './redirect.ts'
 
 /** How a reply was over. */
-export type ReplyEnd =
-  | { readonly kind: 'closed'; readonly isStream: boolean; readonly resume: Resume | undefined } // read to its end
+export type ResponseEnd =
+  | { readonly kind: 'closed'; readonly isStream: boolean; readonly resume: ResumePoint | undefined } // read to its end
   | { readonly kind: 'accepted' } // a good status and no body
   | {
       readonly kind: 'refused'
       readonly status: number
       readonly headers: IncomingHttpHeaders
-      readonly error: Refusal | undefined
+      readonly error: RpcErrorMessage | undefined
       readonly text?: string | undefined // the first line of its body
     }
-  | { readonly kind: 'lost'; readonly loss: Loss; readonly resume: Resume | undefined }
+  | { readonly kind: 'failed'; readonly failure: FailureDetails; readonly resume: ResumePoint | undefined }
 
 /** A JSON-RPC error in the body of a refusal. */
-export type Refusal = Extract<Message, { kind: 'error' }>
+export type RpcErrorMessage = Extract<Message, { kind: 'error' }>
 
 /** Where and when to take up a stream that ended. */
-export interface Resume {
+export interface ResumePoint {
   readonly lastEventId: string | undefined
   readonly retryMs: number | undefined
 }
 
 /** Reads the messages of one reply. `ended` comes once and last. */
-export interface Reader {
-  began?(status: number, headers: IncomingHttpHeaders, from: Hop): void
+export interface ResponseHandler {
+  started?(status: number, headers: IncomingHttpHeaders, from: Redirect): void
   /** May take an event before it is read as a message; true if so. */
   event?(event: SseEvent): boolean
   /** More of a body has arrived that is one message, however large. */
-  receiving?(): void
+  received?(): void
   message(message: Message): void | Promise<void>
-  ended(end: ReplyEnd): void
+  ended(end: ResponseEnd): void
 }
 
 const REFUSAL_BYTES = 64 * 1024 // of an error page, nobody needs more
 const MESSAGE_EVENTS: ReadonlySet<string> = new Set(['message', 'response', 'notification'])
 
 /** Turns the bytes of a reply, JSON or event stream, into messages. */
-export class Reply implements Receiver {
-  readonly #reader: Reader
+export class ResponseReader implements ResponseReceiver {
+  readonly #reader: ResponseHandler
   readonly #maxBytes: number
   readonly #body = new Gather()
   #headers: IncomingHttpHeaders = {}
@@ -59,18 +59,18 @@ export class Reply implements Receiver {
   #waiting: Promise<void> | undefined
   #isOver = false
 
-  constructor(reader: Reader, maxBytes: number) {
+  constructor(reader: ResponseHandler, maxBytes: number) {
     this.#reader = reader
     this.#maxBytes = maxBytes
   }
 
-  status(status: number, headers: IncomingHttpHeaders, from: Hop, sent: readonly string[]): void {
+  status(status: number, headers: IncomingHttpHeaders, from: Redirect, sent: readonly string[]): void {
     this.#status = status
     this.#sentHeaders = sent
     this.#headers = headers
     if (status < 300 && isEventStream(headers['content-type']))
       this.#events = new SseDecoder(event => this.#event(event), { maxBytes: this.#maxBytes })
-    this.#reader.began?.(status, headers, from)
+    this.#reader.started?.(status, headers, from)
   }
 
   bytes(chunk: Buffer): void | Promise<void> {
@@ -81,7 +81,7 @@ export class Reply implements Receiver {
       this.#events.feed(chunk)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
-      this.lost({ reason: 'too_large', text: `sent an event of more than ${this.#maxBytes} bytes` })
+      this.failed({ reason: 'too_large', text: `sent an event of more than ${this.#maxBytes} bytes` })
     }
     return this.#waiting
   }
@@ -98,20 +98,20 @@ export class Reply implements Receiver {
     }
     if (this.#status === 202) return this.#end({ kind: 'accepted' }) // some write "Accepted"
     const type = this.#headers['content-type'] ?? 'a body without a type'
-    this.lost({ reason: 'upstream_protocol', text: `answered something that is not JSON (${type})` })
+    this.failed({ reason: 'upstream_protocol', text: `answered something that is not JSON (${type})` })
   }
 
-  lost(loss: Loss): void {
-    this.#end({ kind: 'lost', loss, resume: this.#resume() })
+  failed(loss: FailureDetails): void {
+    this.#end({ kind: 'failed', failure: loss, resume: this.#resume() })
   }
 
   #gather(chunk: Buffer): void {
     if (this.#status >= 300 && this.#body.length >= REFUSAL_BYTES) return
     this.#body.push(chunk)
-    this.#reader.receiving?.()
+    this.#reader.received?.()
     if (this.#body.length <= this.#maxBytes) return
     this.#body.clear()
-    this.lost({ reason: 'too_large', text: `answered more than ${this.#maxBytes} bytes` })
+    this.failed({ reason: 'too_large', text: `answered more than ${this.#maxBytes} bytes` })
   }
 
   #event(event: SseEvent): void {
@@ -122,19 +122,19 @@ export class Reply implements Receiver {
     }
   }
 
-  #refused(): ReplyEnd {
+  #refused(): ResponseEnd {
     const body = this.#body.take()
     const incoming = body.length > 0 ? readText(body) : undefined
     const error = incoming && messagesIn(incoming).find(message => message.kind === 'error')
-    const text = refusalText(body, this.#sentHeaders)
+    const text = errorBodyText(body, this.#sentHeaders)
     return { kind: 'refused', status: this.#status, headers: this.#headers, error, text }
   }
 
-  #resume(): Resume | undefined {
+  #resume(): ResumePoint | undefined {
     return this.#events && { lastEventId: sendable(this.#events.lastEventId), retryMs: waitable(this.#events.retry) }
   }
 
-  #end(end: ReplyEnd): void {
+  #end(end: ResponseEnd): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#reader.ended(end)

@@ -1,23 +1,23 @@
 /** Something that is given up when its time has passed. */
-export interface Watched {
+export interface DeadlineEntry {
   deadline: number // as Date.now() counts
   slot: number // where the watch keeps it; -1: not watched
   expire(): void
 }
 
 /** Looks after everything that waits for one server: one timer for all, none while nothing waits. */
-export class SilenceWatch {
+export class Deadlines {
   readonly #tickMs: number
   // Not a Set: each time a Set outgrows its table, the old table keeps the new one alive, and with it every call
   // that ever was in it, until the next full collection. It made a call cost a quarter more.
-  readonly #watched: Watched[] = []
+  readonly #watched: DeadlineEntry[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(tickMs: number) {
     this.#tickMs = tickMs
   }
 
-  add(watched: Watched): void {
+  add(watched: DeadlineEntry): void {
     if (watched.slot >= 0) return
     watched.slot = this.#watched.push(watched) - 1
     if (this.#timer) return
@@ -25,7 +25,7 @@ export class SilenceWatch {
     this.#timer.unref()
   }
 
-  delete(watched: Watched): void {
+  delete(watched: DeadlineEntry): void {
     const { slot } = watched
     if (slot < 0) return
     watched.slot = -1

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { StartLimit } from './start-limit.ts'
+import { StartLimit } from './process-host.ts'
 
 afterEach(() => vi.useRealTimers())
 
@@ -7,7 +7,7 @@ it('lets so many start at a time, the others in order, and counts a leaving once
   const starts = new StartLimit(2)
   const order: string[] = []
   const enter = (name: string) =>
-    starts.enter().then(leave => {
+    starts.acquire().then(leave => {
       order.push(name)
       return leave
     })
@@ -36,9 +36,9 @@ it.each([
 ])('%i starts that come to no end keep the next ones waiting for %i ms, four at a time', async (count, ms) => {
   vi.useFakeTimers()
   const starts = new StartLimit(4)
-  for (let i = 0; i < count; i++) void starts.enter()
+  for (let i = 0; i < count; i++) void starts.acquire()
   let hasEntered = false
-  void starts.enter().then(() => {
+  void starts.acquire().then(() => {
     hasEntered = true
   })
   await vi.advanceTimersByTimeAsync(ms - 1)
@@ -50,13 +50,13 @@ it.each([
 it('a start that leaves after it had to give its place away takes none from the others', async () => {
   vi.useFakeTimers()
   const starts = new StartLimit(1)
-  const leaveSlow = await starts.enter()
-  const second = starts.enter()
+  const leaveSlow = await starts.acquire()
+  const second = starts.acquire()
   await vi.advanceTimersByTimeAsync(2500)
   const leaveSecond = await second
   leaveSlow()
   let hasEntered = false
-  void starts.enter().then(() => {
+  void starts.acquire().then(() => {
     hasEntered = true
   })
   await vi.advanceTimersByTimeAsync(0)

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Script, scriptedServer } from '../../../test/support/scripted-server.ts'
 import { SILENT } from '../../telemetry/log.ts'
-import type { Loss } from '../failures.ts'
-import { Http, type HttpRequest } from './http.ts'
+import { Deadlines } from '../deadlines.ts'
+import type { FailureDetails } from '../failures.ts'
+import { HttpClient, type HttpRequest } from './http-client.ts'
 import { targetOf } from './redirect.ts'
-import { SilenceWatch } from './silence.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -19,8 +19,8 @@ const serve = async (script: Script) => {
   return server
 }
 
-const connect = (secrets: string[] = [], more: Partial<ConstructorParameters<typeof Http>[0]> = {}) => {
-  const http = new Http({ secrets, connectMs: 2000, watch: new SilenceWatch(10), log: SILENT, ...more })
+const connect = (secrets: string[] = [], more: Partial<ConstructorParameters<typeof HttpClient>[0]> = {}) => {
+  const http = new HttpClient({ secrets, connectMs: 2000, deadlines: new Deadlines(10), log: SILENT, ...more })
   closing.push(() => http.close())
   return http
 }
@@ -38,22 +38,29 @@ const serveOn = async (host: string, answer: RequestListener): Promise<string> =
 
 const patience = { headersMs: 250, bodyMs: 250 }
 
-const post = (http: Http, url: string, more: Partial<HttpRequest> = {}) => {
-  let settle: (end: { loss?: Loss; status?: number; text?: string }) => void = () => {}
-  const done = new Promise<{ loss?: Loss; status?: number; text?: string }>(resolve => {
+const post = (http: HttpClient, url: string, more: Partial<HttpRequest> = {}) => {
+  let settle: (end: { loss?: FailureDetails; status?: number; text?: string }) => void = () => {}
+  const done = new Promise<{ loss?: FailureDetails; status?: number; text?: string }>(resolve => {
     settle = resolve
   })
   let status = 0
   const chunks: Buffer[] = []
   const sending = http.send(
-    { method: 'POST', target: targetOf(url), headers: ['x', 'y'], body: Buffer.from('{"a":1}'), patience, ...more },
+    {
+      method: 'POST',
+      target: targetOf(url),
+      headers: ['x', 'y'],
+      body: Buffer.from('{"a":1}'),
+      responseTimeouts: patience,
+      ...more,
+    },
     {
       status: code => {
         status = code
       },
       bytes: chunk => void chunks.push(chunk),
       end: () => settle({ status, text: Buffer.concat(chunks).toString() }),
-      lost: loss => settle({ loss }),
+      failed: loss => settle({ loss }),
     },
   )
   return { done, sending }
@@ -159,7 +166,7 @@ describe('redirects', () => {
   it('leaves credentials behind on another origin, also when it remembers the way', async () => {
     const other = await serve((_, response) => void response.end('ok'))
     const server = await serve((_, response) => void response.writeHead(308, { location: other.url }).end())
-    const http = connect(['X-Api-Key'], { mayCross: true })
+    const http = connect(['X-Api-Key'], { allowsCrossOrigin: true })
     const headers = ['authorization', 'Bearer s', 'X-Api-Key', 's', 'mcp-method', 'ping']
     await post(http, server.url, { headers }).done
     await post(http, server.url, { headers }).done
@@ -179,7 +186,7 @@ describe('redirects', () => {
       if (isMoved) response.writeHead(308, { location: other.url }).end()
       else response.end('home')
     })
-    const http = connect([], { mayCross: true })
+    const http = connect([], { allowsCrossOrigin: true })
     expect((await post(http, server.url).done).text).toBe('other')
     await other.close()
     isMoved = false
@@ -207,7 +214,7 @@ describe('redirects', () => {
       const port = Number(new URL(own.origin).port)
       const location = `http://${host}:${port}/mcp`
       const server = await serve((_, response) => void response.writeHead(308, { location }).end())
-      const http = connect([], { mayCross: true, ownPort: () => port })
+      const http = connect([], { allowsCrossOrigin: true, ownPort: () => port })
       expect((await post(http, server.url).done).loss).toEqual({
         reason: 'upstream_redirect',
         text: 'sent us to the address of this gateway itself',
@@ -226,7 +233,7 @@ describe('redirects', () => {
       const outside = await serveOn('127.0.0.2', (_, response) => {
         response.writeHead(308, { location: `http://${host}:${port}/latest` }).end()
       })
-      const http = connect([], { mayCross: true, isPrivate: address => address !== '127.0.0.2' })
+      const http = connect([], { allowsCrossOrigin: true, isPrivate: address => address !== '127.0.0.2' })
       for (let i = 0; i < 2; i++) {
         const { loss } = await post(http, outside).done
         expect(loss).toMatchObject({
@@ -246,7 +253,7 @@ describe('redirects', () => {
       const outside = await serveOn('127.0.0.2', (_, response) => {
         response.writeHead(307, { location: inside.url }).end()
       })
-      expect((await post(connect([], { mayCross: true }), outside).done).text).toBe('ok')
+      expect((await post(connect([], { allowsCrossOrigin: true }), outside).done).text).toBe('ok')
     },
   )
 
@@ -280,7 +287,7 @@ describe('abort', () => {
         status: () => sending.abort(),
         bytes: () => void heard.push('bytes'),
         end: () => heard.push('end'),
-        lost: () => heard.push('lost'),
+        failed: () => heard.push('failed'),
       },
     )
     await server.until(() => server.arrivals[0]?.isGone === true, 'the request to be closed')
@@ -292,7 +299,12 @@ describe('abort', () => {
     const server = await serve((_, response) => void response.end())
     const http = connect()
     const heard: string[] = []
-    const receiver = { status: () => {}, bytes: () => {}, end: () => heard.push('end'), lost: () => heard.push('lost') }
+    const receiver = {
+      status: () => {},
+      bytes: () => {},
+      end: () => heard.push('end'),
+      failed: () => heard.push('failed'),
+    }
     http.send({ method: 'POST', target: targetOf(server.url), headers: [], body: null }, receiver).abort()
     await post(http, server.url).done
     expect(heard).toEqual([])
@@ -329,7 +341,7 @@ it('stops reading while the reader is behind', async () => {
           return read === chunk.length ? behind : undefined
         },
         end: resolve,
-        lost: loss => expect.unreachable(loss.text),
+        failed: loss => expect.unreachable(loss.text),
       },
     )
   })

@@ -1,20 +1,20 @@
 import { headerFault } from '../../config/remote.ts'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
-import { DISCONNECTED, type Loss, UpstreamFailure } from '../failures.ts'
-import { connectPersonally, type OwnUpstream } from '../personal/personal.ts'
-import { createDetector, type Era } from '../probe.ts'
+import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
+import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
+import { createEraDetector, type Era } from '../probe.ts'
 import { Refused } from '../session/handshake.ts'
 import { eraFor, LegacyLeg, takesGet } from '../session/legacy-leg.ts'
 import { createLegacy } from '../session/open-legacy.ts'
 import { SessionPool } from '../session/pool.ts'
 import { createStateless } from '../stateless/stateless.ts'
-import { createLink, type LinkOptions } from './link.ts'
+import { createHttpLink, type HttpLinkOptions } from './http-link.ts'
 
 const MINUTE = 60_000
 
 /** What `connectRemote` may be told; everything but the log has a default. */
-export interface RemoteOptions extends LinkOptions {
+export interface RemoteOptions extends HttpLinkOptions {
   readonly idleMs?: number // a session nobody uses
   readonly holdMs?: number // a question nobody can be asked yet
   readonly closeMs?: number // for sessions to be ended at the server when we close
@@ -23,7 +23,7 @@ export interface RemoteOptions extends LinkOptions {
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
 }
 
-const NO_BACK_CHANNEL: Loss = {
+const NO_BACK_CHANNEL: FailureDetails = {
   reason: 'upstream_protocol',
   text: 'cannot ask its clients on a legacy session: the session has no id, or no GET stream',
 }
@@ -36,11 +36,11 @@ export const connectRemote = (server: Server, options: RemoteOptions): Upstream 
   if (!personal) return connectAlike(server, options)
   const connect = (own: Readonly<Record<string, string>>) =>
     connectAlike({ ...server, headers: { ...headers, ...own } }, options)
-  return connectPersonally({ name, personal, faultOf: headerFault, connect })
+  return connectPerCaller({ name, personal, faultOf: headerFault, connect })
 }
 
 /** The same for every caller, or for one alone. */
-const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
+const connectAlike = (server: Server, options: RemoteOptions): CallerUpstream => {
   const {
     idleMs = 30 * MINUTE,
     holdMs = 20_000,
@@ -48,10 +48,10 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
     legacyMs = 24 * 60 * MINUTE,
     backoffMs = 250,
   } = options
-  const link = createLink(server, options)
+  const link = createHttpLink(server, options)
   const configured = server.type === 'sse' ? 'legacy' : server.era
-  const detector = createDetector(link, { configured, legacyMs, backoffMs })
-  const stateless = Promise.resolve(createStateless(link, () => detector.doubt()))
+  const detector = createEraDetector(link, { configured, legacyMs, backoffMs })
+  const stateless = Promise.resolve(createStateless(link, () => detector.forgetEra()))
   const legacy = createLegacy(link, server.type, idleMs)
   const leg = new LegacyLeg(legacyMs)
   const pool = new SessionPool({
@@ -73,7 +73,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   const openSession = async (caller: Caller): Promise<Peer> => {
     try {
       const peer = await pool.open(caller)
-      detector.up()
+      detector.markReachable()
       return peer
     } catch (error) {
       // A server that grants no further session, and a full pool, say nothing of the server.
@@ -83,19 +83,19 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
   }
 
   const learn = (failure: UpstreamFailure): void => {
-    if (failure.reason === 'upstream_protocol') detector.doubt()
-    else detector.down(failure)
+    if (failure.reason === 'upstream_protocol') detector.forgetEra()
+    else detector.markUnreachable(failure)
   }
 
   /** Opens a legacy session with a modern server; if the server grants none, its modern leg serves the caller. */
   const openLeg = async (caller: Caller): Promise<Peer> => {
     const wasKnown = leg.exists === true
-    if (!wasKnown) link.listens = true
+    if (!wasKnown) link.hasGetStream = true
     if (!wasKnown && !(await takesGet(link))) return missLeg(true, NO_BACK_CHANNEL)
     try {
       const peer = await pool.open(caller)
       leg.found()
-      detector.up()
+      detector.markReachable()
       return peer
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || closing || error.reason === 'pool_exhausted') throw error
@@ -103,11 +103,11 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
         learn(error)
         throw error
       }
-      return missLeg(error instanceof Refused, error.loss)
+      return missLeg(error instanceof Refused, error.details)
     }
   }
 
-  const missLeg = (isEvidence: boolean, { text }: Loss): Promise<Peer> => {
+  const missLeg = (isEvidence: boolean, { text }: FailureDetails): Promise<Peer> => {
     leg.missed(isEvidence)
     link.log.debug({ reason: text }, 'legacy callers are served by the modern leg of the server')
     return stateless
@@ -153,7 +153,7 @@ const connectAlike = (server: Server, options: RemoteOptions): OwnUpstream => {
 
   const probe = async (): Promise<boolean> => {
     if (closing) return false
-    await detector.look()
+    await detector.checkReachable()
     return true
   }
 

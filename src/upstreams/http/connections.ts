@@ -2,19 +2,20 @@ import { type LookupAddress, lookup } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { Agent, buildConnector } from 'undici'
 import { isOwnAddress, isPrivate } from './address.ts'
+import { ADDRESS_REFUSED } from './http-failures.ts'
 
 /**
  * Which addresses a request may connect to. The configuration may name any address. A redirect or an endpoint on another
  * origin never leads to the gateway's own port (`elsewhere`), and from a public server to public addresses only (`public`).
  */
-export type Reach = 'configured' | 'elsewhere' | 'public'
+export type AddressScope = 'configured' | 'elsewhere' | 'public'
 
 /** A connection that a server asked for and the gateway does not open. */
-export class ReachRefused extends Error {
-  readonly code = 'REACH_REFUSED'
+export class AddressRefused extends Error {
+  readonly code = ADDRESS_REFUSED
 }
 
-export interface ReachOptions {
+export interface ConnectionOptions {
   readonly connectMs: number
   readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens
   readonly isPrivate?: ((address: string) => boolean) | undefined // tests have no public addresses
@@ -22,17 +23,17 @@ export interface ReachOptions {
 
 /** Opens connections within each reach, and knows which origins turned out to be public. */
 export class Connections {
-  readonly #options: ReachOptions
-  readonly #agents = new Map<Reach, Agent>()
-  readonly #streams = new Map<Reach, Agent>()
+  readonly #options: ConnectionOptions
+  readonly #agents = new Map<AddressScope, Agent>()
+  readonly #streams = new Map<AddressScope, Agent>()
   readonly #publicOrigins = new Set<string>()
 
-  constructor(options: ReachOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options
   }
 
   /** The pool of connections for a reach. Streams have one of their own: a pool looks through all its busy connections. */
-  agent(reach: Reach, isStream: boolean): Agent {
+  agent(reach: AddressScope, isStream: boolean): Agent {
     const agents = isStream ? this.#streams : this.#agents
     const known = agents.get(reach)
     if (known) return known
@@ -42,7 +43,7 @@ export class Connections {
   }
 
   /** How far a server at that origin may send us. */
-  from(origin: string): Reach {
+  from(origin: string): AddressScope {
     return this.#publicOrigins.has(origin) ? 'public' : 'elsewhere'
   }
 
@@ -50,7 +51,7 @@ export class Connections {
     await Promise.all([...this.#agents.values(), ...this.#streams.values()].map(agent => agent.destroy()))
   }
 
-  #create(reach: Reach): Agent {
+  #create(reach: AddressScope): Agent {
     const connect = buildConnector({ timeout: this.#options.connectMs, lookup: this.#lookup(reach) })
     const guarded: buildConnector.connector = (options, callback) => {
       const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
@@ -74,7 +75,7 @@ export class Connections {
     if (remoteAddress !== undefined && !this.#isPrivate(remoteAddress)) this.#publicOrigins.add(origin)
   }
 
-  #lookup(reach: Reach): LookupFunction {
+  #lookup(reach: AddressScope): LookupFunction {
     return (hostname, options, callback) =>
       lookup(hostname, { ...options, all: true }, (error, found) => {
         if (error) return callback(error, '')
@@ -90,13 +91,13 @@ export class Connections {
     return (this.#options.isPrivate ?? isPrivate)(address)
   }
 
-  #refusal(reach: Reach, address: string, port?: number): ReachRefused | undefined {
+  #refusal(reach: AddressScope, address: string, port?: number): AddressRefused | undefined {
     if (reach === 'configured') return undefined
     if (reach === 'public' && this.#isPrivate(address))
-      return new ReachRefused(
+      return new AddressRefused(
         `redirected from a public server to the private address ${address}, which the gateway does not allow`,
       )
     const isSelf = port !== undefined && port === this.#options.ownPort?.() && isOwnAddress(address)
-    return isSelf ? new ReachRefused('sent us to the address of this gateway itself') : undefined
+    return isSelf ? new AddressRefused('sent us to the address of this gateway itself') : undefined
   }
 }

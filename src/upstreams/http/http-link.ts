@@ -2,13 +2,13 @@ import type { RemoteServer } from '../../config/snapshot.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
+import { Deadlines } from '../deadlines.ts'
 import { Offers } from '../session/offers.ts'
-import { Http, type Patience } from './http.ts'
-import { type Target, targetOf } from './redirect.ts'
-import { SilenceWatch } from './silence.ts'
+import { HttpClient, type ResponseTimeouts } from './http-client.ts'
+import { type HttpTarget, targetOf } from './redirect.ts'
 
 /** What may be tuned; tests shorten the times. */
-export interface LinkOptions {
+export interface HttpLinkOptions {
   readonly log: Log
   readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
   readonly connectMs?: number
@@ -16,26 +16,26 @@ export interface LinkOptions {
   readonly endpointMs?: number // for an SSE channel to say where messages go
   readonly maxBytes?: number // one message from the server
   readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens; no redirect leads there
-  readonly offersCallers?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
+  readonly offersCallerRevision?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
 }
 
 /** Everything the dialects share to speak with one server. */
-export interface Link {
+export interface HttpLink {
   readonly name: string
-  readonly http: Http
-  readonly watch: SilenceWatch
-  readonly target: Target
+  readonly http: HttpClient
+  readonly deadlines: Deadlines
+  readonly target: HttpTarget
   readonly headers: readonly string[] // of every request: the configured ones and ours
   readonly timeoutMs: number // silence of a call
-  readonly patience: Patience // silence of everything else
+  readonly responseTimeouts: ResponseTimeouts // silence of everything else
   readonly endpointMs: number // for a channel to name its endpoint
-  readonly mayCross: boolean // the endpoint may be on another origin
+  readonly allowsCrossOriginEndpoint: boolean // the endpoint may be on another origin
   readonly maxBytes: number
   readonly identity: Json
-  readonly offersCallers: boolean
+  readonly offersCallerRevision: boolean
   readonly log: Log
   readonly offers: Offers
-  listens: boolean // until the server says that it has no GET stream
+  hasGetStream: boolean // until the server says that it has no GET stream
   correlates: boolean // until the server asks elsewhere than on the stream of a call
 }
 
@@ -46,37 +46,40 @@ const OURS: ReadonlySet<string> = new Set([
 const MIB = 1024 * 1024
 
 /** Prepares what every request to that server needs; nothing is sent yet. */
-export const createLink = (server: RemoteServer & { readonly name: string }, options: LinkOptions): Link => {
+export const createHttpLink = (
+  server: RemoteServer & { readonly name: string },
+  options: HttpLinkOptions,
+): HttpLink => {
   const { connectMs = 10_000, answerMs = 30_000, endpointMs = 5000, maxBytes = 64 * MIB } = options
   const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
   const { log } = options
   const configured = Object.entries(server.headers).filter(([header]) => !isOurs(header, log))
   const hasAgent = configured.some(([header]) => header.toLowerCase() === 'user-agent')
   const shortest = Math.min(answerMs, server.timeoutMs || answerMs)
-  const watch = new SilenceWatch(Math.max(10, Math.min(1000, shortest / 4)))
+  const watch = new Deadlines(Math.max(10, Math.min(1000, shortest / 4)))
   return {
     name: server.name,
-    http: new Http({
+    http: new HttpClient({
       secrets: configured.map(([header]) => header),
       connectMs,
-      mayCross: server.allowCrossOriginRedirect,
+      allowsCrossOrigin: server.allowCrossOriginRedirect,
       ownPort: options.ownPort,
-      watch,
+      deadlines: watch,
       log,
     }),
-    watch,
+    deadlines: watch,
     target: targetOf(server.url),
     headers: [...configured.flat(), ...(hasAgent ? [] : ['user-agent', `${name}/${version}`])],
     timeoutMs: server.timeoutMs,
-    patience: { headersMs: answerMs, bodyMs: answerMs },
+    responseTimeouts: { headersMs: answerMs, bodyMs: answerMs },
     endpointMs,
-    mayCross: server.allowCrossOriginEndpoint === true,
+    allowsCrossOriginEndpoint: server.allowCrossOriginEndpoint === true,
     maxBytes,
     identity: Json.of({ name, version }),
-    offersCallers: options.offersCallers ?? false,
+    offersCallerRevision: options.offersCallerRevision ?? false,
     log,
     offers: new Offers(server.name, log),
-    listens: true,
+    hasGetStream: true,
     correlates: true,
   }
 }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Loss } from '../failures.ts'
-import { Restarts } from './restarts.ts'
+import type { FailureDetails } from '../failures.ts'
+import { RestartBackoff } from './restart-backoff.ts'
 
-const LOSS: Loss = { reason: 'upstream_lost', text: 'exited with code 1; it last wrote: no key' }
+const LOSS: FailureDetails = { reason: 'upstream_lost', text: 'exited with code 1; it last wrote: no key' }
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -13,12 +13,12 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const create = () => new Restarts('far', { backoffMs: 100, breakAfter: 3, breakMs: 10_000, steadyMs: 5000 })
+const create = () => new RestartBackoff('far', { backoffMs: 100, breakAfter: 3, breakMs: 10_000, steadyMs: 5000 })
 
 /** How long the next start has to wait. */
-const waitOf = async (restarts: Restarts): Promise<number> => {
+const waitOf = async (restarts: RestartBackoff): Promise<number> => {
   const from = Date.now()
-  const turn = restarts.turn()
+  const turn = restarts.wait()
   await vi.runAllTimersAsync()
   await turn
   return Date.now() - from
@@ -28,28 +28,28 @@ describe('a server that crashes', () => {
   it('is started again later each time', async () => {
     const restarts = create()
     expect(await waitOf(restarts)).toBe(0)
-    restarts.crashed(LOSS, 0)
+    restarts.recordCrash(LOSS, 0)
     expect(await waitOf(restarts)).toBe(100)
-    restarts.crashed(LOSS, 0)
+    restarts.recordCrash(LOSS, 0)
     expect(await waitOf(restarts)).toBe(200)
   })
 
   it('too often in a row is not tried for a while, and callers hear why', async () => {
     const restarts = create()
-    for (let i = 0; i < 3; i++) restarts.crashed(LOSS, 0)
-    await expect(restarts.turn()).rejects.toThrow(
+    for (let i = 0; i < 3; i++) restarts.recordCrash(LOSS, 0)
+    await expect(restarts.wait()).rejects.toThrow(
       'Server "far" exited with code 1; it last wrote: no key. It failed 3 times and is tried again in 10 s',
     )
     vi.advanceTimersByTime(10_000)
     expect(await waitOf(restarts)).toBe(0)
-    restarts.crashed(LOSS, 0)
-    await expect(restarts.turn()).rejects.toThrow('It failed 4 times and is tried again in 20 s')
+    restarts.recordCrash(LOSS, 0)
+    await expect(restarts.wait()).rejects.toThrow('It failed 4 times and is tried again in 20 s')
   })
 
   it('after it ran for a while starts anew', async () => {
     const restarts = create()
-    for (let i = 0; i < 3; i++) restarts.crashed(LOSS, 0)
-    restarts.crashed(LOSS, 5000)
+    for (let i = 0; i < 3; i++) restarts.recordCrash(LOSS, 0)
+    restarts.recordCrash(LOSS, 5000)
     expect(restarts.crashes).toBe(1)
     expect(await waitOf(restarts)).toBe(100)
   })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { cpuMs } from '../../../test/support/cpu-time.ts'
-import { refusalText } from './refusal-text.ts'
+import { errorBodyText, retryAfterMs } from './http-failures.ts'
 
-const textOf = (body: string | Buffer, sent: readonly string[] = []) => refusalText(Buffer.from(body), sent)
+const textOf = (body: string | Buffer, sent: readonly string[] = []) => errorBodyText(Buffer.from(body), sent)
 
 describe('the words of a refusal', () => {
   it.each([
@@ -45,4 +45,17 @@ describe('the words of a refusal', () => {
     for (const piece of ['<', '<style>', '<title', '&', '<!--', '"']) textOf(piece.repeat(64 * 1024))
     expect(cpuMs() - started).toBeLessThan(2000)
   })
+})
+
+const now = Date.parse('2026-11-01T10:00:00Z')
+
+it.each([
+  ['2', 2000],
+  [' 0.5 ', 500],
+  ['Sun, 01 Nov 2026 10:00:03 GMT', 3000],
+  ['Sun, 01 Nov 2026 09:00:00 GMT', 0],
+  ['soon', undefined],
+  [undefined, undefined],
+])('reads Retry-After: %s', (header, expected) => {
+  expect(retryAfterMs(header, now)).toBe(expected)
 })

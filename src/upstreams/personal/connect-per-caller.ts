@@ -1,16 +1,16 @@
 import type { Caller, Dispatch, Peer, Upstream } from '../../protocol/exchange.ts'
 import { methodRow } from '../../protocol/methods.ts'
 import { DISCONNECTED, UpstreamFailure } from '../failures.ts'
-import { type CallerCredentials, createIdentity, valuesFor } from './caller-credentials.ts'
+import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
 
 /** An upstream that is there for one caller alone. */
-export interface OwnUpstream extends Upstream {
+export interface CallerUpstream extends Upstream {
   /** Whether it could be closed without anybody noticing. */
   isIdle(): boolean
 }
 
 interface Options extends CallerCredentials {
-  readonly connect: (values: Readonly<Record<string, string>>) => OwnUpstream
+  readonly connect: (values: Readonly<Record<string, string>>) => CallerUpstream
   readonly most?: number // kept at a time, as long as some are idle
 }
 
@@ -19,7 +19,7 @@ const HANDED_MS = 1000 // for whoever was given a peer to send something
 
 /** The upstream of one caller. */
 interface Own {
-  readonly upstream: OwnUpstream
+  readonly upstream: CallerUpstream
   openings: number // under way
   handedAt: number // when a peer of it was last given to somebody
 }
@@ -28,8 +28,8 @@ interface Own {
  * A server that is told who calls. Every caller has an upstream of his own, so that nothing can be shared: no
  * connection, no session, no finding about the server. `open` rejects with UpstreamFailure.
  */
-export const connectPersonally = ({ connect, most = MOST, ...purse }: Options): Upstream => {
-  const identityOf = createIdentity(purse)
+export const connectPerCaller = ({ connect, most = MOST, ...purse }: Options): Upstream => {
+  const identityOf = createCallerKey(purse)
   const known = new Map<string, Own>() // whoever was used last is last
   const peers = new WeakMap<Peer, Peer>()
   const leaving = new Set<Promise<void>>()
@@ -45,7 +45,7 @@ export const connectPersonally = ({ connect, most = MOST, ...purse }: Options): 
   }
 
   const create = (caller: Caller): Own => {
-    const upstream = connect(valuesFor(purse, caller))
+    const upstream = connect(credentialsFor(purse, caller))
     if (known.size >= most) makeRoom()
     return { upstream, openings: 0, handedAt: 0 }
   }
