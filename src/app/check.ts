@@ -1,5 +1,5 @@
 import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
-import { observer, PER_CALLER } from '../health/examine.ts'
+import { gatewayCaller, PER_CALLER } from '../health/examine.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import { ask } from '../protocol/listing.ts'
@@ -7,10 +7,10 @@ import type { Log } from '../telemetry/log.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { Json } from '../wire/json/json.ts'
-import { KINDS } from '../workspace/catalog/kinds.ts'
-import { type Offering, preview } from '../workspace/catalog/preview.ts'
-import { type Reading, readList } from '../workspace/catalog/read-list.ts'
-import type { Kind } from '../workspace/catalog/view.ts'
+import { LIST_KINDS } from '../workspace/catalog/kinds.ts'
+import { previewWorkspace, type ServerLists } from '../workspace/catalog/preview.ts'
+import { type ListReading, readList } from '../workspace/catalog/read-list.ts'
+import type { ListKind } from '../workspace/catalog/view.ts'
 import { usableTool } from '../workspace/routing/param-check.ts'
 import { buildServer } from './runtime.ts'
 
@@ -24,7 +24,7 @@ interface Options {
 
 interface Meeting {
   readonly report: ServerReport
-  readonly offering?: Offering | undefined
+  readonly offering?: ServerLists | undefined
 }
 
 const PATIENCE_MS = 15_000
@@ -33,7 +33,7 @@ const PATIENCE_MS = 15_000
 export const checkServers = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
   const host = new ProcessHost(snapshot.limits.concurrentStarts)
   const building = { log, version, host, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
-  const self = observer(Json.of({ name: 'dragoman', version }))
+  const self = gatewayCaller(Json.of({ name: 'dragoman', version }))
   const meetings = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
       const meeting = await meet(config, () => buildServer(config, building), self)
@@ -46,7 +46,7 @@ export const checkServers = async (snapshot: Snapshot, { log, version, data, met
   )
   return {
     servers: meetings.map(({ report }) => report),
-    workspaces: [...snapshot.workspaces.values()].map(config => preview(config, offerings)),
+    workspaces: [...snapshot.workspaces.values()].map(config => previewWorkspace(config, offerings)),
   }
 }
 
@@ -76,9 +76,9 @@ const meet = async (config: ServerConfig, build: () => Upstream, self: Caller): 
   }
 }
 
-type Lists = Readonly<Record<Kind, Reading>>
+type Lists = Readonly<Record<ListKind, ListReading>>
 
-const NONE: Reading = { items: [], flaws: [], ttlMs: undefined, isPublic: false, isWhole: true }
+const NONE: ListReading = { items: [], faults: [], ttlMs: undefined, isPublic: false, isComplete: true }
 
 /** Reads every list of a server as the gateway would. */
 const look = async (
@@ -90,8 +90,8 @@ const look = async (
   const release = peer.hold?.()
   try {
     const capabilities = (await ask(peer.dispatch, self, 'server/discover')).get('capabilities')
-    const list = async (kind: Kind): Promise<Reading> => {
-      const { method, capability } = KINDS[kind]
+    const list = async (kind: ListKind): Promise<ListReading> => {
+      const { method, capability } = LIST_KINDS[kind]
       if (!capabilities?.has(capability)) return NONE
       const show = (_: string, own: Json) => (kind === 'tools' ? usableTool(own, isRemote) : { item: own })
       return readList(kind, params => ask(peer.dispatch, self, method, params), show)
@@ -108,8 +108,8 @@ const look = async (
   }
 }
 
-const offeringOf = ({ tools, prompts, resources, templates }: Lists): Offering => {
-  const itemsOf = ({ items }: Reading): readonly Json[] => items.map(({ json }) => json)
+const offeringOf = ({ tools, prompts, resources, templates }: Lists): ServerLists => {
+  const itemsOf = ({ items }: ListReading): readonly Json[] => items.map(({ shown: json }) => json)
   return {
     tools: itemsOf(tools),
     prompts: itemsOf(prompts),
@@ -120,7 +120,7 @@ const offeringOf = ({ tools, prompts, resources, templates }: Lists): Offering =
 
 /** A server that cannot be shown as a whole is degraded; smaller flaws are told. */
 const soundness = (lists: Lists): Pick<ServerReport, 'state' | 'reason' | 'flaws'> => {
-  const all = Object.entries(lists).map(([kind, { flaws, isWhole }]) => ({ kind, flaws, isWhole }))
+  const all = Object.entries(lists).map(([kind, { faults: flaws, isComplete: isWhole }]) => ({ kind, flaws, isWhole }))
   const flaws = all.flatMap(list => list.flaws.map(flaw => `its list of ${list.kind}: ${flaw}`))
   if (flaws.length === 0) return { state: 'ready' }
   return all.every(({ isWhole }) => isWhole)

@@ -80,7 +80,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     rate: limits.rate,
     policyOf: name => estate.snapshot.policies?.get(name),
     // A session of a workspace that was taken away lives until its calls are over: they may wait for its answers.
-    hasWorkspace: (name, { headers }) => estate.has(name) || sessions.has(headers['mcp-session-id'], name),
+    hasWorkspace: (name, { headers }) => estate.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
     log,
   }).catch(async (error: unknown) => {
     await estate.close()
@@ -136,11 +136,11 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const operator = createOperator({
     ...open,
     view: createOperatorView({ exposeMetrics: snapshot.listen.exposeMetrics, admitOperator: inbound.admitOperator }),
-    servers: estate.states,
+    servers: estate.serverStates,
     scrape: createScrape(metrics, {
       version,
       states: SERVER_STATES,
-      servers: estate.states,
+      servers: estate.serverStates,
       calls: calls.rows,
       load: () => ({ ...load(), streams: house.ticker.streams }),
     }),
@@ -173,10 +173,10 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     const drained = house.active.settled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // what is built once
     estate.swap({ ...next, listen, auth, sse, limits }, drained)
-    void estate.tryAll()
-    const gone = [...before.workspaces.keys()].filter(name => !estate.has(name))
+    void estate.probeAll()
+    const gone = [...before.workspaces.keys()].filter(name => !estate.hasWorkspace(name))
     const endIn = (isAll: boolean): void => {
-      for (const name of gone.filter(name => !estate.has(name))) {
+      for (const name of gone.filter(name => !estate.hasWorkspace(name))) {
         sessions.endIn(name, isAll)
         channels.endIn(name, isAll)
       }
@@ -201,7 +201,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   return {
     port: listener.port,
     origin,
-    ready: estate.tryAll(),
+    ready: estate.probeAll(),
     localSecret: inbound.localSecret,
     idleMs: () => {
       const { sessions: open, channels: more, calls } = load()
@@ -212,7 +212,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
       [...estate.snapshot.workspaces.values()].map(({ name, servers: members }) => ({
         name,
         url: url(name),
-        servers: members.map(estate.stateOf),
+        servers: members.map(estate.serverState),
       })),
     load,
     swap,

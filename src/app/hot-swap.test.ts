@@ -4,7 +4,7 @@ import { Abort } from '../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
 import { CHANGING_LISTS } from '../protocol/notifications.ts'
 import { Json } from '../wire/json/json.ts'
-import { createHotSwap, type Turn } from './hot-swap.ts'
+import { createHotSwap, type HotSwapStep } from './hot-swap.ts'
 
 const ALL = { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } }
 const ACK: Frame = { kind: 'notice', method: 'notifications/subscriptions/acknowledged', params: Json.of(ALL) }
@@ -34,7 +34,7 @@ const listener = (caller: Partial<Caller> = {}) => {
   return { heard, abort, exchange }
 }
 
-const turn = (more: Partial<Turn> = {}): Turn => ({
+const turn = (more: Partial<HotSwapStep> = {}): HotSwapStep => ({
   changed: CHANGING_LISTS,
   drained: Promise.resolve(),
   renew: caller => caller,
@@ -48,7 +48,7 @@ test('calls go to whatever is behind the door now', () => {
   const relay = createHotSwap(before.dispatch)
   const call = { ...listener().exchange, method: 'tools/list' }
   relay.dispatch(call)
-  relay.turn(after.dispatch, turn())
+  relay.swap(after.dispatch, turn())
   relay.dispatch(call)
   expect([before.got, after.got]).toEqual([[call], [call]])
 })
@@ -58,7 +58,7 @@ test('a listener goes over without noticing, and is told at once what changed', 
   const relay = createHotSwap(before.dispatch)
   relay.dispatch(exchange)
   before.say(ACK)
-  relay.turn(after.dispatch, turn({ changed: ['tools'] }))
+  relay.swap(after.dispatch, turn({ changed: ['tools'] }))
   before.say(notice('notifications/resources/updated'))
   expect(heard).toEqual(['subscriptions/acknowledged', 'tools/list_changed', 'resources/updated'])
   after.say(ACK)
@@ -76,7 +76,7 @@ test('the old side hears of the end only when its calls are over', async () => {
   relay.dispatch(exchange)
   before.say(ACK)
   let drain = (): void => {}
-  relay.turn(after.dispatch, turn({ drained: new Promise(resolve => (drain = resolve)) }))
+  relay.swap(after.dispatch, turn({ drained: new Promise(resolve => (drain = resolve)) }))
   after.say(ACK)
   await settled()
   expect(before.got[0]?.signal.reason).toBeUndefined()
@@ -89,7 +89,7 @@ test('a client that leaves leaves every side', () => {
   const [before, after, { abort, exchange }] = [side(), side(), listener()]
   const relay = createHotSwap(before.dispatch)
   relay.dispatch(exchange)
-  relay.turn(after.dispatch, turn({ drained: new Promise(() => {}) }))
+  relay.swap(after.dispatch, turn({ drained: new Promise(() => {}) }))
   abort.abort({ kind: 'cancelled', text: 'enough' })
   for (const { got } of [before, after]) expect(got[0]?.signal.reason).toEqual({ kind: 'cancelled', text: 'enough' })
 })
@@ -101,7 +101,7 @@ test('only what was promised is told, and what the new side promises besides', (
   const relay = createHotSwap(before.dispatch)
   relay.dispatch(exchange)
   before.say(acknowledge('promptsListChanged'))
-  relay.turn(after.dispatch, turn())
+  relay.swap(after.dispatch, turn())
   expect(heard.slice(1)).toEqual(['prompts/list_changed'])
   after.say(acknowledge('toolsListChanged'))
   expect(heard.slice(2)).toEqual(['tools/list_changed'])
@@ -111,7 +111,7 @@ test('a session that is never acknowledged is told what it asked for', () => {
   const [before, after, { heard, exchange }] = [side(), side(), listener({ session: 's', revision: '2025-11-25' })]
   const relay = createHotSwap(before.dispatch)
   relay.dispatch(exchange)
-  relay.turn(after.dispatch, turn({ changed: ['tools', 'prompts'] }))
+  relay.swap(after.dispatch, turn({ changed: ['tools', 'prompts'] }))
   expect(heard).toEqual(['tools/list_changed', 'prompts/list_changed'])
 })
 
@@ -147,7 +147,7 @@ describe('before the acknowledgement a modern listener hears nothing', () => {
     const [before, after, { heard, exchange }] = [side(), side(), listener()]
     const relay = createHotSwap(before.dispatch)
     relay.dispatch(exchange)
-    relay.turn(after.dispatch, turn({ changed: ['tools'] }))
+    relay.swap(after.dispatch, turn({ changed: ['tools'] }))
     await settled()
     expect(heard).toEqual([])
     after.say(ACK)
@@ -178,13 +178,13 @@ test('a new side that refuses ends the whole; an old one that ends does not', ()
   const relay = createHotSwap(before.dispatch)
   relay.dispatch(exchange)
   before.say(ACK)
-  relay.turn(after.dispatch, turn({ changed: [] }))
+  relay.swap(after.dispatch, turn({ changed: [] }))
   after.say(ACK)
   before.say({ kind: 'result', result: Json.empty })
   expect(heard).toEqual(['subscriptions/acknowledged'])
   after.say({ kind: 'failure', error: { code: -32603, message: 'no' } })
   expect(heard.slice(1)).toEqual(['failure'])
-  relay.turn(before.dispatch, turn())
+  relay.swap(before.dispatch, turn())
   expect(before.got).toHaveLength(1)
 })
 
@@ -193,7 +193,7 @@ test('whoever may see something else now goes over even where nothing else chang
   const relay = createHotSwap(only.dispatch)
   for (const { exchange } of [bounded, free]) relay.dispatch(exchange)
   const policy = { allow: {}, deny: {}, readOnly: true }
-  relay.turn(only.dispatch, turn({ renew: caller => (caller.principal === 'ada' ? { ...caller, policy } : caller) }))
+  relay.swap(only.dispatch, turn({ renew: caller => (caller.principal === 'ada' ? { ...caller, policy } : caller) }))
   expect(only.got.map(({ caller }) => [caller.principal, caller.policy])).toEqual([
     ['ada', undefined],
     ['bob', undefined],

@@ -10,7 +10,7 @@ const LISTEN = 'subscriptions/listen'
 const HANDOVER_MS = 10_000 // for the new side to take a listener over
 
 /** How listeners go over to the other side. */
-export interface Turn {
+export interface HotSwapStep {
   readonly changed: readonly ChangingList[] // what they are told of
   /** When nobody needs the old side any more: a session there may live by its listener. */
   readonly drained: Promise<void>
@@ -21,7 +21,7 @@ export interface Turn {
 /** A door that stays while what is behind it changes: whoever listens goes over and is told what changed. */
 export interface HotSwap {
   readonly dispatch: Dispatch
-  turn(next: Dispatch, turn: Turn): void
+  swap(next: Dispatch, turn: HotSwapStep): void
   /** Who listens hears that this was all. */
   end(isDue: (caller: Caller) => boolean): void
 }
@@ -39,7 +39,7 @@ export const createHotSwap = (first: Dispatch): HotSwap => {
   return {
     dispatch: exchange =>
       exchange.method === LISTEN && exchange.kind === 'request' ? listen(exchange) : current(exchange),
-    turn: (next, turn) => {
+    swap: (next, turn) => {
       const isSame = next === current
       current = next
       for (const listener of [...listeners]) if (listener.renew(turn) || !isSame) listener.attach(next, turn)
@@ -78,14 +78,14 @@ class Listener {
   }
 
   /** True if it is somebody else now. */
-  renew({ renew }: Turn): boolean {
+  renew({ renew }: HotSwapStep): boolean {
     const before = this.caller
     this.caller = renew(before)
     return this.caller !== before
   }
 
   /** What changed is told at once: whoever asks now is answered by the new side. Until that listens, the old one speaks. */
-  attach(dispatch: Dispatch, turn?: Turn): void {
+  attach(dispatch: Dispatch, turn?: HotSwapStep): void {
     if (this.#exchange.signal.reason) return
     const before = [...this.#feeds]
     const feed: Feed = { abort: new Abort(), isOld: false }
@@ -128,7 +128,7 @@ class Listener {
     return this.#sink(frame)
   }
 
-  #takeOver(before: readonly Feed[], { drained }: Turn): void {
+  #takeOver(before: readonly Feed[], { drained }: HotSwapStep): void {
     const left = before.filter(feed => !feed.isOld)
     if (left.length === 0 || this.#exchange.signal.reason) return
     for (const feed of left) feed.isOld = true

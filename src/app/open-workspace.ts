@@ -2,7 +2,7 @@ import type { WorkspaceConfig } from '../config/snapshot.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import type { Member } from '../workspace/member.ts'
 import { createPolicy } from '../workspace/policy/policy.ts'
-import { routeTo } from '../workspace/routing/route.ts'
+import { createSingleServerRoute } from '../workspace/routing/route.ts'
 import { createWorkspace, type Workspace, type WorkspaceDeps } from '../workspace/workspace.ts'
 
 /**
@@ -12,8 +12,8 @@ import { createWorkspace, type Workspace, type WorkspaceDeps } from '../workspac
 export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
   const [only] = members
   if (!only || !isBare(config)) return createWorkspace(config, members, deps)
-  const direct = routeTo(only.server, only.upstream, deps.log, deps.flawed)
-  const { before, ...others } = deps // whoever came before is not kept for later
+  const direct = createSingleServerRoute(only.server, only.bridged, deps.log, deps.onListFault)
+  const { previous: before, ...others } = deps // whoever came before is not kept for later
   let ruled = before?.catalog && createWorkspace(config, members, deps)
   const general: Dispatch = exchange => {
     ruled ??= createWorkspace(config, members, others)
@@ -24,8 +24,8 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
     get catalog() {
       return ruled?.catalog
     },
-    get memory() {
-      return ruled?.memory
+    get provenanceStore() {
+      return ruled?.provenanceStore
     },
     get snapshots() {
       return ruled?.snapshots

@@ -3,7 +3,7 @@ import { callerOf } from '../../test/support/workspace.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Snapshot } from '../config/snapshot.ts'
 import { absentPolicy, EVERYTHING, type Policy } from '../protocol/policy.ts'
 import { createPolicy } from '../workspace/policy/policy.ts'
-import { keepSame, renewal } from './renewal.ts'
+import { createCallerRenewal, keepEqualPolicies } from './renewal.ts'
 
 const snapshot = (policies: Record<string, Policy>): Snapshot => ({
   listen: DEFAULT_LISTEN,
@@ -17,20 +17,20 @@ const policy = (...tools: string[]): Policy => ({ ...EVERYTHING, allow: { tools 
 
 test('a caller has the policy of its name as it is now, and nobody else is another', () => {
   const [old, now, other] = [policy('a/*'), policy('b/*'), policy('c/*')]
-  const renew = renewal(snapshot({ p: old, q: other }), snapshot({ p: now, q: other }))
+  const renew = createCallerRenewal(snapshot({ p: old, q: other }), snapshot({ p: now, q: other }))
   expect(renew(callerOf({ policy: old })).policy).toBe(now)
   for (const caller of [callerOf(), callerOf({ policy: other })]) expect(renew(caller)).toBe(caller)
 })
 
 test('where its policy is taken away a caller sees nothing, until it is there again', () => {
   const [old, now] = [policy('a/*'), policy('b/*')]
-  const bare = renewal(snapshot({ p: old }), snapshot({ q: old }))(callerOf({ policy: old }))
+  const bare = createCallerRenewal(snapshot({ p: old }), snapshot({ q: old }))(callerOf({ policy: old }))
   expect(bare.policy).toBe(absentPolicy('p'))
   expect(createPolicy(absentPolicy('p')).allowsServer('a')).toBe(false)
-  expect(renewal(snapshot({}), snapshot({ p: now, q: old }))(bare).policy).toBe(now)
+  expect(createCallerRenewal(snapshot({}), snapshot({ p: now, q: old }))(bare).policy).toBe(now)
 })
 
 test('equal policies stay the same', () => {
   const old = policy('a/*')
-  expect(keepSame(new Map([['p', old]]), new Map([['p', policy('a/*')]]))?.get('p')).toBe(old)
+  expect(keepEqualPolicies(new Map([['p', old]]), new Map([['p', policy('a/*')]]))?.get('p')).toBe(old)
 })

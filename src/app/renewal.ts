@@ -6,14 +6,14 @@ import { absentPolicy, type Policy } from '../protocol/policy.ts'
 type Policies = Snapshot['policies']
 
 /** Equal policies stay the same objects: what is kept for them stays good. */
-export const keepSame = (before: Policies, after: Policies): Policies =>
+export const keepEqualPolicies = (before: Policies, after: Policies): Policies =>
   after && new Map([...after].map(([name, policy]) => [name, sameAs(before?.get(name), policy)]))
 
 const sameAs = (before: Policy | undefined, after: Policy): Policy =>
   before && isDeepStrictEqual(before, after) ? before : after
 
 /** Who a caller is under the next configuration: the policies of tokens may have changed. */
-export const renewal = (before: Snapshot, after: Snapshot): ((caller: Caller) => Caller) => {
+export const createCallerRenewal = (before: Snapshot, after: Snapshot): ((caller: Caller) => Caller) => {
   const changed = new Map<Policy, Policy>()
   for (const name of new Set([...(before.policies?.keys() ?? []), ...(after.policies?.keys() ?? [])])) {
     const [old, next] = [before, after].map(({ policies }) => policies?.get(name) ?? absentPolicy(name))

@@ -20,9 +20,9 @@ import { Json } from '../wire/json/json.ts'
 import type { Member } from '../workspace/member.ts'
 import { createRequestCheck } from '../workspace/policy/request-check.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-import { createHotSwap, type HotSwap, type Turn } from './hot-swap.ts'
+import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
 import { openWorkspace } from './open-workspace.ts'
-import { keepSame, renewal } from './renewal.ts'
+import { createCallerRenewal, keepEqualPolicies } from './renewal.ts'
 
 interface Options {
   readonly log: Log
@@ -36,12 +36,12 @@ interface Options {
 export interface Runtime {
   readonly snapshot: Snapshot
   readonly dispatch: Dispatch // to the workspace the caller names
-  has(workspace: string): boolean
+  hasWorkspace(workspace: string): boolean
   hasServer(name: string): boolean
-  states(): readonly ServerStatus[]
-  stateOf(server: string): ServerStatus
+  serverStates(): readonly ServerStatus[]
+  serverState(server: string): ServerStatus
   /** Tries every server that has not been tried yet. */
-  tryAll(): Promise<void>
+  probeAll(): Promise<void>
   /**
    * Goes over to another configuration at once. What is the same in both stays as it is, open connections included;
    * what is not there any more is closed once `drained` settles.
@@ -94,8 +94,8 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     return [
       {
         server,
-        upstream: holding.bridged,
-        own: holding.upstream,
+        bridged: holding.bridged,
+        native: holding.upstream,
         isRemote: holding.config.kind === 'remote',
         overlays: workspace.overlays.get(server) ?? new Map(),
         isUp: () => health.isUp(server),
@@ -107,19 +107,19 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     openWorkspace(
       config,
       config.servers.flatMap(server => memberOf(config, server)),
-      { log, identity, onHealth: health.onChange, flawed: health.flawed, before },
+      { log, identity, onServerStatus: health.onChange, onListFault: health.setListFault, previous: before },
     )
 
-  const furnish = (config: WorkspaceConfig, turn: Omit<Turn, 'changed'>): Room => {
+  const furnish = (config: WorkspaceConfig, turn: Omit<HotSwapStep, 'changed'>): Room => {
     const members = config.servers.map(server => holdings.get(server))
     const before = rooms.get(config.name)
     if (before && isDeepStrictEqual(before.config, config) && isSame(members, before.holdings)) {
-      before.relay.turn(before.inner.dispatch, { ...turn, changed: CHANGING_LISTS })
+      before.relay.swap(before.inner.dispatch, { ...turn, changed: CHANGING_LISTS })
       return before
     }
     const inner = open(config, before?.inner)
     if (!before) return { config, holdings: members, relay: createHotSwap(inner.dispatch), inner }
-    before.relay.turn(inner.dispatch, { ...turn, changed: changedLists(before, config, members) })
+    before.relay.swap(inner.dispatch, { ...turn, changed: changedLists(before, config, members) })
     void turn.drained.then(() => before.inner.close())
     return { config, holdings: members, relay: before.relay, inner }
   }
@@ -143,8 +143,8 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
 
   const swap = (given: Snapshot, drained: Promise<void>): void => {
     const [oldHoldings, oldRooms] = [holdings, rooms]
-    const next = { ...given, policies: keepSame(snapshot.policies, given.policies) }
-    const turn = { drained, renew: renewal(snapshot, next) }
+    const next = { ...given, policies: keepEqualPolicies(snapshot.policies, given.policies) }
+    const turn = { drained, renew: createCallerRenewal(snapshot, next) }
     holdings = new Map([...next.servers].map(([name, config]) => [name, hold(config)]))
     rooms = new Map([...next.workspaces].map(([name, config]) => [name, furnish(config, turn)]))
     snapshot = next
@@ -180,11 +180,11 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
       return snapshot
     },
     dispatch,
-    has: workspace => rooms.has(workspace),
+    hasWorkspace: workspace => rooms.has(workspace),
     hasServer: name => holdings.has(name),
-    states: () => [...holdings.keys()].map(health.of),
-    stateOf: health.of,
-    tryAll: health.tryAll,
+    serverStates: () => [...holdings.keys()].map(health.statusOf),
+    serverState: health.statusOf,
+    probeAll: health.probeAll,
     swap,
     close,
   }

@@ -33,7 +33,7 @@ const succeedWhileDown = async () => {
   b.turn('down')
   before.say('b', 'down')
   await vi.advanceTimersByTimeAsync(60_000)
-  const after = workspaceOf([a, b], {}, { before })
+  const after = workspaceOf([a, b], {}, { previous: before })
   before.close()
   return { a, b, after }
 }
@@ -75,7 +75,7 @@ test('a link from before is read where it came from, and a task asked for there'
   const [a, b] = [having('a'), having('b')]
   const before = workspaceOf([a, b])
   await before.ask('tools/call', { name: 'b__give' })
-  const after = workspaceOf([a, b, listing('c', 'x')], {}, { before })
+  const after = workspaceOf([a, b, listing('c', 'x')], {}, { previous: before })
   before.close()
   expect(await after.ask('resources/read', { uri: 'x://1' })).toMatchObject({ contents: [{ text: 'b' }] })
   expect(await after.ask('resources/read', { uri: 'x://1' }, { principal: 'bob' })).toMatchObject({
@@ -106,13 +106,13 @@ test('a session keeps the list that its own server session has for it, until it 
   isIn = true
   a.say(CHANGED)
   await vi.advanceTimersByTimeAsync(2000)
-  const after = workspaceOf([a, listing('b', 'y')], {}, { before })
+  const after = workspaceOf([a, listing('b', 'y')], {}, { previous: before })
   const listener = after.begin('subscriptions/listen', wanted, session)
   before.close()
   expect(toolsIn(await after.ask('tools/list', {}, session))).toContain('a__mine')
   expect(toolsIn(await after.ask('tools/list', {}, other))).not.toContain('a__mine')
   listener.abort.abort({ kind: 'gone' })
-  expect(after.catalog?.isApart(callerOf(session))).toBe(false)
+  expect(after.catalog?.hasSessionLists(callerOf(session))).toBe(false)
   after.close()
 })
 
@@ -121,7 +121,7 @@ test('a workspace of one server without rules does not keep the one before it', 
   const a = listing('a', 'x')
   const config = { name: 'w', servers: ['a'], ...plainRules(1) }
   const open = (before?: ReturnType<typeof openWorkspace>) =>
-    openWorkspace(config, [a], { log: SILENT, identity: Json.empty, before })
+    openWorkspace(config, [a], { log: SILENT, identity: Json.empty, previous: before })
   const list = (workspace: ReturnType<typeof openWorkspace>) =>
     new Promise(resolve => {
       const exchange = { kind: 'request' as const, method: 'tools/list', params: Json.empty, signal: new Abort() }

@@ -2,15 +2,15 @@ import { NoAnswer, type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
 
 /** Why a server is not well: the word for programs and the sentence for people, which names the server. */
-export interface Fault {
+export interface ServerFault {
   readonly reason: string
-  readonly text: string
+  readonly message: string
   readonly retryMs?: number | undefined // before this, a try cannot help
 }
 
 /** What is known about a server that is not asked any more. */
 interface Outage {
-  readonly fault: Fault
+  readonly fault: ServerFault
   readonly since: number
   readonly retryAt: number
 }
@@ -32,14 +32,14 @@ const BREAKING: ReadonlySet<string> = new Set([
   'upstream_lost',
 ])
 
-export const isBreaking = ({ reason }: Fault): boolean => BREAKING.has(reason)
+export const isBreaking = ({ reason }: ServerFault): boolean => BREAKING.has(reason)
 
 /** The fault an error tells of, if it is not the server's own word. */
-export const faultOf = (error: RpcError): Fault | undefined =>
+export const serverFaultOf = (error: RpcError): ServerFault | undefined =>
   error instanceof NoAnswer
     ? {
         reason: error.data?.get('reason')?.asString() ?? 'upstream_lost',
-        text: error.summary,
+        message: error.summary,
         retryMs: error.retryMs,
       }
     : undefined
@@ -48,7 +48,7 @@ export const faultOf = (error: RpcError): Fault | undefined =>
 export const downError = (server: string, { fault, since, retryAt }: Outage, now: number): RpcError => {
   const ms = Math.max(0, retryAt - now)
   const next = ms > 0 ? `is tried again in ${Math.ceil(ms / 1000)} s` : 'is being tried again now'
-  const message = `${fault.text}. It has been down since ${new Date(since).toISOString()} and ${next}`
+  const message = `${fault.message}. It has been down since ${new Date(since).toISOString()} and ${next}`
   return rpcError(
     'internal',
     message,

@@ -16,12 +16,12 @@ export const takeTurns =
       place.leave()
     }
     const waiter: Waiter = {
-      who: caller.principal ?? caller.session ?? '',
+      principal: caller.principal ?? caller.session ?? '',
       start: () => {
         place.enter()
         send(occupying(exchange, place, finish))
       },
-      refuse: error => {
+      reject: error => {
         forget()
         void deliver(exchange.sink, { kind: 'failure', error })
       },
@@ -30,7 +30,7 @@ export const takeTurns =
       queue.leave(waiter)
       queueMicrotask(place.leave) // the server hears first that this one is over
     })
-    if (!queue.join(waiter)) waiter.refuse(tooMany(server, queue.waiting))
+    if (!queue.enter(waiter)) waiter.reject(tooMany(server, queue.waiting))
   }
 
 interface Place {
@@ -55,7 +55,7 @@ const createPlace = (queue: WaitQueue): Place => {
   const goOut = (): void => {
     if (!isIn) return
     isIn = false
-    queue.done()
+    queue.release()
   }
 
   return {

@@ -6,7 +6,7 @@ import { Json } from '../wire/json/json.ts'
 type Listed = (tool: string | undefined) => void
 
 /** A server that was met. */
-export interface Acquaintance {
+export interface ProbedServer {
   readonly revision: Revision
   /** Counts its tools, which may take long; must be called, and at once. */
   countTools(listed?: Listed): Promise<number>
@@ -16,7 +16,7 @@ export interface Acquaintance {
 export const PER_CALLER = 'credentials are per caller'
 
 /** The gateway on its own behalf: nobody in particular, and opens nothing that stays. */
-export const observer = (info: Json): Caller => ({
+export const gatewayCaller = (info: Json): Caller => ({
   workspace: '',
   principal: undefined,
   revision: MODERN,
@@ -27,7 +27,7 @@ export const observer = (info: Json): Caller => ({
 })
 
 /** Meets a server as a client would; rejects with RpcFailure. */
-export const meet = async (upstream: Upstream, self: Caller): Promise<Acquaintance> => {
+export const probeServer = async (upstream: Upstream, self: Caller): Promise<ProbedServer> => {
   const peer = await upstream.open(self)
   const release = peer.hold?.() ?? (() => {}) // another peer might be another process
   try {

@@ -1,12 +1,12 @@
 import { type RpcError, RpcFailure, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
-import { downError, type Fault, faultOf, isBreaking } from './circuit-breaker.ts'
+import { downError, isBreaking, type ServerFault, serverFaultOf } from './circuit-breaker.ts'
 import { pause, within } from './deadline.ts'
-import { type Acquaintance, meet, PER_CALLER } from './examine.ts'
-import { lookAfter } from './probe-schedule.ts'
+import { PER_CALLER, type ProbedServer, probeServer } from './examine.ts'
+import { nextProbeMs } from './probe-schedule.ts'
 import type { HealthMonitor } from './server-guard.ts'
-import { type Event, faultIn, type HealthState, isUp, step } from './state.ts'
+import { faultIn, type HealthEvent, type HealthState, isUp, step } from './state.ts'
 
 interface Options {
   readonly server: string
@@ -36,7 +36,7 @@ export class HealthCheck implements HealthMonitor {
   #tools: number | undefined
   #counting: Promise<void> | undefined
   #hasAnswered = false // since the last look
-  #refusal: Fault | undefined // of the handshake of the latest caller, while others may be served
+  #refusal: ServerFault | undefined // of the handshake of the latest caller, while others may be served
   #timer: NodeJS.Timeout | undefined
   #trying: Promise<void> | undefined
   #triedAt = Number.NEGATIVE_INFINITY
@@ -51,7 +51,7 @@ export class HealthCheck implements HealthMonitor {
     return isUp(this.#state)
   }
 
-  get refusal(): RpcError | undefined {
+  get rejection(): RpcError | undefined {
     return this.#state.kind === 'down' ? downError(this.#options.server, this.#state, Date.now()) : undefined
   }
 
@@ -62,7 +62,7 @@ export class HealthCheck implements HealthMonitor {
       name: this.#options.server,
       state: refusal ? 'degraded' : state.kind,
       since: state.since,
-      reason: (refusal ?? faultIn(state))?.text,
+      reason: (refusal ?? faultIn(state))?.message,
       retryAt: state.kind === 'down' ? state.retryAt : undefined,
       revision: this.#revision,
       tools: this.#tools,
@@ -70,41 +70,44 @@ export class HealthCheck implements HealthMonitor {
   }
 
   /** The first try; settles when it is over, or lasts. */
-  async begin(): Promise<void> {
+  async firstProbe(): Promise<void> {
     if (this.#state.kind !== 'connecting') return
     const { server } = this.#options
     await Promise.race([this.#try().then(() => this.#counting), pause(TRY_MS)])
     this.#note({
       kind: 'late',
-      fault: { reason: 'upstream_timeout', text: `Server "${server}" has not answered yet: ${TRY_MS / 1000} s so far` },
+      fault: {
+        reason: 'upstream_timeout',
+        message: `Server "${server}" has not answered yet: ${TRY_MS / 1000} s so far`,
+      },
     })
   }
 
   /** A caller wants it: it is tried now, if that was not done just before. */
-  async secondThought(): Promise<void> {
+  async retryNow(): Promise<void> {
     if (!this.#trying && Date.now() - this.#triedAt >= EAGER_MS) void this.#try()
     const ms = this.#triedAt + EAGER_MS - Date.now()
     if (this.#trying && ms > 0) await Promise.race([this.#trying, pause(ms)])
-    const { refusal } = this
+    const { rejection: refusal } = this
     if (refusal) throw new RpcFailure(refusal)
   }
 
-  answered(): void {
+  recordAnswer(): void {
     this.#hasAnswered = true
     if (this.#state.kind !== 'ready') this.#note({ kind: 'answered' })
   }
 
-  failed(error: RpcError, begun: number): void {
-    const fault = faultOf(error)
+  recordFailure(error: RpcError, begun: number): void {
+    const fault = serverFaultOf(error)
     if (fault && this.#counts(fault)) this.#note({ kind: 'failed', fault, begun })
   }
 
-  opened(error?: RpcError): void {
-    const fault = error && faultOf(error)
+  recordOpen(error?: RpcError): void {
+    const fault = error && serverFaultOf(error)
     this.#refusal = fault?.reason === REFUSED ? fault : undefined
   }
 
-  retried(): void {
+  recordRetry(): void {
     this.retries++
   }
 
@@ -113,10 +116,10 @@ export class HealthCheck implements HealthMonitor {
     clearTimeout(this.#timer)
   }
 
-  #note(event: Event): void {
+  #note(event: HealthEvent): void {
     if (this.#isClosed) return
     const before = this.#state
-    this.#state = step(before, event, { now: Date.now(), dice: Math.random() })
+    this.#state = step(before, event, { now: Date.now(), random: Math.random() })
     if (this.#state === before) return
     if (this.#state.kind === 'down' && before.kind !== 'down') this.openings++
     this.#lookLater()
@@ -126,7 +129,7 @@ export class HealthCheck implements HealthMonitor {
   #lookLater(atLeastMs = 0): void {
     clearTimeout(this.#timer)
     if (this.#isClosed || !this.#options.isLookedAfter) return
-    const ms = lookAfter(this.#state, Date.now(), Math.random())
+    const ms = nextProbeMs(this.#state, Date.now(), Math.random())
     if (ms === undefined) return
     this.#timer = setTimeout(() => void this.#look(), Math.max(ms, atLeastMs)).unref()
   }
@@ -162,18 +165,18 @@ export class HealthCheck implements HealthMonitor {
 
   async #meet(): Promise<void> {
     const { upstream, self, isStarted, isShared, server } = this.#options
-    const meeting = meet(upstream, self).then(acquaintance => this.#met(acquaintance)) // however late
+    const meeting = probeServer(upstream, self).then(acquaintance => this.#met(acquaintance)) // however late
     try {
       await within(isStarted ? START_MS : TRY_MS, meeting, server)
     } catch (error) {
       const fault = this.#faultOf(error)
-      if (fault.reason === NOBODY_THERE) this.#note({ kind: 'unasked', fault: { ...fault, text: PER_CALLER } })
+      if (fault.reason === NOBODY_THERE) this.#note({ kind: 'unasked', fault: { ...fault, message: PER_CALLER } })
       else this.#note({ kind: DECLINES.has(fault.reason) || !isShared ? 'refused' : 'missed', fault })
     }
   }
 
   /** A list that comes late, or not at all, is another matter than whether the server is there. */
-  #met({ revision, countTools }: Acquaintance): void {
+  #met({ revision, countTools }: ProbedServer): void {
     this.#revision = revision
     this.#note({ kind: 'answered' })
     const counted = (tools: number | undefined): void => {
@@ -183,14 +186,14 @@ export class HealthCheck implements HealthMonitor {
   }
 
   /** Whether the failure of one caller says something of the server; that a program cannot start always does. */
-  #counts(fault: Fault): boolean {
+  #counts(fault: ServerFault): boolean {
     const { isShared, isPerUser } = this.#options
     return isBreaking(fault) && isShared && (!isPerUser || fault.reason === CANNOT_START)
   }
 
-  #faultOf(error: unknown): Fault {
-    const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
-    return fault ?? { reason: DECLINED, text: summaryOf(error) }
+  #faultOf(error: unknown): ServerFault {
+    const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
+    return fault ?? { reason: DECLINED, message: summaryOf(error) }
   }
 }
 

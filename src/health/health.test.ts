@@ -21,9 +21,9 @@ const start = async (config: ServerConfig = REMOTE, prepare: (far: ReturnType<ty
   const changes: ServerStatus[] = []
   health.onChange(status => changes.push(status))
   const gate = health.add(config, far.upstream)
-  const tried = health.tryAll()
+  const tried = health.probeAll()
   await vi.advanceTimersByTimeAsync(0)
-  return { far, health, gate, changes, lines, tried, state: () => health.of('x') }
+  return { far, health, gate, changes, lines, tried, state: () => health.statusOf('x') }
 }
 
 type Started = Awaited<ReturnType<typeof start>>
@@ -400,7 +400,7 @@ test('a server in the place of another starts anew, and what the old one does is
   const { far, health, gate, changes, state } = await start()
   const other = farSide()
   health.add(REMOTE, other.upstream)
-  await health.tryAll()
+  await health.probeAll()
   expect(state().state).toBe('ready')
   changes.length = 0
   far.answering = REFUSED
@@ -410,5 +410,5 @@ test('a server in the place of another starts anew, and what the old one does is
   }
   expect([changes, state().state]).toEqual([[], 'ready'])
   health.remove('x')
-  expect([health.of('x').state, health.isUp('x')]).toEqual(['unavailable', false])
+  expect([health.statusOf('x').state, health.isUp('x')]).toEqual(['unavailable', false])
 })

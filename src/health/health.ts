@@ -4,7 +4,7 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
-import { observer } from './examine.ts'
+import { gatewayCaller } from './examine.ts'
 import { HealthCheck } from './health-check.ts'
 import { createServerGuard } from './server-guard.ts'
 import type { HealthState } from './state.ts'
@@ -13,7 +13,7 @@ import { ToolNames } from './tool-names.ts'
 import { WaitQueue } from './wait-queue.ts'
 
 /** Hears of a server that became another: ready, degraded, down. */
-export type HealthListener = (status: ServerStatus) => void
+export type StatusListener = (status: ServerStatus) => void
 
 /** How every configured server is. */
 export interface Health {
@@ -21,14 +21,14 @@ export interface Health {
   add(config: ServerConfig, upstream: Upstream): Upstream
   remove(server: string): void
   /** Tries every server that has not been tried yet, all at the same time, each within its own bound. */
-  tryAll(): Promise<void>
-  of(server: string): ServerStatus
+  probeAll(): Promise<void>
+  statusOf(server: string): ServerStatus
   /** Whether a server is worth asking. */
   isUp(server: string): boolean
   /** A server answers, but not rightly; it counts as degraded until that is taken back by undefined. */
-  flawed(server: string, reason: string | undefined): void
+  setListFault(server: string, reason: string | undefined): void
   /** Tells of every change until the returned function is called. */
-  onChange(listener: HealthListener): () => void
+  onChange(listener: StatusListener): () => void
   close(): void
 }
 
@@ -42,9 +42,9 @@ interface Post {
 const LONGEST_QUEUE = 1000
 
 export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCalls): Health => {
-  const self = observer(identity)
+  const self = gatewayCaller(identity)
   const known = new Map<string, Post>()
-  const listeners = new Set<HealthListener>()
+  const listeners = new Set<StatusListener>()
 
   const add = (config: ServerConfig, upstream: Upstream): Upstream => {
     const { name, concurrency } = config
@@ -53,7 +53,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     const herald = createStateLog(name, first.kind, log)
     const changed = (state: HealthState): void => {
       herald.changed(state)
-      if (watch.refusal) queue?.dismiss(watch.refusal)
+      if (watch.rejection) queue?.rejectAll(watch.rejection)
       if (known.get(name) === post) for (const listener of [...listeners]) listener(statusOf(post))
     }
     const isStarted = config.kind === 'process'
@@ -82,7 +82,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     known.set(name, post)
     const count = calls?.of(name)
     const repeats = config.kind === 'remote'
-    const gate = createServerGuard({ server: name, upstream, attendant: watch, repeats, queue, count, tools })
+    const gate = createServerGuard({ server: name, upstream, monitor: watch, canRetry: repeats, queue, count, tools })
     return {
       ...gate,
       close: () => {
@@ -99,13 +99,13 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       known.delete(server)
       calls?.forget(server)
     },
-    tryAll: async () => void (await Promise.all([...known.values()].map(({ watch }) => watch.begin()))),
-    of: server => {
+    probeAll: async () => void (await Promise.all([...known.values()].map(({ watch }) => watch.firstProbe()))),
+    statusOf: server => {
       const post = known.get(server)
       return post ? statusOf(post) : { name: server, state: 'unavailable', reason: 'not configured' }
     },
     isUp: server => known.get(server)?.watch.isUp ?? false,
-    flawed: (server, reason) => {
+    setListFault: (server, reason) => {
       const post = known.get(server)
       if (!post || post.flaw === reason) return
       post.flaw = reason
@@ -133,5 +133,5 @@ const withFlaw = (status: ServerStatus, flaw: string | undefined): ServerStatus 
 const atFirst = (config: ServerConfig, since: number): HealthState => {
   if (config.disabled) return { kind: 'disabled', since }
   if (config.kind !== 'unavailable') return { kind: 'connecting', since }
-  return { kind: 'unavailable', since, fault: { reason: 'unavailable', text: config.reason } }
+  return { kind: 'unavailable', since, fault: { reason: 'unavailable', message: config.reason } }
 }

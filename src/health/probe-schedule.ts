@@ -5,7 +5,7 @@ const DOUBTED_MS = 1000
 const REFUSED_MS = 60_000
 
 /** Milliseconds until a server is looked at again, undefined where only callers may wake it; `dice` is 0 to 1. */
-export const lookAfter = (state: HealthState, now: number, dice: number): number | undefined => {
+export const nextProbeMs = (state: HealthState, now: number, dice: number): number | undefined => {
   switch (state.kind) {
     case 'ready':
       return spread(LOOK_MS, dice)

@@ -1,6 +1,6 @@
 import type { Signal } from '../protocol/cancellation.ts'
 import { methodRow } from '../protocol/methods.ts'
-import type { Fault } from './circuit-breaker.ts'
+import type { ServerFault } from './circuit-breaker.ts'
 
 const SHORTEST_MS = 250
 
@@ -9,11 +9,11 @@ const SHORTEST_MS = 250
  * hints of a server nobody need trust, and a tool that ran twice is worse than a caller who has to call again. And
  * only where no connection came about, so that nobody can have acted on it.
  */
-export const mayRepeat = (method: string, fault: Fault): boolean =>
+export const mayRepeat = (method: string, fault: ServerFault): boolean =>
   wasNeverThere(fault) && (methodRow(method)?.safe === true || method === 'ping')
 
 /** Nobody answered the knock. */
-export const wasNeverThere = ({ reason }: Fault): boolean => reason === 'upstream_unreachable'
+export const wasNeverThere = ({ reason }: ServerFault): boolean => reason === 'upstream_unreachable'
 
 /** The pause before a second try, long enough for a server that is being restarted to come up. */
 export const pauseMs = (dice: number): number => SHORTEST_MS * (1 + dice)

@@ -19,18 +19,18 @@ afterEach(() => vi.useRealTimers())
 const start = (most?: number, { longest = 1000, repeats = true } = {}) => {
   const far = farSide()
   const queue = most === undefined ? undefined : new WaitQueue(most, longest)
-  const attendant = {
-    refusal: undefined as RpcError | undefined,
+  const monitor = {
+    rejection: undefined as RpcError | undefined,
     retries: 0,
     failures: 0,
-    secondThought: () => Promise.resolve(),
-    answered: () => {},
-    failed: () => void attendant.failures++,
-    opened: () => {},
-    retried: () => void attendant.retries++,
+    retryNow: () => Promise.resolve(),
+    recordAnswer: () => {},
+    recordFailure: () => void monitor.failures++,
+    recordOpen: () => {},
+    recordRetry: () => void monitor.retries++,
   }
-  const gate = createServerGuard({ server: 'x', upstream: far.upstream, attendant, repeats, queue })
-  return { far, gate, attendant, queue }
+  const gate = createServerGuard({ server: 'x', upstream: far.upstream, monitor: monitor, canRetry: repeats, queue })
+  return { far, gate, monitor, queue }
 }
 
 describe('a limited server', () => {
@@ -173,7 +173,7 @@ describe('what never arrived', () => {
   const READS = ['tools/list', 'prompts/list', 'resources/list', 'resources/read', 'completion/complete', 'ping']
 
   test.each(READS)('%s is sent once more, after a pause', async method => {
-    const { far, gate, attendant } = start()
+    const { far, gate, monitor } = start()
     far.answering = UNREACHABLE
     const call = callThrough(gate, method)
     await call.sent
@@ -181,16 +181,16 @@ describe('what never arrived', () => {
     far.answering = 'well'
     await vi.advanceTimersByTimeAsync(500)
     expect(call.frames).toMatchObject([{ kind: 'result' }])
-    expect(attendant.retries).toBe(1)
+    expect(monitor.retries).toBe(1)
   })
 
   test('is sent once more and not again', async () => {
-    const { far, gate, attendant } = start()
+    const { far, gate, monitor } = start()
     far.answering = UNREACHABLE
     const call = callThrough(gate, 'tools/list')
     await vi.advanceTimersByTimeAsync(5000)
     expect(call.frames).toEqual([{ kind: 'failure', error: UNREACHABLE }])
-    expect([attendant.retries, attendant.failures]).toEqual([1, 2])
+    expect([monitor.retries, monitor.failures]).toEqual([1, 2])
   })
 
   test.each([
@@ -199,34 +199,34 @@ describe('what never arrived', () => {
     ['a read that may have arrived', 'tools/list', lossOf('upstream_timeout')],
     ['a read the server refused', 'tools/list', rpcError('internal')],
   ])('%s is never sent again', async (_what, method, error) => {
-    const { far, gate, attendant } = start()
+    const { far, gate, monitor } = start()
     far.answering = error
     const call = callThrough(gate, method)
     await call.sent
     expect(call.frames).toEqual([{ kind: 'failure', error }])
-    expect(attendant.retries).toBe(0)
+    expect(monitor.retries).toBe(0)
   })
 
   test('is not sent again when nobody waits any more, or the server is down by then', async () => {
-    const { far, gate, attendant } = start()
+    const { far, gate, monitor } = start()
     far.answering = UNREACHABLE
     const [left, late] = [callThrough(gate, 'tools/list'), callThrough(gate, 'tools/list')]
     await Promise.all([left.sent, late.sent])
     left.abort.abort({ kind: 'gone' })
-    attendant.refusal = rpcError('internal', 'down')
+    monitor.rejection = rpcError('internal', 'down')
     await vi.advanceTimersByTimeAsync(1000)
-    expect([left.frames, late.frames.length, attendant.retries]).toEqual([[], 1, 0])
+    expect([left.frames, late.frames.length, monitor.retries]).toEqual([[], 1, 0])
   })
 
   test('a connection that did not come about is tried once more, for any call', async () => {
-    const { far, gate, attendant } = start()
+    const { far, gate, monitor } = start()
     far.opening = UNREACHABLE
     const call = callThrough(gate)
     await vi.advanceTimersByTimeAsync(0)
     far.opening = 'well'
     await vi.advanceTimersByTimeAsync(500)
     expect(await call.error()).toBeUndefined()
-    expect([far.opens, attendant.retries]).toEqual([2, 1])
+    expect([far.opens, monitor.retries]).toEqual([2, 1])
   })
 
   test('a process has its own restarts', async () => {
@@ -239,9 +239,9 @@ describe('what never arrived', () => {
 
 test('the same peer has the same gate, and what it says of itself is read when it is asked', async () => {
   const peer = { revision: NEWEST_LEGACY, asks: true, correlates: true, dispatch: () => {}, hold: () => () => {} }
-  const { attendant } = start()
+  const { monitor } = start()
   const upstream = { open: () => Promise.resolve<Peer>(peer), close: () => Promise.resolve() }
-  const gate = createServerGuard({ server: 'x', upstream, attendant, repeats: true, queue: undefined })
+  const gate = createServerGuard({ server: 'x', upstream, monitor: monitor, canRetry: true, queue: undefined })
   const [one, two] = [await gate.open(callerOf()), await gate.open(callerOf())]
   expect(one).toBe(two)
   expect([one.correlates, one.asks, one.revision, typeof one.hold]).toEqual([true, true, NEWEST_LEGACY, 'function'])
@@ -250,25 +250,25 @@ test('the same peer has the same gate, and what it says of itself is read when i
 })
 
 test('a server that grants no further session to somebody who has one is as well as it was', async () => {
-  const { far, gate, attendant } = start()
+  const { far, gate, monitor } = start()
   far.opening = UNREACHABLE
   const opening = expect(gate.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
   await vi.advanceTimersByTimeAsync(1000)
   await opening
-  expect([far.opens, attendant.failures, attendant.retries]).toEqual([1, 0, 0])
+  expect([far.opens, monitor.failures, monitor.retries]).toEqual([1, 0, 0])
 })
 
 test('a call whose sink throws on the result is counted once', async () => {
   const far = farSide()
   far.answering = 'silent'
   const counted: boolean[] = []
-  const { attendant } = start()
+  const { monitor } = start()
   const count = (_tool: string | undefined, isError: boolean) => void counted.push(isError)
   const gate = createServerGuard({
     server: 'x',
     upstream: far.upstream,
-    attendant,
-    repeats: true,
+    monitor: monitor,
+    canRetry: true,
     queue: undefined,
     count,
   })

@@ -4,7 +4,7 @@ import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../proto
 import { isModern } from '../protocol/revisions.ts'
 import type { RequestTrace } from '../telemetry/request-log.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
-import { faultOf } from './circuit-breaker.ts'
+import { serverFaultOf } from './circuit-breaker.ts'
 import { takeTurns } from './concurrency.ts'
 import { afterPause, mayRepeat, pauseMs, wasNeverThere } from './retry.ts'
 import type { ToolNames } from './tool-names.ts'
@@ -13,21 +13,21 @@ import type { WaitQueue } from './wait-queue.ts'
 /** What a gate asks and tells about its server. */
 export interface HealthMonitor {
   /** Why nobody is let through, if so. */
-  readonly refusal: RpcError | undefined
+  readonly rejection: RpcError | undefined
   /** Settles when callers may go through after all; rejects with RpcFailure. */
-  secondThought(): Promise<void>
-  answered(): void
-  failed(error: RpcError, begun: number): void
+  retryNow(): Promise<void>
+  recordAnswer(): void
+  recordFailure(error: RpcError, begun: number): void
   /** The server let a caller in, or did not for this reason. */
-  opened(error?: RpcError): void
-  retried(): void
+  recordOpen(error?: RpcError): void
+  recordRetry(): void
 }
 
 interface Options {
   readonly server: string
   readonly upstream: Upstream
-  readonly attendant: HealthMonitor
-  readonly repeats: boolean // what never arrived may be sent again; a process has its own restarts
+  readonly monitor: HealthMonitor
+  readonly canRetry: boolean // what never arrived may be sent again; a process has its own restarts
   readonly queue: WaitQueue | undefined // undefined: as many calls at a time as come
   readonly count?: CountCall | undefined
   readonly tools?: ToolNames | undefined // those the server has listed
@@ -45,28 +45,36 @@ const noteServer = (trace: RequestTrace, server: string): void => {
 }
 
 /** Stands before a server: lets nobody through while it is down, not too many at a time, and sees how each fared. */
-export const createServerGuard = ({ server, upstream, attendant, repeats, queue, count, tools }: Options): Upstream => {
+export const createServerGuard = ({
+  server,
+  upstream,
+  monitor: attendant,
+  canRetry: repeats,
+  queue,
+  count,
+  tools,
+}: Options): Upstream => {
   const known = new WeakMap<Peer, Peer>() // the same peer has the same gate: others tell them apart by identity
 
   const open = (caller: Caller): Promise<Peer> =>
-    attendant.refusal ? attendant.secondThought().then(() => openNow(caller)) : openNow(caller)
+    attendant.rejection ? attendant.retryNow().then(() => openNow(caller)) : openNow(caller)
 
   const openNow = (caller: Caller): Promise<Peer> => {
     const begun = Date.now()
     return upstream.open(caller).then(guard, (error: unknown) => {
       if (caller.lane) throw error // who has a session and gets no further one has learned nothing of the server
-      const fault = error instanceof RpcFailure ? faultOf(error.error) : undefined
+      const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
       if (error instanceof RpcFailure) refused(error.error, begun)
       // Nothing has been asked yet, so any call may still be made.
-      if (fault && wasNeverThere(fault) && repeats && !attendant.refusal) return openAgain(caller)
+      if (fault && wasNeverThere(fault) && repeats && !attendant.rejection) return openAgain(caller)
       throw error
     })
   }
 
   const openAgain = async (caller: Caller): Promise<Peer> => {
     await new Promise(resolve => setTimeout(resolve, pauseMs(Math.random())))
-    if (attendant.refusal) throw new RpcFailure(attendant.refusal)
-    attendant.retried()
+    if (attendant.rejection) throw new RpcFailure(attendant.rejection)
+    attendant.recordRetry()
     const begun = Date.now()
     try {
       return guard(await upstream.open(caller))
@@ -77,12 +85,12 @@ export const createServerGuard = ({ server, upstream, attendant, repeats, queue,
   }
 
   const refused = (error: RpcError, begun: number): void => {
-    attendant.opened(error)
-    attendant.failed(error, begun)
+    attendant.recordOpen(error)
+    attendant.recordFailure(error, begun)
   }
 
   const guard = (peer: Peer): Peer => {
-    attendant.opened()
+    attendant.recordOpen()
     const guarded = known.get(peer) ?? guardOf(peer, dispatchTo(peer))
     known.set(peer, guarded)
     return guarded
@@ -97,14 +105,14 @@ export const createServerGuard = ({ server, upstream, attendant, repeats, queue,
       if (exchange.method === LISTEN) return overhear(peer, exchange)
       // A legacy session answers this from memory: it needs no turn, and says nothing about its server.
       if (exchange.method === DISCOVER && !isModern(peer.revision)) return peer.dispatch(exchange)
-      const { refusal } = attendant
+      const { rejection: refusal } = attendant
       if (refusal) return void deliver(exchange.sink, { kind: 'failure', error: refusal })
       enter(exchange)
     }
   }
 
   const finish = ({ method, params }: Exchange, frame: Frame, started: number): void => {
-    if (method === LIST && frame.kind === 'result') tools?.listed(frame.result)
+    if (method === LIST && frame.kind === 'result') tools?.addPage(frame.result)
     const name = method === CALL ? (params.get('name')?.asString() ?? '') : undefined
     const tool = name === undefined || tools?.has(name) ? name : OTHER_TOOL
     count?.(tool, frame.kind === 'failure', (performance.now() - started) / 1000)
@@ -118,12 +126,12 @@ export const createServerGuard = ({ server, upstream, attendant, repeats, queue,
       ...exchange,
       sink: frame => {
         if (frame.kind === 'failure') {
-          const fault = faultOf(frame.error)
-          if (fault) attendant.failed(frame.error, begun)
-          else attendant.answered()
+          const fault = serverFaultOf(frame.error)
+          if (fault) attendant.recordFailure(frame.error, begun)
+          else attendant.recordAnswer()
           if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
             return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
-        } else if (frame.kind === 'result') attendant.answered()
+        } else if (frame.kind === 'result') attendant.recordAnswer()
         if (count && !isCounted && (frame.kind === 'result' || frame.kind === 'failure')) {
           isCounted = true
           finish(exchange, frame, started)
@@ -134,8 +142,8 @@ export const createServerGuard = ({ server, upstream, attendant, repeats, queue,
   }
 
   const repeat = (peer: Peer, exchange: Exchange, error: RpcError): void => {
-    if (attendant.refusal) return void deliver(exchange.sink, { kind: 'failure', error })
-    attendant.retried()
+    if (attendant.rejection) return void deliver(exchange.sink, { kind: 'failure', error })
+    attendant.recordRetry()
     observe(peer, exchange, true)
   }
 
@@ -144,7 +152,7 @@ export const createServerGuard = ({ server, upstream, attendant, repeats, queue,
     peer.dispatch({
       ...exchange,
       sink: frame => {
-        if (frame.kind === 'notice') attendant.answered()
+        if (frame.kind === 'notice') attendant.recordAnswer()
         return exchange.sink(frame)
       },
     })

@@ -29,7 +29,7 @@ export const createStateLog = (server: string, first: HealthState['kind'], log: 
     const now = Date.now()
     lines = now - saidAt > 2 * LONGEST_MS ? 1 : lines + 1
     quietMs = lines < FREE ? 0 : Math.min(LONGEST_MS, SHORTEST_MS * 2 ** (lines - FREE))
-    const fields = { server, from: said, to: latest.kind, reason: faultIn(latest)?.text }
+    const fields = { server, from: said, to: latest.kind, reason: faultIn(latest)?.message }
     log[levelOf(said, latest.kind)](fields, 'the state of a server changed')
     said = latest.kind
     saidAt = now

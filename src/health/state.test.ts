@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BREAK_AFTER, backoffMs, downError } from './circuit-breaker.ts'
-import { lookAfter } from './probe-schedule.ts'
-import { type Event, type HealthState, isUp, step } from './state.ts'
+import { nextProbeMs } from './probe-schedule.ts'
+import { type HealthEvent, type HealthState, isUp, step } from './state.ts'
 
-const FAULT = { reason: 'upstream_unreachable', text: 'Server "x" did not answer' }
+const FAULT = { reason: 'upstream_unreachable', message: 'Server "x" did not answer' }
 const NOW = 1_000_000
-const MOMENT = { now: NOW, dice: 1 }
+const MOMENT = { now: NOW, random: 1 }
 
 const STATES = {
   connecting: { kind: 'connecting', since: 0 },
@@ -27,7 +27,7 @@ const EVENTS = {
   refused: { kind: 'refused', fault: FAULT },
   late: { kind: 'late', fault: FAULT },
   unasked: { kind: 'unasked', fault: FAULT },
-} as const satisfies Record<string, Event>
+} as const satisfies Record<string, HealthEvent>
 
 /** What each state becomes by each event; a dash: the very same object. */
 const TABLE: Record<keyof typeof STATES, Record<keyof typeof EVENTS, HealthState['kind'] | '-'>> = {
@@ -124,17 +124,17 @@ describe('the state of a server', () => {
 
   test('an outage soon after the last one is left alone for longer; one after a good while is not', () => {
     const back = step(STATES.down, EVENTS.answered, MOMENT)
-    expect(step(back, EVENTS.missed, { now: NOW + 59_999, dice: 1 })).toMatchObject({ tries: 2 })
-    expect(step(back, EVENTS.missed, { now: NOW + 60_000, dice: 1 })).toMatchObject({ tries: 1 })
+    expect(step(back, EVENTS.missed, { now: NOW + 59_999, random: 1 })).toMatchObject({ tries: 2 })
+    expect(step(back, EVENTS.missed, { now: NOW + 60_000, random: 1 })).toMatchObject({ tries: 1 })
   })
 
   test('whatever happens, calls are kept away exactly while it is down, and a server that is off stays off', () => {
-    const events = fc.array(fc.constantFrom(...Object.values<Event>(EVENTS)), { maxLength: 40 })
+    const events = fc.array(fc.constantFrom(...Object.values<HealthEvent>(EVENTS)), { maxLength: 40 })
     const states = fc.constantFrom(...Object.values<HealthState>(STATES))
     fc.assert(
       fc.property(states, events, (first, happened) => {
         let now = NOW
-        const last = happened.reduce((state, event) => step(state, event, { now: now++, dice: 0.5 }), first)
+        const last = happened.reduce((state, event) => step(state, event, { now: now++, random: 0.5 }), first)
         expect(isUp(last)).toBe(!['down', 'disabled', 'unavailable'].includes(last.kind))
         if (first.kind === 'disabled' || first.kind === 'unavailable') expect(last).toBe(first)
         if (last.kind === 'degraded') expect(last.failures).toBeLessThan(BREAK_AFTER)
@@ -151,17 +151,17 @@ describe('tries and looks', () => {
   })
 
   test('a server that is well is looked at rarely, a doubtful one soon, one that is down when its time has come', () => {
-    expect(lookAfter(STATES.ready, NOW, 0.5)).toBe(30_000)
-    expect([0, 1].map(dice => lookAfter(STATES.ready, NOW, dice))).toEqual([22_500, 37_500])
-    expect(lookAfter(STATES.degraded, NOW, 0.5)).toBe(1000)
-    expect(lookAfter({ ...STATES.degraded, failures: 0 }, NOW, 0.5)).toBe(60_000)
-    expect(lookAfter(STATES.down, 800, 0.5)).toBe(100)
-    expect(lookAfter(STATES.down, NOW, 0.5)).toBe(0)
+    expect(nextProbeMs(STATES.ready, NOW, 0.5)).toBe(30_000)
+    expect([0, 1].map(random => nextProbeMs(STATES.ready, NOW, random))).toEqual([22_500, 37_500])
+    expect(nextProbeMs(STATES.degraded, NOW, 0.5)).toBe(1000)
+    expect(nextProbeMs({ ...STATES.degraded, failures: 0 }, NOW, 0.5)).toBe(60_000)
+    expect(nextProbeMs(STATES.down, 800, 0.5)).toBe(100)
+    expect(nextProbeMs(STATES.down, NOW, 0.5)).toBe(0)
   })
 
   test('nothing is done for a server that is disabled, cannot be served, is being connected, or is for callers to try', () => {
     for (const state of [STATES.disabled, STATES.unavailable, STATES.connecting, STATES.untried])
-      expect(lookAfter(state, NOW, 0.5)).toBeUndefined()
+      expect(nextProbeMs(state, NOW, 0.5)).toBeUndefined()
   })
 })
 

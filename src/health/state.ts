@@ -1,20 +1,20 @@
-import { BREAK_AFTER, backoffMs, type Fault } from './circuit-breaker.ts'
+import { BREAK_AFTER, backoffMs, type ServerFault } from './circuit-breaker.ts'
 
 /** How a server is, since when, and why. `tries` counts those since it was last well for a while. */
 export type HealthState =
-  | { readonly kind: 'connecting'; readonly since: number; readonly fault?: Fault }
-  | { readonly kind: 'untried'; readonly since: number; readonly fault: Fault; readonly tries: number } // callers will see
+  | { readonly kind: 'connecting'; readonly since: number; readonly fault?: ServerFault }
+  | { readonly kind: 'untried'; readonly since: number; readonly fault: ServerFault; readonly tries: number } // callers will see
   | { readonly kind: 'ready'; readonly since: number; readonly tries: number }
   | Degraded
   | Down
   | { readonly kind: 'disabled'; readonly since: number }
-  | { readonly kind: 'unavailable'; readonly since: number; readonly fault: Fault }
+  | { readonly kind: 'unavailable'; readonly since: number; readonly fault: ServerFault }
 
 /** It may answer, but something is wrong: a failure or two in a row, or it refuses what we ask. */
 export interface Degraded {
   readonly kind: 'degraded'
   readonly since: number
-  readonly fault: Fault
+  readonly fault: ServerFault
   readonly failures: number
   readonly failedAt: number
   readonly tries: number
@@ -24,30 +24,30 @@ export interface Degraded {
 export interface Down {
   readonly kind: 'down'
   readonly since: number
-  readonly fault: Fault
+  readonly fault: ServerFault
   readonly tries: number
   readonly retryAt: number
 }
 
 /** What was seen of a server. */
-export type Event =
+export type HealthEvent =
   | { readonly kind: 'answered' }
-  | { readonly kind: 'failed'; readonly fault: Fault; readonly begun: number } // a call or a look
-  | { readonly kind: 'missed'; readonly fault: Fault } // a try: the first one, or one of a server that was down
-  | { readonly kind: 'refused'; readonly fault: Fault } // a try: it is there, and says no
-  | { readonly kind: 'late'; readonly fault: Fault } // the first try lasts
-  | { readonly kind: 'unasked'; readonly fault: Fault } // a try: we are nobody there, and sent nothing
+  | { readonly kind: 'failed'; readonly fault: ServerFault; readonly begun: number } // a call or a look
+  | { readonly kind: 'missed'; readonly fault: ServerFault } // a try: the first one, or one of a server that was down
+  | { readonly kind: 'refused'; readonly fault: ServerFault } // a try: it is there, and says no
+  | { readonly kind: 'late'; readonly fault: ServerFault } // the first try lasts
+  | { readonly kind: 'unasked'; readonly fault: ServerFault } // a try: we are nobody there, and sent nothing
 
 /** When and by which chance something happens; keeps `step` pure. */
 export interface Moment {
   readonly now: number
-  readonly dice: number // 0 to 1
+  readonly random: number // 0 to 1
 }
 
 const STEADY_MS = 60_000 // well for so long, an outage is not a repetition of the last one
 
 /** The state after an event; the same object where nothing changed. */
-export const step = (state: HealthState, event: Event, moment: Moment): HealthState => {
+export const step = (state: HealthState, event: HealthEvent, moment: Moment): HealthState => {
   if (state.kind === 'disabled' || state.kind === 'unavailable') return state
   switch (event.kind) {
     case 'answered':
@@ -68,7 +68,7 @@ export const step = (state: HealthState, event: Event, moment: Moment): HealthSt
 type Living = Exclude<HealthState, { kind: 'disabled' | 'unavailable' }>
 
 /** Calls that fail together are one failure: only what was begun after the last one is the next in a row. */
-const fail = (state: Living, fault: Fault, begun: number, moment: Moment): HealthState => {
+const fail = (state: Living, fault: ServerFault, begun: number, moment: Moment): HealthState => {
   if (state.kind === 'down' || state.kind === 'connecting') return state // the tries decide
   if (state.kind === 'degraded' && begun < state.failedAt) return state
   const failures = state.kind === 'degraded' ? state.failures + 1 : 1
@@ -77,13 +77,13 @@ const fail = (state: Living, fault: Fault, begun: number, moment: Moment): Healt
   return { kind: 'degraded', since, fault, failures, failedAt: moment.now, tries: triesNow(state, moment.now) }
 }
 
-const breakOff = (state: Living, fault: Fault, { now, dice }: Moment): Down => {
+const breakOff = (state: Living, fault: ServerFault, { now, random: dice }: Moment): Down => {
   const tries = triesNow(state, now) + 1
   const since = state.kind === 'down' ? state.since : now
   return { kind: 'down', since, fault, tries, retryAt: now + Math.max(backoffMs(tries, dice), fault.retryMs ?? 0) }
 }
 
-const refuse = (state: Living, fault: Fault, { now }: Moment): HealthState => {
+const refuse = (state: Living, fault: ServerFault, { now }: Moment): HealthState => {
   if (state.kind === 'ready') return state // others are served
   if (state.kind === 'degraded') return { ...state, fault, failures: 0 }
   return { kind: 'degraded', since: now, fault, failures: 0, failedAt: now, tries: triesOf(state) }
@@ -100,4 +100,4 @@ const triesNow = (state: Living, now: number): number =>
 /** Whether calls may go there. */
 export const isUp = ({ kind }: HealthState): boolean => !['down', 'disabled', 'unavailable'].includes(kind)
 
-export const faultIn = (state: HealthState): Fault | undefined => ('fault' in state ? state.fault : undefined)
+export const faultIn = (state: HealthState): ServerFault | undefined => ('fault' in state ? state.fault : undefined)

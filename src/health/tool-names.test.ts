@@ -7,8 +7,8 @@ const page = (...names: string[]): Json => Json.of({ tools: names.map(name => ({
 test('names that were listed are known, invented ones are not', () => {
   const names = new ToolNames()
   names.add('early')
-  names.listed(page('a', 'b'))
-  names.listed(page('c'))
+  names.addPage(page('a', 'b'))
+  names.addPage(page('c'))
   expect(['early', 'a', 'b', 'c', 'd', 'constructor', ''].filter(name => names.has(name))).toEqual([
     'early',
     'a',
@@ -24,13 +24,13 @@ test.each<[string, Json]>([
   ['a name without end', page('x'.repeat(100_000))],
 ])('%s does no harm', (_name, result) => {
   const names = new ToolNames()
-  names.listed(result)
+  names.addPage(result)
   expect(names.has('x'.repeat(100_000))).toBe(false)
 })
 
 test('lists that nobody looks into are not kept without bound', () => {
   const names = new ToolNames()
-  for (let i = 0; i < 20; i++) names.listed(page(`p${i}`))
+  for (let i = 0; i < 20; i++) names.addPage(page(`p${i}`))
   expect(Array.from({ length: 20 }, (_, i) => `p${i}`).filter(name => names.has(name))).toHaveLength(8)
   for (let i = 0; i < 5000; i++) names.add(`n${i}`)
   expect(Array.from({ length: 5000 }, (_, i) => `n${i}`).filter(name => names.has(name)).length).toBeLessThan(1000)

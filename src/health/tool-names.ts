@@ -15,7 +15,7 @@ export class ToolNames {
   }
 
   /** A page of the list has passed. It is read when a name is looked for that is not known: mostly never. */
-  listed(result: Json): void {
+  addPage(result: Json): void {
     const pieces: Buffer[] = []
     result.appendTo(pieces)
     if (pieces.reduce((sum, { length }) => sum + length, 0) > LARGEST_UNREAD) return this.#read(result)

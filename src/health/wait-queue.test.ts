@@ -10,83 +10,83 @@ const createLine = (most: number, longest = 1000) => {
   const queue = new WaitQueue(most, longest)
   const started: string[] = []
   const refused: string[] = []
-  const join = (who: string, name: string): Waiter | undefined => {
-    const waiter = { who, start: () => void started.push(name), refuse: () => void refused.push(name) }
-    return queue.join(waiter) ? waiter : undefined
+  const enter = (principal: string, name: string): Waiter | undefined => {
+    const waiter = { principal, start: () => void started.push(name), reject: () => void refused.push(name) }
+    return queue.enter(waiter) ? waiter : undefined
   }
-  return { queue, started, refused, join }
+  return { queue, started, refused, enter }
 }
 
 describe('a queue of calls', () => {
   test('lets so many run and no more, the next when one is done', () => {
-    const { queue, started, join } = createLine(2)
-    for (const name of ['a', 'b', 'c', 'd']) join('me', name)
+    const { queue, started, enter } = createLine(2)
+    for (const name of ['a', 'b', 'c', 'd']) enter('me', name)
     expect([started, queue.running, queue.waiting]).toEqual([['a', 'b'], 2, 2])
-    queue.done()
+    queue.release()
     expect([started, queue.running, queue.waiting]).toEqual([['a', 'b', 'c'], 2, 1])
-    for (let i = 0; i < 3; i++) queue.done()
+    for (let i = 0; i < 3; i++) queue.release()
     expect([started, queue.running, queue.waiting]).toEqual([['a', 'b', 'c', 'd'], 0, 0])
   })
 
   test('goes round among principals, so that one with many calls does not keep the others out', () => {
-    const { queue, started, join } = createLine(1)
-    join('loud', 'first')
-    for (let i = 0; i < 5; i++) join('loud', `loud ${i}`)
-    for (const who of ['quiet', 'shy']) join(who, who)
-    for (let i = 0; i < 8; i++) queue.done()
+    const { queue, started, enter } = createLine(1)
+    enter('loud', 'first')
+    for (let i = 0; i < 5; i++) enter('loud', `loud ${i}`)
+    for (const who of ['quiet', 'shy']) enter(who, who)
+    for (let i = 0; i < 8; i++) queue.release()
     expect(started).toEqual(['first', 'loud 0', 'quiet', 'shy', 'loud 1', 'loud 2', 'loud 3', 'loud 4'])
   })
 
   test('whoever comes now waits behind those who wait, even where there is room for a moment', () => {
-    const { queue, started, join } = createLine(1)
-    join('a', 'a1')
-    const again: Waiter = { who: 'a', start: () => void started.push('a3'), refuse: () => {} }
+    const { queue, started, enter } = createLine(1)
+    enter('a', 'a1')
+    const again: Waiter = { principal: 'a', start: () => void started.push('a3'), reject: () => {} }
     const impatient: Waiter = {
-      who: 'b',
+      principal: 'b',
       start: () => {
         started.push('b1')
-        queue.join(again)
+        queue.enter(again)
       },
-      refuse: () => {},
+      reject: () => {},
     }
-    queue.join(impatient)
-    join('c', 'c1')
-    for (let i = 0; i < 3; i++) queue.done()
+    queue.enter(impatient)
+    enter('c', 'c1')
+    for (let i = 0; i < 3; i++) queue.release()
     expect(started).toEqual(['a1', 'b1', 'c1', 'a3'])
   })
 
   test('is no longer than it may be, and is left by whoever does not want to wait', () => {
-    const { queue, started, join } = createLine(1, 2)
-    join('a', 'runs')
-    const leaver = join('a', 'leaves')
-    join('b', 'waits')
-    expect(join('c', 'too many')).toBeUndefined()
+    const { queue, started, enter } = createLine(1, 2)
+    enter('a', 'runs')
+    const leaver = enter('a', 'leaves')
+    enter('b', 'waits')
+    expect(enter('c', 'too many')).toBeUndefined()
     queue.leave(leaver as Waiter)
     queue.leave(leaver as Waiter)
     expect(queue.waiting).toBe(1)
-    expect(join('c', 'fits')).toBeDefined()
-    for (let i = 0; i < 3; i++) queue.done()
+    expect(enter('c', 'fits')).toBeDefined()
+    for (let i = 0; i < 3; i++) queue.release()
     expect(started).toEqual(['runs', 'waits', 'fits'])
   })
 
   test('a call that rests makes room, and goes on whoever runs by then', () => {
-    const { queue, started, join } = createLine(1)
-    join('a', 'asks')
-    join('b', 'waits')
-    queue.done()
+    const { queue, started, enter } = createLine(1)
+    enter('a', 'asks')
+    enter('b', 'waits')
+    queue.release()
     queue.resume()
     expect([started, queue.running]).toEqual([['asks', 'waits'], 2])
-    join('c', 'later')
-    queue.done()
+    enter('c', 'later')
+    queue.release()
     expect(started).toEqual(['asks', 'waits'])
-    queue.done()
+    queue.release()
     expect(started).toEqual(['asks', 'waits', 'later'])
   })
 
   test('everybody who waits is told at once when there is nothing to wait for', () => {
-    const { queue, refused, join } = createLine(1)
-    for (const name of ['runs', 'x', 'y']) join(name, name)
-    queue.dismiss(ERROR)
+    const { queue, refused, enter } = createLine(1)
+    for (const name of ['runs', 'x', 'y']) enter(name, name)
+    queue.rejectAll(ERROR)
     expect([refused, queue.running, queue.waiting]).toEqual([['x', 'y'], 1, 0])
   })
 
@@ -95,17 +95,17 @@ describe('a queue of calls', () => {
     let count = 0
     const over = (): void => {
       count++
-      queue.done()
+      queue.release()
     }
-    queue.join({ who: '', start: () => {}, refuse: () => {} })
-    for (let i = 0; i < 10_000; i++) queue.join({ who: String(i % 7), start: over, refuse: () => {} })
-    queue.done()
+    queue.enter({ principal: '', start: () => {}, reject: () => {} })
+    for (let i = 0; i < 10_000; i++) queue.enter({ principal: String(i % 7), start: over, reject: () => {} })
+    queue.release()
     expect([count, queue.running, queue.waiting]).toEqual([10_000, 0, 0])
   })
 
   test('nothing is lost or done twice, whatever the order', () => {
     const action = fc.oneof(
-      fc.record({ kind: fc.constant('join' as const), who: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constant('enter' as const), who: fc.constantFrom('a', 'b', 'c') }),
       fc.record({ kind: fc.constantFrom('done' as const, 'leave' as const), who: fc.constant('') }),
     )
     fc.assert(
@@ -114,7 +114,7 @@ describe('a queue of calls', () => {
         const waiting = new Set<Waiter>()
         let [joined, started, left] = [0, 0, 0]
         for (const { kind, who } of actions) {
-          if (kind === 'done' && queue.running > 0) queue.done()
+          if (kind === 'done' && queue.running > 0) queue.release()
           else if (kind === 'leave') {
             for (const waiter of waiting) {
               queue.leave(waiter)
@@ -122,17 +122,17 @@ describe('a queue of calls', () => {
               left++
               break
             }
-          } else if (kind === 'join') {
+          } else if (kind === 'enter') {
             const waiter: Waiter = {
-              who,
+              principal: who,
               start: () => {
                 started++
                 waiting.delete(waiter)
               },
-              refuse: () => {},
+              reject: () => {},
             }
             waiting.add(waiter)
-            if (queue.join(waiter)) joined++
+            if (queue.enter(waiter)) joined++
             else waiting.delete(waiter)
           }
           expect(queue.running).toBeLessThanOrEqual(most)

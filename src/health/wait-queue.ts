@@ -2,9 +2,9 @@ import type { RpcError } from '../protocol/errors.ts'
 
 /** A call that waits for its turn. */
 export interface Waiter {
-  readonly who: string // turns go round among these
+  readonly principal: string // turns go round among these
   start(): void
-  refuse(error: RpcError): void
+  reject(error: RpcError): void
 }
 
 /** Lets so many calls run at a time; the others wait, and each principal in turn has one let in. */
@@ -30,29 +30,29 @@ export class WaitQueue {
   }
 
   /** Starts the call now or later; false where too many wait already. */
-  join(waiter: Waiter): boolean {
+  enter(waiter: Waiter): boolean {
     if (this.#running < this.#most && this.#waiting === 0) {
       this.#running++
       waiter.start()
       return true
     }
     if (this.#waiting >= this.#longest) return false
-    const line = this.#lines.get(waiter.who) ?? new Set()
-    this.#lines.set(waiter.who, line.add(waiter))
+    const line = this.#lines.get(waiter.principal) ?? new Set()
+    this.#lines.set(waiter.principal, line.add(waiter))
     this.#waiting++
     return true
   }
 
   /** Does not want to wait any more. */
   leave(waiter: Waiter): void {
-    const line = this.#lines.get(waiter.who)
+    const line = this.#lines.get(waiter.principal)
     if (!line?.delete(waiter)) return
     this.#waiting--
-    if (line.size === 0) this.#lines.delete(waiter.who)
+    if (line.size === 0) this.#lines.delete(waiter.principal)
   }
 
   /** A call that ran is over, or rests. */
-  done(): void {
+  release(): void {
     this.#running--
     this.#letIn()
   }
@@ -63,11 +63,11 @@ export class WaitQueue {
   }
 
   /** Tells everybody who waits that there is nothing to wait for. */
-  dismiss(error: RpcError): void {
+  rejectAll(error: RpcError): void {
     const waiters = [...this.#lines.values()].flatMap(line => [...line])
     this.#lines.clear()
     this.#waiting = 0
-    for (const waiter of waiters) waiter.refuse(error)
+    for (const waiter of waiters) waiter.reject(error)
   }
 
   /** Not by calling itself: a call may be over before its start returns. */

@@ -107,7 +107,7 @@ test('a workspace that takes the place of another knows what that one knew of th
   const before = workspaceOf([a, b])
   await before.ask('tools/list')
   const other = scriptedMember('b', { answers: lists })
-  const after = workspaceOf([a, other], {}, { before })
+  const after = workspaceOf([a, other], {}, { previous: before })
   before.close()
   expect(toolsIn(await after.ask('tools/list'))).toEqual(['a__x', 'b__x'])
   expect([a.count('tools/list'), other.count('tools/list')]).toEqual([1, 1])
@@ -123,7 +123,7 @@ test('a list that cannot be shown as a whole is said to be so, until it can', as
   const w = workspaceOf(
     [a, scriptedMember('b')],
     {},
-    { flawed: (server, reason) => said.push(reason && `${server}: ${reason}`) },
+    { onListFault: (server, reason) => said.push(reason && `${server}: ${reason}`) },
   )
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x'])
   isRound = false

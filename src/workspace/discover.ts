@@ -8,10 +8,10 @@ import { Json } from '../wire/json/json.ts'
 import type { CacheEntry } from './catalog/cache-entry.ts'
 import { mergeCapabilities } from './catalog/capabilities.ts'
 import type { Catalog } from './catalog/catalog.ts'
-import type { Introduction } from './catalog/fetch.ts'
-import { promisedUntil, remaining } from './catalog/freshness.ts'
+import type { Discovery } from './catalog/fetch.ts'
+import { promisedUntil, remainingTtl } from './catalog/freshness.ts'
 import { mentionsAny, mergeInstructions } from './catalog/instructions.ts'
-import { type MergedLists, settled } from './catalog/merged-lists.ts'
+import { type MergedLists, settledWithin } from './catalog/merged-lists.ts'
 import { namespacesOf } from './catalog/names.ts'
 import type { Member } from './member.ts'
 
@@ -27,7 +27,7 @@ interface Options {
 
 interface Known {
   readonly member: Member
-  readonly holding: CacheEntry<Introduction>
+  readonly holding: CacheEntry<Discovery>
 }
 
 /** Answers `server/discover` for all members together, in time and with whatever is known by then. */
@@ -41,17 +41,18 @@ export const createDiscover = (options: Options): Dispatch => {
       .filter(({ server }) => rules.allowsServer(server))
       .map(member => ({ member, holding: catalog.introduction(member, caller) }))
     for (const { member, holding } of all)
-      if (holding.freshUntil <= now && holding.nextAt <= now && member.isUp()) void catalog.introduce(member, caller)
+      if (holding.freshUntil <= now && holding.nextFetchAt <= now && member.isUp())
+        void catalog.discover(member, caller)
     const awaited = all.filter(
       ({ member, holding }) =>
-        !holding.value && holding.failure === undefined && catalog.patience.isWorthWaiting(member, caller),
+        !holding.value && holding.failure === undefined && catalog.slowServers.isWorthWaiting(member, caller),
     )
-    await settled(
-      awaited.map(({ holding }) => holding.flight),
-      catalog.times.listDeadlineMs,
+    await settledWithin(
+      awaited.map(({ holding }) => holding.pendingFetch),
+      catalog.times.listTimeoutMs,
     )
     for (const { member, holding } of awaited)
-      if (!holding.value && holding.flight) catalog.patience.waitedInVain(member, caller)
+      if (!holding.value && holding.pendingFetch) catalog.slowServers.waitedInVain(member, caller)
     return all
   }
 
@@ -67,7 +68,7 @@ export const createDiscover = (options: Options): Dispatch => {
   }
 }
 
-const inWordsOf = (caller: Caller, { revision, result }: Introduction): Json =>
+const inWordsOf = (caller: Caller, { revision, result }: Discovery): Json =>
   convertResult(DISCOVER, result, revision, caller.revision)
 
 /** A single server is shown as it is. */
@@ -77,7 +78,7 @@ const alone = (options: Options, caller: Caller, known: Known | undefined): Json
   const { instructions } = options.config
   const { hints } = known.holding
   const told = inWordsOf(caller, introduction)
-  const left = hints && told.has('ttlMs') ? remaining(promisedUntil(hints), false, Date.now()) : undefined
+  const left = hints && told.has('ttlMs') ? remainingTtl(promisedUntil(hints), false, Date.now()) : undefined
   const result = left === undefined ? told : told.with('ttlMs', left)
   return instructions === undefined ? result : result.with('instructions', instructions)
 }
@@ -100,7 +101,7 @@ const together = ({ config, identity, shelves }: Options, caller: Caller, all: r
     supportedVersions: SERVED,
     capabilities: mergeCapabilities(capabilities, !isModern(caller.revision)),
     instructions: configuredFor(caller, config, shelves) ?? mergeInstructions(manuals, config.names),
-    ttlMs: remaining(until, isLacking, Date.now()),
+    ttlMs: remainingTtl(until, isLacking, Date.now()),
     cacheScope: 'private',
     _meta: { [META.serverInfo]: identity },
   })

@@ -5,10 +5,10 @@ import { EVERYTHING } from '../../src/protocol/policy.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { Json, type Plain, type PlainObject } from '../../src/wire/json/json.ts'
-import { KINDS } from '../../src/workspace/catalog/kinds.ts'
+import { LIST_KINDS } from '../../src/workspace/catalog/kinds.ts'
 import { createMemberList, type MemberList } from '../../src/workspace/catalog/member-list.ts'
 import { buildMergedList } from '../../src/workspace/catalog/merged-list.ts'
-import type { Kind, MergedList } from '../../src/workspace/catalog/view.ts'
+import type { ListKind, MergedList } from '../../src/workspace/catalog/view.ts'
 import type { Member } from '../../src/workspace/member.ts'
 import { createPolicy } from '../../src/workspace/policy/policy.ts'
 import { createRoutes } from '../../src/workspace/routing/routes.ts'
@@ -16,7 +16,7 @@ import { type Talk, type TalkOptions, talk } from './embedded.ts'
 
 /** What a member of the test has, and what it answers. */
 export interface Script {
-  readonly lists?: Partial<Record<Kind, readonly PlainObject[]>>
+  readonly lists?: Partial<Record<ListKind, readonly PlainObject[]>>
   readonly answer?: (exchange: Exchange) => void
   readonly open?: () => Promise<void>
   readonly isDown?: boolean
@@ -27,7 +27,7 @@ export interface Script {
 /** Members of a test behind the routes of a workspace; their lists are known at once unless `isCold`. */
 export const routed = (scripts: Readonly<Record<string, Script>>, over: Partial<WorkspaceConfig> = {}) => {
   const arrivals: { readonly server: string; readonly exchange: Exchange }[] = []
-  const looks: Kind[] = []
+  const looks: ListKind[] = []
   const servers = Object.keys(scripts)
   const config: WorkspaceConfig = {
     name: 'default',
@@ -41,8 +41,8 @@ export const routed = (scripts: Readonly<Record<string, Script>>, over: Partial<
   const members = servers.map(server =>
     memberOf(server, scripts[server] ?? {}, exchange => arrivals.push({ server, exchange })),
   )
-  const shelves = shelvesOf(members, scripts, config, looks)
-  const { dispatch, locate } = createRoutes(members, shelves, {
+  const lists = listViewOf(members, scripts, config, looks)
+  const { dispatch, locate } = createRoutes(members, lists, {
     config,
     log: SILENT,
     capabilities: (_, { server }) =>
@@ -81,25 +81,32 @@ const memberOf = (server: string, script: Script, arrived: (exchange: Exchange) 
   const overlays = Object.entries(script.overlays ?? {}).map(
     ([name, overlay]) => [name, { hidden: false, fixed: {}, defaults: {}, ...overlay }] as const,
   )
-  return { server, upstream, own: upstream, isRemote: true, overlays: new Map(overlays), isUp: () => !script.isDown }
+  return {
+    server,
+    bridged: upstream,
+    native: upstream,
+    isRemote: true,
+    overlays: new Map(overlays),
+    isUp: () => !script.isDown,
+  }
 }
 
-/** Lists are read anew only by `again`, like a catalogue that was told of no change. */
-const shelvesOf = (
+/** Lists are read again only by `refetch`, like a catalog that has received no change notification. */
+const listViewOf = (
   members: readonly Member[],
   scripts: Readonly<Record<string, Script>>,
   config: WorkspaceConfig,
-  looks: Kind[],
+  looks: ListKind[],
 ) => {
   const lists = new Map<string, MemberList>()
-  const read = (kind: Kind): void => {
+  const read = (kind: ListKind): void => {
     for (const { server } of members) lists.set(`${kind} ${server}`, listOf(kind, scripts[server]?.lists?.[kind] ?? []))
   }
-  for (const kind of Object.keys(KINDS) as Kind[]) read(kind)
+  for (const kind of Object.keys(LIST_KINDS) as ListKind[]) read(kind)
   const known = new Map<string, MergedList>()
-  const of = (caller: Caller, kind: Kind): MergedList => {
+  const get = (caller: Caller, kind: ListKind): MergedList => {
     const key = [kind, caller.revision, JSON.stringify(caller.policy)].join()
-    const shelf =
+    const list =
       known.get(key) ??
       buildMergedList(
         members.map(member => ({ member, list: lists.get(`${kind} ${member.server}`) })),
@@ -111,28 +118,28 @@ const shelvesOf = (
           rules: createPolicy(config.policy, ...(caller.policy ? [caller.policy] : [])),
         },
       )
-    known.set(key, shelf)
-    return shelf
+    known.set(key, list)
+    return list
   }
   return {
-    of,
-    known: of,
-    again: async (caller: Caller, kind: Kind) => {
+    get,
+    cached: get,
+    refetch: async (caller: Caller, kind: ListKind) => {
       looks.push(kind)
       read(kind)
       known.clear()
-      return of(caller, kind)
+      return get(caller, kind)
     },
   }
 }
 
-const listOf = (kind: Kind, items: readonly PlainObject[]): MemberList =>
+const listOf = (kind: ListKind, items: readonly PlainObject[]): MemberList =>
   createMemberList(kind, MODERN, {
     items: items.map(item => {
       const json = Json.of(item)
-      return { original: json.get(KINDS[kind].key)?.asString() ?? '', own: json, json }
+      return { original: json.get(LIST_KINDS[kind].key)?.asString() ?? '', native: json, shown: json }
     }),
-    flaws: [],
+    faults: [],
   })
 
 /** Answers with a result, or with an error for what it does not have. */

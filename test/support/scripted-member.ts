@@ -67,8 +67,8 @@ export const scriptedMember = (server: string, script: Script = {}): ScriptedMem
   }
   return {
     server,
-    upstream,
-    own: upstream,
+    bridged: upstream,
+    native: upstream,
     isRemote: true,
     overlays,
     isUp: () => isUp,

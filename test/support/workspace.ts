@@ -37,7 +37,7 @@ export const workspaceOf = (
   const workspace = createWorkspace(config, members, {
     log: SILENT,
     identity: Json.of({ name: 'dragoman', version: '0' }),
-    onHealth: listener => {
+    onServerStatus: listener => {
       told.push(listener)
       return () => void told.splice(told.indexOf(listener), 1)
     },

@@ -1,32 +1,32 @@
 import { summaryOf } from '../../protocol/errors.ts'
-import { freshUntil, type Hints, type Times } from './freshness.ts'
+import { type CacheHints, type CacheTimes, freshUntil } from './freshness.ts'
 
 const LONGEST_MS = 60_000 // between two askings that fail
 const AT_ONCE = 3 // askings that need not wait for each other
 
 /** What a server told, and how long it says that it holds. */
-export interface Fetched<T> {
+export interface FetchResult<T> {
   readonly value: T
   readonly ttlMs: number | undefined
   readonly isPublic: boolean
 }
 
-interface Watch<T> {
-  readonly times: Times
-  readonly equal: (a: T, b: T) => boolean
+interface CacheEntryOptions<T> {
+  readonly times: CacheTimes
+  readonly isEqual: (a: T, b: T) => boolean
   /** The value is another; `isNews` where somebody may have been told the old one. */
-  readonly changed: (isNews: boolean) => void
+  readonly onChange: (isNews: boolean) => void
 }
 
 /** Something a server tells, kept for those who may share it. It is asked for once at a time. */
 export class CacheEntry<T> {
   value: T | undefined
-  hints: Hints | undefined // of the value
+  hints: CacheHints | undefined // of the value
   failure: string | undefined // why it could not be asked for the last time
   failedSince = 0
-  heard = 0 // listeners who would hear of a change
-  hasLapsed = false // its last listener left since it was asked for
-  wasMissed = false // somebody was answered without it
+  listenerCount = 0 // listeners who would hear of a change
+  hasLostListeners = false // its last listener left since it was asked for
+  wasOmitted = false // somebody was answered without it
   #failures = 0 // in a row
   #isDoubted = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
@@ -34,32 +34,32 @@ export class CacheEntry<T> {
   #flight: Promise<void> | undefined
   #grace: NodeJS.Timeout | undefined
   #isOver = false
-  readonly #watch: Watch<T>
+  readonly #watch: CacheEntryOptions<T>
 
-  constructor(watch: Watch<T>) {
+  constructor(watch: CacheEntryOptions<T>) {
     this.#watch = watch
   }
 
   /** The asking that is under way. */
-  get flight(): Promise<void> | undefined {
+  get pendingFetch(): Promise<void> | undefined {
     return this.#flight
   }
 
   /** Until when nobody needs to ask again. */
   get freshUntil(): number {
     if (!this.hints || this.#isDoubted || this.failure !== undefined) return 0
-    return freshUntil(this.hints, this.heard > 0, this.#watch.times)
+    return freshUntil(this.hints, this.listenerCount > 0, this.#watch.times)
   }
 
   /** When it may be asked for the next time. */
-  get nextAt(): number {
-    const { againMs } = this.#watch.times
+  get nextFetchAt(): number {
+    const { fetchIntervalMs: againMs } = this.#watch.times
     if (this.#failures > 0) return this.#startedAt + Math.min(LONGEST_MS, againMs * 2 ** this.#failures)
     return this.#paidUntil - (AT_ONCE - 1) * againMs
   }
 
   /** Begins with what another one holds; if that could not be asked for, its time goes on. */
-  adopt({ value, hints, failure, failedSince }: CacheEntry<T>): void {
+  copyFrom({ value, hints, failure, failedSince }: CacheEntry<T>): void {
     this.value = value
     this.hints = hints
     if (value === undefined || failure === undefined) return
@@ -69,42 +69,42 @@ export class CacheEntry<T> {
   }
 
   /** Somebody says that it has changed. */
-  doubt(): void {
+  markStale(): void {
     this.#isDoubted = true
   }
 
   /** Its server is back: it may be asked again at once. */
-  revive(): void {
+  resetBackoff(): void {
     this.#isDoubted = true
     this.#failures = 0
     if (this.value === undefined) this.failure = undefined
   }
 
-  get isDoubted(): boolean {
+  get isStale(): boolean {
     return this.#isDoubted
   }
 
   /** Asks for it, unless that is under way; never rejects. */
-  refresh(fetch: () => Promise<Fetched<T>>): Promise<void> {
+  refresh(fetch: () => Promise<FetchResult<T>>): Promise<void> {
     this.#flight ??= this.#fly(fetch).finally(() => {
       this.#flight = undefined
     })
     return this.#flight
   }
 
-  accept({ value, ttlMs, isPublic }: Fetched<T>, isNews = this.#isDoubted): void {
+  store({ value, ttlMs, isPublic }: FetchResult<T>, isNews = this.#isDoubted): void {
     clearTimeout(this.#grace)
     this.#grace = undefined
     this.failure = undefined
     this.#failures = 0
-    this.hasLapsed = false
+    this.hasLostListeners = false
     this.hints = { fetchedAt: Date.now(), ttlMs, isPublic }
     const before = this.value
-    if (before !== undefined && this.#watch.equal(before, value)) return this.#watch.changed(false)
+    if (before !== undefined && this.#watch.isEqual(before, value)) return this.#watch.onChange(false)
     this.value = value
-    const isTold = before !== undefined || this.wasMissed || isNews
-    this.wasMissed = false
-    this.#watch.changed(isTold)
+    const isTold = before !== undefined || this.wasOmitted || isNews
+    this.wasOmitted = false
+    this.#watch.onChange(isTold)
   }
 
   /** It cannot be had for now; what there is is kept for a while. */
@@ -113,7 +113,7 @@ export class CacheEntry<T> {
     this.failure = reason
     this.#failures++
     if (this.value !== undefined && !this.#isOver) this.#grace ??= this.#later()
-    this.#watch.changed(false)
+    this.#watch.onChange(false)
   }
 
   close(): void {
@@ -121,13 +121,13 @@ export class CacheEntry<T> {
     clearTimeout(this.#grace)
   }
 
-  async #fly(fetch: () => Promise<Fetched<T>>): Promise<void> {
+  async #fly(fetch: () => Promise<FetchResult<T>>): Promise<void> {
     const wasDoubted = this.#isDoubted
     this.#isDoubted = false
     this.#startedAt = Date.now()
-    this.#paidUntil = Math.max(this.#startedAt, this.#paidUntil) + this.#watch.times.againMs
+    this.#paidUntil = Math.max(this.#startedAt, this.#paidUntil) + this.#watch.times.fetchIntervalMs
     try {
-      this.accept(await fetch(), wasDoubted)
+      this.store(await fetch(), wasDoubted)
     } catch (error) {
       this.#isDoubted ||= wasDoubted
       this.fail(summaryOf(error))
@@ -140,8 +140,8 @@ export class CacheEntry<T> {
       this.#grace = undefined
       this.value = undefined
       this.hints = undefined
-      this.wasMissed = true
-      this.#watch.changed(true)
+      this.wasOmitted = true
+      this.#watch.onChange(true)
     }, end - Date.now())
     timer.unref()
     return timer

@@ -5,10 +5,10 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
 import { CacheEntry } from './cache-entry.ts'
 import { CacheScopes } from './cache-scopes.ts'
-import { TIMES } from './freshness.ts'
+import { CACHE_TIMES } from './freshness.ts'
 
 const tiers = () =>
-  new CacheScopes<string>(() => new CacheEntry({ times: TIMES, equal: (a, b) => a === b, changed: () => {} }))
+  new CacheScopes<string>(() => new CacheEntry({ times: CACHE_TIMES, isEqual: (a, b) => a === b, onChange: () => {} }))
 const told = (value: string, isPublic = false) => ({ value, ttlMs: 1000, isPublic })
 const withCapabilities = (...names: string[]) => Json.of(Object.fromEntries(names.map(name => [name, {}])))
 
@@ -31,7 +31,7 @@ test('nobody finds what another principal was told, unless it is public', () => 
         })
         const holding = all.find(caller, key)
         if (what === 'tell' && holding.value?.startsWith('public') !== true)
-          holding.accept(told(`${principal} ${capability} ${key}`))
+          holding.store(told(`${principal} ${capability} ${key}`))
         if (what === 'publish') all.publish(caller, key, told(`public ${capability} ${key}`, true))
         if (what === 'part' && caller.session !== undefined) all.apart(caller, caller.session, key)
         const value = all.find(caller, key).value ?? ''
@@ -44,10 +44,10 @@ test('nobody finds what another principal was told, unless it is public', () => 
 test('a legacy caller does not find what a server listed in the modern era, public or not', () => {
   const all = tiers()
   const [modern, legacy] = [callerOf({ revision: '2026-07-28' }), callerOf({ revision: '2025-11-25' })]
-  all.find(modern, 'own').accept(told('44 tools'))
+  all.find(modern, 'own').store(told('44 tools'))
   all.publish(modern, 'open', told('44 tools', true))
   expect([all.find(legacy, 'own').value, all.find(legacy, 'open').value]).toEqual([undefined, undefined])
-  all.find(legacy, 'own').accept(told('45 tools'))
+  all.find(legacy, 'own').store(told('45 tools'))
   expect([all.find(modern, 'own').value, all.find(legacy, 'own').value]).toEqual(['44 tools', '45 tools'])
   expect(all.find(callerOf({ revision: '2024-11-05' }), 'own').value).toBe('45 tools')
 })
@@ -55,14 +55,14 @@ test('a legacy caller does not find what a server listed in the modern era, publ
 test('a session apart begins with what its principal has, changes alone, and ends without a trace', () => {
   const all = tiers()
   const [one, two] = [callerOf({ session: 's1' }), callerOf({ session: 's2' })]
-  all.find(one, 'k').accept(told('shared'))
+  all.find(one, 'k').store(told('shared'))
   const own = all.apart(one, 's1', 'k')
   expect(own.value).toBe('shared')
-  own.accept(told('own'))
+  own.store(told('own'))
   expect([all.find(one, 'k').value, all.find(two, 'k').value]).toEqual(['own', 'shared'])
   all.endSession('s1')
   expect(all.find(one, 'k').value).toBe('shared')
-  expect(all.isApart(one)).toBe(false)
+  expect(all.hasSessionEntries(one)).toBe(false)
 })
 
 test('what is no longer public is gone for all', () => {
@@ -77,10 +77,10 @@ test('what is no longer public is gone for all', () => {
 test('a successor begins with what is asked of it, that of sessions too', () => {
   const [before, after] = [tiers(), tiers()]
   const [caller, other] = [callerOf({ session: 's' }), callerOf({ session: 't' })]
-  before.find(caller, 'k').accept(told('kept'))
-  before.find(caller, 'other').accept(told('left'))
-  before.apart(caller, 's', 'k').accept(told('own'))
-  after.inherit(before, key => key === 'k')
+  before.find(caller, 'k').store(told('kept'))
+  before.find(caller, 'other').store(told('left'))
+  before.apart(caller, 's', 'k').store(told('own'))
+  after.copyFrom(before, key => key === 'k')
   expect([after.find(caller, 'k').value, after.find(caller, 'other').value]).toEqual(['own', undefined])
   expect(after.find(other, 'k').value).toBe('kept')
   after.endSession('s')
@@ -89,44 +89,44 @@ test('a successor begins with what is asked of it, that of sessions too', () => 
 
 test('there are never more than a thousand owners', () => {
   const all = tiers()
-  for (let i = 0; i < 3000; i++) all.find(callerOf({ principal: `p${i}` }), 'k').accept(told('x'))
-  expect(all.all('k')).toHaveLength(1000)
+  for (let i = 0; i < 3000; i++) all.find(callerOf({ principal: `p${i}` }), 'k').store(told('x'))
+  expect(all.entriesOf('k')).toHaveLength(1000)
 })
 
 test('a principal with many sets of capabilities evicts its own lists, not those of others', () => {
   const all = tiers()
   const other = callerOf({ principal: 'other' })
-  all.find(other, 'k').accept(told('kept'))
+  all.find(other, 'k').store(told('kept'))
   all.publish(other, 'public', told('kept too', true))
   for (let i = 0; i < 3000; i++) {
     const caller = callerOf({ principal: 'many', capabilities: withCapabilities(`c${i}`) })
-    all.find(caller, 'k').accept(told('x'))
+    all.find(caller, 'k').store(told('x'))
     all.publish(caller, 'public', told('y', true))
   }
-  expect(all.all('k')).toHaveLength(65)
-  expect(all.all('public')).toHaveLength(65)
+  expect(all.entriesOf('k')).toHaveLength(65)
+  expect(all.entriesOf('public')).toHaveLength(65)
   expect([all.find(other, 'k').value, all.find(other, 'public').value]).toEqual(['kept', 'kept too'])
 })
 
 test('what is held for all callers together is bounded by bytes', () => {
   vi.useFakeTimers({ now: 0 })
   const all: CacheScopes<{ bytes: number }> = new CacheScopes(
-    () => new CacheEntry({ times: TIMES, equal: (a, b) => a === b, changed: () => all.trim() }),
+    () => new CacheEntry({ times: CACHE_TIMES, isEqual: (a, b) => a === b, onChange: () => all.trim() }),
     { bytesOf: ({ bytes }) => bytes, mostBytes: 1000 },
   )
   const tell = (principal: string, value: { bytes: number }) => {
     vi.advanceTimersByTime(1000)
-    all.find(callerOf({ principal }), 'k').accept({ value, ttlMs: undefined, isPublic: false })
+    all.find(callerOf({ principal }), 'k').store({ value, ttlMs: undefined, isPublic: false })
   }
   const shared = { bytes: 400 } // counted once
   for (const principal of ['a', 'b', 'c', 'd']) tell(principal, shared)
-  expect(all.all('k')).toHaveLength(4)
+  expect(all.entriesOf('k')).toHaveLength(4)
   tell('e', { bytes: 500 })
-  expect(all.all('k')).toHaveLength(5)
+  expect(all.entriesOf('k')).toHaveLength(5)
   tell('f', { bytes: 300 })
-  expect(all.all('k').map(({ value }) => value?.bytes)).toEqual([500, 300])
+  expect(all.entriesOf('k').map(({ value }) => value?.bytes)).toEqual([500, 300])
   tell('g', { bytes: 5000 }) // the latest stays, however large
-  expect(all.all('k').map(({ value }) => value?.bytes)).toEqual([5000])
+  expect(all.entriesOf('k').map(({ value }) => value?.bytes)).toEqual([5000])
   vi.useRealTimers()
 })
 
@@ -134,22 +134,22 @@ const sized = () => {
   vi.useFakeTimers({ now: 0 })
   onTestFinished(() => void vi.useRealTimers())
   const all: CacheScopes<{ bytes: number }> = new CacheScopes(
-    () => new CacheEntry({ times: TIMES, equal: (a, b) => a === b, changed: () => all.trim() }),
+    () => new CacheEntry({ times: CACHE_TIMES, isEqual: (a, b) => a === b, onChange: () => all.trim() }),
     { bytesOf: ({ bytes }) => bytes, mostBytes: 1000 },
   )
   return all
 }
 const ofSize = (bytes: number) => ({ value: { bytes }, ttlMs: undefined, isPublic: false })
-const heldBytes = (all: CacheScopes<{ bytes: number }>) => all.all('k').map(({ value }) => value?.bytes)
+const heldBytes = (all: CacheScopes<{ bytes: number }>) => all.entriesOf('k').map(({ value }) => value?.bytes)
 
 test('lists that arrive at once are bounded a second later, without a further one', () => {
   const all = sized()
-  for (const principal of ['a', 'b', 'c']) all.find(callerOf({ principal }), 'k').accept(ofSize(600))
+  for (const principal of ['a', 'b', 'c']) all.find(callerOf({ principal }), 'k').store(ofSize(600))
   expect(vi.getTimerCount()).toBe(1)
   vi.advanceTimersByTime(1000)
   expect(heldBytes(all)).toEqual([600])
   expect(vi.getTimerCount()).toBe(0)
-  all.find(callerOf(), 'k').accept(ofSize(1))
+  all.find(callerOf(), 'k').store(ofSize(1))
   all.clear()
   expect(vi.getTimerCount()).toBe(0)
 })
@@ -157,11 +157,11 @@ test('lists that arrive at once are bounded a second later, without a further on
 test('the lists of sessions count, and a session that loses its lists stays apart', () => {
   const all = sized()
   const sessions = ['s1', 's2', 's3'].map(session => ({ session, caller: callerOf({ session }) }))
-  for (const { session, caller } of sessions) all.apart(caller, session, 'k').accept(ofSize(600))
+  for (const { session, caller } of sessions) all.apart(caller, session, 'k').store(ofSize(600))
   vi.advanceTimersByTime(1000)
   const own = sessions.map(({ caller }) => all.find(caller, 'k').value?.bytes)
   expect(own).toEqual([undefined, undefined, 600])
-  expect(sessions.map(({ caller }) => all.isOwn(caller, 'k'))).toEqual([true, true, true])
+  expect(sessions.map(({ caller }) => all.isSessionEntry(caller, 'k'))).toEqual([true, true, true])
 })
 
 test('of a bounded map the least used leaves first', () => {

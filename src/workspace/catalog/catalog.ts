@@ -2,156 +2,164 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Member } from '../member.ts'
-import { CacheEntry, type Fetched } from './cache-entry.ts'
-import { CacheScopes, type Concern, ownerOf } from './cache-scopes.ts'
+import { CacheEntry, type FetchResult } from './cache-entry.ts'
+import { type CacheScope, CacheScopes, cacheOwnerOf } from './cache-scopes.ts'
 import { createCacheVersions } from './cache-versions.ts'
-import { createPatience } from './deadline.ts'
-import { fetchList, type Introduction, introduce, listerOf, type Told, visit, type Work } from './fetch.ts'
-import type { Times } from './freshness.ts'
-import { createInterning } from './interning.ts'
-import { createFlaws, type Flawed } from './list-faults.ts'
+import { createSlowServers } from './deadline.ts'
+import {
+  type Discovery,
+  type FetchedList,
+  fetchDiscovery,
+  fetchingCaller,
+  fetchList,
+  type PeerWork,
+  withPeer,
+} from './fetch.ts'
+import type { CacheTimes } from './freshness.ts'
+import { createListInterner } from './interning.ts'
+import { createListFaultReport, type OnListFault } from './list-faults.ts'
 import { createMemberList, type MemberList } from './member-list.ts'
-import type { Kind } from './view.ts'
+import type { ListKind } from './view.ts'
 
 /** Something somebody may have been told is not true any more. */
-export interface News {
-  readonly kind: Kind
+export interface CacheChange {
+  readonly kind: ListKind
   readonly server: string
-  readonly concern: Concern
+  readonly scope: CacheScope
 }
 
 /** What a member of the workspace holds in a list, for one caller. */
-export interface Held {
+export interface CachedList {
   readonly member: Member
-  readonly holding: CacheEntry<MemberList>
+  readonly entry: CacheEntry<MemberList>
 }
 
 interface Options {
   readonly members: readonly Member[]
-  readonly times: Times
+  readonly times: CacheTimes
   readonly log: Log
-  readonly news: (news: News) => void
-  readonly flawed?: Flawed | undefined
+  readonly onChange: (news: CacheChange) => void
+  readonly onListFault?: OnListFault | undefined
 }
 
 /** The lists of every member, kept for those who may share them. */
 export class Catalog {
-  readonly times: Times
-  readonly patience = createPatience()
+  readonly times: CacheTimes
+  readonly slowServers = createSlowServers()
   readonly #options: Options
   readonly #lists: CacheScopes<MemberList>
-  readonly #introductions: CacheScopes<Introduction>
-  readonly #intern = createInterning()
-  readonly #report: ReturnType<typeof createFlaws>
+  readonly #introductions: CacheScopes<Discovery>
+  readonly #intern = createListInterner()
+  readonly #report: ReturnType<typeof createListFaultReport>
   readonly #stamps = createCacheVersions()
 
   constructor(options: Options) {
     this.#options = options
     this.times = options.times
-    this.#report = createFlaws(options.log, options.flawed)
+    this.#report = createListFaultReport(options.log, options.onListFault)
     this.#lists = new CacheScopes((key, concern) => this.#create(key, concern), { bytesOf: ({ bytes }) => bytes })
     this.#introductions = new CacheScopes(
-      () => new CacheEntry({ times: this.times, equal: () => false, changed: () => this.#introductions.trim() }),
+      () => new CacheEntry({ times: this.times, isEqual: () => false, onChange: () => this.#introductions.trim() }),
       { bytesOf: ({ result }) => result.size },
     )
   }
 
   /** Another number whenever something held for this caller has changed. */
-  stampOf(caller: Caller): number {
+  versionOf(caller: Caller): number {
     return this.#stamps.of(caller)
   }
 
   /** Begins with what the catalogue before it knows of the same servers, shown the same way. */
-  inherit(before: Catalog): void {
-    const same = this.#options.members.filter(({ server, own, overlays }) =>
+  copyFrom(before: Catalog): void {
+    const same = this.#options.members.filter(({ server, native: own, overlays }) =>
       before.#options.members.some(
-        other => other.server === server && other.own === own && isDeepStrictEqual(other.overlays, overlays),
+        other => other.server === server && other.native === own && isDeepStrictEqual(other.overlays, overlays),
       ),
     )
     const servers = new Set(same.map(({ server }) => server))
-    this.#lists.inherit(before.#lists, key => servers.has(key.split('\n')[0] ?? ''))
-    this.#introductions.inherit(before.#introductions, key => servers.has(key))
+    this.#lists.copyFrom(before.#lists, key => servers.has(key.split('\n')[0] ?? ''))
+    this.#introductions.copyFrom(before.#introductions, key => servers.has(key))
   }
 
-  held(member: Member, caller: Caller, kind: Kind): Held {
-    return { member, holding: this.#lists.find(caller, keyOf(member, kind)) }
+  cachedList(member: Member, caller: Caller, kind: ListKind): CachedList {
+    return { member, entry: this.#lists.find(caller, keyOf(member, kind)) }
   }
 
   /** The same for several members. */
-  heldBy(members: readonly Member[], caller: Caller, kind: Kind): Held[] {
+  cachedLists(members: readonly Member[], caller: Caller, kind: ListKind): CachedList[] {
     const find = this.#lists.finder(caller)
-    return members.map(member => ({ member, holding: find(keyOf(member, kind)) }))
+    return members.map(member => ({ member, entry: find(keyOf(member, kind)) }))
   }
 
   /** The lists that servers showed the same principal with other capabilities. */
-  kinLists(caller: Caller, kind: Kind): (member: Member) => MemberList | undefined {
-    const find = this.#lists.kinFinder(caller)
+  siblingLists(caller: Caller, kind: ListKind): (member: Member) => MemberList | undefined {
+    const find = this.#lists.siblingFinder(caller)
     return member => find(keyOf(member, kind))
   }
 
-  introduction(member: Member, caller: Caller): CacheEntry<Introduction> {
+  introduction(member: Member, caller: Caller): CacheEntry<Discovery> {
     return this.#introductions.find(caller, member.server)
   }
 
   /** Whether a session has lists that nobody shares. */
-  isApart(caller: Caller): boolean {
-    return this.#lists.isApart(caller)
+  hasSessionLists(caller: Caller): boolean {
+    return this.#lists.hasSessionEntries(caller)
   }
 
   /** Asks for a list in the name of a caller, unless that is under way; never rejects. */
-  refresh({ member, holding }: Held, caller: Caller, kind: Kind): Promise<void> {
+  refresh({ member, entry: holding }: CachedList, caller: Caller, kind: ListKind): Promise<void> {
     const key = keyOf(member, kind)
-    const isOwn = this.#lists.isOwn(caller, key)
+    const isOwn = this.#lists.isSessionEntry(caller, key)
     return holding.refresh(async () => {
       const fetched = this.#listOf(member, kind, await this.#fetch(member, caller, kind, isOwn))
       if (isOwn) return fetched
       this.#lists.publish(caller, key, fetched)
       // What was public and is no more must reach nobody but him who asked.
-      if (!fetched.isPublic && holding !== this.#lists.shared(caller, key))
-        this.#lists.shared(caller, key).accept(fetched)
+      if (!fetched.isPublic && holding !== this.#lists.ownerEntry(caller, key))
+        this.#lists.ownerEntry(caller, key).store(fetched)
       return fetched
     })
   }
 
-  introduce(member: Member, caller: Caller): Promise<void> {
-    const lister = listerOf(caller, false)
-    return this.introduction(member, caller).refresh(() => this.#visit(member, caller, lister, introduce))
+  discover(member: Member, caller: Caller): Promise<void> {
+    const lister = fetchingCaller(caller, false)
+    return this.introduction(member, caller).refresh(() => this.#visit(member, caller, lister, fetchDiscovery))
   }
 
   /** A member said that a list has changed; `isOwn` where it said so to one session of its own. */
-  doubt(member: Member, caller: Caller, kind: Kind, isOwn: boolean): Held {
+  markStale(member: Member, caller: Caller, kind: ListKind, isOwn: boolean): CachedList {
     const key = keyOf(member, kind)
     this.#changed(caller)
-    this.#lists.find(caller, key).doubt()
-    this.#lists.shared(caller, key).doubt()
-    if (!isOwn || caller.session === undefined) return this.held(member, caller, kind)
+    this.#lists.find(caller, key).markStale()
+    this.#lists.ownerEntry(caller, key).markStale()
+    if (!isOwn || caller.session === undefined) return this.cachedList(member, caller, kind)
     const holding = this.#lists.apart(caller, caller.session, key)
-    holding.heard ||= 1 // by that session
-    holding.doubt()
-    return { member, holding }
+    holding.listenerCount ||= 1 // by that session
+    holding.markStale()
+    return { member, entry: holding }
   }
 
   /** Counts those who would hear of a change. */
-  heard(member: Member, caller: Caller, kind: Kind, by: 1 | -1): void {
+  countListener(member: Member, caller: Caller, kind: ListKind, by: 1 | -1): void {
     const key = keyOf(member, kind)
     this.#changed(caller)
-    for (const holding of new Set([this.#lists.shared(caller, key), this.#lists.find(caller, key)])) {
-      holding.heard = Math.max(0, holding.heard + by) // it may have been forgotten and made anew meanwhile
-      holding.hasLapsed ||= by < 0 && holding.heard === 0
+    for (const holding of new Set([this.#lists.ownerEntry(caller, key), this.#lists.find(caller, key)])) {
+      holding.listenerCount = Math.max(0, holding.listenerCount + by) // it may have been forgotten and made anew meanwhile
+      holding.hasLostListeners ||= by < 0 && holding.listenerCount === 0
     }
   }
 
   /** A member was away: everything known of it is in doubt. */
-  back(server: string, kinds: readonly Kind[]): void {
-    this.#stamps.change({ kind: 'everybody' })
-    for (const kind of kinds) for (const holding of this.#lists.all(`${server}\n${kind}`)) holding.revive()
-    for (const holding of this.#introductions.all(server)) holding.revive()
+  markRecovered(server: string, kinds: readonly ListKind[]): void {
+    this.#stamps.bump({ kind: 'everybody' })
+    for (const kind of kinds) for (const holding of this.#lists.entriesOf(`${server}\n${kind}`)) holding.resetBackoff()
+    for (const holding of this.#introductions.entriesOf(server)) holding.resetBackoff()
   }
 
   /** A member is known to be down: what it listed is kept for a while. */
-  down(server: string, kinds: readonly Kind[], reason: string): void {
+  markDown(server: string, kinds: readonly ListKind[], reason: string): void {
     for (const kind of kinds)
-      for (const holding of this.#lists.all(`${server}\n${kind}`)) if (!holding.flight) holding.fail(reason)
+      for (const holding of this.#lists.entriesOf(`${server}\n${kind}`)) if (!holding.pendingFetch) holding.fail(reason)
   }
 
   endSession(session: string): void {
@@ -164,41 +172,41 @@ export class Catalog {
   }
 
   #changed(caller: Caller): void {
-    this.#stamps.change({ kind: 'owner', owner: ownerOf(caller) })
-    if (caller.session !== undefined) this.#stamps.change({ kind: 'session', session: caller.session })
+    this.#stamps.bump({ kind: 'owner', owner: cacheOwnerOf(caller) })
+    if (caller.session !== undefined) this.#stamps.bump({ kind: 'session', session: caller.session })
   }
 
-  #create(key: string, concern: Concern): CacheEntry<MemberList> {
-    const [server = '', kind] = key.split('\n') as [string, Kind]
+  #create(key: string, concern: CacheScope): CacheEntry<MemberList> {
+    const [server = '', kind] = key.split('\n') as [string, ListKind]
     return new CacheEntry<MemberList>({
       times: this.times,
-      equal: (a, b) => a === b,
-      changed: isNews => {
-        this.#stamps.change(concern)
+      isEqual: (a, b) => a === b,
+      onChange: isNews => {
+        this.#stamps.bump(concern)
         this.#lists.trim()
-        if (isNews) this.#options.news({ kind, server, concern })
+        if (isNews) this.#options.onChange({ kind, server, scope: concern })
       },
     })
   }
 
-  async #fetch(member: Member, caller: Caller, kind: Kind, isOwn: boolean): Promise<Fetched<Told>> {
-    const lister = listerOf(caller, isOwn)
-    const introduction = this.introduction(member, caller)
+  async #fetch(member: Member, caller: Caller, kind: ListKind, isOwn: boolean): Promise<FetchResult<FetchedList>> {
+    const lister = fetchingCaller(caller, isOwn)
+    const discovery = this.introduction(member, caller)
     return this.#visit(member, caller, lister, async (peer, query) => {
       // On the same peer: another one might be another process.
-      if (introduction.freshUntil < Date.now()) await introduction.refresh(() => introduce(peer, query))
-      return fetchList(member, kind, peer, query, introduction.value)
+      if (discovery.freshUntil < Date.now()) await discovery.refresh(() => fetchDiscovery(peer, query))
+      return fetchList(member, kind, peer, query, discovery.value)
     })
   }
 
-  #visit<T>(member: Member, caller: Caller, lister: Caller, work: Work<T>): Promise<T> {
-    return visit(member, lister, this.times.giveUpMs, work).then(result => {
-      this.patience.answered(member, caller)
+  #visit<T>(member: Member, caller: Caller, lister: Caller, work: PeerWork<T>): Promise<T> {
+    return withPeer(member, lister, this.times.fetchTimeoutMs, work).then(result => {
+      this.slowServers.answered(member, caller)
       return result
     })
   }
 
-  #listOf(member: Member, kind: Kind, { value, ...hints }: Fetched<Told>): Fetched<MemberList> {
+  #listOf(member: Member, kind: ListKind, { value, ...hints }: FetchResult<FetchedList>): FetchResult<MemberList> {
     const { revision, reading } = value
     this.#report(member.server, kind, reading)
     return { ...hints, value: this.#intern(keyOf(member, kind), createMemberList(kind, revision, reading)) }
@@ -206,4 +214,4 @@ export class Catalog {
 }
 
 // No server has a line break in its name.
-const keyOf = ({ server }: Member, kind: Kind): string => `${server}\n${kind}`
+const keyOf = ({ server }: Member, kind: ListKind): string => `${server}\n${kind}`

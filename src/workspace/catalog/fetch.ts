@@ -6,30 +6,30 @@ import { isModern, type Revision } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import { showOverlay } from '../policy/overlays.ts'
-import { type Usable, usableTool } from '../routing/param-check.ts'
-import type { Fetched } from './cache-entry.ts'
-import { KINDS } from './kinds.ts'
-import { type Reading, readList } from './read-list.ts'
-import type { Kind } from './view.ts'
+import { type UsableTool, usableTool } from '../routing/param-check.ts'
+import type { FetchResult } from './cache-entry.ts'
+import { LIST_KINDS } from './kinds.ts'
+import { type ListReading, readList } from './read-list.ts'
+import type { ListKind } from './view.ts'
 
 const METHOD_NOT_FOUND = -32601
 const FENCE_MS = 500 // for a ping, which even an error answers
 const LONGEST_MS = 86_400_000
 
 /** Who a server says it is, in its own words. */
-export interface Introduction {
+export interface Discovery {
   readonly revision: Revision
   readonly result: Json
 }
 
 /** What a server told in answer to one question, and in which revision. */
-export interface Told {
+export interface FetchedList {
   readonly revision: Revision
-  readonly reading: Reading
+  readonly reading: ListReading
 }
 
 /** Somebody in whose name a server is asked; one nobody knows gets a session of its own, not that of his client. */
-export const listerOf = (caller: Caller, isApart: boolean): Caller => ({
+export const fetchingCaller = (caller: Caller, isApart: boolean): Caller => ({
   ...caller,
   session: caller.principal === undefined && !isApart ? undefined : caller.session,
   logLevel: undefined,
@@ -37,17 +37,17 @@ export const listerOf = (caller: Caller, isApart: boolean): Caller => ({
 })
 
 /** What is done with a server once it is open. */
-export type Work<T> = (peer: Peer, query: Query) => Promise<T>
+export type PeerWork<T> = (peer: Peer, query: PeerQuery) => Promise<T>
 
 /** Opens a server in its own revision for as long as the work takes; gives up after a while. */
-export const visit = async <T>(member: Member, lister: Caller, giveUpMs: number, work: Work<T>): Promise<T> => {
+export const withPeer = async <T>(member: Member, lister: Caller, giveUpMs: number, work: PeerWork<T>): Promise<T> => {
   const abort = new Abort()
   const late = new Promise<never>((_, reject) => {
     abort.onAbort(() => reject(new Error(`no answer within ${giveUpMs / 1000} s`)))
   })
   const timer = setTimeout(() => abort.abort({ kind: 'expired' }), giveUpMs)
   timer.unref()
-  const visited = member.own.open(lister).then(async peer => {
+  const visited = member.native.open(lister).then(async peer => {
     const release = peer.hold?.()
     const caller = { ...lister, revision: peer.revision }
     try {
@@ -73,30 +73,30 @@ const unasked =
 const NOBODY = rpcError('methodNotFound', 'Nobody can be asked while a list is made')
 
 /** Asks a server something. */
-export type Query = (method: string, params?: Json) => Promise<Json>
+export type PeerQuery = (method: string, params?: Json) => Promise<Json>
 
 /** Asks a server who it is. */
-export const introduce = async (peer: Peer, query: Query): Promise<Fetched<Introduction>> => {
+export const fetchDiscovery = async (peer: Peer, query: PeerQuery): Promise<FetchResult<Discovery>> => {
   const result = (await query('server/discover')).compact() // it is kept, the message is not
   return { value: { revision: peer.revision, result }, ...hintsIn(peer.revision, result) }
 }
 
-const hintsIn = (revision: Revision, result: Json): Omit<Fetched<unknown>, 'value'> => ({
+const hintsIn = (revision: Revision, result: Json): Omit<FetchResult<unknown>, 'value'> => ({
   ttlMs: isModern(revision) ? Math.min(LONGEST_MS, Math.max(0, result.get('ttlMs')?.asNumber() ?? 0)) : undefined,
   isPublic: isModern(revision) && result.get('cacheScope')?.isString('public') === true,
 })
 
-const NOTHING: Reading = { items: [], flaws: [], ttlMs: undefined, isPublic: false, isWhole: true }
+const NOTHING: ListReading = { items: [], faults: [], ttlMs: undefined, isPublic: false, isComplete: true }
 
 /** Reads one list of a server; one that does not offer it has an empty one. */
 export const fetchList = async (
   member: Member,
-  kind: Kind,
+  kind: ListKind,
   peer: Peer,
-  query: Query,
-  introduction: Introduction | undefined,
-): Promise<Fetched<Told>> => {
-  const { method, capability } = KINDS[kind]
+  query: PeerQuery,
+  introduction: Discovery | undefined,
+): Promise<FetchResult<FetchedList>> => {
+  const { method, capability } = LIST_KINDS[kind]
   const { revision } = peer
   if (introduction && !introduction.result.at('capabilities', capability))
     return { value: { revision, reading: NOTHING }, ...hintsIn(revision, introduction.result) }
@@ -107,14 +107,14 @@ export const fetchList = async (
 }
 
 /** A server that does not know the method has nothing of the kind. */
-const lacking = (error: unknown): Reading => {
+const lacking = (error: unknown): ListReading => {
   if (error instanceof RpcFailure && error.error.code === METHOD_NOT_FOUND) return NOTHING
   throw error
 }
 
 const showOf =
-  ({ isRemote, overlays }: Member, kind: Kind) =>
-  (original: string, own: Json): Usable => {
+  ({ isRemote, overlays }: Member, kind: ListKind) =>
+  (original: string, own: Json): UsableTool => {
     if (kind !== 'tools') return { item: own }
     const usable = usableTool(own, isRemote)
     const overlay = overlays.get(original)
@@ -124,7 +124,7 @@ const showOf =
 const fenced = new WeakSet<Peer>()
 
 /** Servers offer some things only once they have dealt with the handshake: a ping that is answered tells that they have. */
-const fence = async (peer: Peer, query: Query): Promise<void> => {
+const fence = async (peer: Peer, query: PeerQuery): Promise<void> => {
   if (isModern(peer.revision) || fenced.has(peer)) return
   fenced.add(peer)
   let timer: NodeJS.Timeout | undefined

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { freshUntil, promisedUntil, remaining, TIMES } from './freshness.ts'
+import { CACHE_TIMES, freshUntil, promisedUntil, remainingTtl } from './freshness.ts'
 
 const held = (ttlMs: number | undefined) => ({ fetchedAt: 1000, ttlMs, isPublic: false })
 
 test.each([
   ['a server that says how long', 60_000, false, 61_000],
   ['the same, when changes are announced', 60_000, true, 61_000],
-  ['a server that says it may change at once', 0, false, 1000 + TIMES.unhintedMs],
-  ['the same, when changes are announced', 0, true, 1000 + TIMES.heardMs],
-  ['a server that has no word for it', undefined, false, 1000 + TIMES.unheardMs],
-  ['the same, when changes are announced', undefined, true, 1000 + TIMES.heardMs],
+  ['a server that says it may change at once', 0, false, 1000 + CACHE_TIMES.noTtlMs],
+  ['the same, when changes are announced', 0, true, 1000 + CACHE_TIMES.watchedMs],
+  ['a server that has no word for it', undefined, false, 1000 + CACHE_TIMES.unwatchedMs],
+  ['the same, when changes are announced', undefined, true, 1000 + CACHE_TIMES.watchedMs],
 ])('a list of %s (%s ms, announced: %s) is not asked for again before %s', (_, ttlMs, isHeard, until) => {
-  expect(freshUntil(held(ttlMs), isHeard, TIMES)).toBe(until)
+  expect(freshUntil(held(ttlMs), isHeard, CACHE_TIMES)).toBe(until)
 })
 
 test('callers are promised no more than the server promised', () => {
@@ -26,5 +26,5 @@ test.each([
   [61_000, true, 1000, 5000],
   [61_000, false, 99_000, 0],
 ])('until %s, lacking somebody: %s, at %s there are %s ms left', (until, isLacking, now, left) => {
-  expect(remaining(until, isLacking, now)).toBe(left)
+  expect(remainingTtl(until, isLacking, now)).toBe(left)
 })

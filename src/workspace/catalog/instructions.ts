@@ -5,7 +5,7 @@ const MOST_IN_ALL = 16 * 1024
 const MARK = '…'
 
 /** What one server tells models about itself. */
-export interface Manual {
+export interface ServerInstructions {
   readonly namespace: string
   readonly text: string
 }
@@ -13,7 +13,7 @@ export interface Manual {
 const SEPARATORS: Readonly<Record<NameStyle, string | undefined>> = { prefix: '__', slash: '/', plain: undefined }
 
 /** The instructions of several servers as one text, each under its name; undefined where nobody has any. */
-export const mergeInstructions = (manuals: readonly Manual[], style: NameStyle): string | undefined => {
+export const mergeInstructions = (manuals: readonly ServerInstructions[], style: NameStyle): string | undefined => {
   const sections = manuals.flatMap(({ namespace, text }) =>
     text.trim() === '' ? [] : `## ${namespace}\n\n${cut(text.trim(), MOST_EACH)}`,
   )

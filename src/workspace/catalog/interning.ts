@@ -6,7 +6,7 @@ const MOST = 4096
  * Makes equal lists one list: whoever holds them shares what is made of it, and can see that nothing has changed.
  * A list nobody holds any more is forgotten.
  */
-export const createInterning = () => {
+export const createListInterner = () => {
   const known = new Map<string, WeakRef<MemberList>>()
 
   return (name: string, list: MemberList): MemberList => {

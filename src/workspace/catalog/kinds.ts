@@ -1,4 +1,4 @@
-import type { Kind } from './view.ts'
+import type { ListKind } from './view.ts'
 
 interface Row {
   readonly method: string // asks for the list
@@ -8,7 +8,7 @@ interface Row {
 }
 
 /** How each list is asked for and read. */
-export const KINDS: Readonly<Record<Kind, Row>> = {
+export const LIST_KINDS: Readonly<Record<ListKind, Row>> = {
   tools: { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
   prompts: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
   resources: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
@@ -20,9 +20,9 @@ export const KINDS: Readonly<Record<Kind, Row>> = {
   },
 }
 
-const BY_METHOD: ReadonlyMap<string, Kind> = new Map(
-  (Object.keys(KINDS) as Kind[]).map(kind => [KINDS[kind].method, kind]),
+const BY_METHOD: ReadonlyMap<string, ListKind> = new Map(
+  (Object.keys(LIST_KINDS) as ListKind[]).map(kind => [LIST_KINDS[kind].method, kind]),
 )
 
 /** The list a method asks for; undefined for every other method. */
-export const kindOf = (method: string): Kind | undefined => BY_METHOD.get(method)
+export const listKindOf = (method: string): ListKind | undefined => BY_METHOD.get(method)

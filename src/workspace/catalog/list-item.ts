@@ -2,31 +2,31 @@ import { META } from '../../protocol/meta.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
-import { type Rename, rewriteTool } from '../routing/uris.ts'
-import { KINDS } from './kinds.ts'
-import type { Item, MemberList } from './member-list.ts'
-import type { Entry, Kind } from './view.ts'
+import { type RenameUri, rewriteTool } from '../routing/uris.ts'
+import { LIST_KINDS } from './kinds.ts'
+import type { MemberItem, MemberList } from './member-list.ts'
+import type { ListKind, ShownItem } from './view.ts'
 
 /** Where an entry comes from, and how it is shown. */
 export interface Source {
-  readonly kind: Kind
+  readonly kind: ListKind
   readonly member: Member
   readonly list: MemberList
   readonly at: number // of its items
   readonly exposed: string
   readonly revision: Revision
-  readonly relink: Rename | undefined // how the links to its app are shown
+  readonly relink: RenameUri | undefined // how the links to its app are shown
 }
 
 /** One entry of a shelf. Its definition is made when somebody looks at it: of a long list most never are. */
-export class ListItem implements Entry {
+export class ListItem implements ShownItem {
   readonly #source: Source
-  readonly #listed: Item
+  readonly #listed: MemberItem
   #item: Json | undefined
 
   constructor(source: Source) {
     this.#source = source
-    this.#listed = source.list.items[source.at] as Item
+    this.#listed = source.list.items[source.at] as MemberItem
   }
 
   get member(): Member {
@@ -45,12 +45,12 @@ export class ListItem implements Entry {
     return this.#source.revision
   }
 
-  get own(): Json | undefined {
-    const { own, json } = this.#listed
+  get native(): Json | undefined {
+    const { native: own, shown: json } = this.#listed
     return own === json ? undefined : own
   }
 
-  get item(): Json {
+  get definition(): Json {
     this.#item ??= shownAs(this.#source, this.#listed.original)
     return this.#item
   }
@@ -61,7 +61,7 @@ const shownAs = ({ kind, member, list, at, exposed, revision, relink }: Source, 
   const named =
     exposed === original
       ? definition
-      : renamed(definition, KINDS[kind].key, exposed, { server: member.server, name: original })
+      : renamed(definition, LIST_KINDS[kind].key, exposed, { server: member.server, name: original })
   return relink ? rewriteTool(named, relink) : named
 }
 

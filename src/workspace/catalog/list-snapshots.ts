@@ -1,7 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
-import { policyKey, type View } from './merged-lists.ts'
-import { rememberedAs } from './provenance.ts'
-import type { Kind } from './view.ts'
+import { type MergedView, policyKey } from './merged-lists.ts'
+import { callerKey } from './provenance.ts'
+import type { ListKind } from './view.ts'
 
 const KEEP_MS = 60_000 // since the last page was asked for
 const MOST_EACH = 8
@@ -11,16 +11,16 @@ const MOST_BYTES = 128 * 1024 * 1024
 
 interface Kept {
   readonly principal: string
-  readonly view: View
+  readonly view: MergedView
   readonly until: number
 }
 
 /** Lists that clients have begun to page through, as they were at the first page. */
 export interface ListSnapshots {
   /** Equal for workspaces that show the same servers in the same way: only those may share snapshots. */
-  readonly rules: string
-  keep(caller: Caller, kind: Kind, view: View): void
-  find(caller: Caller, kind: Kind, epoch: string): View | undefined
+  readonly rulesKey: string
+  keep(caller: Caller, kind: ListKind, view: MergedView): void
+  find(caller: Caller, kind: ListKind, epoch: string): MergedView | undefined
 }
 
 /** Keeps begun lists for a minute, so many and so much of each principal; the principal's own oldest leave first. */
@@ -28,18 +28,18 @@ export const createListSnapshots = (rules: string): ListSnapshots => {
   const snapshots = new Map<string, Kept>() // the one used last is the last
   let timer: NodeJS.Timeout | undefined
 
-  const keyOf = (caller: Caller, kind: Kind, epoch: string): string =>
-    JSON.stringify([rememberedAs(caller), caller.revision, policyKey(caller.policy), kind, epoch])
+  const keyOf = (caller: Caller, kind: ListKind, epoch: string): string =>
+    JSON.stringify([callerKey(caller), caller.revision, policyKey(caller.policy), kind, epoch])
 
   /** Removes the oldest until what is left of them, by principal or of all, is within its bounds. */
   const trim = (isMeant: (kept: Kept) => boolean, most: number, mostBytes: number): void => {
     const meant = [...snapshots].filter(([, kept]) => isMeant(kept))
-    let [count, bytes] = [meant.length, meant.reduce((sum, [, { view }]) => sum + view.shelf.bytes, 0)]
+    let [count, bytes] = [meant.length, meant.reduce((sum, [, { view }]) => sum + view.list.bytes, 0)]
     for (const [key, { view }] of meant) {
       if (count <= most && bytes <= mostBytes) return
       snapshots.delete(key)
       count--
-      bytes -= view.shelf.bytes
+      bytes -= view.list.bytes
     }
   }
 
@@ -52,17 +52,17 @@ export const createListSnapshots = (rules: string): ListSnapshots => {
     timer.unref()
   }
 
-  const put = (key: string, principal: string, view: View): void => {
+  const put = (key: string, principal: string, view: MergedView): void => {
     snapshots.delete(key)
     snapshots.set(key, { principal, view, until: Date.now() + KEEP_MS })
     if (!timer) expire()
   }
 
   return {
-    rules,
+    rulesKey: rules,
     keep: (caller, kind, view) => {
-      const principal = rememberedAs(caller) ?? ''
-      put(keyOf(caller, kind, view.shelf.epoch), principal, view)
+      const principal = callerKey(caller) ?? ''
+      put(keyOf(caller, kind, view.list.hash), principal, view)
       trim(kept => kept.principal === principal, MOST_EACH, MOST_BYTES_EACH)
       trim(() => true, MOST, MOST_BYTES)
     },

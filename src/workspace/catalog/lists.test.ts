@@ -5,7 +5,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import { EVERYTHING } from '../../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import type { PlainObject } from '../../wire/json/json.ts'
-import { openPlace } from './cursor.ts'
+import { openCursor } from './cursor.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -337,10 +337,10 @@ describe('a list that becomes another while a client pages through it', () => {
   test('goes on when the configuration gets one more server, but not when it hides something', async () => {
     const { w, a, b, first } = await joining()
     const cursor = first.nextCursor as string
-    const larger = workspaceOf([a, b, ready('c', 'z')], {}, { before: w })
+    const larger = workspaceOf([a, b, ready('c', 'z')], {}, { previous: w })
     expect(toolsIn(await larger.ask('tools/list', { cursor }))).toHaveLength(1000)
     const policy = { allow: {}, deny: { tools: ['a/t1*'] }, readOnly: false }
-    const stricter = workspaceOf([a, b], { policy }, { before: larger })
+    const stricter = workspaceOf([a, b], { policy }, { previous: larger })
     expect(await stricter.ask('tools/list', { cursor })).toMatchObject(refused)
     for (const workspace of [w, larger, stricter]) workspace.close()
   })
@@ -360,7 +360,7 @@ describe('a list that becomes another while a client pages through it', () => {
       cursors.push((await w.ask('tools/list')).nextCursor as string)
       await w.ask('tools/list', { cursor: begun }, bob)
     }
-    expect(new Set(cursors.map(cursor => openPlace(cursor)?.epoch)).size).toBe(20)
+    expect(new Set(cursors.map(cursor => openCursor(cursor)?.hash)).size).toBe(20)
     const answers = await Promise.all(cursors.map(cursor => w.ask('tools/list', { cursor })))
     expect(answers.filter(answer => 'tools' in answer).length).toBeLessThanOrEqual(8)
     expect(toolsIn(await w.ask('tools/list', { cursor: begun }, bob))).toHaveLength(1000)

@@ -5,13 +5,13 @@ import { META } from '../../protocol/meta.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { openPlace } from './cursor.ts'
-import { remaining } from './freshness.ts'
-import { kindOf } from './kinds.ts'
+import { openCursor } from './cursor.ts'
+import { remainingTtl } from './freshness.ts'
+import { listKindOf } from './kinds.ts'
 import type { ListSnapshots } from './list-snapshots.ts'
-import type { MergedLists, View } from './merged-lists.ts'
+import type { MergedLists, MergedView } from './merged-lists.ts'
 import { pageOf } from './pages.ts'
-import type { Kind, MergedList } from './view.ts'
+import type { ListKind, MergedList } from './view.ts'
 
 interface Options {
   readonly shelves: MergedLists
@@ -22,9 +22,11 @@ interface Options {
 
 /** Answers the four list methods. */
 export const createLists = ({ shelves, snapshots, isStrict, log }: Options): Dispatch => {
-  const answer = (exchange: Exchange, kind: Kind, view: View): void => {
+  const answer = (exchange: Exchange, kind: ListKind, view: MergedView): void => {
     const result =
-      isStrict && view.shelf.missing.length > 0 ? incomplete(view.shelf.missing) : page(exchange, kind, view)
+      isStrict && view.list.missingServers.length > 0
+        ? incomplete(view.list.missingServers)
+        : page(exchange, kind, view)
     if (exchange.signal.reason) return
     if ('code' in result) return void deliver(exchange.sink, { kind: 'failure', error: result })
     if (result.has('nextCursor')) snapshots.keep(exchange.caller, kind, view)
@@ -38,13 +40,13 @@ export const createLists = ({ shelves, snapshots, isStrict, log }: Options): Dis
   }
 
   /** A list that has become another since its first page goes on as it was then. */
-  const begunBy = ({ caller, params }: Exchange, kind: Kind): View | undefined => {
-    const place = openPlace(params.get('cursor')?.asString() ?? '')
-    return place && snapshots.find(caller, kind, place.epoch)
+  const begunBy = ({ caller, params }: Exchange, kind: ListKind): MergedView | undefined => {
+    const place = openCursor(params.get('cursor')?.asString() ?? '')
+    return place && snapshots.find(caller, kind, place.hash)
   }
 
   return exchange => {
-    const kind = kindOf(exchange.method)
+    const kind = listKindOf(exchange.method)
     if (!kind || exchange.kind !== 'request') return
     const view = begunBy(exchange, kind) ?? shelves.view(exchange.caller, kind)
     if (!(view instanceof Promise)) return answer(exchange, kind, view)
@@ -59,27 +61,27 @@ const incomplete = (missing: readonly string[]): RpcError =>
     Json.of({ reason: 'incomplete', upstream: missing[0], missing }),
   )
 
-const page = ({ params, caller }: Exchange, kind: Kind, view: View): Json | RpcError => {
-  const at = placeIn(params.get('cursor'), kind, view.shelf)
+const page = ({ params, caller }: Exchange, kind: ListKind, view: MergedView): Json | RpcError => {
+  const at = placeIn(params.get('cursor'), kind, view.list)
   if (typeof at !== 'number') return at
-  const result = pageOf(kind, view.shelf, at)
+  const result = pageOf(kind, view.list, at)
   if (!result) return rpcError('invalidParams', STALE)
-  const told = withMissing(result, view.shelf.missing)
+  const told = withMissing(result, view.list.missingServers)
   if (!isModern(caller.revision)) return told
   return told
     .with('resultType', 'complete')
-    .with('ttlMs', remaining(view.promisedUntil, view.shelf.missing.length > 0, Date.now()))
+    .with('ttlMs', remainingTtl(view.promisedUntil, view.list.missingServers.length > 0, Date.now()))
     .with('cacheScope', view.isPublic ? 'public' : 'private')
 }
 
 const STALE = 'Invalid cursor: the list has changed, or the gateway was started again, since; list again without one'
 
-const placeIn = (cursor: Json | undefined, kind: Kind, { epoch }: MergedList): number | RpcError => {
+const placeIn = (cursor: Json | undefined, kind: ListKind, { hash: epoch }: MergedList): number | RpcError => {
   if (!cursor) return 0
   const text = cursor.asString()
   if (text === undefined) return rpcError('invalidParams', '`cursor` must be a string')
-  const place = openPlace(text)
-  return place && place.kind === kind && place.epoch === epoch ? place.page : rpcError('invalidParams', STALE)
+  const place = openCursor(text)
+  return place && place.kind === kind && place.hash === epoch ? place.page : rpcError('invalidParams', STALE)
 }
 
 const withMissing = (result: Json, missing: readonly string[]): Json =>

@@ -1,21 +1,21 @@
 import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { KINDS, kindOf } from './kinds.ts'
-import type { ReportFlaws } from './list-faults.ts'
+import { LIST_KINDS, listKindOf } from './kinds.ts'
+import type { ReportListFaults } from './list-faults.ts'
 import { MOST_BYTES, MOST_ITEMS } from './pages.ts'
 import { MOST_PAGES } from './read-list.ts'
-import type { Kind } from './view.ts'
+import type { ListKind } from './view.ts'
 
 /**
  * Follows the cursors of a server's lists, because many clients never ask for a second page. Beyond the size of one page,
  * or when a page fails, the client gets what was read and the server's cursor, and can go on by itself.
  */
-export const mergePages = (server: string, send: Dispatch, report: ReportFlaws): Dispatch => {
+export const mergePages = (server: string, send: Dispatch, report: ReportListFaults): Dispatch => {
   return exchange => {
-    const kind = exchange.kind === 'request' ? kindOf(exchange.method) : undefined
+    const kind = exchange.kind === 'request' ? listKindOf(exchange.method) : undefined
     if (!kind || hasCursor(exchange.params)) return send(exchange)
     const merge = new Merge(kind, exchange, (params, sink) => send({ ...exchange, params, sink }))
-    merge.ask(exchange.params, flaws => report(server, kind, { flaws, isWhole: flaws.length === 0 }))
+    merge.ask(exchange.params, flaws => report(server, kind, { faults: flaws, isComplete: flaws.length === 0 }))
   }
 }
 
@@ -23,7 +23,7 @@ const hasCursor = (params: Json): boolean => (params.get('cursor') ?? NULL).kind
 const NULL = Json.of(null)
 
 class Merge {
-  readonly #kind: Kind
+  readonly #kind: ListKind
   readonly #exchange: Exchange
   readonly #send: (params: Json, sink: Exchange['sink']) => void
   readonly #pages: Json[] = []
@@ -32,7 +32,7 @@ class Merge {
   #bytes = 0
   #isOver = false // the client has its answer, or a frame that its sink could not take
 
-  constructor(kind: Kind, exchange: Exchange, send: (params: Json, sink: Exchange['sink']) => void) {
+  constructor(kind: ListKind, exchange: Exchange, send: (params: Json, sink: Exchange['sink']) => void) {
     this.#kind = kind
     this.#exchange = exchange
     this.#send = send
@@ -46,7 +46,7 @@ class Merge {
     const isFirst = this.#pages.length === 0
     if (this.#isOver || frame.kind === 'notice' || frame.kind === 'question') return this.#exchange.sink(frame)
     const page = frame.kind === 'result' ? frame.result : undefined
-    const list = page?.get(KINDS[this.#kind].member)
+    const list = page?.get(LIST_KINDS[this.#kind].member)
     if (!page || list?.kind !== 'array') return isFirst ? this.#exchange.sink(frame) : this.#end(cursor)
     const next = page.get('nextCursor')
     const text = next?.asString()
@@ -73,7 +73,7 @@ class Merge {
 
   #end(next: Json | undefined, isRepeated = false): void | Promise<void> {
     this.#isOver = true
-    const { member, key } = KINDS[this.#kind]
+    const { member, key } = LIST_KINDS[this.#kind]
     const entries = this.#pages.flatMap(page => page.get(member)?.elements() ?? [])
     const result = mergeResults(this.#pages, next).with(member, Json.of(isRepeated ? distinct(entries, key) : entries))
     return this.#exchange.sink({ kind: 'result', result })

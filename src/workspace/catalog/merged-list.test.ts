@@ -5,27 +5,27 @@ import { MODERN, NEWEST_LEGACY, OLDEST } from '../../protocol/revisions.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
 import { createPolicy } from '../policy/policy.ts'
 import { createMemberList } from './member-list.ts'
-import { buildMergedList, type Part, type Showing } from './merged-list.ts'
+import { buildMergedList, type ListPart, type MergeRules } from './merged-list.ts'
 import { readList } from './read-list.ts'
-import type { Kind } from './view.ts'
+import type { ListKind } from './view.ts'
 
 const overlay = { hidden: false, fixed: {}, defaults: {} }
 
 /** A member's list from its text. */
 const part = async (
-  kind: Kind,
+  kind: ListKind,
   server: string,
   items: Plain,
   overlays = new Map(),
   revision = MODERN,
-): Promise<Part> => {
+): Promise<ListPart> => {
   const member = scriptedMember(server, { overlays })
   const key = { tools: 'tools', prompts: 'prompts', resources: 'resources', templates: 'resourceTemplates' }[kind]
   const reading = await readList(kind, async () => Json.of({ [key]: items }))
   return { member, list: createMemberList(kind, revision, reading) }
 }
 
-const showing = (kind: Kind, more: Partial<Showing> = {}): Showing => ({
+const showing = (kind: ListKind, more: Partial<MergeRules> = {}): MergeRules => ({
   kind,
   revision: MODERN,
   style: 'prefix',
@@ -34,18 +34,18 @@ const showing = (kind: Kind, more: Partial<Showing> = {}): Showing => ({
   ...more,
 })
 
-const shown = (shelf: { entries: readonly { exposed: string }[] }) => shelf.entries.map(({ exposed }) => exposed)
+const shown = (shelf: { items: readonly { exposed: string }[] }) => shelf.items.map(({ exposed }) => exposed)
 
 test('a renamed tool says where it comes from; one that keeps its name is the very bytes it came in', async () => {
   const text = Json.parse(Buffer.from('[{ "name":"x", "n":1.0, "_meta":{"own":1} },{"name":"y"}]'))
   const parts = [await part('tools', 'a', text)]
   const plain = buildMergedList(parts, showing('tools', { style: 'plain' }))
-  expect(plain.entries.map(({ item }) => item.toString())).toEqual([
+  expect(plain.items.map(({ definition: item }) => item.toString())).toEqual([
     '{ "name":"x", "n":1.0, "_meta":{"own":1} }',
     '{"name":"y"}',
   ])
   const prefixed = buildMergedList(parts, showing('tools'))
-  expect(prefixed.entries.map(({ item }) => item.toString())).toEqual([
+  expect(prefixed.items.map(({ definition: item }) => item.toString())).toEqual([
     '{ "name":"a__x", "n":1.0, "_meta":{"own":1,"dragoman/origin":{"server":"a","name":"x"}} }',
     '{"name":"a__y","_meta":{"dragoman/origin":{"server":"a","name":"y"}}}',
   ])
@@ -91,7 +91,7 @@ test('a URI that an earlier server has is shown by an alias, and so are template
   const parts = [await part('resources', 'a', resources), await part('resources', 'b', [...resources, { uri: 'b:1' }])]
   const shelf = buildMergedList(parts, showing('resources'))
   expect(shown(shelf)).toEqual(['file:///x', 'ui://app', 'x-mcp-b+file:///x', 'ui://b.gw/app', 'b:1'])
-  expect(shelf.entries[2]?.item.toValue()).toMatchObject({ uri: 'x-mcp-b+file:///x', name: 'x' })
+  expect(shelf.items[2]?.definition.toValue()).toMatchObject({ uri: 'x-mcp-b+file:///x', name: 'x' })
   expect(shelf.find('file:///x')).toMatchObject({ member: { server: 'a' } })
   const template = [{ uriTemplate: 'file:///{p}', name: 't' }]
   const two = [await part('templates', 'a', template), await part('templates', 'b', template)]
@@ -101,7 +101,7 @@ test('a URI that an earlier server has is shown by an alias, and so are template
 test('tools of two apps of one URI lead each to its own', async () => {
   const tool = (name: string) => ({ name, _meta: { ui: { resourceUri: 'ui://app' } } })
   const parts = [await part('tools', 'a', [tool('x'), tool('y')]), await part('tools', 'b', [tool('x')])]
-  const links = buildMergedList(parts, showing('tools')).entries.map(({ item }) =>
+  const links = buildMergedList(parts, showing('tools')).items.map(({ definition: item }) =>
     item.at('_meta', 'ui', 'resourceUri')?.asString(),
   )
   expect(links).toEqual(['ui://app', 'ui://app', 'ui://b.gw/app'])
@@ -110,7 +110,7 @@ test('tools of two apps of one URI lead each to its own', async () => {
 test('a link is found however it is written', async () => {
   const tool = Json.parse(Buffer.from('[{"name":"x","_meta":{"ui":{"resource\\u0055ri":"ui://app"}}}]'))
   const parts = [await part('tools', 'a', tool), await part('tools', 'b', tool)]
-  const links = buildMergedList(parts, showing('tools')).entries.map(({ item }) =>
+  const links = buildMergedList(parts, showing('tools')).items.map(({ definition: item }) =>
     item.at('_meta', 'ui', 'resourceUri')?.asString(),
   )
   expect(links).toEqual(['ui://app', 'ui://b.gw/app'])
@@ -127,15 +127,15 @@ test('each revision is shown in its own words, and an epoch says nothing about t
   const [newest, legacy, oldest] = [MODERN, NEWEST_LEGACY, OLDEST].map(revision =>
     buildMergedList(parts, showing('tools', { revision })),
   )
-  expect(newest?.entries[0]?.item.at('outputSchema', 'type')?.asString()).toBe('array')
-  expect(legacy?.entries[0]?.item.at('outputSchema', 'type')?.asString()).toBe('object')
-  expect(oldest?.entries[0]?.item.at('outputSchema', 'type')?.asString()).toBe('object')
-  expect(new Set([newest?.epoch, legacy?.epoch, oldest?.epoch]).size).toBe(1)
+  expect(newest?.items[0]?.definition.at('outputSchema', 'type')?.asString()).toBe('array')
+  expect(legacy?.items[0]?.definition.at('outputSchema', 'type')?.asString()).toBe('object')
+  expect(oldest?.items[0]?.definition.at('outputSchema', 'type')?.asString()).toBe('object')
+  expect(new Set([newest?.hash, legacy?.hash, oldest?.hash]).size).toBe(1)
 })
 
 test('an epoch changes with what is shown and with nothing else', async () => {
   const epoch = async (items: Plain, rules = createPolicy(EVERYTHING)) =>
-    buildMergedList([await part('tools', 'a', items)], showing('tools', { rules })).epoch
+    buildMergedList([await part('tools', 'a', items)], showing('tools', { rules })).hash
   const first = await epoch([{ name: 'x' }])
   expect(await epoch([{ name: 'x' }])).toBe(first)
   expect(await epoch([{ name: 'x', description: 'new' }])).not.toBe(first)
@@ -149,5 +149,5 @@ test('a server without a list is missing', async () => {
     [await part('tools', 'a', []), { member: scriptedMember('b'), list: undefined }],
     showing('tools'),
   )
-  expect(shelf.missing).toEqual(['b'])
+  expect(shelf.missingServers).toEqual(['b'])
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NameStyle } from '../../config/snapshot.ts'
-import { exposedNames, namespacesOf, type Offer, withoutServer } from './names.ts'
+import { exposedNames, namespacesOf, type ServerNames, withoutServer } from './names.ts'
 
 test.each([
   ['github__list_issues', 'list_issues'],
@@ -48,14 +48,14 @@ describe('what stands for a server', () => {
 })
 
 /** What each shown name leads back to. */
-const nameTable = (style: NameStyle, offers: readonly Offer[]) =>
+const nameTable = (style: NameStyle, offers: readonly ServerNames[]) =>
   new Map(
     exposedNames(style, offers).flatMap((exposed, at) =>
       exposed.map((shown, i) => [shown, { server: offers[at]?.server, name: offers[at]?.names[i] }] as const),
     ),
   )
 
-const twoServers: readonly Offer[] = [
+const twoServers: readonly ServerNames[] = [
   { server: 'github', names: ['search', 'list_issues'] },
   { server: 'files', names: ['search', 'read'] },
 ]

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { NameStyle } from '../../config/snapshot.ts'
 
 /** What one server of a workspace calls its tools or prompts. */
-export interface Offer {
+export interface ServerNames {
   readonly server: string
   readonly names: readonly string[]
 }
@@ -50,11 +50,11 @@ const slug = (server: string, most: number): string =>
  */
 export const exposedNames = (
   style: NameStyle,
-  offers: readonly Offer[],
+  offers: readonly ServerNames[],
   servers: readonly string[] = offers.map(({ server }) => server),
 ): readonly (readonly string[])[] => {
   const namespaces = namespacesOf(servers)
-  const prefixed = ({ server }: Offer, name: string, separator: string): string =>
+  const prefixed = ({ server }: ServerNames, name: string, separator: string): string =>
     portable(server, namespaces.get(server) ?? server, name, separator)
   if (style !== 'plain') {
     const separator = style === 'slash' ? '/' : '__'
@@ -70,7 +70,7 @@ export const exposedNames = (
   )
 }
 
-const firstOwners = (offers: readonly Offer[]): ReadonlyMap<string, string> => {
+const firstOwners = (offers: readonly ServerNames[]): ReadonlyMap<string, string> => {
   const owners = new Map<string, string>()
   for (const { server, names } of offers) for (const name of names) if (!owners.has(name)) owners.set(name, server)
   return owners

@@ -4,7 +4,7 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Json } from '../../wire/json/json.ts'
 
 /** A list of the server's, and the member of its result that holds it. */
-export interface NameList {
+export interface NamedList {
   readonly method: string
   readonly member: string
 }
@@ -22,7 +22,7 @@ export const createOwnNames = (upstream: Upstream) => {
     mostPerGroup: MOST_EACH,
   })
 
-  const look = (caller: Caller, list: NameList): Names => {
+  const look = (caller: Caller, list: NamedList): Names => {
     const who = caller.session ?? caller.principal
     if (who === undefined) return listNames(upstream, caller, list) // he shares with nobody, not even with himself
     const key = JSON.stringify([list.method, caller.session, caller.principal])
@@ -36,7 +36,7 @@ export const createOwnNames = (upstream: Upstream) => {
 
   return {
     /** A server that does not say what it has, has none of that name. */
-    has: (caller: Caller, list: NameList, name: string): Promise<boolean> =>
+    has: (caller: Caller, list: NamedList, name: string): Promise<boolean> =>
       look(caller, list).then(
         names => names.has(name),
         () => false,
@@ -45,7 +45,7 @@ export const createOwnNames = (upstream: Upstream) => {
   }
 }
 
-const listNames = async (upstream: Upstream, caller: Caller, { method, member }: NameList): Names => {
+const listNames = async (upstream: Upstream, caller: Caller, { method, member }: NamedList): Names => {
   const names = new Set<string>()
   const page = async (params: Json): Promise<Json> =>
     ask((await upstream.open(caller)).dispatch, caller, method, params)

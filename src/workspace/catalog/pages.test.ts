@@ -3,20 +3,22 @@ import { expect, test } from 'vitest'
 import { scriptedMember } from '../../../test/support/scripted-member.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { openPlace } from './cursor.ts'
+import { openCursor } from './cursor.ts'
 import { pageOf } from './pages.ts'
-import type { Entry, Kind, MergedList } from './view.ts'
+import type { ListKind, MergedList, ShownItem } from './view.ts'
 
 const member = scriptedMember('a')
 const shelfOf = (items: readonly Json[]): MergedList => ({
-  entries: items.map((item, i): Entry => ({ member, original: `${i}`, exposed: `${i}`, item, revision: MODERN })),
-  missing: [],
-  epoch: 'e',
+  items: items.map(
+    (item, i): ShownItem => ({ member, original: `${i}`, exposed: `${i}`, definition: item, revision: MODERN }),
+  ),
+  missingServers: [],
+  hash: 'e',
   bytes: 0,
   find: () => undefined,
   visibility: () => undefined,
 })
-const pagesOf = (kind: Kind, shelf: MergedList): Json[] => {
+const pagesOf = (kind: ListKind, shelf: MergedList): Json[] => {
   const pages: Json[] = []
   for (let page = pageOf(kind, shelf, 0); page; page = pageOf(kind, shelf, pages.length)) pages.push(page)
   return pages
@@ -48,7 +50,7 @@ test('pages together are the list in its order, none is empty, and each cursor l
       )
       if (items.length > 0) expect(read.every(page => page.length > 0 && page.length <= 1000)).toBe(true)
       const cursors = pages.map(page => page.get('nextCursor')?.asString())
-      expect(cursors.map(cursor => cursor && openPlace(cursor))).toEqual(
+      expect(cursors.map(cursor => cursor && openCursor(cursor))).toEqual(
         pages.map((_, i) => (i + 1 < pages.length ? { kind: 'tools', epoch: 'e', page: i + 1 } : undefined)),
       )
       const isWithin = (page: readonly Json[]) =>
@@ -63,12 +65,12 @@ test('a page is made when it is asked for, once', () => {
   const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
   let made = 0
   const entries = items.map(
-    (item, i): Entry => ({
+    (item, i): ShownItem => ({
       member,
       original: `${i}`,
       exposed: `${i}`,
       revision: MODERN,
-      get item() {
+      get definition() {
         made++
         return item
       },
@@ -90,6 +92,6 @@ test('an item larger than a page has one for itself', () => {
 test.each(['', 'x', 'l.', 'l.AAAA', 'other.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'])(
   'a cursor that is not ours (%s) leads nowhere',
   cursor => {
-    expect(openPlace(cursor)).toBeUndefined()
+    expect(openCursor(cursor)).toBeUndefined()
   },
 )

@@ -2,13 +2,13 @@ import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { Collision, Shadowed, WorkspaceReport } from '../../protocol/inspection.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { showOverlay } from '../policy/overlays.ts'
-import { createPolicy, type Rules } from '../policy/policy.ts'
-import { KINDS } from './kinds.ts'
+import { createPolicy, type PolicyRules } from '../policy/policy.ts'
+import { LIST_KINDS } from './kinds.ts'
 import { exposedNames } from './names.ts'
-import type { Kind } from './view.ts'
+import type { ListKind } from './view.ts'
 
 /** Everything a server lists, each thing once. */
-export type Offering = Readonly<Record<Kind, readonly Json[]>>
+export type ServerLists = Readonly<Record<ListKind, readonly Json[]>>
 
 /** One thing that would be shown. */
 interface Shown {
@@ -19,10 +19,13 @@ interface Shown {
 }
 
 /** What a workspace would show, worked out from what its servers list: a server that is not there shows nothing. */
-export const preview = (config: WorkspaceConfig, offerings: ReadonlyMap<string, Offering>): WorkspaceReport => {
+export const previewWorkspace = (
+  config: WorkspaceConfig,
+  offerings: ReadonlyMap<string, ServerLists>,
+): WorkspaceReport => {
   const rules = createPolicy(config.policy)
   const hidden = { policy: 0, overlays: 0 }
-  const pick = (kind: Kind): Shown[] => {
+  const pick = (kind: ListKind): Shown[] => {
     const picks = config.servers.map(server => {
       const seen = (offerings.get(server)?.[kind] ?? []).map(item => see(config, rules, kind, server, item))
       for (const sight of seen) if (sight.kind === 'hidden') hidden[sight.by]++
@@ -54,8 +57,8 @@ type Sight =
   | { readonly kind: 'shown'; readonly original: string; readonly name: string }
   | { readonly kind: 'hidden'; readonly by: 'policy' | 'overlays' }
 
-const see = (config: WorkspaceConfig, rules: Rules, kind: Kind, server: string, item: Json): Sight => {
-  const original = item.get(KINDS[kind].key)?.asString() ?? ''
+const see = (config: WorkspaceConfig, rules: PolicyRules, kind: ListKind, server: string, item: Json): Sight => {
+  const original = item.get(LIST_KINDS[kind].key)?.asString() ?? ''
   const overlay = kind === 'tools' ? config.overlays.get(server)?.get(original) : undefined
   if (overlay?.hidden) return { kind: 'hidden', by: 'overlays' }
   if (!rules.allows(kind, server, original, overlay ? showOverlay(item, overlay) : item))
@@ -85,7 +88,7 @@ const shadowedIn = (tools: readonly Shown[]): Shadowed[] =>
   )
 
 /** Only of servers that have answered: of the others nobody knows. */
-const unknownTools = ({ overlays }: WorkspaceConfig, offerings: ReadonlyMap<string, Offering>): string[] =>
+const unknownTools = ({ overlays }: WorkspaceConfig, offerings: ReadonlyMap<string, ServerLists>): string[] =>
   [...overlays].flatMap(([server, tools]) => {
     const offered = offerings.get(server)?.tools
     if (!offered) return []

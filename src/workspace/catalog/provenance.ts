@@ -11,18 +11,18 @@ const LONGEST = 64 // characters of a word that is remembered as it is
 
 /** Which member something came from that one caller was given: links, tasks and apps. */
 export interface Provenance {
-  note(caller: Caller, word: string, member: Member): void
-  of(caller: Caller, word: string): Member | undefined
+  record(caller: Caller, word: string, member: Member): void
+  memberOf(caller: Caller, word: string): Member | undefined
   /** Whose app this caller looked at last. */
-  noteApp(caller: Caller, member: Member): void
-  app(caller: Caller): Member | undefined
+  recordApp(caller: Caller, member: Member): void
+  appMember(caller: Caller): Member | undefined
   /** Which members a session has talked to. */
-  noteUse(session: string, member: Member): void
-  used(session: string): readonly Member[]
+  recordSession(session: string, member: Member): void
+  sessionMembers(session: string): readonly Member[]
 }
 
 /** Under which name things are remembered for a caller; somebody unknown without a session is not remembered at all. */
-export const rememberedAs = ({ principal, session }: Caller): string | undefined => {
+export const callerKey = ({ principal, session }: Caller): string | undefined => {
   if (principal !== undefined) return `p${principal}`
   return session === undefined ? undefined : `s${session}`
 }
@@ -31,45 +31,45 @@ export const rememberedAs = ({ principal, session }: Caller): string | undefined
 export const shortened = (word: string): string => shortKey(word, LONGEST)
 
 /** What is remembered, by the names of servers: it outlives their members when the configuration changes. */
-export interface Memory {
+export interface ProvenanceStore {
   readonly words: BoundedCache<BoundedCache<string>>
   readonly apps: BoundedCache<string>
   readonly uses: BoundedCache<Set<string>>
 }
 
-export const createMemory = (): Memory => ({
+export const createProvenanceStore = (): ProvenanceStore => ({
   words: new BoundedCache(MOST_CALLERS, FOREVER),
   apps: new BoundedCache(MOST_CALLERS, FOREVER),
   uses: new BoundedCache(MOST_SESSIONS, FOREVER),
 })
 
 export const createProvenance = (
-  { words, apps, uses }: Memory,
+  { words, apps, uses }: ProvenanceStore,
   memberOf: (server: string | undefined) => Member | undefined,
 ): Provenance => ({
-  note: (caller, word, { server }) => {
-    const who = rememberedAs(caller)
+  record: (caller, word, { server }) => {
+    const who = callerKey(caller)
     if (who === undefined) return
     const mine = words.get(who) ?? new BoundedCache<string>(MOST_EACH, FOREVER)
     mine.set(shortened(word), server)
     words.set(who, mine)
   },
-  of: (caller, word) => {
-    const who = rememberedAs(caller)
+  memberOf: (caller, word) => {
+    const who = callerKey(caller)
     return who === undefined ? undefined : memberOf(words.get(who)?.get(shortened(word)))
   },
-  noteApp: (caller, { server }) => {
-    const who = rememberedAs(caller)
+  recordApp: (caller, { server }) => {
+    const who = callerKey(caller)
     if (who !== undefined) apps.set(who, server)
   },
-  app: caller => {
-    const who = rememberedAs(caller)
+  appMember: caller => {
+    const who = callerKey(caller)
     return who === undefined ? undefined : memberOf(apps.get(who))
   },
-  noteUse: (session, { server }) => {
+  recordSession: (session, { server }) => {
     const before = uses.get(session)
     if (before) before.add(server)
     else uses.set(session, new Set([server]))
   },
-  used: session => [...(uses.get(session) ?? [])].flatMap(server => memberOf(server) ?? []),
+  sessionMembers: session => [...(uses.get(session) ?? [])].flatMap(server => memberOf(server) ?? []),
 })

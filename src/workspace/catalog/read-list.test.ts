@@ -48,7 +48,7 @@ test('a list without end is left after 64 pages', async () => {
   )
   expect(pages).toBe(64)
   expect(list.items).toHaveLength(64)
-  expect(list.flaws).toEqual(['it has more than 64 pages'])
+  expect(list.faults).toEqual(['it has more than 64 pages'])
 })
 
 test('of names that stand there twice the first counts, and entries without a name are left out', async () => {
@@ -56,12 +56,12 @@ test('of names that stand there twice the first counts, and entries without a na
     first: { tools: [{ name: 'a', description: 'one' }, { name: 'a', description: 'two' }, 7, {}, { name: 3 }] },
   })
   const list = await readList('tools', page)
-  expect(list.items.map(({ json }) => json.toValue())).toEqual([{ name: 'a', description: 'one' }])
-  expect(list.flaws).toEqual([
+  expect(list.items.map(({ shown: json }) => json.toValue())).toEqual([{ name: 'a', description: 'one' }])
+  expect(list.faults).toEqual([
     '1 of its names stand there twice; the first of each counts',
     '3 of its entries have no name',
   ])
-  expect(list.isWhole).toBe(true)
+  expect(list.isComplete).toBe(true)
 })
 
 test('what is no list is an empty one', async () => {
@@ -75,7 +75,7 @@ test('a definition stays as it was written, byte for byte, and so does an invali
   const text = '{ "name":"a", "inputSchema":{"type":12345678901234567890,"x":1.0},\n"unknown":[1e2] }'
   const page = async () => Json.parse(Buffer.from(`{"tools":[${text}]}`))
   const list = await readList('tools', page)
-  expect(list.items[0]?.json.toString()).toBe(text)
+  expect(list.items[0]?.shown.toString()).toBe(text)
 })
 
 test('a schema of 30 MiB is kept; what comes beyond 32 MiB is left out, and said', async () => {

@@ -1,18 +1,18 @@
 import { Json } from '../../wire/json/json.ts'
-import type { Usable } from '../routing/param-check.ts'
-import { KINDS } from './kinds.ts'
-import type { Content, Item } from './member-list.ts'
-import type { Kind } from './view.ts'
+import type { UsableTool } from '../routing/param-check.ts'
+import { LIST_KINDS } from './kinds.ts'
+import type { MemberItem, MemberListContent } from './member-list.ts'
+import type { ListKind } from './view.ts'
 
 /** How many pages of a server are read for one list. */
 export const MOST_PAGES = 64
 const MOST_BYTES = 32 * 1024 * 1024
 
 /** A list read to its end, and how long its server says it holds. */
-export interface Reading extends Content {
+export interface ListReading extends MemberListContent {
   readonly ttlMs: number | undefined
   readonly isPublic: boolean
-  readonly isWhole: boolean // false: something had to be left out
+  readonly isComplete: boolean // false: something had to be left out
 }
 
 const AT_ONCE_MS = 10 // more would hold everybody else up
@@ -21,12 +21,12 @@ const othersHadTheirTurn = (): Promise<void> => new Promise(resolve => setImmedi
 type Page = (params: Json) => Promise<Json>
 
 /** How an item is shown; or why not. */
-type Show = (original: string, own: Json) => Usable
+type Show = (original: string, own: Json) => UsableTool
 
 const AS_IT_IS: Show = (_, item) => ({ item })
 
 /** Reads a list page after page. Whatever a server does wrong is left out and said; only a failing page fails it all. */
-export const readList = async (kind: Kind, page: Page, show: Show = AS_IT_IS): Promise<Reading> => {
+export const readList = async (kind: ListKind, page: Page, show: Show = AS_IT_IS): Promise<ListReading> => {
   const gathered = new Gathering(kind, show)
   const seen = new Set<string>()
   let cursor: string | undefined
@@ -44,9 +44,9 @@ export const readList = async (kind: Kind, page: Page, show: Show = AS_IT_IS): P
 
 /** What has been read so far. */
 class Gathering {
-  readonly #kind: Kind
+  readonly #kind: ListKind
   readonly #show: Show
-  readonly #items = new Map<string, Item>()
+  readonly #items = new Map<string, MemberItem>()
   readonly #cuts: string[] = []
   readonly #hidden: string[] = []
   #bytes = 0
@@ -55,7 +55,7 @@ class Gathering {
   #ttlMs: number | undefined
   #isPublic = true
 
-  constructor(kind: Kind, show: Show) {
+  constructor(kind: ListKind, show: Show) {
     this.#kind = kind
     this.#show = show
   }
@@ -64,16 +64,16 @@ class Gathering {
     return this.#cuts.length > 0
   }
 
-  get reading(): Reading {
+  get reading(): ListReading {
     const flaws = [...this.#cuts, ...this.#hidden]
     if (this.#repeated > 0) flaws.push(`${this.#repeated} of its names stand there twice; the first of each counts`)
-    if (this.#unnamed > 0) flaws.push(`${this.#unnamed} of its entries have no ${KINDS[this.#kind].key}`)
+    if (this.#unnamed > 0) flaws.push(`${this.#unnamed} of its entries have no ${LIST_KINDS[this.#kind].key}`)
     return {
       items: [...this.#items.values()],
-      flaws,
+      faults: flaws,
       ttlMs: this.#ttlMs,
       isPublic: this.#isPublic,
-      isWhole: !this.isFull,
+      isComplete: !this.isFull,
     }
   }
 
@@ -87,7 +87,7 @@ class Gathering {
     this.#isPublic &&= page.get('cacheScope')?.isString('public') === true
     let begun = Date.now()
     // The items are kept, whatever else the server put into the message is not.
-    for (const item of page.get(KINDS[this.#kind].member)?.compact().elements() ?? []) {
+    for (const item of page.get(LIST_KINDS[this.#kind].member)?.compact().elements() ?? []) {
       if (Date.now() - begun > AT_ONCE_MS) {
         await othersHadTheirTurn()
         begun = Date.now()
@@ -100,12 +100,12 @@ class Gathering {
   #take(own: Json): void {
     this.#bytes += own.size // also of what is left out: it is kept with its page
     if (this.#bytes > MOST_BYTES) return this.cut(`it is larger than ${MOST_BYTES >> 20} MiB`)
-    const original = own.get(KINDS[this.#kind].key)?.asString()
+    const original = own.get(LIST_KINDS[this.#kind].key)?.asString()
     if (original === undefined) this.#unnamed++
     else if (this.#items.has(original)) this.#repeated++
     else {
       const shown = this.#show(original, own)
-      if ('item' in shown) this.#items.set(original, { original, own, json: shown.item })
+      if ('item' in shown) this.#items.set(original, { original, native: own, shown: shown.item })
       else this.#hidden.push(`${original} is not shown: ${shown.reason}`)
     }
   }

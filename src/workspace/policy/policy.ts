@@ -1,23 +1,23 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Patterns, Policy } from '../../protocol/policy.ts'
 import type { Json } from '../../wire/json/json.ts'
-import type { Kind } from '../catalog/view.ts'
+import type { ListKind } from '../catalog/view.ts'
 import { compileGlob, type Glob } from './glob.ts'
 import { compileUriGlobs } from './uri-globs.ts'
 
 /** Decides what may be seen and used. */
-export interface Rules {
+export interface PolicyRules {
   /** `item` is the definition as shown; what is not listed has none, and is taken for the worst. */
-  allows(kind: Kind, server: string, original: string, item?: Json): boolean
+  allows(kind: ListKind, server: string, original: string, item?: Json): boolean
   allowsServer(server: string): boolean
   /** Whether something of that kind may be hidden at a server that is allowed. */
-  hides(kind: Kind): boolean
+  hides(kind: ListKind): boolean
   readonly isOpen: boolean // everything is allowed
 }
 
 type Column = keyof Patterns
 
-const COLUMN: Readonly<Record<Kind, Column>> = {
+const COLUMN: Readonly<Record<ListKind, Column>> = {
   tools: 'tools',
   prompts: 'prompts',
   resources: 'resources',
@@ -26,9 +26,9 @@ const COLUMN: Readonly<Record<Kind, Column>> = {
 const COLUMNS: readonly Column[] = ['servers', 'tools', 'prompts', 'resources']
 
 /** Joins policies: only what each of them allows is allowed. */
-export const createPolicy = (...policies: readonly Policy[]): Rules => {
+export const createPolicy = (...policies: readonly Policy[]): PolicyRules => {
   const checks = policies.map(compile)
-  const permits = (kind: Kind | 'servers', text: string): boolean => checks.every(check => check(kind, text))
+  const permits = (kind: ListKind | 'servers', text: string): boolean => checks.every(check => check(kind, text))
   const readOnly = policies.some(policy => policy.readOnly)
   const isRuled = (column: Column): boolean =>
     policies.some(({ allow, deny }) => allow[column] !== undefined || (deny[column]?.length ?? 0) > 0)
@@ -44,9 +44,9 @@ export const createPolicy = (...policies: readonly Policy[]): Rules => {
 }
 
 /** What a caller may see: what the workspace and the policy of its token both allow. */
-export const createRulesOf = (common: Policy): ((caller: Pick<Caller, 'policy'>) => Rules) => {
+export const createRulesOf = (common: Policy): ((caller: Pick<Caller, 'policy'>) => PolicyRules) => {
   const forAll = createPolicy(common)
-  const joined = new WeakMap<Policy, Rules>()
+  const joined = new WeakMap<Policy, PolicyRules>()
   return ({ policy }) => {
     if (!policy) return forAll
     const rules = joined.get(policy) ?? createPolicy(common, policy)
@@ -59,7 +59,7 @@ export const createRulesOf = (common: Policy): ((caller: Pick<Caller, 'policy'>)
 const changesNothing = (item: Json | undefined): boolean =>
   item?.at('annotations', 'readOnlyHint')?.asBoolean() === true
 
-type Check = (kind: Kind | 'servers', text: string) => boolean
+type Check = (kind: ListKind | 'servers', text: string) => boolean
 
 const compile = ({ allow, deny }: Policy): Check => {
   const [names, denied] = [compileAll(allow), compileAll(deny)]

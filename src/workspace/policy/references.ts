@@ -1,11 +1,11 @@
 import { methodRow } from '../../protocol/methods.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { foldName } from '../../wire/member-names.ts'
-import type { Kind } from '../catalog/view.ts'
+import type { ListKind } from '../catalog/view.ts'
 
 /** A tool, prompt or resource that the params of a request name; which of them is not always clear. */
 export interface Reference {
-  readonly kinds: readonly Kind[]
+  readonly kinds: readonly ListKind[]
   readonly text: string
 }
 
@@ -14,7 +14,7 @@ const MOST = 10_000 // things that one request may name: each is judged
 const MOST_BYTES = 256 * 1024 // of params in which names are looked for
 
 /** What a member names, by its folded key without separators; any key that ends in `uri`, `url` or `href` (or their plural) names resources. */
-const NAMED: ReadonlyMap<string, readonly Kind[]> = new Map<string, readonly Kind[]>([
+const NAMED: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly ListKind[]>([
   ...['name', 'names'].map(key => [key, ['tools', 'prompts']] as const),
   ...['tool', 'tools', 'toolname', 'toolnames'].map(key => [key, ['tools']] as const),
   ...['prompt', 'prompts', 'promptname', 'promptnames'].map(key => [key, ['prompts']] as const),
@@ -25,7 +25,7 @@ const URI = /(uri|url|href)s?$/
 /** Content of the caller's own, whatever its keys are. */
 const OPAQUE: ReadonlySet<string> = new Set(['_meta', 'arguments', 'inputResponses'])
 
-const kindsOf = (key: string): readonly Kind[] | undefined => {
+const kindsOf = (key: string): readonly ListKind[] | undefined => {
   const folded = foldName(key).replace(SEPARATORS, '')
   return NAMED.get(folded) ?? (URI.test(folded) ? ['resources'] : undefined)
 }
@@ -38,7 +38,7 @@ export const referencesIn = (method: string, params: Json): readonly Reference[]
   if (methodRow(method)) return []
   if (params.size > MOST_BYTES) return undefined
   const found: Reference[] = []
-  const pending: [kinds: readonly Kind[] | undefined, json: Json][] = [[undefined, params]]
+  const pending: [kinds: readonly ListKind[] | undefined, json: Json][] = [[undefined, params]]
   for (let next = pending.pop(); next; next = pending.pop()) {
     const [kinds, json] = next
     const text = json.asString()

@@ -1,12 +1,12 @@
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
-import { aliasFor, type Rename } from './uris.ts'
+import { aliasFor, type RenameUri } from './uris.ts'
 
 /** Text without which a definition has no such link, however it is written. */
 const HINTS = [Buffer.from('resourceUri'), Buffer.from('\\u00')]
 
 /** Whether a definition may link to an app; much cheaper than looking. */
-export const mayLink = (definition: Buffer): boolean => HINTS.some(hint => definition.includes(hint))
+export const mayLinkToApp = (definition: Buffer): boolean => HINTS.some(hint => definition.includes(hint))
 
 const linksOf = (item: Json): string[] => {
   const meta = item.get('_meta')
@@ -20,7 +20,7 @@ const linksOf = (item: Json): string[] => {
  */
 export const createAppLinks = (namespaces: ReadonlyMap<string, string>) => {
   const owners = new Map<string, string>()
-  return ({ server }: Member, item: Json): Rename | undefined => {
+  return ({ server }: Member, item: Json): RenameUri | undefined => {
     const links = linksOf(item)
     for (const uri of links) if (!owners.has(uri)) owners.set(uri, server)
     if (links.every(uri => owners.get(uri) === server)) return undefined

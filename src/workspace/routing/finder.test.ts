@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { exposedNames } from '../catalog/names.ts'
-import type { Entry } from '../catalog/view.ts'
+import type { ShownItem } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
-import { createFinder, cuts, ownersByName } from './finder.ts'
+import { createFinder, serversByName, splitName } from './finder.ts'
 
 const upstream = { open: () => Promise.reject(new Error('not here')), close: async () => {} }
 
 const memberOf = (server: string, renamed: Readonly<Record<string, string>> = {}): Member => ({
   server,
-  upstream,
-  own: upstream,
+  bridged: upstream,
+  native: upstream,
   isRemote: true,
   isUp: () => true,
   overlays: new Map(
@@ -30,17 +30,17 @@ const finding = (
   const entries = servers.flatMap((server, at) => {
     const member = memberOf(server, renamed)
     return (tools[server] ?? []).map(
-      (original, i): Entry => ({
+      (original, i): ShownItem => ({
         member,
         original,
         exposed: exposed[at]?.[i] ?? '',
-        item: Json.empty,
+        definition: Json.empty,
         revision: MODERN,
       }),
     )
   })
   const find = createFinder(new Map(entries.map(entry => [entry.exposed, entry])), servers)
-  const word = ({ member, original }: Entry) => `${member.server}:${original}`
+  const word = ({ member, original }: ShownItem) => `${member.server}:${original}`
   return (name: string) => {
     const found = find(name)
     return found && ('candidates' in found ? found.candidates.map(word) : word(found))
@@ -90,10 +90,10 @@ test('a renamed tool is found by either name', () => {
 })
 
 test('a name is cut at each place where a server can end', () => {
-  const owners = ownersByName(['a', 'a__b'])
-  expect(cuts('a__b__c', owners)).toEqual([
+  const owners = serversByName(['a', 'a__b'])
+  expect(splitName('a__b__c', owners)).toEqual([
     { server: 'a', name: 'b__c' },
     { server: 'a__b', name: 'c' },
   ])
-  expect(cuts('a___x', owners)).toEqual([{ server: 'a', name: '_x' }])
+  expect(splitName('a___x', owners)).toEqual([{ server: 'a', name: '_x' }])
 })

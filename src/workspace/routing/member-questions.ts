@@ -10,11 +10,11 @@ const signed = (params: Json, server: string): Json => {
 }
 
 /** A live question of a member, with its name. */
-export const signedQuestion = (question: Question, server: string): Question =>
+export const withServerName = (question: Question, server: string): Question =>
   question.method === ELICITATION ? { ...question, params: signed(question.params, server) } : question
 
 /** A result that asks, with the member's name in each of its questions; any other result as it is. */
-export const signedResult = (result: Json, server: string): Json => {
+export const withServerNames = (result: Json, server: string): Json => {
   const asked = result.get('resultType')?.isString('input_required') ? result.get('inputRequests') : undefined
   if (!asked?.isObject) return result
   const all = asked.entries().reduce((requests, [key, request]) => {

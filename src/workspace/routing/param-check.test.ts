@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf } from '../../../test/support/embedded.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { checkParams, isAnnotated, usableTool, withParams } from './param-check.ts'
+import { checkCallHeaders, isAnnotated, usableTool, withCallHeaders } from './param-check.ts'
 
 const tool = (properties: PlainObject, more: PlainObject = {}): Json =>
   Json.of({ name: 'x', inputSchema: { type: 'object', properties, ...more } })
@@ -53,11 +53,11 @@ describe('headers of a caller', () => {
 
   test('are compared only where they must be sent', () => {
     const shown = tool({ region: REGION })
-    expect(checkParams(callerOf(), shown, args)?.code).toBe(-32020)
-    expect(checkParams(callerOf({ headers: new Map([['mcp-param-region', 'eu']]) }), shown, args)).toBeUndefined()
-    expect(checkParams(callerOf({ session: 's' }), shown, args)).toBeUndefined()
-    expect(checkParams(callerOf({ revision: '2025-11-25' }), shown, args)).toBeUndefined()
-    expect(checkParams(callerOf(), tool({}), args)).toBeUndefined()
+    expect(checkCallHeaders(callerOf(), shown, args)?.code).toBe(-32020)
+    expect(checkCallHeaders(callerOf({ headers: new Map([['mcp-param-region', 'eu']]) }), shown, args)).toBeUndefined()
+    expect(checkCallHeaders(callerOf({ session: 's' }), shown, args)).toBeUndefined()
+    expect(checkCallHeaders(callerOf({ revision: '2025-11-25' }), shown, args)).toBeUndefined()
+    expect(checkCallHeaders(callerOf(), tool({}), args)).toBeUndefined()
   })
 
   test('are made anew from what the server knows and gets', () => {
@@ -68,12 +68,12 @@ describe('headers of a caller', () => {
       ]),
     })
     const own = tool({ region: REGION, zone: { type: 'string', 'x-mcp-header': 'Zone' } })
-    const sent = withParams(caller, tool({ region: REGION }), own, Json.of({ zone: 'ü' }))
+    const sent = withCallHeaders(caller, tool({ region: REGION }), own, Json.of({ zone: 'ü' }))
     expect(Object.fromEntries(sent.headers)).toEqual({ 'mcp-param-own': '1', 'mcp-param-zone': '=?base64?w7w=?=' })
   })
 
   test('stay the same value where there is nothing to do', () => {
     const caller = callerOf()
-    expect(withParams(caller, tool({}), tool({}), args)).toBe(caller)
+    expect(withCallHeaders(caller, tool({}), tool({}), args)).toBe(caller)
   })
 })

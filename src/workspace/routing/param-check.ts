@@ -27,13 +27,13 @@ export const isAnnotated = (item: Json): boolean => {
 }
 
 /** A tool as it may be shown, or why it may not. */
-export type Usable = { readonly item: Json } | { readonly reason: string }
+export type UsableTool = { readonly item: Json } | { readonly reason: string }
 
 /**
  * Clients must not use a tool over HTTP whose annotations are broken, so it is not shown; toward a process they mean
  * nothing and are taken off.
  */
-export const usableTool = (item: Json, isRemote: boolean): Usable => {
+export const usableTool = (item: Json, isRemote: boolean): UsableTool => {
   const schema = isAnnotated(item) ? item.get('inputSchema') : undefined
   const found = schema && readParamHeaders(schema)
   if (!schema || found?.kind !== 'invalid') return { item }
@@ -41,14 +41,14 @@ export const usableTool = (item: Json, isRemote: boolean): Usable => {
 }
 
 /** Compares the headers of a caller who must send them with the arguments, as the tool is shown to it. */
-export const checkParams = (caller: Caller, shown: Json, args: Json): RpcError | undefined => {
+export const checkCallHeaders = (caller: Caller, shown: Json, args: Json): RpcError | undefined => {
   const schema = mirrorsParams(caller) && isAnnotated(shown) ? shown.get('inputSchema') : undefined
   const reason = schema && checkParamHeaders(schema, args, caller.headers)
   return reason === undefined ? undefined : rpcError('headerMismatch', reason)
 }
 
 /** The caller as the server shall see it: with the headers that belong to the arguments it gets. */
-export const withParams = (caller: Caller, shown: Json, own: Json, args: Json): Caller => {
+export const withCallHeaders = (caller: Caller, shown: Json, own: Json, args: Json): Caller => {
   if (!isModern(caller.revision) || !(isAnnotated(own) || isAnnotated(shown))) return caller
   const headers = new Map(caller.headers)
   for (const name of headersOf(shown)) headers.delete(name)

@@ -1,29 +1,29 @@
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { expandTemplate } from '../../protocol/uri-template.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { Ambiguous, Entry, Kind } from '../catalog/view.ts'
-import { type Context, refuse } from './route-context.ts'
+import type { AmbiguousName, ListKind, ShownItem } from '../catalog/view.ts'
+import { type RouteContext, rejectParams } from './route-context.ts'
 
 const METHOD_NOT_FOUND = -32601
 const NOTHING = Json.of({ completion: { values: [], hasMore: false } })
 
 /** What may be completed, by the type of the reference: on which shelves it stands, and which member names it. */
-const REFERENCES: Readonly<Record<string, { kinds: readonly Kind[]; key: string; word: string }>> = {
+const REFERENCES: Readonly<Record<string, { kinds: readonly ListKind[]; key: string; word: string }>> = {
   'ref/prompt': { kinds: ['prompts'], key: 'name', word: 'prompt' },
   'ref/resource': { kinds: ['templates', 'resources'], key: 'uri', word: 'resource template' },
 }
 
 /** Routes completions to the member whose prompt or template it is; one that completes nothing has no values. */
-export const createCompletionRoute = (context: Context) => {
-  const find = async ({ caller }: Exchange, kinds: readonly Kind[], name: string) => {
+export const createCompletionRoute = (context: RouteContext) => {
+  const find = async ({ caller }: Exchange, kinds: readonly ListKind[], name: string) => {
     for (const kind of kinds) {
-      const found = (await context.shelves.of(caller, kind)).find(name)
-      if (found) return preferred(found, context.provenance.app(caller)?.server)
+      const found = (await context.lists.get(caller, kind)).find(name)
+      if (found) return preferred(found, context.provenance.appMember(caller)?.server)
     }
     return undefined
   }
 
-  const deliver = (exchange: Exchange, ref: Json, key: string, { member, original }: Entry): void => {
+  const deliver = (exchange: Exchange, ref: Json, key: string, { member, original }: ShownItem): void => {
     const rules = context.rulesOf(exchange.caller)
     const mayHide = key === 'uri' && rules.hides('resources')
     const isSeen = (uri: string): boolean => rules.allows('resources', member.server, uri)
@@ -47,15 +47,15 @@ export const createCompletionRoute = (context: Context) => {
     const reference = Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
     const name = reference && ref?.get(reference.key)?.asString()
     if (!ref || !reference || name === undefined)
-      return refuse(exchange, '`ref` must be a ref/prompt with a name or a ref/resource with a uri')
+      return rejectParams(exchange, '`ref` must be a ref/prompt with a name or a ref/resource with a uri')
     context.when(find(exchange, reference.kinds, name), exchange, entry => {
       if (entry) deliver(exchange, ref, reference.key, entry)
-      else refuse(exchange, `Unknown ${reference.word}: ${name}`)
+      else rejectParams(exchange, `Unknown ${reference.word}: ${name}`)
     })
   }
 }
 
-const preferred = (found: Entry | Ambiguous, server: string | undefined): Entry | undefined =>
+const preferred = (found: ShownItem | AmbiguousName, server: string | undefined): ShownItem | undefined =>
   'candidates' in found ? found.candidates.find(({ member }) => member.server === server) : found
 
 const isUnable = (frame: Frame): boolean => frame.kind === 'failure' && frame.error.code === METHOD_NOT_FOUND

@@ -3,14 +3,14 @@ import type { Exchange } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
 import { ambiguous } from '../../wire/json-rpc.ts'
-import { rememberedAs } from '../catalog/provenance.ts'
-import type { Ambiguous, Entry, MergedList } from '../catalog/view.ts'
+import { callerKey } from '../catalog/provenance.ts'
+import type { AmbiguousName, MergedList, ShownItem } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
 import { callWith, changesArguments } from '../policy/overlays.ts'
-import { cuts } from './finder.ts'
-import { checkParams, withParams } from './param-check.ts'
-import { type Context, fail, refuse } from './route-context.ts'
-import { hearing } from './route-frames.ts'
+import { splitName } from './finder.ts'
+import { checkCallHeaders, withCallHeaders } from './param-check.ts'
+import { type RouteContext, rejectParams, rejectWith } from './route-context.ts'
+import { memberSink } from './route-frames.ts'
 import { originalOf, rewriteTexts } from './uris.ts'
 
 type Named = 'tools' | 'prompts'
@@ -27,11 +27,11 @@ const MOST_LOOKS = 1000
 const ALIASES = [Buffer.from('"x-mcp-'), Buffer.from('.gw/')]
 
 /** Routes what is called by its name: tools and prompts. */
-export const createNamedRoute = (context: Context, kind: Named) => {
-  const { shelves, provenance } = context
+export const createNamedRoute = (context: RouteContext, kind: Named) => {
+  const { lists: shelves, provenance } = context
   const looks = new BoundedCache<{ readonly until: number; readonly done: Promise<unknown> }>(MOST_LOOKS, AGAIN_MS)
 
-  const unknown = (exchange: Exchange, name: string): void => refuse(exchange, `Unknown ${WORD[kind]}: ${name}`)
+  const unknown = (exchange: Exchange, name: string): void => rejectParams(exchange, `Unknown ${WORD[kind]}: ${name}`)
 
   const decide = (exchange: Exchange, name: string, shelf: MergedList, isLast: boolean): void => {
     const found = shelf.find(name)
@@ -44,12 +44,12 @@ export const createNamedRoute = (context: Context, kind: Named) => {
   }
 
   /** An app calls the tools of its own server by their own names. */
-  const choose = (exchange: Exchange, name: string, { candidates }: Ambiguous): void => {
-    const app = provenance.app(exchange.caller)
+  const choose = (exchange: Exchange, name: string, { candidates }: AmbiguousName): void => {
+    const app = provenance.appMember(exchange.caller)
     const entry = candidates.find(({ member }) => member === app)
     if (entry) return deliver(exchange, name, entry.member, entry.original, entry)
     const names = candidates.map(({ exposed }) => exposed)
-    refuse(
+    rejectParams(
       exchange,
       `Several servers have a ${WORD[kind]} ${name}: call one of ${names.join(', ')}`,
       Json.of({ candidates: names }),
@@ -60,20 +60,20 @@ export const createNamedRoute = (context: Context, kind: Named) => {
     const [owner, ...more] = ownersOf(exchange, name)
     if (!owner || more.length > 0 || owner.member.isUp()) return lookAgain(exchange, name)
     // Its list cannot be asked for, so what it says of itself is the answer, the same for what is hidden and what is not.
-    context.when(owner.member.upstream.open(exchange.caller), exchange, () => lookAgain(exchange, name))
+    context.when(owner.member.bridged.open(exchange.caller), exchange, () => lookAgain(exchange, name))
   }
 
   const lookAgain = (exchange: Exchange, name: string): void => {
-    const looked = look(exchange).then(() => shelves.of(exchange.caller, kind))
+    const looked = look(exchange).then(() => shelves.get(exchange.caller, kind))
     context.when(looked, exchange, shelf => decide(exchange, name, shelf, true))
   }
 
   /** Nobody shares what another caller was shown: only the looking is shared. */
   const look = ({ caller }: Exchange): Promise<unknown> => {
-    const who = rememberedAs(caller) ?? ''
+    const who = callerKey(caller) ?? ''
     const before = looks.get(who)
     if (before && before.until > Date.now()) return before.done
-    const done = shelves.again(caller, kind).catch(() => {}) // what is known will do
+    const done = shelves.refetch(caller, kind).catch(() => {}) // what is known will do
     looks.set(who, { until: Date.now() + AGAIN_MS, done })
     return done
   }
@@ -81,7 +81,7 @@ export const createNamedRoute = (context: Context, kind: Named) => {
   /** The members that a name can be of by its form, as far as this caller may know of them. */
   const ownersOf = ({ caller }: Exchange, name: string): readonly Owner[] => {
     const rules = context.rulesOf(caller)
-    return cuts(name, context.owners).flatMap(({ server, name: original }) => {
+    return splitName(name, context.serversByName).flatMap(({ server, name: original }) => {
       const member = context.member(server)
       return member && rules.allowsServer(server) ? [{ member, original }] : []
     })
@@ -99,43 +99,50 @@ export const createNamedRoute = (context: Context, kind: Named) => {
     return hides ? undefined : owner
   }
 
-  const deliver = (exchange: Exchange, name: string, member: Member, original: string, entry?: Entry): void => {
+  const deliver = (exchange: Exchange, name: string, member: Member, original: string, entry?: ShownItem): void => {
     const named = name === original ? exchange : { ...exchange, params: exchange.params.with('name', original) }
     const prepared = kind === 'tools' ? prepare(context, named, member, original, entry) : named
-    if ('code' in prepared) return fail(exchange, prepared)
-    context.send(member, context.isAggregate ? { ...prepared, sink: hearing(context, exchange, member) } : prepared)
+    if ('code' in prepared) return rejectWith(exchange, prepared)
+    context.send(member, context.isAggregate ? { ...prepared, sink: memberSink(context, exchange, member) } : prepared)
   }
 
   return (exchange: Exchange): void => {
     const name = exchange.params.get('name')?.asString()
-    if (name === undefined) return refuse(exchange, '`name` must be a string')
-    context.when(shelves.of(exchange.caller, kind), exchange, shelf => decide(exchange, name, shelf, false))
+    if (name === undefined) return rejectParams(exchange, '`name` must be a string')
+    context.when(shelves.get(exchange.caller, kind), exchange, shelf => decide(exchange, name, shelf, false))
   }
 }
 
 /** The call as the server gets it: overlaid arguments, its own URIs, and the headers that belong to both. */
-const prepare = (context: Context, exchange: Exchange, member: Member, original: string, entry: Entry | undefined) => {
+const prepare = (
+  context: RouteContext,
+  exchange: Exchange,
+  member: Member,
+  original: string,
+  entry: ShownItem | undefined,
+) => {
   const { caller, params } = exchange
   const given = params.get('arguments')
-  const wrong = entry && checkParams(caller, entry.item, given ?? Json.empty)
+  const wrong = entry && checkCallHeaders(caller, entry.definition, given ?? Json.empty)
   if (wrong) return wrong
   const overlay = member.overlays.get(original)
   const rival = overlay && given?.rivalOf([...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults)])
   if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguous(rival)}`)
   const filled = overlay && changesArguments(overlay) ? callWith(given ?? Json.empty, overlay) : given
   const args = filled && context.isAggregate ? ownUris(context, member, filled) : filled
-  const sender = entry && args ? withParams(caller, entry.item, entry.own ?? entry.item, args) : caller
+  const sender =
+    entry && args ? withCallHeaders(caller, entry.definition, entry.native ?? entry.definition, args) : caller
   if (!args || (args === given && sender === caller)) return exchange
   return { ...exchange, caller: sender, params: args === given ? params : params.with('arguments', args) }
 }
 
 /** A member knows nothing of the aliases of its URIs. */
-const ownUris = (context: Context, member: Member, args: Json): Json => {
+const ownUris = (context: RouteContext, member: Member, args: Json): Json => {
   const pieces: Buffer[] = []
   args.appendTo(pieces)
   if (!pieces.some(piece => ALIASES.some(alias => piece.includes(alias)))) return args
   return rewriteTexts(args, text => {
     const alias = originalOf(text)
-    return alias && context.namespaced(alias.ns) === member ? alias.uri : undefined
+    return alias && context.memberByNamespace(alias.ns) === member ? alias.uri : undefined
   })
 }

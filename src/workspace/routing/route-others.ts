@@ -5,20 +5,20 @@ import type { Exchange } from '../../protocol/exchange.ts'
 import { isLevel, LEVELS } from '../../protocol/methods.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
-import { createHiddenReferences, type Hidden } from '../policy/hidden-references.ts'
-import { type Context, fail, refuse } from './route-context.ts'
-import { hearing, taskWord } from './route-frames.ts'
-import { type Locate, unknownResource } from './route-resources.ts'
+import { createHiddenReferences, type HiddenReference } from '../policy/hidden-references.ts'
+import { type RouteContext, rejectParams, rejectWith } from './route-context.ts'
+import { memberSink, taskKey } from './route-frames.ts'
+import { type LocateResource, rejectUnknownResource } from './route-resources.ts'
 
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
 /** Sets the log level of every member that may log; the caller need not wait for them. */
 export const createLevelRoute =
-  (context: Context) =>
+  (context: RouteContext) =>
   (exchange: Exchange): void => {
     const level = exchange.params.get('level')?.asString()
     if (!isLevel(level))
-      return refuse(exchange, `Unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`)
+      return rejectParams(exchange, `Unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`)
     const rules = context.rulesOf(exchange.caller)
     for (const member of context.members) {
       const logs = context.capabilities(exchange.caller, member)?.has('logging') ?? member.isUp()
@@ -29,7 +29,7 @@ export const createLevelRoute =
   }
 
 /** Routes methods the specification does not know, or knows by the thing they name. */
-export const createOtherRoute = (context: Context, locate: Locate) => {
+export const createOtherRoute = (context: RouteContext, locate: LocateResource) => {
   const hiddenIn = createHiddenReferences(context)
 
   const permitted = (exchange: Exchange, member: Member | undefined): Member | undefined =>
@@ -47,7 +47,7 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
 
   const byTask = ({ caller, params }: Exchange): Member | undefined => {
     const taskId = params.get('taskId')?.asString()
-    return taskId === undefined ? undefined : context.provenance.of(caller, taskWord(taskId))
+    return taskId === undefined ? undefined : context.provenance.memberOf(caller, taskKey(taskId))
   }
 
   /** The exchange with the owner's own word for what it names. */
@@ -58,7 +58,7 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
     if (place) return { member: place.member, exchange: { ...exchange, params: params.with('uri', place.uri) } }
     const name = params.get('name')?.asString()
     for (const kind of name === undefined ? [] : (['tools', 'prompts'] as const)) {
-      const found = (await context.shelves.of(caller, kind)).find(name ?? '')
+      const found = (await context.lists.get(caller, kind)).find(name ?? '')
       if (found && 'member' in found)
         return { member: found.member, exchange: { ...exchange, params: params.with('name', found.original) } }
     }
@@ -68,7 +68,10 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
   const deliver = (member: Member, exchange: Exchange): void =>
     context.when(hiddenIn(exchange, member), exchange, hidden => {
       if (hidden) return refuseHidden(exchange, hidden)
-      context.send(member, context.isAggregate ? { ...exchange, sink: hearing(context, exchange, member) } : exchange)
+      context.send(
+        member,
+        context.isAggregate ? { ...exchange, sink: memberSink(context, exchange, member) } : exchange,
+      )
     })
 
   const request = (exchange: Exchange): void => {
@@ -78,7 +81,7 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
     context.when(byWord(exchange), exchange, found => {
       if (found) return deliver(found.member, found.exchange)
       const message = `Method not found: no server of this workspace is known to have ${exchange.method}`
-      fail(exchange, rpcError('methodNotFound', message))
+      rejectWith(exchange, rpcError('methodNotFound', message))
     })
   }
 
@@ -91,7 +94,7 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
       return
     }
     if (method === ROOTS_CHANGED && caller.session !== undefined) {
-      for (const member of context.provenance.used(caller.session)) context.send(member, exchange)
+      for (const member of context.provenance.sessionMembers(caller.session)) context.send(member, exchange)
       return
     }
     const member = byExtension(exchange)
@@ -103,9 +106,9 @@ export const createOtherRoute = (context: Context, locate: Locate) => {
 }
 
 /** What is hidden is answered like what does not exist; a notification that names it is dropped. */
-const refuseHidden = (exchange: Exchange, hidden: Hidden): void => {
+const refuseHidden = (exchange: Exchange, hidden: HiddenReference): void => {
   if (exchange.kind === 'notification') return
-  if (hidden === 'too many') return refuse(exchange, 'This request names more than 10,000 things; send several')
-  if (hidden.kinds.includes('resources')) return unknownResource(exchange, hidden.text)
-  refuse(exchange, `Unknown ${hidden.kinds.includes('tools') ? 'tool' : 'prompt'}: ${hidden.text}`)
+  if (hidden === 'too many') return rejectParams(exchange, 'This request names more than 10,000 things; send several')
+  if (hidden.kinds.includes('resources')) return rejectUnknownResource(exchange, hidden.text)
+  rejectParams(exchange, `Unknown ${hidden.kinds.includes('tools') ? 'tool' : 'prompt'}: ${hidden.text}`)
 }

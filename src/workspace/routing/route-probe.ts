@@ -4,9 +4,9 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
-import { rememberedAs, shortened } from '../catalog/provenance.ts'
+import { callerKey, shortened } from '../catalog/provenance.ts'
 import type { Member } from '../member.ts'
-import { type Context, fail } from './route-context.ts'
+import { type RouteContext, rejectWith } from './route-context.ts'
 
 const NOT_MINE: ReadonlySet<number> = new Set([-32002, -32602, -32601])
 const FORGET_MS = 60_000
@@ -20,11 +20,11 @@ interface Finding {
 }
 
 /** Asks the members one after the other for something that none of them lists. */
-export const createProbe = (context: Context, unknown: (exchange: Exchange, uri: string) => void) => {
+export const createResourceProbe = (context: RouteContext, unknown: (exchange: Exchange, uri: string) => void) => {
   const findings = new BoundedCache<Finding>(MOST_KNOWN, FORGET_MS)
 
   const keyOf = ({ caller }: Exchange, member: Member, uri: string): string | undefined => {
-    const who = rememberedAs(caller)
+    const who = callerKey(caller)
     return who === undefined ? undefined : JSON.stringify([who, member.server, shortened(uri)])
   }
 
@@ -54,7 +54,7 @@ export const createProbe = (context: Context, unknown: (exchange: Exchange, uri:
     const next = (at: number): void => {
       const member = candidates[at]
       if (exchange.signal.reason) return
-      if (!member) return trouble ? fail(exchange, trouble) : unknown(exchange, uri)
+      if (!member) return trouble ? rejectWith(exchange, trouble) : unknown(exchange, uri)
       const isLast = at === candidates.length - 1
       attempt(context, visit(member), member, isLast ? undefined : PATIENCE_MS, error => {
         if (!error) return note(exchange, member, uri, true)
@@ -69,7 +69,7 @@ export const createProbe = (context: Context, unknown: (exchange: Exchange, uri:
 
 /** Sends to one member; a failure is no answer yet, and neither is silence. */
 const attempt = (
-  context: Context,
+  context: RouteContext,
   exchange: Exchange,
   member: Member,
   patienceMs: number | undefined,

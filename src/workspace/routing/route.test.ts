@@ -4,7 +4,7 @@ import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Dispatch, Exchange, Frame, Upstream } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { routeTo } from './route.ts'
+import { createSingleServerRoute } from './route.ts'
 
 /** A server that lists what it is told to, says under which name it was called, and keeps its listeners. */
 const scripted = (pages: string[][]) => {
@@ -26,7 +26,7 @@ const scripted = (pages: string[][]) => {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch }),
     close: async () => {},
   }
-  const route = routeTo('github', upstream, SILENT)
+  const route = createSingleServerRoute('github', upstream, SILENT)
   const routed: Upstream = {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch: route }),
     close: async () => {},
@@ -104,7 +104,7 @@ test('a call cancelled while its name is looked up goes nowhere', async () => {
 })
 
 test('a server that lists nothing is called by the bare name', async () => {
-  const route = routeTo('github', failing(), SILENT)
+  const route = createSingleServerRoute('github', failing(), SILENT)
   const routed: Upstream = {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch: route }),
     close: async () => {},

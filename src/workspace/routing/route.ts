@@ -2,13 +2,13 @@ import { deliver, failWith } from '../../protocol/deliver.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { createFlaws, type Flawed } from '../catalog/list-faults.ts'
+import { createListFaultReport, type OnListFault } from '../catalog/list-faults.ts'
 import { mergePages } from '../catalog/merge-pages.ts'
 import { withoutServer } from '../catalog/names.ts'
-import { createOwnNames, type NameList } from '../catalog/own-names.ts'
+import { createOwnNames, type NamedList } from '../catalog/own-names.ts'
 
 /** Methods that call something by a name, and where the server lists such names. */
-const CALLS: Readonly<Record<string, NameList>> = {
+const CALLS: Readonly<Record<string, NamedList>> = {
   'tools/call': { method: 'tools/list', member: 'tools' },
   'prompts/get': { method: 'prompts/list', member: 'prompts' },
 }
@@ -37,9 +37,14 @@ export const sendTo = (upstream: Upstream, log: Log): Dispatch => {
 }
 
 /** A workspace of a single server: whatever comes goes there as it is, under whichever form of a name. */
-export const routeTo = (server: string, upstream: Upstream, log: Log, flawed?: Flawed): Dispatch => {
+export const createSingleServerRoute = (
+  server: string,
+  upstream: Upstream,
+  log: Log,
+  flawed?: OnListFault,
+): Dispatch => {
   const own = createOwnNames(upstream)
-  const send = mergePages(server, sendTo(upstream, log), createFlaws(log, flawed))
+  const send = mergePages(server, sendTo(upstream, log), createListFaultReport(log, flawed))
   return exchange => {
     if (exchange.method === LISTEN) return send(attentive(exchange, own.forget))
     const list = Object.hasOwn(CALLS, exchange.method) ? CALLS[exchange.method] : undefined

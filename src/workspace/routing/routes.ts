@@ -2,22 +2,22 @@ import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
 import type { ListView } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
 import { createCompletionRoute } from './route-completion.ts'
-import { createContext, type RouteDeps } from './route-context.ts'
+import { createRouteContext, type RouteDeps } from './route-context.ts'
 import { createNamedRoute } from './route-named.ts'
 import { createLevelRoute, createOtherRoute } from './route-others.ts'
-import { createLocator, createResourceRoute, type Locate } from './route-resources.ts'
+import { createResourceLocator, createResourceRoute, type LocateResource } from './route-resources.ts'
 
 /** The ways through a workspace of several servers, or of one with rules. */
 export interface Routes {
   readonly dispatch: Dispatch
   /** Which member a URI belongs to, without asking any of them. */
-  readonly locate: Locate
+  readonly locate: LocateResource
 }
 
 /** Makes the routes of everything that is for one member; lists, discovery and listening are the catalogue's. */
 export const createRoutes = (members: readonly Member[], shelves: ListView, deps: RouteDeps): Routes => {
-  const context = createContext(members, shelves, deps)
-  const locate = createLocator(context)
+  const context = createRouteContext(members, shelves, deps)
+  const locate = createResourceLocator(context)
   const resources = createResourceRoute(context, locate)
   const routes: Readonly<Record<string, (exchange: Exchange) => void>> = {
     'tools/call': createNamedRoute(context, 'tools'),

@@ -20,9 +20,9 @@ export const originalOf = (alias: string): { readonly ns: string; readonly uri: 
 }
 
 /** Says what a URI becomes; undefined: it stays. */
-export type Rename = (uri: string) => string | undefined
+export type RenameUri = (uri: string) => string | undefined
 
-type Rewrite = (json: Json, rename: Rename) => Json
+type Rewrite = (json: Json, rename: RenameUri) => Json
 
 /** Replaces the text at a path of members, where there is one. */
 const at =
@@ -71,14 +71,14 @@ const PLACES: Readonly<Record<string, Rewrite>> = {
 }
 
 /** Rewrites the URIs in a result, or in the params of a notice; the same value where none changes. */
-export const rewriteUris = (method: string, json: Json, rename: Rename): Json =>
+export const rewriteUris = (method: string, json: Json, rename: RenameUri): Json =>
   Object.hasOwn(PLACES, method) && json.isObject ? (PLACES[method]?.(json, rename) ?? json) : json
 
 /** Rewrites the URIs in the definition of one tool. */
-export const rewriteTool = (item: Json, rename: Rename): Json => (item.isObject ? ofApp(item, rename) : item)
+export const rewriteTool = (item: Json, rename: RenameUri): Json => (item.isObject ? ofApp(item, rename) : item)
 
 /** Replaces texts that are wholly a URI, at any depth. */
-export const rewriteTexts = (json: Json, rename: Rename): Json => {
+export const rewriteTexts = (json: Json, rename: RenameUri): Json => {
   switch (json.kind) {
     case 'string': {
       const renamed = rename(json.asString() ?? '')

@@ -25,7 +25,7 @@ export class ListChangedNotifier {
     for (const list of options.wanted) this.#told.set(list, options.stateOf(list))
   }
 
-  stir(list: ChangingList, isCertain: boolean): void {
+  schedule(list: ChangingList, isCertain: boolean): void {
     if (!this.#options.wanted.has(list) || this.#isOver) return
     this.#stirred.set(list, isCertain || (this.#stirred.get(list) ?? false))
     this.#timer ??= setTimeout(() => this.#tell(), this.#options.coalesceMs)

@@ -1,28 +1,28 @@
 import { deliver, failWith } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
-import type { News } from '../catalog/catalog.ts'
-import { settled } from '../catalog/merged-lists.ts'
+import type { CacheChange } from '../catalog/catalog.ts'
+import { settledWithin } from '../catalog/merged-lists.ts'
 import type { Member } from '../member.ts'
-import type { Locate } from '../routing/route-resources.ts'
-import { Listener, type Surroundings, type Watched } from './listener.ts'
+import type { LocateResource } from '../routing/route-resources.ts'
+import { ClientSubscription, type SubscriptionContext, type WatchedUris } from './listener.ts'
 
-interface Options extends Surroundings {
+interface Options extends SubscriptionContext {
   readonly members: readonly Member[]
-  readonly locate: Locate
+  readonly locate: LocateResource
 }
 
 /** Everybody who listens to a workspace. */
-export interface Audience {
+export interface Subscriptions {
   readonly dispatch: Dispatch
-  news(news: News): void
+  news(news: CacheChange): void
   back(server: string): void
   close(): void
 }
 
-export const createAudience = (options: Options): Audience => {
-  const { members, catalog, shelves, locate } = options
-  const listeners = new Set<Listener>()
+export const createSubscriptions = (options: Options): Subscriptions => {
+  const { members, catalog, lists: shelves, locate } = options
+  const listeners = new Set<ClientSubscription>()
   const attended = new Map<string, number>() // sessions that listen, and how often
   let isClosed = false
 
@@ -42,10 +42,10 @@ export const createAudience = (options: Options): Audience => {
     const { caller, signal } = exchange
     const rules = shelves.rulesOf(caller)
     signal.onAbort(attend(caller.session))
-    const watched = await locateAll(locate, caller, uris, catalog.times.listDeadlineMs)
+    const watched = await locateAll(locate, caller, uris, catalog.times.listTimeoutMs)
     if (signal.reason || isClosed) return
     const heard = members.filter(({ server }) => rules.allowsServer(server))
-    const listener = new Listener(exchange, heard, watched, options)
+    const listener = new ClientSubscription(exchange, heard, watched, options)
     listeners.add(listener)
     signal.onAbort(() => {
       listeners.delete(listener)
@@ -89,7 +89,12 @@ const urisIn = ({ params }: Exchange): readonly string[] | undefined => {
 }
 
 /** Finds the members that have the URIs; what nobody has, nobody is asked to tell of. */
-const locateAll = async (locate: Locate, caller: Caller, uris: readonly string[], ms: number): Promise<Watched> => {
+const locateAll = async (
+  locate: LocateResource,
+  caller: Caller,
+  uris: readonly string[],
+  ms: number,
+): Promise<WatchedUris> => {
   const watched = new Map<Member, Map<string, string>>()
   const find = async (asked: string): Promise<void> => {
     const place = await locate(caller, asked)
@@ -97,6 +102,6 @@ const locateAll = async (locate: Locate, caller: Caller, uris: readonly string[]
     const mine = watched.get(place.member) ?? new Map<string, string>()
     watched.set(place.member, mine.set(place.uri, asked))
   }
-  await settled(uris.map(find), ms)
+  await settledWithin(uris.map(find), ms)
   return watched
 }

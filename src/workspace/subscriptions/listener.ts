@@ -3,12 +3,12 @@ import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { CHANGING_LISTS, type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { ownerOf } from '../catalog/cache-scopes.ts'
-import type { Catalog, News } from '../catalog/catalog.ts'
-import { type MergedLists, settled } from '../catalog/merged-lists.ts'
-import type { Kind } from '../catalog/view.ts'
+import { cacheOwnerOf } from '../catalog/cache-scopes.ts'
+import type { CacheChange, Catalog } from '../catalog/catalog.ts'
+import { type MergedLists, settledWithin } from '../catalog/merged-lists.ts'
+import type { ListKind } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
-import { signedQuestion } from '../routing/member-questions.ts'
+import { withServerName } from '../routing/member-questions.ts'
 import { aliasesOf } from '../routing/route-frames.ts'
 import { rewriteUris } from '../routing/uris.ts'
 import { ListChangedNotifier } from './list-changed.ts'
@@ -20,7 +20,7 @@ const UPDATED = 'notifications/resources/updated'
 const RECOVERING_MS = 5000
 
 /** The lists each announcement is about. */
-const LISTS: Readonly<Record<ChangingList, readonly Kind[]>> = {
+const LISTS: Readonly<Record<ChangingList, readonly ListKind[]>> = {
   tools: ['tools'],
   prompts: ['prompts'],
   resources: ['resources', 'templates'],
@@ -29,22 +29,22 @@ const LISTS: Readonly<Record<ChangingList, readonly Kind[]>> = {
 const keyOf = ({ server }: Member, list: ChangingList): string => `${server} ${list}`
 
 /** What a listener needs of its workspace. */
-export interface Surroundings {
+export interface SubscriptionContext {
   readonly catalog: Catalog
-  readonly shelves: MergedLists
-  readonly follower: Refetcher
+  readonly lists: MergedLists
+  readonly refetcher: Refetcher
   readonly isAggregate: boolean
 }
 
 /** Which URIs a listener wants to hear of at a member: what they are called there, and what the listener calls them. */
-export type Watched = ReadonlyMap<Member, ReadonlyMap<string, string>>
+export type WatchedUris = ReadonlyMap<Member, ReadonlyMap<string, string>>
 
 /** One `subscriptions/listen` of a caller, or the standing exchange of its session, fed by every member. */
-export class Listener {
+export class ClientSubscription {
   readonly #exchange: Exchange
-  readonly #around: Surroundings
+  readonly #around: SubscriptionContext
   readonly #wanted: ReadonlySet<ChangingList>
-  readonly #watched: Watched
+  readonly #watched: WatchedUris
   readonly #accepted = new Set<string>() // URIs the listener was promised to hear of
   readonly #heard = new Map<UpstreamSubscription, readonly ChangingList[]>()
   readonly #lapsed = new Set<string>() // lists of members that may have changed while nobody listened
@@ -54,7 +54,7 @@ export class Listener {
   #isPromised = false
   #isOver = false
 
-  constructor(exchange: Exchange, members: readonly Member[], watched: Watched, around: Surroundings) {
+  constructor(exchange: Exchange, members: readonly Member[], watched: WatchedUris, around: SubscriptionContext) {
     this.#exchange = exchange
     this.#around = around
     this.#watched = watched
@@ -67,7 +67,7 @@ export class Listener {
       sink: exchange.sink,
       wanted: this.#wanted,
       coalesceMs: around.catalog.times.coalesceMs,
-      stateOf: list => LISTS[list].map(kind => around.shelves.known(exchange.caller, kind)?.epoch ?? '').join(),
+      stateOf: list => LISTS[list].map(kind => around.lists.cached(exchange.caller, kind)?.hash ?? '').join(),
     })
   }
 
@@ -75,10 +75,12 @@ export class Listener {
   async begin(): Promise<void> {
     for (const feed of this.#feeds) feed.start()
     const { catalog } = this.#around
-    const awaited = this.#feeds.filter(({ member }) => catalog.patience.isWorthWaiting(member, this.#exchange.caller))
-    await settled(
+    const awaited = this.#feeds.filter(({ member }) =>
+      catalog.slowServers.isWorthWaiting(member, this.#exchange.caller),
+    )
+    await settledWithin(
       awaited.map(feed => feed.settled),
-      catalog.times.listDeadlineMs,
+      catalog.times.listTimeoutMs,
     )
     if (this.#isOver) return
     this.#isPromised = true
@@ -93,11 +95,11 @@ export class Listener {
   }
 
   /** Something held is another; it is told if what this listener is shown became another by that. */
-  news({ kind, concern }: News): void {
+  news({ kind, scope: concern }: CacheChange): void {
     const { caller } = this.#exchange
-    if (concern.kind === 'owner' && concern.owner !== ownerOf(caller)) return
+    if (concern.kind === 'owner' && concern.owner !== cacheOwnerOf(caller)) return
     if (concern.kind === 'session' && concern.session !== caller.session) return
-    for (const list of CHANGING_LISTS) if (LISTS[list].includes(kind)) this.#teller.stir(list, false)
+    for (const list of CHANGING_LISTS) if (LISTS[list].includes(kind)) this.#teller.schedule(list, false)
   }
 
   /** A member was away. Not every way of listening says when it listens again, so its lists are told of here. */
@@ -112,8 +114,8 @@ export class Listener {
   }
 
   /** Whether the listener may have been shown something of that list, or missed it. */
-  #isShown(member: Member, kind: Kind): boolean {
-    const { value, wasMissed } = this.#around.catalog.held(member, this.#exchange.caller, kind).holding
+  #isShown(member: Member, kind: ListKind): boolean {
+    const { value, wasOmitted: wasMissed } = this.#around.catalog.cachedList(member, this.#exchange.caller, kind).entry
     return value ? value.items.length > 0 : wasMissed
   }
 
@@ -160,15 +162,15 @@ export class Listener {
 
   #hasLapsed(member: Member, list: ChangingList): boolean {
     const { catalog } = this.#around
-    return LISTS[list].some(kind => catalog.held(member, this.#exchange.caller, kind).holding.hasLapsed)
+    return LISTS[list].some(kind => catalog.cachedList(member, this.#exchange.caller, kind).entry.hasLostListeners)
   }
 
   /** What is held was asked for while nobody listened: whether it changed since, nobody knows. */
   #wasUnheard(member: Member, list: ChangingList): boolean {
     const { catalog } = this.#around
     return LISTS[list].some(kind => {
-      const { holding } = catalog.held(member, this.#exchange.caller, kind)
-      return holding.value !== undefined && holding.heard === 0
+      const { entry: holding } = catalog.cachedList(member, this.#exchange.caller, kind)
+      return holding.value !== undefined && holding.listenerCount === 0
     })
   }
 
@@ -181,14 +183,14 @@ export class Listener {
     const { catalog } = this.#around
     const { caller } = this.#exchange
     for (const list of this.#heard.get(feed) ?? [])
-      for (const kind of LISTS[list]) catalog.heard(feed.member, caller, kind, -1)
-    for (const list of lists) for (const kind of LISTS[list]) catalog.heard(feed.member, caller, kind, 1)
+      for (const kind of LISTS[list]) catalog.countListener(feed.member, caller, kind, -1)
+    for (const list of lists) for (const kind of LISTS[list]) catalog.countListener(feed.member, caller, kind, 1)
     this.#heard.set(feed, lists)
   }
 
   #hear(member: Member, frame: Frame): void | Promise<void> {
     const { sink } = this.#exchange
-    if (frame.kind === 'question') return sink(this.#around.isAggregate ? signedQuestion(frame, member.server) : frame)
+    if (frame.kind === 'question') return sink(this.#around.isAggregate ? withServerName(frame, member.server) : frame)
     if (frame.kind !== 'notice') return
     const list = CHANGING_LISTS.find(announced => LIST_CHANGES[announced].method === frame.method)
     if (list) return this.#changed(member, list)
@@ -202,26 +204,27 @@ export class Listener {
   #changed(member: Member, list: ChangingList): void {
     this.#ask(member, list)
     if (!this.#lapsed.delete(keyOf(member, list))) return
-    const { catalog, shelves } = this.#around
+    const { catalog, lists: shelves } = this.#around
     const { caller } = this.#exchange
-    const held = LISTS[list].map(kind => catalog.held(member, caller, kind).holding)
+    const held = LISTS[list].map(kind => catalog.cachedList(member, caller, kind).entry)
     // Whoever hears of it may list at once, and should not be shown what was held before.
-    void settled(
-      held.flatMap(({ flight }) => flight ?? []),
-      catalog.times.listDeadlineMs,
+    void settledWithin(
+      held.flatMap(({ pendingFetch: flight }) => flight ?? []),
+      catalog.times.listTimeoutMs,
     ).then(() => {
       const isKnown = held.every(({ failure }) => failure === undefined)
-      this.#teller.stir(list, isKnown && shelves.rulesOf(caller).isOpen)
+      this.#teller.schedule(list, isKnown && shelves.rulesOf(caller).isOpen)
     })
   }
 
   /** Asks a member again for what may have changed. Only a session of its own can have another list than its principal. */
   #ask(member: Member, list: ChangingList): void {
-    const { catalog, follower } = this.#around
+    const { catalog, refetcher: follower } = this.#around
     const { caller, signal } = this.#exchange
     const revision = catalog.introduction(member, caller).value?.revision
     const isOwn = caller.session !== undefined && revision !== undefined && !isModern(revision)
-    for (const kind of LISTS[list]) follower.follow(catalog.doubt(member, caller, kind, isOwn), kind, caller, signal)
+    for (const kind of LISTS[list])
+      follower.schedule(catalog.markStale(member, caller, kind, isOwn), kind, caller, signal)
   }
 
   /** Told once, although the feed and the watch over the member may both find it out. */
@@ -232,18 +235,18 @@ export class Listener {
     const isNew = now - (this.#recoveries.get(key) ?? Number.NEGATIVE_INFINITY) > RECOVERING_MS
     if (isNew) this.#recoveries.set(key, now)
     this.#ask(member, list)
-    const flights = LISTS[list].flatMap(kind => catalog.held(member, caller, kind).holding.flight ?? [])
-    void settled(flights, catalog.times.listDeadlineMs).then(() => this.#teller.stir(list, isNew))
+    const flights = LISTS[list].flatMap(kind => catalog.cachedList(member, caller, kind).entry.pendingFetch ?? [])
+    void settledWithin(flights, catalog.times.listTimeoutMs).then(() => this.#teller.schedule(list, isNew))
   }
 
   /** A session may have subscribed before it was hidden, or to a folder that holds it. */
   #isVisible({ server }: Member, uri: string): boolean {
-    return this.#around.shelves.rulesOf(this.#exchange.caller).allows('resources', server, uri)
+    return this.#around.lists.rulesOf(this.#exchange.caller).allows('resources', server, uri)
   }
 
   #named(member: Member, params: Json): Json {
     const own = this.#watched.get(member)
-    const shelf = this.#around.shelves.known(this.#exchange.caller, 'resources')
+    const shelf = this.#around.lists.cached(this.#exchange.caller, 'resources')
     const aliases = shelf && aliasesOf(shelf).get(member.server)
     return rewriteUris(UPDATED, params, uri => own?.get(uri) ?? aliases?.get(uri))
   }

@@ -46,7 +46,7 @@ export class UpstreamSubscription {
     if (!this.member.isUp()) return this.#again(true)
     const abort = new Abort()
     this.#abort = abort
-    this.member.upstream
+    this.member.bridged
       .open(this.#exchange.caller)
       .then(peer => {
         if (!abort.reason) peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })

@@ -43,7 +43,7 @@ const start = async (script: Script) => {
     () => upstream.close(),
     () => health.close(),
   )
-  await health.tryAll()
+  await health.probeAll()
   const fail = async (caller = alice): Promise<{ readonly message: string }> => {
     try {
       const peer = await upstream.open(caller ?? callerOf())
@@ -52,7 +52,7 @@ const start = async (script: Script) => {
       return (thrown as { error: RpcError }).error
     }
   }
-  return { server, fail, status: () => health.of('far') }
+  return { server, fail, status: () => health.statusOf('far') }
 }
 
 const answers: Script = ({ body: { id } }, response) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEFAULT_PROCESS_LIMITS, type ServerConfig } from '../../../src/config/snapshot.ts'
-import { observer } from '../../../src/health/examine.ts'
+import { gatewayCaller } from '../../../src/health/examine.ts'
 import { createHealth } from '../../../src/health/health.ts'
 import type { RpcError, RpcFailure } from '../../../src/protocol/errors.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
@@ -29,12 +29,12 @@ test('the error of a process that is not started for a while says one time, the 
     connectProcess(CONFIG, { log: SILENT, host: new ProcessHost(1), breakAfter: 1, breakMs: 200_000 }),
   )
   const refused = (): Promise<RpcError> =>
-    upstream.open(observer(identity)).then(
+    upstream.open(gatewayCaller(identity)).then(
       () => expect.unreachable(),
       (error: unknown) => (error as RpcFailure).error,
     )
   try {
-    await health.tryAll()
+    await health.probeAll()
     // The first refusal is of the crash itself; from the next try on the process is not started at all.
     await expect.poll(async () => (await refused()).message, { timeout: 5000 }).toContain('It failed 1 times')
     const { message, data } = await refused()
@@ -42,7 +42,7 @@ test('the error of a process that is not started for a while says one time, the 
     expect(times, message).toHaveLength(1)
     expect(times[0]).toBeGreaterThan(60) // longer than the breaker alone would wait
     expect(data?.get('retryAfterMs')?.asNumber()).toBeGreaterThan((Number(times[0]) - 1) * 1000)
-    const { reason, retryAt = 0 } = health.of('broken')
+    const { reason, retryAt = 0 } = health.statusOf('broken')
     expect(reason).not.toContain('tried again')
     expect(retryAt - Date.now()).toBeGreaterThan(60_000)
   } finally {
