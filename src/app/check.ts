@@ -1,5 +1,5 @@
 import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
-import { gatewayCaller, PER_CALLER } from '../health/examine.ts'
+import { gatewayCaller, PER_CALLER } from '../health/probe-server.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import { ask } from '../protocol/listing.ts'

@@ -4,106 +4,106 @@ import type { Dispatch, Exchange, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json/json.ts'
 import type { Waiter, WaitQueue } from './wait-queue.ts'
 
-/** Sends each call when its turn has come; its place is free again when it is over, however it ends. */
-export const takeTurns =
+/** Sends each call when the queue has a slot for it; the slot is released when the call ends in any way. */
+export const limitConcurrency =
   (server: string, queue: WaitQueue, send: Dispatch): Dispatch =>
   exchange => {
     const { signal, caller } = exchange
     if (signal.reason) return
-    const place = createPlace(queue)
+    const slot = createSlot(queue)
     const finish = (): void => {
-      forget()
-      place.leave()
+      stopListening()
+      slot.close()
     }
     const waiter: Waiter = {
       principal: caller.principal ?? caller.session ?? '',
       start: () => {
-        place.enter()
-        send(occupying(exchange, place, finish))
+        slot.occupy()
+        send(withSlot(exchange, slot, finish))
       },
       reject: error => {
-        forget()
+        stopListening()
         void deliver(exchange.sink, { kind: 'failure', error })
       },
     }
-    const forget = signal.onAbort(() => {
+    const stopListening = signal.onAbort(() => {
       queue.leave(waiter)
-      queueMicrotask(place.leave) // the server hears first that this one is over
+      queueMicrotask(slot.close) // the server receives the cancellation before the next call
     })
-    if (!queue.enter(waiter)) waiter.reject(tooMany(server, queue.waiting))
+    if (!queue.enter(waiter)) waiter.reject(busyError(server, queue.waiting))
   }
 
-interface Place {
-  enter(): void
-  /** For as long as a person is being asked; the returned function ends that. */
-  rest(): () => void
-  leave(): void
+/** One slot of the queue, released exactly once. */
+interface Slot {
+  occupy(): void
+  /** Releases the slot while a person is asked; the returned function takes it again. */
+  pause(): () => void
+  close(): void
 }
 
-/** One place in the queue's room, given back exactly once. */
-const createPlace = (queue: WaitQueue): Place => {
-  let isIn = false
-  let isOver = false
-  let resting = 0
+const createSlot = (queue: WaitQueue): Slot => {
+  let isOccupied = false
+  let isClosed = false
+  let pauses = 0
 
-  const wake = (): void => {
-    if (--resting > 0 || isOver) return
-    isIn = true
-    queue.resume()
-  }
-
-  const goOut = (): void => {
-    if (!isIn) return
-    isIn = false
+  const release = (): void => {
+    if (!isOccupied) return
+    isOccupied = false
     queue.release()
   }
 
+  const resume = (): void => {
+    if (--pauses > 0 || isClosed) return
+    isOccupied = true
+    queue.resume()
+  }
+
   return {
-    enter: () => {
-      isIn = true
+    occupy: () => {
+      isOccupied = true
     },
-    rest: () => {
-      let isResting = true
-      resting++
-      goOut()
+    pause: () => {
+      let isPaused = true
+      pauses++
+      release()
       return () => {
-        if (!isResting) return
-        isResting = false
-        wake()
+        if (!isPaused) return
+        isPaused = false
+        resume()
       }
     },
-    leave: () => {
-      isOver = true
-      goOut()
+    close: () => {
+      isClosed = true
+      release()
     },
   }
 }
 
-/** Whoever is asked may need this very server to find the answer, so a call that asks holds nobody up. */
-const occupying = (exchange: Exchange, place: Place, finish: () => void): Exchange => ({
+/** To answer a question, the client may have to call this very server: a call that asks must not block that. */
+const withSlot = (exchange: Exchange, slot: Slot, finish: () => void): Exchange => ({
   ...exchange,
   sink: frame => {
-    if (frame.kind === 'question') return exchange.sink(resting(frame, place))
+    if (frame.kind === 'question') return exchange.sink(pausing(frame, slot))
     if (frame.kind === 'result' || frame.kind === 'failure') finish()
     return exchange.sink(frame)
   },
 })
 
-const resting = (question: Question, place: Place): Question => {
-  const wake = place.rest()
-  question.withdrawn.onAbort(wake)
+const pausing = (question: Question, slot: Slot): Question => {
+  const resume = slot.pause()
+  question.withdrawn.onAbort(resume)
   return {
     ...question,
     answer: reply => {
-      if (reply.kind !== 'progress') wake()
+      if (reply.kind !== 'progress') resume()
       question.answer(reply)
     },
   }
 }
 
-const tooMany = (server: string, waiting: number): RpcError =>
+const busyError = (server: string, waiting: number): RpcError =>
   rpcError(
     'internal',
-    `Server "${server}" has ${waiting} calls waiting for it already: try again later`,
+    `Server "${server}" is busy: ${waiting} calls wait for it already. Try again later`,
     Json.of({ reason: 'upstream_busy', upstream: server }),
   )

@@ -1,48 +1,58 @@
-import { type RpcError, RpcFailure, summaryOf } from '../protocol/errors.ts'
+import { NoAnswer, type RpcError, RpcFailure, rpcError, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
-import { downError, isBreaking, type ServerFault, serverFaultOf } from './circuit-breaker.ts'
-import { pause, within } from './deadline.ts'
-import { PER_CALLER, type ProbedServer, probeServer } from './examine.ts'
-import { nextProbeMs } from './probe-schedule.ts'
+import { sleep, within } from '../std/time.ts'
+import { Json } from '../wire/json/json.ts'
+import { PER_CALLER, type ProbedServer, probeServer } from './probe-server.ts'
 import type { HealthMonitor } from './server-guard.ts'
-import { faultIn, type HealthEvent, type HealthState, isUp, step } from './state.ts'
+import {
+  downError,
+  faultIn,
+  type HealthEvent,
+  type HealthState,
+  isBreaking,
+  isUp,
+  nextProbeMs,
+  type ServerFault,
+  serverFaultOf,
+  step,
+} from './state.ts'
 
-interface Options {
+interface HealthCheckOptions {
   readonly server: string
   readonly first: HealthState
-  readonly upstream: Upstream // not through the gate
+  readonly upstream: Upstream // below the guard
   readonly self: Caller
-  readonly isStarted: boolean // a process: its start may take long, and counts as no failure before it failed
-  readonly isShared: boolean // false where every caller has a process of their own, started in their name
-  readonly isPerUser: boolean // every user has a process: one that ends or hangs says nothing of the others
-  readonly isLookedAfter: boolean // false for servers that live in this process
-  readonly changed: (state: HealthState, before: HealthState) => void
-  readonly listed?: (tool: string | undefined) => void // hears the name of each tool that is counted
+  readonly isProcess: boolean // its start may take long, and is no failure while it lasts
+  readonly isShared: boolean // false: every caller has a process, started with the caller's credentials
+  readonly isPerUser: boolean // every user has a process: one that exits or hangs says nothing about the others
+  readonly isProbed: boolean // false for servers that run inside the gateway
+  readonly onChange: (state: HealthState) => void
+  readonly onTool?: (name: string | undefined) => void // called for each tool that is counted
 }
 
-const TRY_MS = 10_000
+const PROBE_MS = 10_000
 const START_MS = 90_000 // a little more than the longest start of a process
-const EAGER_MS = 1000 // callers have a server that is down tried again this soon, and wait so long for the outcome
-const IDLE_MS = 30_000 // nothing could be asked; until the next look
+const RETRY_MS = 1000 // a call to a server that is down probes it at most this often, and waits this long for the outcome
+const IDLE_MS = 30_000 // until the next check, where no liveness check was possible
 
-/** Keeps watch over one server: how it is by what passes the gate, by looking at it, and by trying it when it is down. */
+/** Keeps the health of one server: from the outcome of calls, from liveness checks, and from probes while it is down. */
 export class HealthCheck implements HealthMonitor {
-  openings = 0 // how often it went down
-  retries = 0
-  readonly #options: Options
+  readonly #options: HealthCheckOptions
+  #openings = 0
+  #retries = 0
   #state: HealthState
   #revision: string | undefined
   #tools: number | undefined
   #counting: Promise<void> | undefined
-  #hasAnswered = false // since the last look
-  #refusal: ServerFault | undefined // of the handshake of the latest caller, while others may be served
+  #hasAnswered = false // since the last check
+  #handshakeFault: ServerFault | undefined // of the latest caller, while others may be served
   #timer: NodeJS.Timeout | undefined
-  #trying: Promise<void> | undefined
-  #triedAt = Number.NEGATIVE_INFINITY
+  #probing: Promise<void> | undefined
+  #probedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  constructor(options: Options) {
+  constructor(options: HealthCheckOptions) {
     this.#options = options
     this.#state = options.first
   }
@@ -55,60 +65,59 @@ export class HealthCheck implements HealthMonitor {
     return this.#state.kind === 'down' ? downError(this.#options.server, this.#state, Date.now()) : undefined
   }
 
+  /** How often the server went down, and how many requests and connections were retried. */
+  get counts(): { readonly openings: number; readonly retries: number } {
+    return { openings: this.#openings, retries: this.#retries }
+  }
+
   status(): ServerStatus {
     const state = this.#state
-    const refusal = state.kind === 'ready' ? this.#refusal : undefined
+    const fault = state.kind === 'ready' ? this.#handshakeFault : undefined
     return {
       name: this.#options.server,
-      state: refusal ? 'degraded' : state.kind,
+      state: fault ? 'degraded' : state.kind,
       since: state.since,
-      reason: (refusal ?? faultIn(state))?.message,
+      reason: (fault ?? faultIn(state))?.message,
       retryAt: state.kind === 'down' ? state.retryAt : undefined,
       revision: this.#revision,
       tools: this.#tools,
     }
   }
 
-  /** The first try; settles when it is over, or lasts. */
+  /** Probes a server that is still connecting; resolves when the probe has ended or takes too long. */
   async firstProbe(): Promise<void> {
     if (this.#state.kind !== 'connecting') return
-    const { server } = this.#options
-    await Promise.race([this.#try().then(() => this.#counting), pause(TRY_MS)])
-    this.#note({
-      kind: 'late',
-      fault: {
-        reason: 'upstream_timeout',
-        message: `Server "${server}" has not answered yet: ${TRY_MS / 1000} s so far`,
-      },
-    })
+    const probed = this.#probe().then(() => this.#counting)
+    await within(PROBE_MS, probed, () => undefined)
+    const message = `Server "${this.#options.server}" has not answered yet: ${PROBE_MS / 1000} s so far`
+    this.#apply({ kind: 'probeSlow', fault: { reason: 'upstream_timeout', message } })
   }
 
-  /** A caller wants it: it is tried now, if that was not done just before. */
   async retryNow(): Promise<void> {
-    if (!this.#trying && Date.now() - this.#triedAt >= EAGER_MS) void this.#try()
-    const ms = this.#triedAt + EAGER_MS - Date.now()
-    if (this.#trying && ms > 0) await Promise.race([this.#trying, pause(ms)])
-    const { rejection: refusal } = this
-    if (refusal) throw new RpcFailure(refusal)
+    if (!this.#probing && Date.now() - this.#probedAt >= RETRY_MS) void this.#probe()
+    const ms = this.#probedAt + RETRY_MS - Date.now()
+    if (this.#probing && ms > 0) await Promise.race([this.#probing, sleep(ms)])
+    const { rejection } = this
+    if (rejection) throw new RpcFailure(rejection)
   }
 
   recordAnswer(): void {
     this.#hasAnswered = true
-    if (this.#state.kind !== 'ready') this.#note({ kind: 'answered' })
+    if (this.#state.kind !== 'ready') this.#apply({ kind: 'answered' })
   }
 
   recordFailure(error: RpcError, begun: number): void {
     const fault = serverFaultOf(error)
-    if (fault && this.#counts(fault)) this.#note({ kind: 'failed', fault, begun })
+    if (fault && this.#isOfServer(fault)) this.#apply({ kind: 'failed', fault, begun })
   }
 
   recordOpen(error?: RpcError): void {
     const fault = error && serverFaultOf(error)
-    this.#refusal = fault?.reason === REFUSED ? fault : undefined
+    this.#handshakeFault = fault?.reason === HANDSHAKE_FAILED ? fault : undefined
   }
 
   recordRetry(): void {
-    this.retries++
+    this.#retries++
   }
 
   close(): void {
@@ -116,95 +125,102 @@ export class HealthCheck implements HealthMonitor {
     clearTimeout(this.#timer)
   }
 
-  #note(event: HealthEvent): void {
+  #apply(event: HealthEvent): void {
     if (this.#isClosed) return
     const before = this.#state
     this.#state = step(before, event, { now: Date.now(), random: Math.random() })
     if (this.#state === before) return
-    if (this.#state.kind === 'down' && before.kind !== 'down') this.openings++
-    this.#lookLater()
-    if (this.#state.kind !== before.kind) this.#options.changed(this.#state, before)
+    if (this.#state.kind === 'down' && before.kind !== 'down') this.#openings++
+    this.#schedule()
+    if (this.#state.kind !== before.kind) this.#options.onChange(this.#state)
   }
 
-  #lookLater(atLeastMs = 0): void {
+  #schedule(atLeastMs = 0): void {
     clearTimeout(this.#timer)
-    if (this.#isClosed || !this.#options.isLookedAfter) return
+    if (this.#isClosed || !this.#options.isProbed) return
     const ms = nextProbeMs(this.#state, Date.now(), Math.random())
     if (ms === undefined) return
-    this.#timer = setTimeout(() => void this.#look(), Math.max(ms, atLeastMs)).unref()
+    this.#timer = setTimeout(() => void this.#check(), Math.max(ms, atLeastMs)).unref()
   }
 
-  async #look(): Promise<void> {
-    if (this.#state.kind === 'down') return this.#try()
-    const isKnown = this.#state.kind === 'ready' && this.#hasAnswered // traffic is health enough
+  async #check(): Promise<void> {
+    if (this.#state.kind === 'down') return this.#probe()
+    const hasTraffic = this.#state.kind === 'ready' && this.#hasAnswered
     this.#hasAnswered = false
-    if (isKnown) return this.#lookLater()
+    if (hasTraffic) return this.#schedule()
     const begun = Date.now()
     const before = this.#state
-    const { upstream, server } = this.#options
     try {
-      const isAsked = await within(TRY_MS, upstream.probe?.() ?? Promise.resolve(false), server)
-      if (isAsked) this.#note({ kind: 'answered' })
+      const isAlive = await this.#within(PROBE_MS, this.#options.upstream.probe?.() ?? Promise.resolve(false))
+      if (isAlive) this.#apply({ kind: 'answered' })
     } catch (error) {
-      const fault = this.#faultOf(error)
-      this.#note(this.#counts(fault) ? { kind: 'failed', fault, begun } : { kind: 'refused', fault })
+      const fault = faultOfThrown(error)
+      this.#apply(this.#isOfServer(fault) ? { kind: 'failed', fault, begun } : { kind: 'probeRejected', fault })
     }
-    if (this.#state === before) this.#lookLater(before.kind === 'degraded' ? IDLE_MS : 0)
+    if (this.#state === before) this.#schedule(before.kind === 'degraded' ? IDLE_MS : 0)
   }
 
-  /** Meets the server as a client would; whoever wants that meanwhile shares the try. */
-  #try(): Promise<void> {
-    if (this.#trying) return this.#trying
-    this.#triedAt = Date.now()
-    const over = (): void => {
-      this.#trying = undefined
-    }
-    this.#trying = this.#meet().finally(over)
-    return this.#trying
+  /** One probe at a time: callers that need one meanwhile share it. */
+  #probe(): Promise<void> {
+    if (this.#probing) return this.#probing
+    this.#probedAt = Date.now()
+    this.#probing = this.#connect().finally(() => {
+      this.#probing = undefined
+    })
+    return this.#probing
   }
 
-  async #meet(): Promise<void> {
-    const { upstream, self, isStarted, isShared, server } = this.#options
-    const meeting = probeServer(upstream, self).then(acquaintance => this.#met(acquaintance)) // however late
+  async #connect(): Promise<void> {
+    const { upstream, self, isProcess, isShared } = this.#options
+    const connecting = probeServer(upstream, self).then(probed => this.#connected(probed)) // however late
     try {
-      await within(isStarted ? START_MS : TRY_MS, meeting, server)
+      await this.#within(isProcess ? START_MS : PROBE_MS, connecting)
     } catch (error) {
-      const fault = this.#faultOf(error)
-      if (fault.reason === NOBODY_THERE) this.#note({ kind: 'unasked', fault: { ...fault, message: PER_CALLER } })
-      else this.#note({ kind: DECLINES.has(fault.reason) || !isShared ? 'refused' : 'missed', fault })
+      const fault = faultOfThrown(error)
+      if (fault.reason === NO_CREDENTIALS) this.#apply({ kind: 'notProbed', fault: { ...fault, message: PER_CALLER } })
+      else this.#apply({ kind: REJECTIONS.has(fault.reason) || !isShared ? 'probeRejected' : 'probeFailed', fault })
     }
   }
 
-  /** A list that comes late, or not at all, is another matter than whether the server is there. */
-  #met({ revision, countTools }: ProbedServer): void {
+  /** A slow or missing tool list does not make the server unhealthy. */
+  #connected({ revision, countTools }: ProbedServer): void {
     this.#revision = revision
-    this.#note({ kind: 'answered' })
-    const counted = (tools: number | undefined): void => {
+    this.#apply({ kind: 'answered' })
+    const setTools = (tools: number | undefined): void => {
       this.#tools = tools
     }
-    this.#counting = countTools(this.#options.listed).then(counted, () => counted(undefined))
+    this.#counting = countTools(this.#options.onTool).then(setTools, () => setTools(undefined))
   }
 
-  /** Whether the failure of one caller says something of the server; that a program cannot start always does. */
-  #counts(fault: ServerFault): boolean {
+  /** Whether the failure of one caller's call concerns every caller; that a program cannot start always does. */
+  #isOfServer(fault: ServerFault): boolean {
     const { isShared, isPerUser } = this.#options
     return isBreaking(fault) && isShared && (!isPerUser || fault.reason === CANNOT_START)
   }
 
-  #faultOf(error: unknown): ServerFault {
-    const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
-    return fault ?? { reason: DECLINED, message: summaryOf(error) }
+  #within<T>(ms: number, work: Promise<T>): Promise<T> {
+    const { server } = this.#options
+    return within<T, never>(ms, work, () => {
+      const data = Json.of({ reason: 'upstream_timeout', upstream: server })
+      const message = `Server "${server}" gave no answer within ${ms / 1000} s`
+      throw new RpcFailure(new NoAnswer(rpcError('internal', message, data)))
+    })
   }
 }
 
-const REFUSED = 'upstream_protocol' // it answers, but not the handshake
-const CANNOT_START = 'upstream_unreachable' // of a process
-const DECLINED = 'declined' // an error of the server's own
-const NOBODY_THERE = 'no_credentials' // it is called in the name of callers, and we are none
+const faultOfThrown = (error: unknown): ServerFault => {
+  const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
+  return fault ?? { reason: SERVER_ERROR, message: summaryOf(error) }
+}
 
-/** It is there, but not for us, or not now; others may fare better. */
-const DECLINES: ReadonlySet<string> = new Set([
-  DECLINED,
+const HANDSHAKE_FAILED = 'upstream_protocol' // the server answers, but not the handshake
+const CANNOT_START = 'upstream_unreachable' // of a process
+const SERVER_ERROR = 'declined' // an error the server sent
+const NO_CREDENTIALS = 'no_credentials' // the server is called with the caller's credentials, and the gateway has none
+
+/** The server is there, but rejects the gateway, now or always; other callers may be served. */
+const REJECTIONS: ReadonlySet<string> = new Set([
+  SERVER_ERROR,
   'upstream_auth',
   'upstream_refused',
   'upstream_busy',

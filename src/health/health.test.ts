@@ -20,19 +20,19 @@ const start = async (config: ServerConfig = REMOTE, prepare: (far: ReturnType<ty
   const health = createHealth(Json.of({ name: 'test' }), log)
   const changes: ServerStatus[] = []
   health.onChange(status => changes.push(status))
-  const gate = health.add(config, far.upstream)
+  const guard = health.add(config, far.upstream)
   const tried = health.probeAll()
   await vi.advanceTimersByTimeAsync(0)
-  return { far, health, gate, changes, lines, tried, state: () => health.statusOf('x') }
+  return { far, health, guard, changes, lines, tried, state: () => health.statusOf('x') }
 }
 
 type Started = Awaited<ReturnType<typeof start>>
 
 /** Fails calls until the server counts as down. */
-const bringDown = async ({ far, gate, state }: Started): Promise<void> => {
-  far.opening = far.answering = far.looking = REFUSED
+const bringDown = async ({ far, guard, state }: Started): Promise<void> => {
+  far.opening = far.answering = far.probing = REFUSED
   while (state().state !== 'down') {
-    void callThrough(gate).sent
+    void callThrough(guard).sent
     await vi.advanceTimersByTimeAsync(600)
   }
 }
@@ -43,10 +43,10 @@ describe('a process per user', () => {
     ['cannot start is', undefined, 'upstream_unreachable', 'down'],
     ['is shared by everyone and ends is', 'everyone', 'upstream_lost', 'down'],
   ] as const)('that %s', async (_, share, reason, expected) => {
-    const { far, gate, state } = await start({ ...PROCESS, share })
+    const { far, guard, state } = await start({ ...PROCESS, share })
     far.answering = lossOf(reason)
     for (let i = 0; i < 4; i++) {
-      await callThrough(gate, 'tools/call', 'alice').sent
+      await callThrough(guard, 'tools/call', 'alice').sent
       await vi.advanceTimersByTimeAsync(10)
     }
     expect(state().state).toBe(expected)
@@ -54,23 +54,23 @@ describe('a process per user', () => {
 })
 
 describe('a server is', () => {
-  test('ready once it answered, with what it said of itself', async () => {
+  test('ready once it has answered, with its revision and its number of tools', async () => {
     const { state, tried } = await start()
     await tried
     expect(state()).toMatchObject({ name: 'x', state: 'ready', tools: 1, since: Date.now() })
   })
 
-  test('degraded with the reason when it refuses the handshake of a caller, until it lets one in', async () => {
-    const { far, gate, state } = await start()
+  test('degraded with the reason when it fails the handshake of a caller, until it accepts one', async () => {
+    const { far, guard, state } = await start()
     far.opening = lossOf('upstream_protocol')
-    await callThrough(gate).sent
+    await callThrough(guard).sent
     expect(state()).toMatchObject({ state: 'degraded', reason: far.opening.message })
     far.opening = 'well'
-    await callThrough(gate).sent
+    await callThrough(guard).sent
     expect(state()).toMatchObject({ state: 'ready', reason: undefined })
   })
 
-  test('down when the first try found nobody, and ready by itself when a later one does', async () => {
+  test('down when the first probe fails, and ready when a later probe succeeds', async () => {
     const { far, state, changes, health } = await start(REMOTE, far => {
       far.opening = REFUSED
     })
@@ -85,7 +85,7 @@ describe('a server is', () => {
     expect(changes.map(({ state }) => state)).toEqual(['down', 'ready'])
   })
 
-  test('down when it is silent for ten seconds at first', async () => {
+  test('down when it does not answer the first probe within ten seconds', async () => {
     const { tried, state } = await start(REMOTE, far => {
       far.opening = 'silent'
     })
@@ -106,50 +106,50 @@ describe('a server is', () => {
     expect(state().state).toBe('down')
   })
 
-  test('degraded, and asked all the same, when it refuses our credentials or answers with errors', async () => {
+  test('degraded, but still called, when it rejects the credentials of the gateway or answers with errors', async () => {
     for (const error of [lossOf('upstream_auth'), rpcError('invalidRequest', 'go away')]) {
-      const { far, gate, state } = await start(REMOTE, far => {
+      const { far, guard, state } = await start(REMOTE, far => {
         far.answering = error
       })
       expect(state()).toMatchObject({ state: 'degraded', reason: error.message })
       far.answering = 'well'
-      expect(await callThrough(gate).error()).toBeUndefined()
+      expect(await callThrough(guard).error()).toBeUndefined()
       expect(state().state).toBe('ready')
     }
   })
 
-  test('untried, and asked all the same, when only callers have credentials for it', async () => {
-    const { far, gate, health, state, lines } = await start(REMOTE, far => {
+  test('untried, but still called, when only callers have credentials for it', async () => {
+    const { far, guard, health, state, lines } = await start(REMOTE, far => {
       far.opening = lossOf('no_credentials')
     })
     expect(state()).toMatchObject({ state: 'untried', reason: 'credentials are per caller' })
     expect(health.isUp('x')).toBe(true)
     await vi.advanceTimersByTimeAsync(600_000)
-    expect([far.opens, far.looks, state().state]).toEqual([1, 0, 'untried'])
+    expect([far.opens, far.probes, state().state]).toEqual([1, 0, 'untried'])
     far.opening = 'well'
-    expect(await callThrough(gate).error()).toBeUndefined()
+    expect(await callThrough(guard).error()).toBeUndefined()
     expect(state()).toMatchObject({ state: 'ready', reason: undefined })
     expect(lines.map(({ level }) => level)).toEqual(['debug', 'debug'])
   })
 
-  test('down for callers who could not reach it, and theirs to try again', async () => {
+  test('down when callers could not reach it, and tried again by the next call', async () => {
     const started = await start()
-    const { far, gate, state } = started
+    const { far, guard, state } = started
     await bringDown(started)
     far.opening = lossOf('no_credentials')
     await vi.advanceTimersByTimeAsync(60_000)
     expect(state().state).toBe('untried')
     far.opening = far.answering = 'well'
-    expect(await callThrough(gate).error()).toBeUndefined()
+    expect(await callThrough(guard).error()).toBeUndefined()
     expect(state().state).toBe('ready')
   })
 
-  test('neither tried nor looked at when it is disabled or cannot be served', async () => {
+  test('never probed when it is disabled or cannot be served', async () => {
     const unservable = { name: 'x', disabled: false, kind: 'unavailable', reason: 'KEY is not set' } as const
     for (const config of [{ ...REMOTE, disabled: true }, unservable]) {
       const { far, health, state } = await start(config)
       await vi.advanceTimersByTimeAsync(600_000)
-      expect([far.opens, far.looks, health.isUp('x'), vi.getTimerCount()]).toEqual([0, 0, false, 0])
+      expect([far.opens, far.probes, health.isUp('x'), vi.getTimerCount()]).toEqual([0, 0, false, 0])
       expect(state().state).toBe(config.disabled ? 'disabled' : 'unavailable')
     }
   })
@@ -160,7 +160,7 @@ describe('while a server is down', () => {
     const started = await start()
     await bringDown(started)
     const since = new Date(started.state().since as number).toISOString()
-    const error = await callThrough(started.gate).error()
+    const error = await callThrough(started.guard).error()
     expect(error?.code).toBe(-32603)
     expect(error?.message).toMatch(
       /^Server "x" upstream_unreachable\. It has been down since 2.* and is tried again in/,
@@ -170,9 +170,9 @@ describe('while a server is down', () => {
     expect(started.state().figures).toMatchObject({ openings: 1 })
   })
 
-  test('a call on a conversation from before fails at once too', async () => {
+  test('a call on a peer opened before fails at once, too', async () => {
     const started = await start()
-    const peer = await started.gate.open({ ...CALLER })
+    const peer = await started.guard.open({ ...CALLER })
     await bringDown(started)
     const before = started.far.calls.length
     const frames: unknown[] = []
@@ -181,51 +181,51 @@ describe('while a server is down', () => {
     expect(started.far.calls.length).toBe(before)
   })
 
-  test('however many call, there is one try at a time and at most one in a second', async () => {
+  test('many calls share one probe at a time, and at most one per second', async () => {
     const started = await start()
     await bringDown(started)
     await vi.advanceTimersByTimeAsync(1000)
     const before = started.far.opens
     for (let i = 0; i < 100; i++) {
-      await Promise.all(Array.from({ length: 10 }, () => callThrough(started.gate).error()))
+      await Promise.all(Array.from({ length: 10 }, () => callThrough(started.guard).error()))
       await vi.advanceTimersByTimeAsync(50)
     }
     expect(started.far.opens - before).toBeLessThanOrEqual(6)
   })
 
-  test('a caller who comes when it is back again is served, without waiting for the next try', async () => {
+  test('a caller is served as soon as the server is back, without waiting for the next scheduled probe', async () => {
     const started = await start()
     await bringDown(started)
     await vi.advanceTimersByTimeAsync(40_000)
     started.far.opening = started.far.answering = 'well'
     await vi.advanceTimersByTimeAsync(1000)
-    expect(await callThrough(started.gate).error()).toBeUndefined()
+    expect(await callThrough(started.guard).error()).toBeUndefined()
     expect(started.state().state).toBe('ready')
   })
 
-  test('a caller waits no longer than a second for a try that lasts', async () => {
+  test('a caller waits at most a second for a slow probe', async () => {
     const started = await start()
     await bringDown(started)
     started.far.opening = 'silent'
     await vi.advanceTimersByTimeAsync(1000)
-    const call = callThrough(started.gate)
+    const call = callThrough(started.guard)
     await vi.advanceTimersByTimeAsync(1000)
     expect((await call.error())?.message).toContain('has been down')
-    expect((await callThrough(started.gate).error())?.message).toContain('has been down')
+    expect((await callThrough(started.guard).error())?.message).toContain('has been down')
   })
 
-  test('those who wait for their turn are told at once', async () => {
+  test('queued calls fail at once', async () => {
     const started = await start({ ...REMOTE, concurrency: 1 })
-    const { far, gate, state } = started
+    const { far, guard, state } = started
     far.answering = 'silent'
-    const [running, waiting] = [callThrough(gate), callThrough(gate)]
+    const [running, waiting] = [callThrough(guard), callThrough(guard)]
     await Promise.all([running.sent, waiting.sent])
     expect(state().figures).toMatchObject({ running: 1, waiting: 1 })
-    far.looking = REFUSED
+    far.probing = REFUSED
     await vi.advanceTimersByTimeAsync(1)
     void far.calls[0]?.sink({ kind: 'failure', error: lossOf('upstream_timeout') })
     expect(state().figures).toMatchObject({ running: 1, waiting: 0 })
-    const third = callThrough(gate)
+    const third = callThrough(guard)
     await third.sent
     await vi.advanceTimersByTimeAsync(10_000)
     expect((await third.error())?.message).toContain('has been down')
@@ -249,62 +249,62 @@ const REQUEST = {
 
 describe('what counts as a failure', () => {
   test('errors of the server, of a tool, or about one caller never bring it down', async () => {
-    const { far, gate, state } = await start()
+    const { far, guard, state } = await start()
     for (const error of [rpcError('internal', 'boom'), rpcError('invalidParams'), lossOf('upstream_auth')]) {
       far.answering = error
-      for (let i = 0; i < 20; i++) expect(await callThrough(gate).error()).toBe(error)
+      for (let i = 0; i < 20; i++) expect(await callThrough(guard).error()).toBe(error)
       expect(state().state).toBe('ready')
     }
   })
 
-  test('a server cannot take itself down by claiming to be', async () => {
-    const { far, gate, state } = await start()
+  test('an error of the server that claims an outage does not open the circuit', async () => {
+    const { far, guard, state } = await start()
     far.answering = rpcError('internal', 'x', Json.of({ reason: 'upstream_unreachable', upstream: 'x' }))
-    for (let i = 0; i < 20; i++) await callThrough(gate).sent
+    for (let i = 0; i < 20; i++) await callThrough(guard).sent
     expect(state().state).toBe('ready')
   })
 
-  test('a hundred calls that fail together are one failure, and a look finds the server well', async () => {
-    const { far, gate, state, changes } = await start()
+  test('a hundred calls that fail together are one failure, and a liveness check finds the server healthy', async () => {
+    const { far, guard, state, changes } = await start()
     far.answering = 'silent'
-    await Promise.all(Array.from({ length: 100 }, () => callThrough(gate).sent))
+    await Promise.all(Array.from({ length: 100 }, () => callThrough(guard).sent))
     await vi.advanceTimersByTimeAsync(1)
     for (const call of far.calls) void call.sink({ kind: 'failure', error: lossOf('upstream_stream_lost') })
     expect(state()).toMatchObject({ state: 'degraded', reason: 'Server "x" upstream_stream_lost' })
     await vi.advanceTimersByTimeAsync(2000)
     expect(changes.map(({ state }) => state)).toEqual(['ready', 'degraded', 'ready'])
-    expect(far.looks).toBe(1)
+    expect(far.probes).toBe(1)
   })
 
-  test("a process that one caller alone has, started in that caller's name, says nothing about those of others", async () => {
-    const { far, gate, state } = await start({ ...PROCESS, personal: { values: {} } }, far => {
+  test('the failure of a process that belongs to one caller does not affect other callers', async () => {
+    const { far, guard, state } = await start({ ...PROCESS, personal: { values: {} } }, far => {
       far.opening = REFUSED
     })
     expect(state()).toMatchObject({ state: 'degraded', reason: REFUSED.message })
     far.opening = 'well'
-    expect(await callThrough(gate, 'tools/call', 'somebody').error()).toBeUndefined()
+    expect(await callThrough(guard, 'tools/call', 'somebody').error()).toBeUndefined()
     far.opening = REFUSED
     for (let i = 0; i < 10; i++) {
-      expect(await callThrough(gate, 'tools/call', 'unlucky').error()).toBe(REFUSED)
+      expect(await callThrough(guard, 'tools/call', 'unlucky').error()).toBe(REFUSED)
       await vi.advanceTimersByTimeAsync(1)
     }
     expect(state().state).toBe('ready')
   })
 
-  test('what an old session remembers says nothing about its server', async () => {
-    const { far, gate, state } = await start()
+  test('an answer from the memory of a legacy session is no sign of health', async () => {
+    const { far, guard, state } = await start()
     far.answering = lossOf('upstream_timeout')
-    await callThrough(gate).sent
+    await callThrough(guard).sent
     far.answering = 'well'
-    await callThrough(gate, 'server/discover').sent
+    await callThrough(guard, 'server/discover').sent
     expect(state().state).toBe('degraded')
-    await callThrough(gate, 'tools/list').sent
+    await callThrough(guard, 'tools/list').sent
     expect(state().state).toBe('ready')
   })
 
-  test('whatever it says unasked is a sign of life', async () => {
+  test('any notification is a sign of life', async () => {
     const started = await start()
-    const listen = callThrough(started.gate, 'subscriptions/listen')
+    const listen = callThrough(started.guard, 'subscriptions/listen')
     await listen.sent
     await bringDown(started)
     const standing = started.far.calls.find(({ method }) => method === 'subscriptions/listen')
@@ -314,55 +314,55 @@ describe('what counts as a failure', () => {
   })
 })
 
-describe('looks', () => {
-  test('come every half minute or so, and not where calls were answered meanwhile', async () => {
-    const { far, gate } = await start()
+describe('liveness checks', () => {
+  test('run about every half minute, unless calls were answered meanwhile', async () => {
+    const { far, guard } = await start()
     await vi.advanceTimersByTimeAsync(300_000)
-    expect(far.looks).toBeGreaterThanOrEqual(7)
-    expect(far.looks).toBeLessThanOrEqual(13)
-    const before = far.looks
+    expect(far.probes).toBeGreaterThanOrEqual(7)
+    expect(far.probes).toBeLessThanOrEqual(13)
+    const before = far.probes
     for (let i = 0; i < 30; i++) {
-      await callThrough(gate).sent
+      await callThrough(guard).sent
       await vi.advanceTimersByTimeAsync(10_000)
     }
-    expect(far.looks).toBe(before)
+    expect(far.probes).toBe(before)
     expect(far.opens).toBe(31)
   })
 
-  test('find out by themselves that a server went away, and that it is back', async () => {
+  test('detect that a server is gone, and that it is back', async () => {
     const { far, state, changes } = await start()
-    far.opening = far.looking = REFUSED
+    far.opening = far.probing = REFUSED
     await vi.advanceTimersByTimeAsync(45_000)
     expect(state()).toMatchObject({ state: 'down', reason: REFUSED.message })
-    far.opening = far.looking = 'well'
+    far.opening = far.probing = 'well'
     await vi.advanceTimersByTimeAsync(60_000)
     expect(changes.map(({ state }) => state)).toEqual(['ready', 'degraded', 'down', 'ready'])
   })
 
-  test('start nothing where there is no process to be asked', async () => {
+  test('start no process', async () => {
     const { far, state } = await start(PROCESS, far => {
-      far.looking = 'nothing'
+      far.probing = 'nothing'
     })
     await vi.advanceTimersByTimeAsync(600_000)
     expect([far.opens, state().state]).toEqual([1, 'ready'])
-    expect(far.looks).toBeGreaterThan(10)
+    expect(far.probes).toBeGreaterThan(10)
   })
 
-  test('that get no answer count as failures', async () => {
+  test('without an answer count as failures', async () => {
     const { far, state } = await start()
-    far.looking = far.opening = 'silent'
+    far.probing = far.opening = 'silent'
     await vi.advanceTimersByTimeAsync(38_000 + 3 * 12_000)
     expect(state()).toMatchObject({ state: 'down', reason: 'Server "x" gave no answer within 10 s' })
   })
 
-  test('end with the server: nothing is left running', async () => {
+  test('stop when the server is closed: no timer is left', async () => {
     const started = await start()
     await bringDown(started)
-    await started.gate.close()
+    await started.guard.close()
     expect(started.far.closes).toBe(1)
-    const before = [started.far.opens, started.far.looks]
+    const before = [started.far.opens, started.far.probes]
     await vi.advanceTimersByTimeAsync(600_000)
-    expect([started.far.opens, started.far.looks]).toEqual(before)
+    expect([started.far.opens, started.far.probes]).toEqual(before)
     expect(vi.getTimerCount()).toBe(0)
   })
 })
@@ -371,7 +371,7 @@ describe('the log', () => {
   test('has one line for each change, with server, from, to and reason', async () => {
     const started = await start()
     await bringDown(started)
-    started.far.opening = started.far.answering = started.far.looking = 'well'
+    started.far.opening = started.far.answering = started.far.probing = 'well'
     await vi.advanceTimersByTimeAsync(300_000)
     const said = started.lines.map(({ level, fields: { server, from, to } }) => [level, server, from, to])
     expect(said).toEqual([
@@ -383,11 +383,11 @@ describe('the log', () => {
     expect(started.lines[2]?.fields.reason).toBe(REFUSED.message)
   })
 
-  test('is not flooded by a server that keeps changing, and ends with how it is', async () => {
-    const { far, gate, lines, state } = await start()
+  test('is not flooded by a server that keeps changing, and ends with its last state', async () => {
+    const { far, guard, lines, state } = await start()
     for (let i = 0; i < 600; i++) {
       far.answering = i % 2 === 0 ? lossOf('upstream_stream_lost') : 'well'
-      await callThrough(gate).sent
+      await callThrough(guard).sent
       await vi.advanceTimersByTimeAsync(100)
     }
     expect(lines.length).toBeLessThan(12)
@@ -396,8 +396,8 @@ describe('the log', () => {
   })
 })
 
-test('a server in the place of another starts anew, and what the old one does is not told any more', async () => {
-  const { far, health, gate, changes, state } = await start()
+test('a server that replaces another starts afresh, and changes of the old one are not reported', async () => {
+  const { far, health, guard, changes, state } = await start()
   const other = farSide()
   health.add(REMOTE, other.upstream)
   await health.probeAll()
@@ -405,7 +405,7 @@ test('a server in the place of another starts anew, and what the old one does is
   changes.length = 0
   far.answering = REFUSED
   for (let i = 0; i < 5; i++) {
-    await callThrough(gate).sent
+    await callThrough(guard).sent
     await vi.advanceTimersByTimeAsync(1)
   }
   expect([changes, state().state]).toEqual([[], 'ready'])

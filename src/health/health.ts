@@ -4,90 +4,91 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
-import { gatewayCaller } from './examine.ts'
 import { HealthCheck } from './health-check.ts'
+import { gatewayCaller } from './probe-server.ts'
 import { createServerGuard } from './server-guard.ts'
 import type { HealthState } from './state.ts'
 import { createStateLog } from './state-log.ts'
 import { ToolNames } from './tool-names.ts'
 import { WaitQueue } from './wait-queue.ts'
 
-/** Hears of a server that became another: ready, degraded, down. */
-export type StatusListener = (status: ServerStatus) => void
+type StatusListener = (status: ServerStatus) => void
 
-/** How every configured server is. */
+/** The health of every configured server. */
 export interface Health {
-  /** Takes a server in, or another in the place of one of that name; callers reach it by the upstream returned. */
+  /** Adds a server, or replaces the one of that name; callers use the returned upstream. */
   add(config: ServerConfig, upstream: Upstream): Upstream
   remove(server: string): void
-  /** Tries every server that has not been tried yet, all at the same time, each within its own bound. */
+  /** Probes every server that is still connecting, all at once; each probe has its own timeout. */
   probeAll(): Promise<void>
   statusOf(server: string): ServerStatus
-  /** Whether a server is worth asking. */
   isUp(server: string): boolean
-  /** A server answers, but not rightly; it counts as degraded until that is taken back by undefined. */
+  /** Marks a server as degraded because it returns an invalid list; undefined clears the mark. */
   setListFault(server: string, reason: string | undefined): void
-  /** Tells of every change until the returned function is called. */
+  /** Calls the listener on every change until the returned function is called. */
   onChange(listener: StatusListener): () => void
   close(): void
 }
 
-interface Post {
-  readonly watch: HealthCheck
+interface HealthEntry {
+  readonly check: HealthCheck
   readonly queue: WaitQueue | undefined
   close(): void
-  flaw?: string | undefined // what it answers wrongly
+  listFault?: string | undefined
 }
 
-const LONGEST_QUEUE = 1000
+const MAX_WAITING = 1000
 
 export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCalls): Health => {
   const self = gatewayCaller(identity)
-  const known = new Map<string, Post>()
+  const entries = new Map<string, HealthEntry>()
   const listeners = new Set<StatusListener>()
+
+  const notify = (entry: HealthEntry): void => {
+    for (const listener of [...listeners]) listener(statusOf(entry))
+  }
 
   const add = (config: ServerConfig, upstream: Upstream): Upstream => {
     const { name, concurrency } = config
-    const first = atFirst(config, Date.now())
-    const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, LONGEST_QUEUE)
-    const herald = createStateLog(name, first.kind, log)
-    const changed = (state: HealthState): void => {
-      herald.changed(state)
-      if (watch.rejection) queue?.rejectAll(watch.rejection)
-      if (known.get(name) === post) for (const listener of [...listeners]) listener(statusOf(post))
-    }
-    const isStarted = config.kind === 'process'
+    const first = firstState(config, Date.now())
+    const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, MAX_WAITING)
+    const stateLog = createStateLog(name, first.kind, log)
+    const isProcess = config.kind === 'process'
     const tools = new ToolNames()
-    const watch = new HealthCheck({
+    const check = new HealthCheck({
       server: name,
       first,
       upstream,
       self,
-      isStarted,
-      isShared: !(isStarted && config.personal),
-      isPerUser: isStarted && config.share !== 'everyone',
-      isLookedAfter: isStarted || config.kind === 'remote',
-      changed,
-      listed: name => tools.add(name),
+      isProcess,
+      isShared: !(isProcess && config.personal),
+      isPerUser: isProcess && config.share !== 'everyone',
+      isProbed: isProcess || config.kind === 'remote',
+      onChange: state => {
+        stateLog.changed(state)
+        if (check.rejection) queue?.rejectAll(check.rejection)
+        if (entries.get(name) === entry) notify(entry)
+      },
+      onTool: tool => tools.add(tool),
     })
-    const post: Post = {
-      watch,
+    const entry: HealthEntry = {
+      check,
       queue,
       close: () => {
-        watch.close()
-        herald.close()
+        check.close()
+        stateLog.close()
       },
     }
-    known.get(name)?.close()
-    known.set(name, post)
+    entries.get(name)?.close()
+    entries.set(name, entry)
     const count = calls?.of(name)
-    const repeats = config.kind === 'remote'
-    const gate = createServerGuard({ server: name, upstream, monitor: watch, canRetry: repeats, queue, count, tools })
+    const canRetry = config.kind === 'remote'
+    const guard = createServerGuard({ server: name, upstream, monitor: check, canRetry, queue, count, tools })
     return {
-      ...gate,
+      ...guard,
       close: () => {
-        post.close()
-        return gate.close()
+        entry.close()
+        return guard.close()
       },
     }
   }
@@ -95,42 +96,44 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
   return {
     add,
     remove: server => {
-      known.get(server)?.close()
-      known.delete(server)
+      entries.get(server)?.close()
+      entries.delete(server)
       calls?.forget(server)
     },
-    probeAll: async () => void (await Promise.all([...known.values()].map(({ watch }) => watch.firstProbe()))),
+    probeAll: async () => void (await Promise.all([...entries.values()].map(({ check }) => check.firstProbe()))),
     statusOf: server => {
-      const post = known.get(server)
-      return post ? statusOf(post) : { name: server, state: 'unavailable', reason: 'not configured' }
+      const entry = entries.get(server)
+      return entry ? statusOf(entry) : { name: server, state: 'unavailable', reason: 'not configured' }
     },
-    isUp: server => known.get(server)?.watch.isUp ?? false,
+    isUp: server => entries.get(server)?.check.isUp ?? false,
     setListFault: (server, reason) => {
-      const post = known.get(server)
-      if (!post || post.flaw === reason) return
-      post.flaw = reason
-      for (const listener of [...listeners]) listener(statusOf(post))
+      const entry = entries.get(server)
+      if (!entry || entry.listFault === reason) return
+      entry.listFault = reason
+      notify(entry)
     },
     onChange: listener => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
     close: () => {
-      for (const post of known.values()) post.close()
+      for (const entry of entries.values()) entry.close()
       listeners.clear()
     },
   }
 }
 
-const statusOf = ({ watch, queue, flaw }: Post): ServerStatus => ({
-  ...withFlaw(watch.status(), flaw),
-  figures: { openings: watch.openings, retries: watch.retries, running: queue?.running, waiting: queue?.waiting ?? 0 },
-})
+const statusOf = ({ check, queue, listFault }: HealthEntry): ServerStatus => {
+  const status = check.status()
+  const isFaulty = listFault !== undefined && status.state === 'ready'
+  return {
+    ...status,
+    ...(isFaulty && { state: 'degraded', reason: listFault }),
+    figures: { ...check.counts, running: queue?.running, waiting: queue?.waiting ?? 0 },
+  }
+}
 
-const withFlaw = (status: ServerStatus, flaw: string | undefined): ServerStatus =>
-  flaw !== undefined && status.state === 'ready' ? { ...status, state: 'degraded', reason: flaw } : status
-
-const atFirst = (config: ServerConfig, since: number): HealthState => {
+const firstState = (config: ServerConfig, since: number): HealthState => {
   if (config.disabled) return { kind: 'disabled', since }
   if (config.kind !== 'unavailable') return { kind: 'connecting', since }
   return { kind: 'unavailable', since, fault: { reason: 'unavailable', message: config.reason } }

@@ -15,10 +15,10 @@ const RESULT = { kind: 'result', result: Json.empty } as const
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** A gate whose server never goes down, unless the test says so. */
-const start = (most?: number, { longest = 1000, repeats = true } = {}) => {
+/** A guard whose server never goes down, unless the test says so. */
+const start = (slots?: number, { maxWaiting = 1000, canRetry = true } = {}) => {
   const far = farSide()
-  const queue = most === undefined ? undefined : new WaitQueue(most, longest)
+  const queue = slots === undefined ? undefined : new WaitQueue(slots, maxWaiting)
   const monitor = {
     rejection: undefined as RpcError | undefined,
     retries: 0,
@@ -29,15 +29,15 @@ const start = (most?: number, { longest = 1000, repeats = true } = {}) => {
     recordOpen: () => {},
     recordRetry: () => void monitor.retries++,
   }
-  const gate = createServerGuard({ server: 'x', upstream: far.upstream, monitor: monitor, canRetry: repeats, queue })
-  return { far, gate, monitor, queue }
+  const guard = createServerGuard({ server: 'x', upstream: far.upstream, monitor, canRetry, queue })
+  return { far, guard, monitor, queue }
 }
 
 describe('a limited server', () => {
-  test('has so many calls at a time; the next goes when one is answered, fails or is given up', async () => {
-    const { far, gate, queue } = start(2)
+  test('runs a limited number of calls; the next is sent when one is answered, fails or is cancelled', async () => {
+    const { far, guard, queue } = start(2)
     far.answering = 'silent'
-    const calls = Array.from({ length: 6 }, () => callThrough(gate))
+    const calls = Array.from({ length: 6 }, () => callThrough(guard))
     await Promise.all(calls.map(({ sent }) => sent))
     expect([far.calls.length, queue?.running, queue?.waiting]).toEqual([2, 2, 4])
     void far.calls[0]?.sink(RESULT)
@@ -50,10 +50,10 @@ describe('a limited server', () => {
     expect(queue?.running).toBe(2)
   })
 
-  test('gives a place back once, however often a call ends', async () => {
-    const { far, gate, queue } = start(1)
+  test('releases a slot once, however often a call ends', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    const call = callThrough(gate)
+    const call = callThrough(guard)
     await call.sent
     const [sent] = far.calls
     void sent?.sink(RESULT)
@@ -63,10 +63,10 @@ describe('a limited server', () => {
     expect(queue?.running).toBe(0)
   })
 
-  test('a call that is given up while it waits is never sent', async () => {
-    const { far, gate, queue } = start(1)
+  test('a call that is cancelled while it waits is never sent', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    const [, second] = [callThrough(gate), callThrough(gate)]
+    const [, second] = [callThrough(guard), callThrough(guard)]
     await second.sent
     second.abort.abort({ kind: 'gone' })
     void far.calls[0]?.sink(RESULT)
@@ -74,48 +74,48 @@ describe('a limited server', () => {
     expect([far.calls.length, queue?.running, queue?.waiting, second.frames]).toEqual([1, 0, 0, []])
   })
 
-  test('says who it is at once where its session knows that, however many wait', async () => {
-    const { far, gate, queue } = start(1)
+  test('answers server/discover from the session at once, however many calls wait', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    await callThrough(gate).sent
+    await callThrough(guard).sent
     far.answering = 'well'
-    const discovery = callThrough(gate, 'server/discover')
+    const discovery = callThrough(guard, 'server/discover')
     await discovery.sent
     expect(discovery.frames).toMatchObject([{ kind: 'result' }])
     expect(queue?.running).toBe(1)
   })
 
-  test('says so when too many wait', async () => {
-    const { far, gate } = start(1, { longest: 1 })
+  test('rejects a call when too many wait', async () => {
+    const { far, guard } = start(1, { maxWaiting: 1 })
     far.answering = 'silent'
-    const calls = Array.from({ length: 3 }, () => callThrough(gate))
+    const calls = Array.from({ length: 3 }, () => callThrough(guard))
     await Promise.all(calls.map(({ sent }) => sent))
     const error = await calls[2]?.error()
-    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('Server "x" has 1 calls waiting') })
+    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('Server "x" is busy: 1 calls wait') })
     expect(error?.data?.toValue()).toEqual({ reason: 'upstream_busy', upstream: 'x' })
   })
 
-  test('neither listening nor a notification takes a place', async () => {
-    const { far, gate, queue } = start(1)
+  test('neither subscriptions/listen nor a notification takes a slot', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    for (let i = 0; i < 3; i++) await callThrough(gate, 'subscriptions/listen').sent
-    const peer = await gate.open(callerOf())
+    for (let i = 0; i < 3; i++) await callThrough(guard, 'subscriptions/listen').sent
+    const peer = await guard.open(callerOf())
     peer.dispatch({ ...exchangeOf('notifications/x'), kind: 'notification' })
     expect([far.calls.length, queue?.running]).toEqual([4, 0])
   })
 
   test('principals take turns', async () => {
-    const { far, gate } = start(1)
+    const { far, guard } = start(1)
     far.answering = 'silent'
-    for (const who of ['a', 'a', 'a', 'a', 'b', 'c']) await callThrough(gate, 'tools/call', who).sent
+    for (const who of ['a', 'a', 'a', 'a', 'b', 'c']) await callThrough(guard, 'tools/call', who).sent
     for (let i = 0; i < 5; i++) void far.calls[i]?.sink(RESULT)
     expect(far.calls.map(({ caller }) => caller.principal)).toEqual(['a', 'a', 'b', 'c', 'a', 'a'])
   })
 
-  test('a call that asks a person holds nobody up, and goes on when it is answered', async () => {
-    const { far, gate, queue } = start(1)
+  test('a call that asks a question releases its slot, and takes it again with the answer', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    const [asking] = [callThrough(gate), callThrough(gate)]
+    const [asking] = [callThrough(guard), callThrough(guard)]
     await vi.advanceTimersByTimeAsync(0)
     expect(far.calls.length).toBe(1)
     const answers: unknown[] = []
@@ -141,10 +141,10 @@ describe('a limited server', () => {
     expect(queue?.running).toBe(0)
   })
 
-  test('a call that ends while it asks gives back nothing it does not have', async () => {
-    const { far, gate, queue } = start(1)
+  test('a call that ends while it asks releases no slot twice', async () => {
+    const { far, guard, queue } = start(1)
     far.answering = 'silent'
-    const call = callThrough(gate)
+    const call = callThrough(guard)
     await call.sent
     const asked = {
       kind: 'question',
@@ -169,13 +169,13 @@ const exchangeOf = (method: string): Exchange => ({
   sink: () => {},
 })
 
-describe('what never arrived', () => {
+describe('a request that never arrived', () => {
   const READS = ['tools/list', 'prompts/list', 'resources/list', 'resources/read', 'completion/complete', 'ping']
 
   test.each(READS)('%s is sent once more, after a pause', async method => {
-    const { far, gate, monitor } = start()
+    const { far, guard, monitor } = start()
     far.answering = UNREACHABLE
-    const call = callThrough(gate, method)
+    const call = callThrough(guard, method)
     await call.sent
     expect(call.frames).toEqual([])
     far.answering = 'well'
@@ -184,10 +184,10 @@ describe('what never arrived', () => {
     expect(monitor.retries).toBe(1)
   })
 
-  test('is sent once more and not again', async () => {
-    const { far, gate, monitor } = start()
+  test('is retried once only', async () => {
+    const { far, guard, monitor } = start()
     far.answering = UNREACHABLE
-    const call = callThrough(gate, 'tools/list')
+    const call = callThrough(guard, 'tools/list')
     await vi.advanceTimersByTimeAsync(5000)
     expect(call.frames).toEqual([{ kind: 'failure', error: UNREACHABLE }])
     expect([monitor.retries, monitor.failures]).toEqual([1, 2])
@@ -199,18 +199,18 @@ describe('what never arrived', () => {
     ['a read that may have arrived', 'tools/list', lossOf('upstream_timeout')],
     ['a read the server refused', 'tools/list', rpcError('internal')],
   ])('%s is never sent again', async (_what, method, error) => {
-    const { far, gate, monitor } = start()
+    const { far, guard, monitor } = start()
     far.answering = error
-    const call = callThrough(gate, method)
+    const call = callThrough(guard, method)
     await call.sent
     expect(call.frames).toEqual([{ kind: 'failure', error }])
     expect(monitor.retries).toBe(0)
   })
 
-  test('is not sent again when nobody waits any more, or the server is down by then', async () => {
-    const { far, gate, monitor } = start()
+  test('is not retried after a cancellation, or once the server is down', async () => {
+    const { far, guard, monitor } = start()
     far.answering = UNREACHABLE
-    const [left, late] = [callThrough(gate, 'tools/list'), callThrough(gate, 'tools/list')]
+    const [left, late] = [callThrough(guard, 'tools/list'), callThrough(guard, 'tools/list')]
     await Promise.all([left.sent, late.sent])
     left.abort.abort({ kind: 'gone' })
     monitor.rejection = rpcError('internal', 'down')
@@ -218,10 +218,10 @@ describe('what never arrived', () => {
     expect([left.frames, late.frames.length, monitor.retries]).toEqual([[], 1, 0])
   })
 
-  test('a connection that did not come about is tried once more, for any call', async () => {
-    const { far, gate, monitor } = start()
+  test('a failed connection is retried once, for any call', async () => {
+    const { far, guard, monitor } = start()
     far.opening = UNREACHABLE
-    const call = callThrough(gate)
+    const call = callThrough(guard)
     await vi.advanceTimersByTimeAsync(0)
     far.opening = 'well'
     await vi.advanceTimersByTimeAsync(500)
@@ -229,30 +229,30 @@ describe('what never arrived', () => {
     expect([far.opens, monitor.retries]).toEqual([2, 1])
   })
 
-  test('a process has its own restarts', async () => {
-    const { far, gate } = start(undefined, { repeats: false })
+  test('a process is not retried: its supervisor restarts it', async () => {
+    const { far, guard } = start(undefined, { canRetry: false })
     far.opening = UNREACHABLE
-    expect(await callThrough(gate).error()).toBe(UNREACHABLE)
+    expect(await callThrough(guard).error()).toBe(UNREACHABLE)
     expect(far.opens).toBe(1)
   })
 })
 
-test('the same peer has the same gate, and what it says of itself is read when it is asked', async () => {
+test('the same peer has the same guard, and its members are read on each access', async () => {
   const peer = { revision: NEWEST_LEGACY, asks: true, correlates: true, dispatch: () => {}, hold: () => () => {} }
   const { monitor } = start()
   const upstream = { open: () => Promise.resolve<Peer>(peer), close: () => Promise.resolve() }
-  const gate = createServerGuard({ server: 'x', upstream, monitor: monitor, canRetry: true, queue: undefined })
-  const [one, two] = [await gate.open(callerOf()), await gate.open(callerOf())]
+  const guard = createServerGuard({ server: 'x', upstream, monitor, canRetry: true, queue: undefined })
+  const [one, two] = [await guard.open(callerOf()), await guard.open(callerOf())]
   expect(one).toBe(two)
   expect([one.correlates, one.asks, one.revision, typeof one.hold]).toEqual([true, true, NEWEST_LEGACY, 'function'])
   peer.correlates = false
   expect(one.correlates).toBe(false)
 })
 
-test('a server that grants no further session to somebody who has one is as well as it was', async () => {
-  const { far, gate, monitor } = start()
+test('a server that rejects a further session of a caller stays healthy', async () => {
+  const { far, guard, monitor } = start()
   far.opening = UNREACHABLE
-  const opening = expect(gate.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
+  const opening = expect(guard.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
   await vi.advanceTimersByTimeAsync(1000)
   await opening
   expect([far.opens, monitor.failures, monitor.retries]).toEqual([1, 0, 0])
@@ -264,15 +264,15 @@ test('a call whose sink throws on the result is counted once', async () => {
   const counted: boolean[] = []
   const { monitor } = start()
   const count = (_tool: string | undefined, isError: boolean) => void counted.push(isError)
-  const gate = createServerGuard({
+  const guard = createServerGuard({
     server: 'x',
     upstream: far.upstream,
-    monitor: monitor,
+    monitor,
     canRetry: true,
     queue: undefined,
     count,
   })
-  const peer = await gate.open(callerOf())
+  const peer = await guard.open(callerOf())
   const sink = ({ kind }: Frame): void => {
     if (kind === 'result') throw new Error('cannot be converted')
   }

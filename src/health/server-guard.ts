@@ -1,124 +1,119 @@
+import type { Signal } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
+import { methodRow } from '../protocol/methods.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { RequestTrace } from '../telemetry/request-log.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
-import { serverFaultOf } from './circuit-breaker.ts'
-import { takeTurns } from './concurrency.ts'
-import { afterPause, mayRepeat, pauseMs, wasNeverThere } from './retry.ts'
+import { limitConcurrency } from './concurrency.ts'
+import { type ServerFault, serverFaultOf } from './state.ts'
 import type { ToolNames } from './tool-names.ts'
 import type { WaitQueue } from './wait-queue.ts'
 
-/** What a gate asks and tells about its server. */
+/** The health of a server, as its guard reads and updates it. */
 export interface HealthMonitor {
-  /** Why nobody is let through, if so. */
-  readonly rejection: RpcError | undefined
-  /** Settles when callers may go through after all; rejects with RpcFailure. */
+  readonly rejection: RpcError | undefined // the error of every call while the server is down
+  /** Probes a server that is down. Resolves if calls may be sent after all; rejects with RpcFailure. */
   retryNow(): Promise<void>
   recordAnswer(): void
   recordFailure(error: RpcError, begun: number): void
-  /** The server let a caller in, or did not for this reason. */
+  /** The server accepted a caller's handshake, or failed it with this error. */
   recordOpen(error?: RpcError): void
   recordRetry(): void
 }
 
-interface Options {
+interface ServerGuardOptions {
   readonly server: string
   readonly upstream: Upstream
   readonly monitor: HealthMonitor
-  readonly canRetry: boolean // what never arrived may be sent again; a process has its own restarts
-  readonly queue: WaitQueue | undefined // undefined: as many calls at a time as come
+  readonly canRetry: boolean // false for a process: its supervisor restarts it
+  readonly queue: WaitQueue | undefined // undefined: no concurrency limit
   readonly count?: CountCall | undefined
-  readonly tools?: ToolNames | undefined // those the server has listed
+  readonly tools?: ToolNames | undefined // the names the server has listed
 }
 
 const LISTEN = 'subscriptions/listen'
 const DISCOVER = 'server/discover'
 const LIST = 'tools/list'
 const CALL = 'tools/call'
-const SEVERAL = 'several'
+const RETRY_MS = 250
 
-/** A request may go to several servers, such as one that sets the log level. */
-const noteServer = (trace: RequestTrace, server: string): void => {
-  trace.server = trace.server === undefined || trace.server === server ? server : SEVERAL
-}
-
-/** Stands before a server: lets nobody through while it is down, not too many at a time, and sees how each fared. */
+/** Wraps an upstream: rejects calls while the server is down, limits concurrent calls, retries, and records outcomes. */
 export const createServerGuard = ({
   server,
   upstream,
-  monitor: attendant,
-  canRetry: repeats,
+  monitor,
+  canRetry,
   queue,
   count,
   tools,
-}: Options): Upstream => {
-  const known = new WeakMap<Peer, Peer>() // the same peer has the same gate: others tell them apart by identity
+}: ServerGuardOptions): Upstream => {
+  const guarded = new WeakMap<Peer, Peer>() // one guard for each peer: the bridge compares peers by identity
 
   const open = (caller: Caller): Promise<Peer> =>
-    attendant.rejection ? attendant.retryNow().then(() => openNow(caller)) : openNow(caller)
+    monitor.rejection ? monitor.retryNow().then(() => openNow(caller)) : openNow(caller)
 
   const openNow = (caller: Caller): Promise<Peer> => {
     const begun = Date.now()
     return upstream.open(caller).then(guard, (error: unknown) => {
-      if (caller.lane) throw error // who has a session and gets no further one has learned nothing of the server
+      if (caller.lane) throw error // that a caller with a session gets no further one says nothing about the server
       const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
-      if (error instanceof RpcFailure) refused(error.error, begun)
-      // Nothing has been asked yet, so any call may still be made.
-      if (fault && wasNeverThere(fault) && repeats && !attendant.rejection) return openAgain(caller)
+      if (error instanceof RpcFailure) recordOpenFailure(error.error, begun)
+      // No request has been sent yet, so any call may be retried.
+      if (fault && isUnreachable(fault) && canRetry && !monitor.rejection) return openAgain(caller)
       throw error
     })
   }
 
   const openAgain = async (caller: Caller): Promise<Peer> => {
-    await new Promise(resolve => setTimeout(resolve, pauseMs(Math.random())))
-    if (attendant.rejection) throw new RpcFailure(attendant.rejection)
-    attendant.recordRetry()
+    await new Promise(resolve => setTimeout(resolve, retryDelayMs()))
+    if (monitor.rejection) throw new RpcFailure(monitor.rejection)
+    monitor.recordRetry()
     const begun = Date.now()
     try {
       return guard(await upstream.open(caller))
     } catch (error) {
-      if (error instanceof RpcFailure) refused(error.error, begun)
+      if (error instanceof RpcFailure) recordOpenFailure(error.error, begun)
       throw error
     }
   }
 
-  const refused = (error: RpcError, begun: number): void => {
-    attendant.recordOpen(error)
-    attendant.recordFailure(error, begun)
+  const recordOpenFailure = (error: RpcError, begun: number): void => {
+    monitor.recordOpen(error)
+    monitor.recordFailure(error, begun)
   }
 
   const guard = (peer: Peer): Peer => {
-    attendant.recordOpen()
-    const guarded = known.get(peer) ?? guardOf(peer, dispatchTo(peer))
-    known.set(peer, guarded)
-    return guarded
+    monitor.recordOpen()
+    const known = guarded.get(peer) ?? withDispatch(peer, dispatchTo(peer))
+    guarded.set(peer, known)
+    return known
   }
 
   const dispatchTo = (peer: Peer): Dispatch => {
     const send = (exchange: Exchange): void => observe(peer, exchange, false)
-    const enter: Dispatch = queue ? takeTurns(server, queue, send) : send
+    const sendLimited: Dispatch = queue ? limitConcurrency(server, queue, send) : send
     return exchange => {
-      if (exchange.trace) noteServer(exchange.trace, server)
+      if (exchange.trace) recordServer(exchange.trace, server)
       if (exchange.kind === 'notification') return peer.dispatch(exchange)
-      if (exchange.method === LISTEN) return overhear(peer, exchange)
-      // A legacy session answers this from memory: it needs no turn, and says nothing about its server.
+      if (exchange.method === LISTEN) return observeNotices(peer, exchange)
+      // A legacy session answers this from memory: it needs no slot, and says nothing about the server.
       if (exchange.method === DISCOVER && !isModern(peer.revision)) return peer.dispatch(exchange)
-      const { rejection: refusal } = attendant
-      if (refusal) return void deliver(exchange.sink, { kind: 'failure', error: refusal })
-      enter(exchange)
+      const { rejection } = monitor
+      if (rejection) return void deliver(exchange.sink, { kind: 'failure', error: rejection })
+      sendLimited(exchange)
     }
   }
 
-  const finish = ({ method, params }: Exchange, frame: Frame, started: number): void => {
+  const countCall = ({ method, params }: Exchange, frame: Frame, started: number): void => {
     if (method === LIST && frame.kind === 'result') tools?.addPage(frame.result)
     const name = method === CALL ? (params.get('name')?.asString() ?? '') : undefined
     const tool = name === undefined || tools?.has(name) ? name : OTHER_TOOL
     count?.(tool, frame.kind === 'failure', (performance.now() - started) / 1000)
   }
 
-  const observe = (peer: Peer, exchange: Exchange, isRepeated: boolean): void => {
+  const observe = (peer: Peer, exchange: Exchange, isRetry: boolean): void => {
     const begun = Date.now()
     const started = performance.now()
     let isCounted = false // a failure follows a result that the sink could not take
@@ -127,32 +122,32 @@ export const createServerGuard = ({
       sink: frame => {
         if (frame.kind === 'failure') {
           const fault = serverFaultOf(frame.error)
-          if (fault) attendant.recordFailure(frame.error, begun)
-          else attendant.recordAnswer()
-          if (fault && repeats && !isRepeated && mayRepeat(exchange.method, fault))
-            return void afterPause(pauseMs(Math.random()), exchange.signal, () => repeat(peer, exchange, frame.error))
-        } else if (frame.kind === 'result') attendant.recordAnswer()
+          if (fault) monitor.recordFailure(frame.error, begun)
+          else monitor.recordAnswer()
+          if (fault && canRetry && !isRetry && isRetryable(exchange.method, fault))
+            return void afterDelay(retryDelayMs(), exchange.signal, () => retry(peer, exchange, frame.error))
+        } else if (frame.kind === 'result') monitor.recordAnswer()
         if (count && !isCounted && (frame.kind === 'result' || frame.kind === 'failure')) {
           isCounted = true
-          finish(exchange, frame, started)
+          countCall(exchange, frame, started)
         }
         return exchange.sink(frame)
       },
     })
   }
 
-  const repeat = (peer: Peer, exchange: Exchange, error: RpcError): void => {
-    if (attendant.rejection) return void deliver(exchange.sink, { kind: 'failure', error })
-    attendant.recordRetry()
+  const retry = (peer: Peer, exchange: Exchange, error: RpcError): void => {
+    if (monitor.rejection) return void deliver(exchange.sink, { kind: 'failure', error })
+    monitor.recordRetry()
     observe(peer, exchange, true)
   }
 
-  /** Whatever a server says unasked is a sign of life. */
-  const overhear = (peer: Peer, exchange: Exchange): void =>
+  /** Any notification proves that the server is alive. */
+  const observeNotices = (peer: Peer, exchange: Exchange): void =>
     peer.dispatch({
       ...exchange,
       sink: frame => {
-        if (frame.kind === 'notice') attendant.recordAnswer()
+        if (frame.kind === 'notice') monitor.recordAnswer()
         return exchange.sink(frame)
       },
     })
@@ -160,8 +155,13 @@ export const createServerGuard = ({
   return { open, close: () => upstream.close() }
 }
 
-/** A peer with another way in; the rest is read off it whenever somebody asks, because it may change. */
-const guardOf = (peer: Peer, dispatch: Dispatch): Peer => {
+/** A request such as `logging/setLevel` goes to several servers. */
+const recordServer = (trace: RequestTrace, server: string): void => {
+  trace.server = trace.server === undefined || trace.server === server ? server : 'several'
+}
+
+/** The peer with another `dispatch`. Its other members are read on each access, because they may change. */
+const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
   const hold = peer.hold?.bind(peer)
   return {
     get revision() {
@@ -176,4 +176,24 @@ const guardOf = (peer: Peer, dispatch: Dispatch): Peer => {
     dispatch,
     ...(hold && { hold }),
   }
+}
+
+/**
+ * Whether a request may be sent again: only a method that the protocol defines as a read, because tool annotations are
+ * hints of an untrusted server; and only if no connection was made, so that the server cannot have acted on it.
+ */
+const isRetryable = (method: string, fault: ServerFault): boolean =>
+  isUnreachable(fault) && (methodRow(method)?.safe === true || method === 'ping')
+
+const isUnreachable = ({ reason }: ServerFault): boolean => reason === 'upstream_unreachable'
+
+/** Long enough for a server that is being restarted to listen again. */
+const retryDelayMs = (): number => RETRY_MS * (1 + Math.random())
+
+const afterDelay = (ms: number, signal: Signal, then: () => void): void => {
+  const timer = setTimeout(() => {
+    stopListening()
+    then()
+  }, ms)
+  const stopListening = signal.onAbort(() => clearTimeout(timer))
 }

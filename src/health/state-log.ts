@@ -3,50 +3,50 @@ import { faultIn, type HealthState } from './state.ts'
 
 const SHORTEST_MS = 1000
 const LONGEST_MS = 60_000
-const FREE = 4 // as many as an outage has: degraded, down, ready, and one to spare
+const UNLIMITED = 4 // lines in a row without a delay: an outage has three (degraded, down, ready)
 
-/** Says how a server changes. */
+/** Logs the state changes of one server. */
 export interface StateLog {
   changed(state: HealthState): void
   close(): void
 }
 
 /**
- * One line per change; a server that keeps changing is said less and less often, to once a minute, and then
- * only if it differs from what was last said.
+ * One line per change. A server that keeps changing is logged less and less often, down to once a minute, and then only
+ * if its state differs from the one logged last.
  */
 export const createStateLog = (server: string, first: HealthState['kind'], log: Log): StateLog => {
-  let said = first
+  let logged = first
   let latest: HealthState | undefined
-  let saidAt = Number.NEGATIVE_INFINITY
+  let loggedAt = Number.NEGATIVE_INFINITY
   let lines = 0 // in a row
-  let quietMs = 0
+  let delayMs = 0
   let timer: NodeJS.Timeout | undefined
 
-  const say = (): void => {
+  const write = (): void => {
     timer = undefined
-    if (!latest || latest.kind === said) return
+    if (!latest || latest.kind === logged) return
     const now = Date.now()
-    lines = now - saidAt > 2 * LONGEST_MS ? 1 : lines + 1
-    quietMs = lines < FREE ? 0 : Math.min(LONGEST_MS, SHORTEST_MS * 2 ** (lines - FREE))
-    const fields = { server, from: said, to: latest.kind, reason: faultIn(latest)?.message }
-    log[levelOf(said, latest.kind)](fields, 'the state of a server changed')
-    said = latest.kind
-    saidAt = now
+    lines = now - loggedAt > 2 * LONGEST_MS ? 1 : lines + 1
+    delayMs = lines < UNLIMITED ? 0 : Math.min(LONGEST_MS, SHORTEST_MS * 2 ** (lines - UNLIMITED))
+    const fields = { server, from: logged, to: latest.kind, reason: faultIn(latest)?.message }
+    log[levelOf(logged, latest.kind)](fields, 'server state changed')
+    logged = latest.kind
+    loggedAt = now
   }
 
   return {
     changed: state => {
       latest = state
-      const ms = saidAt + quietMs - Date.now()
-      if (ms <= 0) return say()
-      timer ??= setTimeout(say, ms).unref()
+      const ms = loggedAt + delayMs - Date.now()
+      if (ms <= 0) return write()
+      timer ??= setTimeout(write, ms).unref()
     },
     close: () => clearTimeout(timer),
   }
 }
 
-/** That a server is there at first is no news, nor that only a caller can tell. */
+/** A first successful connection is expected, and so is a server that only callers have credentials for. */
 const levelOf = (from: HealthState['kind'], to: HealthState['kind']): 'debug' | 'info' | 'warn' => {
   if (to !== 'ready' && to !== 'untried') return 'warn'
   return from === 'connecting' || from === 'untried' ? 'debug' : 'info'

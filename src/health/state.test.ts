@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BREAK_AFTER, backoffMs, downError } from './circuit-breaker.ts'
-import { nextProbeMs } from './probe-schedule.ts'
-import { type HealthEvent, type HealthState, isUp, step } from './state.ts'
+import { BREAK_AFTER, downError, type HealthEvent, type HealthState, isUp, nextProbeMs, step } from './state.ts'
 
 const FAULT = { reason: 'upstream_unreachable', message: 'Server "x" did not answer' }
 const NOW = 1_000_000
@@ -23,85 +21,85 @@ const EVENTS = {
   answered: { kind: 'answered' },
   failed: { kind: 'failed', fault: FAULT, begun: NOW - 1 },
   'failed with others': { kind: 'failed', fault: FAULT, begun: 499 },
-  missed: { kind: 'missed', fault: FAULT },
-  refused: { kind: 'refused', fault: FAULT },
-  late: { kind: 'late', fault: FAULT },
-  unasked: { kind: 'unasked', fault: FAULT },
+  probeFailed: { kind: 'probeFailed', fault: FAULT },
+  probeRejected: { kind: 'probeRejected', fault: FAULT },
+  probeSlow: { kind: 'probeSlow', fault: FAULT },
+  notProbed: { kind: 'notProbed', fault: FAULT },
 } as const satisfies Record<string, HealthEvent>
 
-/** What each state becomes by each event; a dash: the very same object. */
+/** The state after each event; a dash: the very same object. */
 const TABLE: Record<keyof typeof STATES, Record<keyof typeof EVENTS, HealthState['kind'] | '-'>> = {
   connecting: {
     answered: 'ready',
     failed: '-',
     'failed with others': '-',
-    missed: 'down',
-    refused: 'degraded',
-    late: 'connecting',
-    unasked: 'untried',
+    probeFailed: 'down',
+    probeRejected: 'degraded',
+    probeSlow: 'connecting',
+    notProbed: 'untried',
   },
   untried: {
     answered: 'ready',
     failed: 'degraded',
     'failed with others': 'degraded',
-    missed: 'down',
-    refused: 'degraded',
-    late: '-',
-    unasked: '-',
+    probeFailed: 'down',
+    probeRejected: 'degraded',
+    probeSlow: '-',
+    notProbed: '-',
   },
   ready: {
     answered: '-',
     failed: 'degraded',
     'failed with others': 'degraded',
-    missed: 'down',
-    refused: '-',
-    late: '-',
-    unasked: '-',
+    probeFailed: 'down',
+    probeRejected: '-',
+    probeSlow: '-',
+    notProbed: '-',
   },
   degraded: {
     answered: 'ready',
     failed: 'degraded',
     'failed with others': '-',
-    missed: 'down',
-    refused: 'degraded',
-    late: '-',
-    unasked: '-',
+    probeFailed: 'down',
+    probeRejected: 'degraded',
+    probeSlow: '-',
+    notProbed: '-',
   },
   failing: {
     answered: 'ready',
     failed: 'down',
     'failed with others': '-',
-    missed: 'down',
-    refused: 'degraded',
-    late: '-',
-    unasked: '-',
+    probeFailed: 'down',
+    probeRejected: 'degraded',
+    probeSlow: '-',
+    notProbed: '-',
   },
   down: {
     answered: 'ready',
     failed: '-',
     'failed with others': '-',
-    missed: 'down',
-    refused: 'degraded',
-    late: '-',
-    unasked: 'untried',
+    probeFailed: 'down',
+    probeRejected: 'degraded',
+    probeSlow: '-',
+    notProbed: 'untried',
   },
   disabled: {
     answered: '-',
     failed: '-',
     'failed with others': '-',
-    missed: '-',
-    refused: '-',
-    late: '-',
-    unasked: '-',
+    probeFailed: '-',
+    probeRejected: '-',
+    probeSlow: '-',
+    notProbed: '-',
   },
   unavailable: {
     answered: '-',
     failed: '-',
     'failed with others': '-',
-    missed: '-',
-    refused: '-',
-    late: '-',
-    unasked: '-',
+    probeFailed: '-',
+    probeRejected: '-',
+    probeSlow: '-',
+    notProbed: '-',
   },
 }
 
@@ -115,20 +113,20 @@ describe('the state of a server', () => {
         else expect([after.kind, after === before]).toEqual([to, false])
       })
 
-  test('remembers since when, through failures and tries', () => {
+  test('keeps its start through failures and probes', () => {
     expect(step(STATES.degraded, EVENTS.failed, MOMENT)).toMatchObject({ since: 0, failures: 2, failedAt: NOW })
-    expect(step(STATES.down, EVENTS.missed, MOMENT)).toMatchObject({ since: 0, tries: 2, retryAt: NOW + 2000 })
+    expect(step(STATES.down, EVENTS.probeFailed, MOMENT)).toMatchObject({ since: 0, tries: 2, retryAt: NOW + 2000 })
     expect(step(STATES.failing, EVENTS.failed, MOMENT)).toMatchObject({ since: NOW, tries: 1, retryAt: NOW + 1000 })
     expect(step(STATES.down, EVENTS.answered, MOMENT)).toMatchObject({ since: NOW })
   })
 
-  test('an outage soon after the last one is left alone for longer; one after a good while is not', () => {
+  test('an outage soon after the last one continues its backoff; one after a steady minute starts afresh', () => {
     const back = step(STATES.down, EVENTS.answered, MOMENT)
-    expect(step(back, EVENTS.missed, { now: NOW + 59_999, random: 1 })).toMatchObject({ tries: 2 })
-    expect(step(back, EVENTS.missed, { now: NOW + 60_000, random: 1 })).toMatchObject({ tries: 1 })
+    expect(step(back, EVENTS.probeFailed, { now: NOW + 59_999, random: 1 })).toMatchObject({ tries: 2 })
+    expect(step(back, EVENTS.probeFailed, { now: NOW + 60_000, random: 1 })).toMatchObject({ tries: 1 })
   })
 
-  test('whatever happens, calls are kept away exactly while it is down, and a server that is off stays off', () => {
+  test('after any events, calls are rejected exactly while the server is down, and a disabled one stays disabled', () => {
     const events = fc.array(fc.constantFrom(...Object.values<HealthEvent>(EVENTS)), { maxLength: 40 })
     const states = fc.constantFrom(...Object.values<HealthState>(STATES))
     fc.assert(
@@ -144,13 +142,17 @@ describe('the state of a server', () => {
   })
 })
 
-describe('tries and looks', () => {
-  test('come later each time, up to a minute, and never all together', () => {
-    expect([1, 2, 3, 6, 7, 8, 99].map(tries => backoffMs(tries, 1) / 1000)).toEqual([1, 2, 4, 32, 60, 60, 60])
-    expect([backoffMs(1, 0), backoffMs(99, 0)]).toEqual([500, 30_000])
+describe('probes', () => {
+  test('the delay before a retry doubles each time, up to a minute, with a jitter of its upper half', () => {
+    const delayMs = (tries: number, random: number): number => {
+      const state = step({ ...STATES.down, tries: tries - 1 }, EVENTS.probeFailed, { now: NOW, random })
+      return state.kind === 'down' ? state.retryAt - NOW : Number.NaN
+    }
+    expect([1, 2, 3, 6, 7, 8, 99].map(tries => delayMs(tries, 1) / 1000)).toEqual([1, 2, 4, 32, 60, 60, 60])
+    expect([delayMs(1, 0), delayMs(99, 0)]).toEqual([500, 30_000])
   })
 
-  test('a server that is well is looked at rarely, a doubtful one soon, one that is down when its time has come', () => {
+  test('a ready server is probed rarely, a degraded one soon, one that is down at its retry time', () => {
     expect(nextProbeMs(STATES.ready, NOW, 0.5)).toBe(30_000)
     expect([0, 1].map(random => nextProbeMs(STATES.ready, NOW, random))).toEqual([22_500, 37_500])
     expect(nextProbeMs(STATES.degraded, NOW, 0.5)).toBe(1000)
@@ -159,13 +161,13 @@ describe('tries and looks', () => {
     expect(nextProbeMs(STATES.down, NOW, 0.5)).toBe(0)
   })
 
-  test('nothing is done for a server that is disabled, cannot be served, is being connected, or is for callers to try', () => {
+  test('no probe is scheduled for a server that is disabled, unavailable, connecting or untried', () => {
     for (const state of [STATES.disabled, STATES.unavailable, STATES.connecting, STATES.untried])
       expect(nextProbeMs(state, NOW, 0.5)).toBeUndefined()
   })
 })
 
-test('the error of a server that is down says what happened, since when, and when it is tried again', () => {
+test('the error of a server that is down has the cause, the start and the retry time', () => {
   const outage = { fault: FAULT, since: Date.UTC(2030, 0, 1), retryAt: Date.UTC(2030, 0, 1, 0, 0, 12) }
   const error = downError('x', outage, Date.UTC(2030, 0, 1, 0, 0, 1))
   expect(error).toMatchObject({

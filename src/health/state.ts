@@ -1,17 +1,26 @@
-import { BREAK_AFTER, backoffMs, type ServerFault } from './circuit-breaker.ts'
+import { NoAnswer, type RpcError, rpcError } from '../protocol/errors.ts'
+import { backoffMs } from '../std/time.ts'
+import { Json } from '../wire/json/json.ts'
 
-/** How a server is, since when, and why. `tries` counts those since it was last well for a while. */
+/** Why a server is not healthy: a code for programs, and a message for people that names the server. */
+export interface ServerFault {
+  readonly reason: string
+  readonly message: string
+  readonly retryMs?: number | undefined // a retry before this cannot succeed
+}
+
+/** The health of a server. `tries` counts the failed probes since it was last healthy for a minute. */
 export type HealthState =
   | { readonly kind: 'connecting'; readonly since: number; readonly fault?: ServerFault }
-  | { readonly kind: 'untried'; readonly since: number; readonly fault: ServerFault; readonly tries: number } // callers will see
+  | { readonly kind: 'untried'; readonly since: number; readonly fault: ServerFault; readonly tries: number } // only a call can tell
   | { readonly kind: 'ready'; readonly since: number; readonly tries: number }
   | Degraded
   | Down
   | { readonly kind: 'disabled'; readonly since: number }
   | { readonly kind: 'unavailable'; readonly since: number; readonly fault: ServerFault }
 
-/** It may answer, but something is wrong: a failure or two in a row, or it refuses what we ask. */
-export interface Degraded {
+/** The server may answer, but it failed once or twice in a row, or it rejects the gateway's own requests. */
+interface Degraded {
   readonly kind: 'degraded'
   readonly since: number
   readonly fault: ServerFault
@@ -20,8 +29,8 @@ export interface Degraded {
   readonly tries: number
 }
 
-/** Nobody is sent there until a try succeeds. */
-export interface Down {
+/** The circuit is open: no call is sent until a probe succeeds. */
+interface Down {
   readonly kind: 'down'
   readonly since: number
   readonly fault: ServerFault
@@ -29,22 +38,25 @@ export interface Down {
   readonly retryAt: number
 }
 
-/** What was seen of a server. */
+/** What the gateway observed of a server. */
 export type HealthEvent =
   | { readonly kind: 'answered' }
-  | { readonly kind: 'failed'; readonly fault: ServerFault; readonly begun: number } // a call or a look
-  | { readonly kind: 'missed'; readonly fault: ServerFault } // a try: the first one, or one of a server that was down
-  | { readonly kind: 'refused'; readonly fault: ServerFault } // a try: it is there, and says no
-  | { readonly kind: 'late'; readonly fault: ServerFault } // the first try lasts
-  | { readonly kind: 'unasked'; readonly fault: ServerFault } // a try: we are nobody there, and sent nothing
+  | { readonly kind: 'failed'; readonly fault: ServerFault; readonly begun: number } // a call or a liveness check
+  | { readonly kind: 'probeFailed'; readonly fault: ServerFault } // the first probe, or one of a server that was down
+  | { readonly kind: 'probeRejected'; readonly fault: ServerFault } // the server is there and rejects the gateway
+  | { readonly kind: 'probeSlow'; readonly fault: ServerFault } // the first probe has not ended yet
+  | { readonly kind: 'notProbed'; readonly fault: ServerFault } // the gateway has no credentials, and sent nothing
 
-/** When and by which chance something happens; keeps `step` pure. */
-export interface Moment {
+/** The time and the random number of an event: `step` stays pure. */
+interface Moment {
   readonly now: number
   readonly random: number // 0 to 1
 }
 
-const STEADY_MS = 60_000 // well for so long, an outage is not a repetition of the last one
+/** Consecutive failures that open the circuit; each must be of a call begun after the failure before. */
+export const BREAK_AFTER = 3
+const BACKOFF = { firstMs: 1000, longestMs: 60_000 }
+const STEADY_MS = 60_000 // healthy for this long, the next outage starts with the shortest backoff
 
 /** The state after an event; the same object where nothing changed. */
 export const step = (state: HealthState, event: HealthEvent, moment: Moment): HealthState => {
@@ -53,51 +65,99 @@ export const step = (state: HealthState, event: HealthEvent, moment: Moment): He
     case 'answered':
       return state.kind === 'ready' ? state : { kind: 'ready', since: moment.now, tries: triesOf(state) }
     case 'failed':
-      return fail(state, event.fault, event.begun, moment)
-    case 'missed':
-      return breakOff(state, event.fault, moment)
-    case 'refused':
-      return refuse(state, event.fault, moment)
-    case 'late':
+      return countFailure(state, event.fault, event.begun, moment)
+    case 'probeFailed':
+      return openCircuit(state, event.fault, moment)
+    case 'probeRejected':
+      return degrade(state, event.fault, moment)
+    case 'probeSlow':
       return state.kind === 'connecting' ? { ...state, fault: event.fault } : state
-    case 'unasked':
-      return isTried(state) ? { kind: 'untried', since: moment.now, fault: event.fault, tries: triesOf(state) } : state
+    case 'notProbed':
+      if (state.kind !== 'connecting' && state.kind !== 'down') return state
+      return { kind: 'untried', since: moment.now, fault: event.fault, tries: triesOf(state) }
   }
 }
 
-type Living = Exclude<HealthState, { kind: 'disabled' | 'unavailable' }>
+type ActiveState = Exclude<HealthState, { kind: 'disabled' | 'unavailable' }>
 
-/** Calls that fail together are one failure: only what was begun after the last one is the next in a row. */
-const fail = (state: Living, fault: ServerFault, begun: number, moment: Moment): HealthState => {
-  if (state.kind === 'down' || state.kind === 'connecting') return state // the tries decide
+/** Calls that fail together are one failure: only a call begun after the last failure is the next in a row. */
+const countFailure = (state: ActiveState, fault: ServerFault, begun: number, moment: Moment): HealthState => {
+  if (state.kind === 'down' || state.kind === 'connecting') return state // the probes decide
   if (state.kind === 'degraded' && begun < state.failedAt) return state
   const failures = state.kind === 'degraded' ? state.failures + 1 : 1
-  if (failures >= BREAK_AFTER) return breakOff(state, fault, moment)
+  if (failures >= BREAK_AFTER) return openCircuit(state, fault, moment)
   const since = state.kind === 'degraded' ? state.since : moment.now
-  return { kind: 'degraded', since, fault, failures, failedAt: moment.now, tries: triesNow(state, moment.now) }
+  return { kind: 'degraded', since, fault, failures, failedAt: moment.now, tries: recentTries(state, moment.now) }
 }
 
-const breakOff = (state: Living, fault: ServerFault, { now, random: dice }: Moment): Down => {
-  const tries = triesNow(state, now) + 1
+const openCircuit = (state: ActiveState, fault: ServerFault, { now, random }: Moment): Down => {
+  const tries = recentTries(state, now) + 1
   const since = state.kind === 'down' ? state.since : now
-  return { kind: 'down', since, fault, tries, retryAt: now + Math.max(backoffMs(tries, dice), fault.retryMs ?? 0) }
+  const waitMs = Math.max(backoffMs(BACKOFF, tries - 1, random), fault.retryMs ?? 0)
+  return { kind: 'down', since, fault, tries, retryAt: now + waitMs }
 }
 
-const refuse = (state: Living, fault: ServerFault, { now }: Moment): HealthState => {
-  if (state.kind === 'ready') return state // others are served
+const degrade = (state: ActiveState, fault: ServerFault, { now }: Moment): HealthState => {
+  if (state.kind === 'ready') return state // other callers are served
   if (state.kind === 'degraded') return { ...state, fault, failures: 0 }
   return { kind: 'degraded', since: now, fault, failures: 0, failedAt: now, tries: triesOf(state) }
 }
 
-/** Whether a try was to decide how it is. */
-const isTried = ({ kind }: Living): boolean => kind === 'connecting' || kind === 'down'
+const triesOf = (state: ActiveState): number => (state.kind === 'connecting' ? 0 : state.tries)
 
-const triesOf = (state: Living): number => (state.kind === 'connecting' ? 0 : state.tries)
-
-const triesNow = (state: Living, now: number): number =>
+const recentTries = (state: ActiveState, now: number): number =>
   state.kind === 'ready' && now - state.since >= STEADY_MS ? 0 : triesOf(state)
 
-/** Whether calls may go there. */
+/** Whether calls may be sent to the server. */
 export const isUp = ({ kind }: HealthState): boolean => !['down', 'disabled', 'unavailable'].includes(kind)
 
 export const faultIn = (state: HealthState): ServerFault | undefined => ('fault' in state ? state.fault : undefined)
+
+const READY_MS = 30_000
+const FAILING_MS = 1000
+const REJECTED_MS = 60_000
+
+/** Milliseconds until the next probe; undefined where only a call may lead to one. `random` is 0 to 1. */
+export const nextProbeMs = (state: HealthState, now: number, random: number): number | undefined => {
+  const jitter = 0.75 + random / 2 // servers that started together are not probed together
+  switch (state.kind) {
+    case 'ready':
+      return READY_MS * jitter
+    case 'degraded':
+      return (state.failures > 0 ? FAILING_MS : REJECTED_MS) * jitter
+    case 'down':
+      return Math.max(0, state.retryAt - now)
+    default:
+      return undefined
+  }
+}
+
+/** Failures of the network or of the machine. An error the server sent, or the rejection of one caller, is none. */
+const BREAKING: ReadonlySet<string> = new Set([
+  'upstream_unreachable',
+  'upstream_timeout',
+  'upstream_stream_lost',
+  'upstream_lost',
+])
+
+export const isBreaking = ({ reason }: ServerFault): boolean => BREAKING.has(reason)
+
+/** The fault behind an error; undefined if the server itself sent the error. */
+export const serverFaultOf = (error: RpcError): ServerFault | undefined => {
+  if (!(error instanceof NoAnswer)) return undefined
+  const reason = error.data?.get('reason')?.asString() ?? 'upstream_lost'
+  return { reason, message: error.summary, retryMs: error.retryMs }
+}
+
+/** The error of calls to a server that is down: what happened, since when, and when the gateway retries. */
+export const downError = (
+  server: string,
+  { fault, since, retryAt }: Pick<Down, 'fault' | 'since' | 'retryAt'>,
+  now: number,
+): RpcError => {
+  const ms = Math.max(0, retryAt - now)
+  const next = ms > 0 ? `is tried again in ${Math.ceil(ms / 1000)} s` : 'is being tried again now'
+  const message = `${fault.message}. It has been down since ${new Date(since).toISOString()} and ${next}`
+  const data = Json.of({ reason: fault.reason, upstream: server, retryAfterMs: Math.round(ms) })
+  return rpcError('internal', message, data)
+}

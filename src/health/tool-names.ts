@@ -5,16 +5,16 @@ const LONGEST_NAME = 128 // characters
 const MOST_UNREAD = 8 // pages
 const LARGEST_UNREAD = 256 * 1024 // bytes of one page
 
-/** The names of the tools a server has listed, to tell them from names that callers invent. */
+/** The names of the tools a server has listed. Metrics label calls of other names alike: callers may invent any. */
 export class ToolNames {
-  readonly #known = new Set<string>()
+  readonly #names = new Set<string>()
   readonly #unread: Json[] = []
 
   add(name: string | undefined): void {
-    if (name !== undefined && name.length <= LONGEST_NAME && this.#known.size < MOST_NAMES) this.#known.add(name)
+    if (name !== undefined && name.length <= LONGEST_NAME && this.#names.size < MOST_NAMES) this.#names.add(name)
   }
 
-  /** A page of the list has passed. It is read when a name is looked for that is not known: mostly never. */
+  /** Keeps a page of the list. It is parsed when an unknown name is looked up, which is mostly never. */
   addPage(result: Json): void {
     const pieces: Buffer[] = []
     result.appendTo(pieces)
@@ -23,10 +23,10 @@ export class ToolNames {
   }
 
   has(name: string): boolean {
-    if (this.#known.has(name)) return true
+    if (this.#names.has(name)) return true
     if (this.#unread.length === 0) return false
     for (const result of this.#unread.splice(0)) this.#read(result)
-    return this.#known.has(name)
+    return this.#names.has(name)
   }
 
   #read(result: Json): void {

@@ -5,21 +5,21 @@ import { type Waiter, WaitQueue } from './wait-queue.ts'
 
 const ERROR = rpcError('internal', 'no')
 
-/** A queue whose starts and refusals are kept in order. */
-const createLine = (most: number, longest = 1000) => {
-  const queue = new WaitQueue(most, longest)
+/** A queue that records starts and rejections in order. */
+const createQueue = (slots: number, maxWaiting = 1000) => {
+  const queue = new WaitQueue(slots, maxWaiting)
   const started: string[] = []
-  const refused: string[] = []
+  const rejected: string[] = []
   const enter = (principal: string, name: string): Waiter | undefined => {
-    const waiter = { principal, start: () => void started.push(name), reject: () => void refused.push(name) }
+    const waiter = { principal, start: () => void started.push(name), reject: () => void rejected.push(name) }
     return queue.enter(waiter) ? waiter : undefined
   }
-  return { queue, started, refused, enter }
+  return { queue, started, rejected, enter }
 }
 
 describe('a queue of calls', () => {
-  test('lets so many run and no more, the next when one is done', () => {
-    const { queue, started, enter } = createLine(2)
+  test('runs as many calls as it has slots, and the next when one is released', () => {
+    const { queue, started, enter } = createQueue(2)
     for (const name of ['a', 'b', 'c', 'd']) enter('me', name)
     expect([started, queue.running, queue.waiting]).toEqual([['a', 'b'], 2, 2])
     queue.release()
@@ -28,8 +28,8 @@ describe('a queue of calls', () => {
     expect([started, queue.running, queue.waiting]).toEqual([['a', 'b', 'c', 'd'], 0, 0])
   })
 
-  test('goes round among principals, so that one with many calls does not keep the others out', () => {
-    const { queue, started, enter } = createLine(1)
+  test('serves principals in turn, so that one with many calls does not starve the others', () => {
+    const { queue, started, enter } = createQueue(1)
     enter('loud', 'first')
     for (let i = 0; i < 5; i++) enter('loud', `loud ${i}`)
     for (const who of ['quiet', 'shy']) enter(who, who)
@@ -37,8 +37,8 @@ describe('a queue of calls', () => {
     expect(started).toEqual(['first', 'loud 0', 'quiet', 'shy', 'loud 1', 'loud 2', 'loud 3', 'loud 4'])
   })
 
-  test('whoever comes now waits behind those who wait, even where there is room for a moment', () => {
-    const { queue, started, enter } = createLine(1)
+  test('a new call waits behind the waiting ones, even if a slot is free for a moment', () => {
+    const { queue, started, enter } = createQueue(1)
     enter('a', 'a1')
     const again: Waiter = { principal: 'a', start: () => void started.push('a3'), reject: () => {} }
     const impatient: Waiter = {
@@ -55,8 +55,8 @@ describe('a queue of calls', () => {
     expect(started).toEqual(['a1', 'b1', 'c1', 'a3'])
   })
 
-  test('is no longer than it may be, and is left by whoever does not want to wait', () => {
-    const { queue, started, enter } = createLine(1, 2)
+  test('has a maximum length, and can be left', () => {
+    const { queue, started, enter } = createQueue(1, 2)
     enter('a', 'runs')
     const leaver = enter('a', 'leaves')
     enter('b', 'waits')
@@ -69,8 +69,8 @@ describe('a queue of calls', () => {
     expect(started).toEqual(['runs', 'waits', 'fits'])
   })
 
-  test('a call that rests makes room, and goes on whoever runs by then', () => {
-    const { queue, started, enter } = createLine(1)
+  test('a paused call frees its slot, and resumes however many run by then', () => {
+    const { queue, started, enter } = createQueue(1)
     enter('a', 'asks')
     enter('b', 'waits')
     queue.release()
@@ -83,14 +83,14 @@ describe('a queue of calls', () => {
     expect(started).toEqual(['asks', 'waits', 'later'])
   })
 
-  test('everybody who waits is told at once when there is nothing to wait for', () => {
-    const { queue, refused, enter } = createLine(1)
+  test('all waiting calls can be rejected at once', () => {
+    const { queue, rejected, enter } = createQueue(1)
     for (const name of ['runs', 'x', 'y']) enter(name, name)
     queue.rejectAll(ERROR)
-    expect([refused, queue.running, queue.waiting]).toEqual([['x', 'y'], 1, 0])
+    expect([rejected, queue.running, queue.waiting]).toEqual([['x', 'y'], 1, 0])
   })
 
-  test('a thousand calls that are over before their start returns do not pile up', () => {
+  test('a thousand calls that end before their start returns do not overflow the stack', () => {
     const queue = new WaitQueue(1, 10_000)
     let count = 0
     const over = (): void => {
@@ -103,7 +103,7 @@ describe('a queue of calls', () => {
     expect([count, queue.running, queue.waiting]).toEqual([10_000, 0, 0])
   })
 
-  test('nothing is lost or done twice, whatever the order', () => {
+  test('no call is lost or started twice, whatever the order', () => {
     const action = fc.oneof(
       fc.record({ kind: fc.constant('enter' as const), who: fc.constantFrom('a', 'b', 'c') }),
       fc.record({ kind: fc.constantFrom('done' as const, 'leave' as const), who: fc.constant('') }),

@@ -1,24 +1,24 @@
 import type { RpcError } from '../protocol/errors.ts'
 
-/** A call that waits for its turn. */
+/** A call that waits for a slot. */
 export interface Waiter {
-  readonly principal: string // turns go round among these
+  readonly principal: string // the queue serves principals in turn
   start(): void
   reject(error: RpcError): void
 }
 
-/** Lets so many calls run at a time; the others wait, and each principal in turn has one let in. */
+/** A bounded queue before a bounded number of slots; free slots go to the waiting principals in turn. */
 export class WaitQueue {
-  readonly #most: number
-  readonly #longest: number
-  readonly #lines = new Map<string, Set<Waiter>>() // whose turn it is comes first
+  readonly #slots: number
+  readonly #maxWaiting: number
+  readonly #waiters = new Map<string, Set<Waiter>>() // by principal; the first one is served next
   #running = 0
   #waiting = 0
-  #isLetting = false
+  #isStarting = false
 
-  constructor(most: number, longest: number) {
-    this.#most = most
-    this.#longest = longest
+  constructor(slots: number, maxWaiting: number) {
+    this.#slots = slots
+    this.#maxWaiting = maxWaiting
   }
 
   get running(): number {
@@ -29,69 +29,68 @@ export class WaitQueue {
     return this.#waiting
   }
 
-  /** Starts the call now or later; false where too many wait already. */
+  /** Starts the call now or later; false if the queue is full. */
   enter(waiter: Waiter): boolean {
-    if (this.#running < this.#most && this.#waiting === 0) {
+    if (this.#running < this.#slots && this.#waiting === 0) {
       this.#running++
       waiter.start()
       return true
     }
-    if (this.#waiting >= this.#longest) return false
-    const line = this.#lines.get(waiter.principal) ?? new Set()
-    this.#lines.set(waiter.principal, line.add(waiter))
+    if (this.#waiting >= this.#maxWaiting) return false
+    const waiters = this.#waiters.get(waiter.principal) ?? new Set()
+    this.#waiters.set(waiter.principal, waiters.add(waiter))
     this.#waiting++
     return true
   }
 
-  /** Does not want to wait any more. */
+  /** Removes a call that no longer wants to wait. */
   leave(waiter: Waiter): void {
-    const line = this.#lines.get(waiter.principal)
-    if (!line?.delete(waiter)) return
+    const waiters = this.#waiters.get(waiter.principal)
+    if (!waiters?.delete(waiter)) return
     this.#waiting--
-    if (line.size === 0) this.#lines.delete(waiter.principal)
+    if (waiters.size === 0) this.#waiters.delete(waiter.principal)
   }
 
-  /** A call that ran is over, or rests. */
+  /** A running call has ended or pauses. */
   release(): void {
     this.#running--
-    this.#letIn()
+    this.#startNext()
   }
 
-  /** A call that rested goes on, however many run. */
+  /** A paused call goes on, even if that exceeds the slots. */
   resume(): void {
     this.#running++
   }
 
-  /** Tells everybody who waits that there is nothing to wait for. */
   rejectAll(error: RpcError): void {
-    const waiters = [...this.#lines.values()].flatMap(line => [...line])
-    this.#lines.clear()
+    const waiters = [...this.#waiters.values()].flatMap(each => [...each])
+    this.#waiters.clear()
     this.#waiting = 0
     for (const waiter of waiters) waiter.reject(error)
   }
 
-  /** Not by calling itself: a call may be over before its start returns. */
-  #letIn(): void {
-    if (this.#isLetting) return
-    this.#isLetting = true
+  /** Not recursive: a call may have ended before its `start` returns. */
+  #startNext(): void {
+    if (this.#isStarting) return
+    this.#isStarting = true
     try {
-      while (this.#running < this.#most) {
-        const next = this.#next()
+      while (this.#running < this.#slots) {
+        const next = this.#takeNext()
         if (!next) break
         this.#running++
         next.start()
       }
     } finally {
-      this.#isLetting = false
+      this.#isStarting = false
     }
   }
 
-  #next(): Waiter | undefined {
-    for (const [who, line] of this.#lines)
-      for (const waiter of line) {
-        line.delete(waiter)
-        this.#lines.delete(who)
-        if (line.size > 0) this.#lines.set(who, line) // behind the others
+  #takeNext(): Waiter | undefined {
+    for (const [principal, waiters] of this.#waiters)
+      for (const waiter of waiters) {
+        waiters.delete(waiter)
+        this.#waiters.delete(principal)
+        if (waiters.size > 0) this.#waiters.set(principal, waiters) // behind the other principals
         this.#waiting--
         return waiter
       }

@@ -33,17 +33,17 @@ export const lossOf = (reason: string): RpcError =>
 
 type Mood = 'well' | 'silent' | RpcError
 
-/** A server in the hands of the test: how it opens, how it answers, and whether it is there when it is looked at. */
+/** An upstream that a test controls: how it opens, answers calls and answers liveness checks. */
 export const farSide = (revision: Revision = NEWEST_LEGACY) => {
   const calls: Exchange[] = []
   const far = {
     opening: 'well' as Mood,
     answering: 'well' as Mood,
-    looking: 'well' as Mood | 'nothing',
+    probing: 'well' as Mood | 'nothing',
     opens: 0,
-    looks: 0,
+    probes: 0,
     closes: 0,
-    calls, // those it has not answered by itself
+    calls, // requests the test must answer
   }
   const dispatch = (exchange: Exchange): void => {
     if (exchange.kind === 'notification') return void calls.push(exchange)
@@ -63,10 +63,10 @@ export const farSide = (revision: Revision = NEWEST_LEGACY) => {
       return far.opening === 'well' ? Promise.resolve(peer) : Promise.reject(new RpcFailure(far.opening))
     },
     probe: () => {
-      far.looks++
-      if (far.looking === 'silent') return new Promise(() => {})
-      if (far.looking === 'well' || far.looking === 'nothing') return Promise.resolve(far.looking === 'well')
-      return Promise.reject(new RpcFailure(far.looking))
+      far.probes++
+      if (far.probing === 'silent') return new Promise(() => {})
+      if (far.probing === 'well' || far.probing === 'nothing') return Promise.resolve(far.probing === 'well')
+      return Promise.reject(new RpcFailure(far.probing))
     },
     close: async () => void far.closes++,
   }
@@ -81,8 +81,8 @@ export const callerOf = (principal?: string): Caller => ({
   headers: new Map(),
 })
 
-/** One request through a gate; a failure to open is its failure too, as it is for whoever really calls. */
-export const callThrough = (gate: Upstream, method = 'tools/call', principal?: string) => {
+/** Sends one request through a guard; a failure to open is reported as its failure. */
+export const callThrough = (guard: Upstream, method = 'tools/call', principal?: string) => {
   const frames: Frame[] = []
   const abort = new Abort()
   const caller = callerOf(principal)
@@ -94,7 +94,7 @@ export const callThrough = (gate: Upstream, method = 'tools/call', principal?: s
     signal: abort,
     sink: frame => void frames.push(frame),
   }
-  const sent = gate.open(caller).then(
+  const sent = guard.open(caller).then(
     peer => peer.dispatch(exchange),
     (error: RpcFailure) => void frames.push({ kind: 'failure', error: error.error }),
   )

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { DEFAULT_PROCESS_LIMITS, type ServerConfig } from '../../../src/config/snapshot.ts'
-import { gatewayCaller } from '../../../src/health/examine.ts'
 import { createHealth } from '../../../src/health/health.ts'
+import { gatewayCaller } from '../../../src/health/probe-server.ts'
 import type { RpcError, RpcFailure } from '../../../src/protocol/errors.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import { ProcessHost } from '../../../src/upstreams/process/process-host.ts'

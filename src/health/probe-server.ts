@@ -3,19 +3,19 @@ import { ask, itemsOf } from '../protocol/listing.ts'
 import { MODERN, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 
-type Listed = (tool: string | undefined) => void
+type OnTool = (name: string | undefined) => void
 
-/** A server that was met. */
+/** A server that answered `server/discover`. */
 export interface ProbedServer {
   readonly revision: Revision
-  /** Counts its tools, which may take long; must be called, and at once. */
-  countTools(listed?: Listed): Promise<number>
+  /** Lists the tools, which may take long. Must be called at once: it releases the connection. */
+  countTools(onTool?: OnTool): Promise<number>
 }
 
-/** Why a server cannot be met on the gateway's own behalf. */
+/** Why the gateway itself cannot probe a server. */
 export const PER_CALLER = 'credentials are per caller'
 
-/** The gateway on its own behalf: nobody in particular, and opens nothing that stays. */
+/** The gateway as a caller of its own: anonymous, and without a session that stays open. */
 export const gatewayCaller = (info: Json): Caller => ({
   workspace: '',
   principal: undefined,
@@ -26,14 +26,14 @@ export const gatewayCaller = (info: Json): Caller => ({
   headers: new Map(),
 })
 
-/** Meets a server as a client would; rejects with RpcFailure. */
+/** Connects to a server as a client would; rejects with RpcFailure. */
 export const probeServer = async (upstream: Upstream, self: Caller): Promise<ProbedServer> => {
   const peer = await upstream.open(self)
   const release = peer.hold?.() ?? (() => {}) // another peer might be another process
   try {
     const found = await ask(peer.dispatch, self, 'server/discover')
     const hasTools = found.at('capabilities', 'tools') !== undefined
-    const countTools = (listed?: Listed) => (hasTools ? count(peer, self, listed) : Promise.resolve(0)).finally(release)
+    const countTools = (onTool?: OnTool) => (hasTools ? count(peer, self, onTool) : Promise.resolve(0)).finally(release)
     return { revision: peer.revision, countTools }
   } catch (error) {
     release()
@@ -41,11 +41,11 @@ export const probeServer = async (upstream: Upstream, self: Caller): Promise<Pro
   }
 }
 
-const count = async (peer: Peer, self: Caller, listed?: Listed): Promise<number> => {
+const count = async (peer: Peer, self: Caller, onTool?: OnTool): Promise<number> => {
   let tools = 0
   for await (const tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) {
     tools++
-    listed?.(tool.get('name')?.asString())
+    onTool?.(tool.get('name')?.asString())
   }
   return tools
 }
