@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['protocol'],
   auth: ['protocol', 'wire', 'stores', 'config'],
   fronts: ['protocol', 'wire', 'stores', 'config'],
-  workspace: ['health', 'eras', 'protocol', 'wire', 'config'],
+  workspace: ['eras', 'protocol', 'wire', 'config'],
   health: ['protocol', 'wire', 'config'],
   bridge: ['eras', 'protocol', 'wire', 'stores'],
   upstreams: ['protocol', 'wire', 'stores', 'config', 'auth'],

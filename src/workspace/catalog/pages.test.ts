@@ -51,7 +51,7 @@ test('pages together are the list in its order, none is empty, and each cursor l
       if (items.length > 0) expect(read.every(page => page.length > 0 && page.length <= 1000)).toBe(true)
       const cursors = pages.map(page => page.get('nextCursor')?.asString())
       expect(cursors.map(cursor => cursor && openCursor(cursor))).toEqual(
-        pages.map((_, i) => (i + 1 < pages.length ? { kind: 'tools', epoch: 'e', page: i + 1 } : undefined)),
+        pages.map((_, i) => (i + 1 < pages.length ? { kind: 'tools', hash: 'e', page: i + 1 } : undefined)),
       )
       const isWithin = (page: readonly Json[]) =>
         page.length === 1 || page.reduce((sum, item) => sum + item.toBytes().length + 1, 0) <= 1 << 20
@@ -64,7 +64,7 @@ test('pages together are the list in its order, none is empty, and each cursor l
 test('a page is made when it is asked for, once', () => {
   const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
   let made = 0
-  const entries = items.map(
+  const counted = items.map(
     (item, i): ShownItem => ({
       member,
       original: `${i}`,
@@ -76,7 +76,7 @@ test('a page is made when it is asked for, once', () => {
       },
     }),
   )
-  const shelf = { ...shelfOf([]), entries }
+  const shelf = { ...shelfOf([]), items: counted }
   expect(pageOf('tools', shelf, 0)).toBe(pageOf('tools', shelf, 0))
   expect(made).toBe(1000)
   expect(pageOf('tools', shelf, 2)?.get('tools')?.elements()).toHaveLength(500)

@@ -26,7 +26,7 @@ test('pages are read one after the other, and an empty cursor is a cursor', asyn
   const list = await readList('tools', page)
   expect(names(list)).toEqual(['a', 'b', 'c'])
   expect(asked).toEqual([undefined, '', '2'])
-  expect(list).toMatchObject({ flaws: [], isWhole: true })
+  expect(list).toMatchObject({ faults: [], isComplete: true })
 })
 
 test('cursors that go round in a circle end the reading; what was got is kept and the fault is said', async () => {
@@ -38,7 +38,7 @@ test('cursors that go round in a circle end the reading; what was got is kept an
   const list = await readList('tools', page)
   expect(names(list)).toEqual(['a', 'b', 'c'])
   expect(asked).toHaveLength(3)
-  expect(list).toMatchObject({ flaws: ['its cursors go round in a circle'], isWhole: false })
+  expect(list).toMatchObject({ faults: ['its cursors go round in a circle'], isComplete: false })
 })
 
 test('a list without end is left after 64 pages', async () => {
@@ -87,7 +87,7 @@ test('a schema of 30 MiB is kept; what comes beyond 32 MiB is left out, and said
   })
   const list = await readList('tools', page)
   expect(names(list)).toEqual(['a', 'b'])
-  expect(list).toMatchObject({ flaws: ['it is larger than 32 MiB'], isWhole: false })
+  expect(list).toMatchObject({ faults: ['it is larger than 32 MiB'], isComplete: false })
   expect(asked).toEqual([undefined, '1'])
 })
 

@@ -28,7 +28,7 @@ const changing = (server: string, more: Parameters<typeof scriptedMember>[1] = {
 
 test('the acknowledgement comes when all have answered, at the latest in five seconds', async () => {
   const a = changing('a')
-  const never = { ...changing('b'), upstream: { open: () => new Promise<never>(() => {}), close: async () => {} } }
+  const never = { ...changing('b'), bridged: { open: () => new Promise<never>(() => {}), close: async () => {} } }
   const w = workspaceOf([a, never])
   const listener = w.begin('subscriptions/listen', ALL)
   await vi.advanceTimersByTimeAsync(4999)
@@ -79,7 +79,7 @@ test('an announcement that changes nothing one can see is kept back', async () =
 
 test('while one member is away a modern listener hears of changes after the acknowledgement only', async () => {
   const a = changing('a')
-  const away = { ...changing('b'), upstream: { open: () => new Promise<never>(() => {}), close: async () => {} } }
+  const away = { ...changing('b'), bridged: { open: () => new Promise<never>(() => {}), close: async () => {} } }
   const w = workspaceOf([a, away])
   await w.ask('tools/list')
   const heard: string[] = []
