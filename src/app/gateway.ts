@@ -1,23 +1,21 @@
-import { createInbound } from '../auth/inbound.ts'
-import { hashOf } from '../auth/token.ts'
+import { createInboundAuth } from '../auth/inbound.ts'
+import { hashSecret } from '../auth/token.ts'
 import { compare, type Difference } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
-import { Active } from '../fronts/http/active-calls.ts'
-import { openToPages } from '../fronts/http/cors.ts'
+import { ActiveCalls } from '../fronts/http/active-calls.ts'
+import { allowCors } from '../fronts/http/cors.ts'
 import type { FrontContext } from '../fronts/http/front-request.ts'
-import { createGuard, isLoopback } from '../fronts/http/guard.ts'
-import { listen, type Routes } from '../fronts/http/listen.ts'
+import { createRequestGuard, isLoopback } from '../fronts/http/guard.ts'
+import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../fronts/http/read-request.ts'
-import { createChannelDoors } from '../fronts/http-sse/channel-endpoints.ts'
-import { Channels } from '../fronts/http-sse/channels.ts'
-import { createHttpSse } from '../fronts/http-sse/http-sse.ts'
-import { createAdmin } from '../fronts/ops/admin.ts'
-import { createOperator } from '../fronts/ops/operator.ts'
-import { createOperatorView } from '../fronts/ops/operator-view.ts'
-import { createActions } from '../fronts/rest/actions.ts'
-import { Sessions } from '../fronts/streamable/sessions.ts'
+import { SseChannels } from '../fronts/http-sse/channels.ts'
+import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
+import { createAdminRoutes } from '../fronts/ops/admin.ts'
+import { createOperatorRoutes } from '../fronts/ops/operator.ts'
+import { createActionRoutes } from '../fronts/rest/actions.ts'
+import { StreamableSessions } from '../fronts/streamable/sessions.ts'
 import { createStreamable } from '../fronts/streamable/streamable.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
@@ -71,7 +69,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const calls = createServerCalls()
   let port: number | undefined
   const estate = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
-  const inbound = await createInbound({
+  const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
     data,
@@ -99,63 +97,64 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     dispatch: counted('stateless'),
     limits,
     log,
-    ticker: new KeepAlive(limits.keepAliveMs),
-    shelf: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    active: new Active(),
+    keepAlive: new KeepAlive(limits.keepAliveMs),
+    retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
+    activeCalls: new ActiveCalls(),
   }
-  house.ticker.each(now => house.shelf.sweep(now))
+  house.keepAlive.onTick(now => house.retention.sweep(now))
   const houseOf = (dialect: string): FrontContext => ({ ...house, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
-  const sessions = new Sessions(streamable, inbound.hold)
-  const channels = new Channels(httpSse, snapshot.sse ?? DEFAULT_SSE)
+  const sessions = new StreamableSessions(streamable, inbound.onRevoked)
+  const channels = new SseChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const ways = {
-    enter: createRequestReader(house, inbound.admit),
+    readRequest: createRequestReader(house, inbound.admit),
     streamable: createStreamable(streamable, sessions),
     httpSse: createHttpSse(httpSse, channels),
   }
-  const doors: Routes = { ...createMcpEndpoint(house, ways), ...createChannelDoors(httpSse, ways) }
+  const doors: HttpRoutes = { ...createMcpEndpoint(house, ways), ...createHttpSseRoutes(httpSse, ways) }
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,
-    calls: house.active.size,
-    logBytes: house.shelf.used,
+    calls: house.activeCalls.size,
+    logBytes: house.retention.bytes,
   })
   const visibleServers = createVisibleServers()
   const workspaces = () => [...estate.snapshot.workspaces.keys()]
   const open = {
-    admit: inbound.admit,
+    readRequest: ways.readRequest,
     workspaces,
     serversOf: (name: string, policy: Policy | undefined) => {
       const workspace = estate.snapshot.workspaces.get(name)
       return workspace && visibleServers(workspace, policy)
     },
-    visible: (knock: RequestInfo) => workspaces().filter(name => inbound.sees(knock, name)),
+    visible: (knock: RequestInfo) => workspaces().filter(name => inbound.canAccess(knock, name)),
     version,
   }
-  const operator = createOperator({
+  const operator = createOperatorRoutes({
     ...open,
-    view: createOperatorView({ exposeMetrics: snapshot.listen.exposeMetrics, admitOperator: inbound.admitOperator }),
+    exposeMetrics: snapshot.listen.exposeMetrics,
+    admitOperator: inbound.admitOperator,
     servers: estate.serverStates,
     scrape: createScrape(metrics, {
       version,
       states: SERVER_STATES,
       servers: estate.serverStates,
       calls: calls.rows,
-      load: () => ({ ...load(), streams: house.ticker.streams }),
+      load: () => ({ ...load(), streams: house.keepAlive.streamCount }),
     }),
     log,
   })
-  const admin = createAdmin({
-    isOwner: secret => hashOf(secret) === hashOf(inbound.localSecret),
+  const admin = createAdminRoutes({
+    isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
     plan: async file => compare(estate.snapshot, await loadNext(file)),
     log,
   })
-  const routes: Routes = { ...openToPages({ ...doors, ...createActions(rest, open) }), ...operator, ...admin }
-  const guard = createGuard(snapshot.listen)
+  const routes: HttpRoutes = { ...allowCors({ ...doors, ...createActionRoutes(rest, open) }), ...operator, ...admin }
+  const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(
     async (error: unknown) => {
-      house.ticker.stop()
+      house.keepAlive.stop()
       await Promise.all([estate.close(), inbound.close()])
       throw error
     },
@@ -170,7 +169,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     const before = estate.snapshot
     const difference = compare(before, next)
     if (closing) return difference
-    const drained = house.active.settled(DRAIN_MS)
+    const drained = house.activeCalls.whenSettled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // what is built once
     estate.swap({ ...next, listen, auth, sse, limits }, drained)
     void estate.probeAll()
@@ -189,13 +188,13 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     listener.stop()
-    await house.active.drain(limits.shutdownMs)
+    await house.activeCalls.drain(limits.shutdownMs)
     sessions.endAll()
     channels.endAll('shutdown')
     await estate.close()
     await listener.close()
     await inbound.close()
-    house.ticker.stop()
+    house.keepAlive.stop()
   }
 
   return {
@@ -205,7 +204,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     localSecret: inbound.localSecret,
     idleMs: () => {
       const { sessions: open, channels: more, calls } = load()
-      return open + more + calls + house.ticker.streams > 0 ? 0 : Date.now() - listener.lastRequest
+      return open + more + calls + house.keepAlive.streamCount > 0 ? 0 : Date.now() - listener.lastRequest
     },
     url,
     status: () =>

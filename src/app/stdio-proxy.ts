@@ -3,8 +3,8 @@ import type { Readable, Writable } from 'node:stream'
 import { createMirror } from '../bridge/mirror.ts'
 import type { Daemon } from '../config/daemon-file.ts'
 import { DEFAULT_LIMITS, type RemoteServer } from '../config/snapshot.ts'
-import { Active } from '../fronts/http/active-calls.ts'
-import { servePipe as serve } from '../fronts/stdio/stdio.ts'
+import { ActiveCalls } from '../fronts/http/active-calls.ts'
+import { serveStdio as serve } from '../fronts/stdio/stdio.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Upstream } from '../protocol/exchange.ts'
@@ -46,9 +46,9 @@ export const servePipe = async (options: Options): Promise<void> => {
     dispatch: sendTo(current, log),
     limits,
     log,
-    ticker,
-    shelf: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    active: new Active(),
+    keepAlive: ticker,
+    retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
+    activeCalls: new ActiveCalls(),
   }
   await serve(house, { input, output, workspace, principal: 'local' })
   stayPresent()

@@ -7,7 +7,7 @@ import { FailedLogins } from './failed-logins.ts'
 import { LastUsed } from './last-used.ts'
 import { OpenConnections } from './open-connections.ts'
 import { invalidToken, limitedToken, noToken, otherWorkspace, tooManyFailures } from './refusals.ts'
-import { EVERY_WORKSPACE, findToken, isExpired, opens, type Token } from './token.ts'
+import { canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
 import { TokenStore } from './token-store.ts'
 
 interface Options {
@@ -24,9 +24,9 @@ export type PolicyOf = (name: string) => Policy | undefined
 /** Asks for tokens. Whoever's token is revoked or expires is out from that moment, open streams included. */
 export class Authenticator {
   readonly #options: Options
-  readonly #book: TokenStore | undefined
+  readonly #store: TokenStore | undefined
   readonly #lastUsed: LastUsed | undefined
-  readonly #attendance = new OpenConnections()
+  readonly #connections = new OpenConnections()
   readonly #failures: FailedLogins
   #tokens: ReadonlyMap<string, Token> = new Map() // by hash
   #nextExpiry: NodeJS.Timeout | undefined
@@ -37,56 +37,57 @@ export class Authenticator {
     return new Authenticator(options, data === undefined ? undefined : await TokenStore.open(data, log))
   }
 
-  private constructor(options: Options, book: TokenStore | undefined) {
+  private constructor(options: Options, store: TokenStore | undefined) {
     const { data, log } = options
     this.#options = options
     this.#failures = new FailedLogins(log)
-    this.#book = book
+    this.#store = store
     this.#lastUsed = data === undefined ? undefined : new LastUsed(data, id => this.#knows(id), log)
-    book?.onChange(() => this.#update())
+    store?.onChange(() => this.#update())
     this.#update()
   }
 
   /** Whether a token is needed now. */
-  get isOn(): boolean {
-    return this.#options.required || (this.#book?.exists ?? false)
+  get isRequired(): boolean {
+    return this.#options.required || (this.#store?.exists ?? false)
   }
 
-  check(knock: RequestInfo, workspace: string, response?: ServerResponse): Admission {
-    const token = this.#identify(knock, workspace)
+  check(request: RequestInfo, workspace: string, response?: ServerResponse): Admission {
+    const token = this.#identify(request, workspace)
     if ('kind' in token) return token
-    if (!opens(token, workspace)) return this.#turnAway(otherWorkspace(knock, workspace), knock, workspace, token)
-    this.#holdResponse(knock, token, response)
+    if (!canAccess(token, workspace))
+      return this.#turnAway(otherWorkspace(request, workspace), request, workspace, token)
+    this.#holdResponse(request, token, response)
     if (token.policy === undefined) return { kind: 'in', principal: token.principal }
     return { kind: 'in', principal: token.principal, policy: this.#policyOf(token, token.policy) }
   }
 
   /** Whether a request may see the state of the whole gateway: only with a token that nothing limits. */
-  checkOperator(knock: RequestInfo): Admission {
-    const token = this.#identify(knock, EVERY_WORKSPACE)
+  checkOperator(request: RequestInfo): Admission {
+    const token = this.#identify(request, EVERY_WORKSPACE)
     if ('kind' in token) return token
-    if (!opens(token, EVERY_WORKSPACE) || token.policy !== undefined) return limitedToken(knock)
+    if (!canAccess(token, EVERY_WORKSPACE) || token.policy !== undefined) return limitedToken(request)
     return { kind: 'in', principal: token.principal }
   }
 
   /** Records a request admitted without a token; it ends when the first token is created. */
-  admitOpen(knock: RequestInfo, response?: ServerResponse): void {
-    this.#holdResponse(knock, this.#tokenOf(knock), response)
+  trackAnonymous(request: RequestInfo, response?: ServerResponse): void {
+    this.#holdResponse(request, this.#tokenOf(request), response)
   }
 
   /** Calls `end` when the token of this request is no longer good. */
-  hold(knock: RequestInfo, end: () => void): () => void {
-    return this.#attendance.hold(this.#tokenOf(knock), end)
+  onRevoked(request: RequestInfo, end: () => void): () => void {
+    return this.#connections.hold(this.#tokenOf(request), end)
   }
 
   /** What `check` would say, without a trace: for lists of what a caller may see. */
-  sees(knock: RequestInfo, workspace: string): boolean {
-    const token = this.#tokenOf(knock)
-    return token !== undefined && !isExpired(token, Date.now()) && opens(token, workspace)
+  canAccess(request: RequestInfo, workspace: string): boolean {
+    const token = this.#tokenOf(request)
+    return token !== undefined && !isExpired(token, Date.now()) && canAccess(token, workspace)
   }
 
   async close(): Promise<void> {
-    this.#book?.close()
+    this.#store?.close()
     this.#failures.close()
     clearTimeout(this.#nextExpiry)
     await this.#lastUsed?.close()
@@ -108,50 +109,50 @@ export class Authenticator {
   }
 
   /** The token of a request, or why it has none that is good. */
-  #identify(knock: RequestInfo, workspace: string): Token | Refusal {
-    const secret = bearerOf(knock)
-    if (secret === undefined) return noToken(knock)
+  #identify(request: RequestInfo, workspace: string): Token | Refusal {
+    const secret = bearerOf(request)
+    if (secret === undefined) return noToken(request)
     const token = findToken(this.#tokens, secret)
     const now = Date.now()
     if (token && !isExpired(token, now)) {
-      this.#lastUsed?.note(token.id, now)
+      this.#lastUsed?.record(token.id, now)
       return token
     }
     const why = token ? 'The token has expired' : 'The token is unknown or revoked'
-    return this.#turnAway(invalidToken(knock, why), knock, workspace, token)
+    return this.#turnAway(invalidToken(request, why), request, workspace, token)
   }
 
-  #turnAway(refusal: Refusal, knock: RequestInfo, workspace: string, token: Token | undefined): Refusal {
+  #turnAway(refusal: Refusal, request: RequestInfo, workspace: string, token: Token | undefined): Refusal {
     const rejection = { reason: refusal.error.message, workspace, token: token?.id }
-    const waitMs = this.#failures.note(knock.socket.remoteAddress, rejection)
-    return waitMs === undefined ? refusal : tooManyFailures(knock, waitMs)
+    const waitMs = this.#failures.record(request.socket.remoteAddress, rejection)
+    return waitMs === undefined ? refusal : tooManyFailures(request, waitMs)
   }
 
   /** The token of a request without a judgement; while none is needed, only the process's own is known. */
-  #tokenOf(knock: RequestInfo): Token | undefined {
-    const secret = bearerOf(knock)
+  #tokenOf(request: RequestInfo): Token | undefined {
+    const secret = bearerOf(request)
     return secret === undefined ? undefined : findToken(this.#tokens, secret)
   }
 
   #holdResponse({ socket }: RequestInfo, token: Token | undefined, response: ServerResponse | undefined): void {
-    if (response && !socket.destroyed) this.#attendance.holdResponse(token, response)
+    if (response && !socket.destroyed) this.#connections.holdResponse(token, response)
   }
 
   #knows(id: string): boolean {
-    return [...(this.#book?.tokens.values() ?? [])].some(token => token.id === id)
+    return [...(this.#store?.tokens.values() ?? [])].some(token => token.id === id)
   }
 
   #update(): void {
     const { own } = this.#options
-    this.#tokens = new Map([...(this.#book?.tokens ?? []), [own.hash, own]])
+    this.#tokens = new Map([...(this.#store?.tokens ?? []), [own.hash, own]])
     this.#review()
   }
 
   /** Cuts off whoever is out, and looks again when the next token expires. */
   #review(): void {
     const now = Date.now()
-    this.#attendance.review(held => {
-      if (!held) return !this.isOn
+    this.#connections.review(held => {
+      if (!held) return !this.isRequired
       const token = this.#tokens.get(held.hash)
       return token !== undefined && !isExpired(token, now)
     })

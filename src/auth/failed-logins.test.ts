@@ -16,7 +16,7 @@ afterEach(() => {
 
 const fail = (address: string, times = 1): (number | undefined)[] =>
   Array.from({ length: times }, () =>
-    failures.note(address, { reason: 'wrong', workspace: 'default', token: undefined }),
+    failures.record(address, { reason: 'wrong', workspace: 'default', token: undefined }),
   )
 const said = () => log.lines.map(({ fields }) => [fields.address, fields.count])
 

@@ -33,7 +33,7 @@ export class FailedLogins {
   }
 
   /** Counts one; yields the milliseconds to wait where its address has had too many. */
-  note(address: string | undefined, rejection: Rejection): number | undefined {
+  record(address: string | undefined, rejection: Rejection): number | undefined {
     const now = Date.now()
     const network = this.#placeFor(networkOf(address))
     const known = this.#entries.get(network)

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
-import { createInbound, type Inbound, type InboundOptions } from './inbound.ts'
-import { hashOf, mintSecret, type Token } from './token.ts'
-import { changeTokens, tokenFileIn } from './token-file.ts'
+import { createInboundAuth, type InboundAuth, type InboundAuthOptions } from './inbound.ts'
+import { createSecret, hashSecret, type Token } from './token.ts'
+import { changeTokens, tokenFilePath } from './token-file.ts'
 
 let data: string
 let log: TestLog
-const opened: Inbound[] = []
+const opened: InboundAuth[] = []
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'dragoman-inbound-'))
   log = createTestLog()
@@ -21,20 +21,20 @@ afterEach(async () => {
   await rm(data, { recursive: true })
 })
 
-const open = async (options: Partial<InboundOptions> = {}): Promise<Inbound> => {
-  const inbound = await createInbound({ host: '127.0.0.1', isLoopback: true, data, log: log.log, ...options })
+const open = async (options: Partial<InboundAuthOptions> = {}): Promise<InboundAuth> => {
+  const inbound = await createInboundAuth({ host: '127.0.0.1', isLoopback: true, data, log: log.log, ...options })
   opened.push(inbound)
   return inbound
 }
 
 const create = async (more: Partial<Token> = {}): Promise<string> => {
-  const secret = mintSecret()
+  const secret = createSecret()
   const token = { id: 'one', name: 'test', principal: 'ada', workspaces: ['*'], created: new Date().toISOString() }
-  await changeTokens(tokenFileIn(data), tokens => [...tokens, { ...token, hash: hashOf(secret), ...more }])
+  await changeTokens(tokenFilePath(data), tokens => [...tokens, { ...token, hash: hashSecret(secret), ...more }])
   return secret
 }
 
-const knock = (authorization?: string, version?: string) => ({
+const request = (authorization?: string, version?: string) => ({
   headers: { ...(authorization && { authorization }), ...(version && { 'mcp-protocol-version': version }) },
   socket: new Socket(),
 })
@@ -42,12 +42,12 @@ const EXPOSED = { host: '0.0.0.0', isLoopback: false }
 
 describe('without any token', () => {
   it('a caller on loopback is the local one', async () => {
-    expect((await open()).admit(knock(), 'default')).toEqual({ kind: 'in', principal: 'local' })
+    expect((await open()).admit(request(), 'default')).toEqual({ kind: 'in', principal: 'local' })
   })
 
   it('nobody is known where everybody is let in', async () => {
     for (const more of [{}, EXPOSED])
-      expect((await open({ insecure: true, ...more })).admit(knock(), 'default')).toEqual({
+      expect((await open({ insecure: true, ...more })).admit(request(), 'default')).toEqual({
         kind: 'in',
         principal: undefined,
       })
@@ -63,7 +63,7 @@ describe('without any token', () => {
 
   it('nobody comes in where one is required', async () => {
     const { admit } = await open({ ...EXPOSED, required: true })
-    expect(admit(knock(), 'default')).toMatchObject({ kind: 'out', status: 401 })
+    expect(admit(request(), 'default')).toMatchObject({ kind: 'out', status: 401 })
   })
 
   it('two contradicting orders are refused', async () => {
@@ -77,7 +77,7 @@ describe('with a token', () => {
     for (const more of [{}, EXPOSED, { required: true }]) {
       const { admit } = await open(more)
       for (const scheme of ['Bearer', 'bearer', 'BEARER '])
-        expect(admit(knock(`${scheme} ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada' })
+        expect(admit(request(`${scheme} ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada' })
     }
   })
 
@@ -90,7 +90,7 @@ describe('with a token', () => {
   ])('%s is no token: 401 with a bare challenge', async (_name, header) => {
     const secret = await create()
     const { admit } = await open()
-    expect(admit(knock(header(secret)), 'default')).toMatchObject({
+    expect(admit(request(header(secret)), 'default')).toMatchObject({
       status: 401,
       error: { code: -32001 },
       headers: { 'www-authenticate': 'Bearer realm="dragoman"' },
@@ -100,8 +100,8 @@ describe('with a token', () => {
   it('a wrong one is 401 invalid_token, and worth a line that does not show it', async () => {
     await create()
     const { admit } = await open()
-    const wrong = mintSecret()
-    expect(admit(knock(`Bearer ${wrong}`), 'default')).toMatchObject({
+    const wrong = createSecret()
+    expect(admit(request(`Bearer ${wrong}`), 'default')).toMatchObject({
       status: 401,
       error: { code: -32001, message: 'Unauthorized: The token is unknown or revoked' },
       headers: {
@@ -119,9 +119,9 @@ describe('with a token', () => {
   it('an expired one is 401, from the moment it expires', async () => {
     const secret = await create({ expires: new Date(Date.now() + 60_000).toISOString() })
     const { admit } = await open()
-    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+    expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
     vi.useFakeTimers({ now: Date.now() + 60_001, toFake: ['Date'] })
-    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({
+    expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({
       status: 401,
       error: { message: 'Unauthorized: The token has expired' },
       headers: { 'www-authenticate': expect.stringContaining('error="invalid_token"') },
@@ -131,13 +131,13 @@ describe('with a token', () => {
   it('one of another workspace is 403 insufficient_scope', async () => {
     const secret = await create({ workspaces: ['mine'] })
     const { admit } = await open()
-    expect(admit(knock(`Bearer ${secret}`), 'mine')).toMatchObject({ kind: 'in' })
-    expect(admit(knock(`Bearer ${secret}`), 'other')).toMatchObject({
+    expect(admit(request(`Bearer ${secret}`), 'mine')).toMatchObject({ kind: 'in' })
+    expect(admit(request(`Bearer ${secret}`), 'other')).toMatchObject({
       status: 403,
       error: { code: -32001, message: expect.stringContaining('insufficient scope') },
       headers: { 'www-authenticate': 'Bearer realm="dragoman", error="insufficient_scope", scope="other"' },
     })
-    expect(admit(knock(`Bearer ${secret}`), 'a"\r\nx: y')).toMatchObject({
+    expect(admit(request(`Bearer ${secret}`), 'a"\r\nx: y')).toMatchObject({
       headers: { 'www-authenticate': expect.stringMatching(/scope="a%22%0D%0Ax%3A%20y"$/) },
     })
   })
@@ -151,22 +151,22 @@ describe('with a token', () => {
       ['2027-01-01', -32603],
       ['nonsense', -32603],
     ] as const) {
-      expect(admit(knock(undefined, version), 'mine')).toMatchObject({ status: 401, error: { code } })
-      expect(admit(knock(`Bearer ${secret}`, version), 'other')).toMatchObject({ status: 403, error: { code } })
+      expect(admit(request(undefined, version), 'mine')).toMatchObject({ status: 401, error: { code } })
+      expect(admit(request(`Bearer ${secret}`, version), 'other')).toMatchObject({ status: 403, error: { code } })
     }
   })
 
   it('asking can be turned off', async () => {
     await create()
-    expect((await open({ required: false })).admit(knock(), 'default')).toEqual({ kind: 'in', principal: 'local' })
-    expect((await open({ insecure: true })).admit(knock(), 'default')).toEqual({ kind: 'in', principal: undefined })
+    expect((await open({ required: false })).admit(request(), 'default')).toEqual({ kind: 'in', principal: 'local' })
+    expect((await open({ insecure: true })).admit(request(), 'default')).toEqual({ kind: 'in', principal: undefined })
   })
 
   it('the secret of the process itself opens every workspace, as the local caller', async () => {
     const { admit, localSecret } = await open({ required: true })
-    expect(admit(knock(`Bearer ${localSecret}`), 'any')).toEqual({ kind: 'in', principal: 'local' })
+    expect(admit(request(`Bearer ${localSecret}`), 'any')).toEqual({ kind: 'in', principal: 'local' })
     const another = await open({ required: true })
-    expect(another.admit(knock(`Bearer ${localSecret}`), 'any')).toMatchObject({ status: 401 })
+    expect(another.admit(request(`Bearer ${localSecret}`), 'any')).toMatchObject({ status: 401 })
   })
 })
 
@@ -174,16 +174,16 @@ describe('a workspace', () => {
   it('is seen by those whose token opens it, and by nobody without a good one', async () => {
     const secret = await create({ workspaces: ['b', 'x'] })
     const expired = await create({ id: 'two', expires: '2020-01-01T00:00:00Z' })
-    const { sees } = await open()
-    expect(['a', 'b', 'c'].filter(name => sees(knock(`Bearer ${secret}`), name))).toEqual(['b'])
-    for (const header of [undefined, `Bearer ${expired}`, `Bearer ${mintSecret()}`])
-      expect(sees(knock(header), 'b')).toBe(false)
+    const { canAccess: sees } = await open()
+    expect(['a', 'b', 'c'].filter(name => sees(request(`Bearer ${secret}`), name))).toEqual(['b'])
+    for (const header of [undefined, `Bearer ${expired}`, `Bearer ${createSecret()}`])
+      expect(sees(request(header), 'b')).toBe(false)
     expect(log.lines.filter(({ fields }) => fields.security)).toEqual([]) // looking is not coming in
   })
 
   it('is seen by all where nobody is asked', async () => {
-    expect((await open()).sees(knock(), 'a')).toBe(true)
-    expect((await open({ insecure: true })).sees(knock(), 'a')).toBe(true)
+    expect((await open()).canAccess(request(), 'a')).toBe(true)
+    expect((await open({ insecure: true })).canAccess(request(), 'a')).toBe(true)
   })
 })
 
@@ -194,9 +194,9 @@ describe('the rate', () => {
     const ada = await create()
     const bob = await create({ id: 'two', principal: 'bob' })
     const { admit } = await open({ rate })
-    expect(await admit(knock(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'in' })
-    expect(await admit(knock(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'out', status: 429 })
-    expect(await admit(knock(`Bearer ${bob}`), 'default')).toMatchObject({ kind: 'in' })
+    expect(await admit(request(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'in' })
+    expect(await admit(request(`Bearer ${ada}`), 'default')).toMatchObject({ kind: 'out', status: 429 })
+    expect(await admit(request(`Bearer ${bob}`), 'default')).toMatchObject({ kind: 'in' })
 
     const insecure = await open({ insecure: true, rate })
     const from = (value: string) => ({
@@ -214,8 +214,8 @@ describe('the rate', () => {
   it('does not count whoever is kept out anyway', async () => {
     const secret = await create()
     const { admit } = await open({ rate })
-    for (let count = 0; count < 3; count++) expect(await admit(knock(), 'default')).toMatchObject({ status: 401 })
-    expect(await admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+    for (let count = 0; count < 3; count++) expect(await admit(request(), 'default')).toMatchObject({ status: 401 })
+    expect(await admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
   })
 })
 
@@ -225,15 +225,15 @@ describe('a workspace that there is not', () => {
   it('looks like every other to somebody who may not come in', async () => {
     await create({ workspaces: ['elsewhere'] })
     const { admit } = await open({ hasWorkspace })
-    expect(admit(knock(), 'nowhere')).toEqual(admit(knock(), 'default'))
-    expect(admit(knock(), 'nowhere')).toMatchObject({ kind: 'out', status: 401 })
+    expect(admit(request(), 'nowhere')).toEqual(admit(request(), 'default'))
+    expect(admit(request(), 'nowhere')).toMatchObject({ kind: 'out', status: 401 })
   })
 
   it('looks like one it does not open to a token of another', async () => {
     const secret = await create({ workspaces: ['elsewhere'] })
     const { admit } = await open({ hasWorkspace })
     for (const name of ['default', 'nowhere'])
-      expect(admit(knock(`Bearer ${secret}`), name)).toMatchObject({ kind: 'out', status: 403 })
+      expect(admit(request(`Bearer ${secret}`), name)).toMatchObject({ kind: 'out', status: 403 })
   })
 
   it('is not found by those who may know', async () => {
@@ -244,8 +244,8 @@ describe('a workspace that there is not', () => {
       status: 404,
       error: { message: 'There is no workspace "nowhere"; GET / lists them' },
     }
-    expect(admit(knock(`Bearer ${secret}`), 'nowhere')).toMatchObject(refused)
-    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
+    expect(admit(request(`Bearer ${secret}`), 'nowhere')).toMatchObject(refused)
+    expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
   })
 })
 
@@ -254,16 +254,16 @@ describe('the policy of a token', () => {
     const secret = await create({ policy: 'reading' })
     let policy = { allow: {}, deny: {}, readOnly: true }
     const { admit } = await open({ policyOf: name => (name === 'reading' ? policy : undefined) })
-    expect(admit(knock(`Bearer ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada', policy })
+    expect(admit(request(`Bearer ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada', policy })
     policy = { ...policy, readOnly: false }
-    expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { readOnly: false } })
+    expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { readOnly: false } })
   })
 
   it('allows nothing if nobody knows it, which is said once', async () => {
     const secret = await create({ policy: 'forgotten' })
     const { admit } = await open()
     for (let times = 0; times < 3; times++)
-      expect(admit(knock(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { deny: { servers: ['*'] } } })
+      expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { deny: { servers: ['*'] } } })
     const said = log.lines.filter(({ message }) =>
       message.includes('the policy of a token is not in the configuration'),
     )

@@ -5,11 +5,11 @@ import type { Admission, Admit, HoldGrant, RequestInfo } from '../protocol/admis
 import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Authenticator, type PolicyOf } from './authenticate.ts'
-import { createRateMeter } from './rate-limit.ts'
+import { createRateLimiter } from './rate-limit.ts'
 import { noWorkspace, tooMany } from './refusals.ts'
-import { EVERY_WORKSPACE, hashOf, mintSecret, type Token } from './token.ts'
+import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
 
-export interface InboundOptions {
+export interface InboundAuthOptions {
   readonly host: string
   readonly isLoopback: boolean // nobody from another machine reaches the host
   readonly data?: string | undefined // the data directory; without one there are no tokens
@@ -17,24 +17,24 @@ export interface InboundOptions {
   readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
   readonly rate?: Rate | undefined
   readonly policyOf?: PolicyOf | undefined // of tokens
-  readonly hasWorkspace?: ((name: string, knock: RequestInfo) => boolean) | undefined
+  readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
   readonly log: Log
 }
 
 /** Who may come in. */
-export interface Inbound {
+export interface InboundAuth {
   readonly admit: Admit
   /** Whether a request could come into a workspace; it is not counted as having done so. */
-  sees(knock: RequestInfo, workspace: string): boolean
+  canAccess(request: RequestInfo, workspace: string): boolean
   /** Whether a request may see the state of the whole gateway; undefined where no token is needed. */
-  admitOperator(knock: RequestInfo): Admission | undefined
-  readonly hold: HoldGrant
+  admitOperator(request: RequestInfo): Admission | undefined
+  readonly onRevoked: HoldGrant
   /** Good for every workspace while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>
 }
 
-type Identify = (knock: RequestInfo, workspace: string, response?: ServerResponse) => Admission
+type Identify = (request: RequestInfo, workspace: string, response?: ServerResponse) => Admission
 
 const LOCAL = 'local'
 const nothing = (): void => {}
@@ -42,36 +42,36 @@ const OPEN_TO_ALL = 'everybody who reaches this address may use every server (--
 const UNENCRYPTED = 'tokens travel unencrypted to this address: put a proxy with TLS before it'
 
 /** Decides how callers are known, and refuses to stand open to a network. */
-export const createInbound = async (options: InboundOptions): Promise<Inbound> => {
+export const createInboundAuth = async (options: InboundAuthOptions): Promise<InboundAuth> => {
   const { host, isLoopback, data, required, insecure = false, rate, log } = options
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
-  const localSecret = mintSecret()
-  const gatekeeper =
+  const localSecret = createSecret()
+  const authenticator =
     insecure || required === false
       ? undefined
       : await Authenticator.open({ data, required: required ?? false, own: localToken(localSecret), policyOf, log })
-  if (!isLoopback && !insecure && !gatekeeper?.isOn) {
-    await gatekeeper?.close()
+  if (!isLoopback && !insecure && !authenticator?.isRequired) {
+    await authenticator?.close()
     throw new ConfigError(exposed(host))
   }
   if (!isLoopback) log.warn({ host }, insecure ? OPEN_TO_ALL : UNENCRYPTED)
 
   // Without tokens a caller is somebody we know only where nobody else can come in.
   const unasked: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
-  const identify: Identify = (knock, workspace, response) => {
-    if (!gatekeeper?.isOn) gatekeeper?.admitOpen(knock, response)
-    const admission = gatekeeper?.isOn ? gatekeeper.check(knock, workspace, response) : unasked
+  const identify: Identify = (request, workspace, response) => {
+    if (!authenticator?.isRequired) authenticator?.trackAnonymous(request, response)
+    const admission = authenticator?.isRequired ? authenticator.check(request, workspace, response) : unasked
     // Only now: whoever may not come in learns no names.
-    return admission.kind === 'out' || hasWorkspace(workspace, knock) ? admission : noWorkspace(workspace)
+    return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : noWorkspace(workspace)
   }
   return {
     admit: rate ? metered(identify, rate) : identify,
-    sees: (knock, workspace) => !gatekeeper?.isOn || gatekeeper.sees(knock, workspace),
-    admitOperator: knock => (gatekeeper?.isOn ? gatekeeper.checkOperator(knock) : undefined),
-    hold: (knock, end) => gatekeeper?.hold(knock, end) ?? nothing,
+    canAccess: (request, workspace) => !authenticator?.isRequired || authenticator.canAccess(request, workspace),
+    admitOperator: request => (authenticator?.isRequired ? authenticator.checkOperator(request) : undefined),
+    onRevoked: (request, end) => authenticator?.onRevoked(request, end) ?? nothing,
     localSecret,
-    close: async () => gatekeeper?.close(),
+    close: async () => authenticator?.close(),
   }
 }
 
@@ -82,7 +82,7 @@ const exposed = (host: string): string =>
 const localToken = (secret: string): Token => ({
   id: LOCAL,
   name: LOCAL,
-  hash: hashOf(secret),
+  hash: hashSecret(secret),
   principal: LOCAL,
   workspaces: [EVERY_WORKSPACE],
   created: new Date().toISOString(),
@@ -90,13 +90,13 @@ const localToken = (secret: string): Token => ({
 
 /** Counts admitted requests by principal; those of anonymous callers by network. */
 const metered = (identify: Identify, rate: Rate): Admit => {
-  const meter = createRateMeter(rate)
-  return async (knock, workspace, response) => {
-    const admission = identify(knock, workspace, response)
+  const meter = createRateLimiter(rate)
+  return async (request, workspace, response) => {
+    const admission = identify(request, workspace, response)
     if (admission.kind === 'out') return admission
     const key =
-      admission.principal === undefined ? `@${networkOf(knock.socket.remoteAddress)}` : `=${admission.principal}`
+      admission.principal === undefined ? `@${networkOf(request.socket.remoteAddress)}` : `=${admission.principal}`
     const wait = await meter(key, workspace)
-    return wait === undefined ? admission : tooMany(knock, wait)
+    return wait === undefined ? admission : tooMany(request, wait)
   }
 }

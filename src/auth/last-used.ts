@@ -33,7 +33,7 @@ export class LastUsed {
     this.#timer.unref()
   }
 
-  note(id: string, now: number): void {
+  record(id: string, now: number): void {
     this.#fresh.set(id, now)
   }
 

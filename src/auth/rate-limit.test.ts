@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createRateMeter } from './rate-limit.ts'
+import { createRateLimiter } from './rate-limit.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -17,7 +17,7 @@ const through = async (request: () => Promise<number | undefined>, count: number
 
 describe('the meter', () => {
   it('takes so many in each second', async () => {
-    const meter = createRateMeter({ perPrincipal: { perSecond: 3, burst: 0 } })
+    const meter = createRateLimiter({ perPrincipal: { perSecond: 3, burst: 0 } })
     for (let second = 0; second < 3; second++) {
       expect(await through(() => meter('ada', 'default'), 5)).toBe(3)
       vi.advanceTimersByTime(1000)
@@ -25,7 +25,7 @@ describe('the meter', () => {
   })
 
   it('says how long to wait, and is right', async () => {
-    const meter = createRateMeter({ perPrincipal: { perSecond: 1, burst: 0 } })
+    const meter = createRateLimiter({ perPrincipal: { perSecond: 1, burst: 0 } })
     await meter('ada', 'default')
     vi.advanceTimersByTime(400)
     expect(await meter('ada', 'default')).toBe(600)
@@ -36,7 +36,7 @@ describe('the meter', () => {
   })
 
   it('takes a burst, and another one ten seconds later', async () => {
-    const meter = createRateMeter({ perPrincipal: { perSecond: 2, burst: 5 } })
+    const meter = createRateLimiter({ perPrincipal: { perSecond: 2, burst: 5 } })
     const taken: number[] = []
     for (let second = 0; second < 11; second++) {
       taken.push(await through(() => meter('ada', 'default'), 20))
@@ -46,7 +46,7 @@ describe('the meter', () => {
   })
 
   it('counts every principal and every workspace on its own', async () => {
-    const meter = createRateMeter({
+    const meter = createRateLimiter({
       perPrincipal: { perSecond: 2, burst: 0 },
       perWorkspace: { perSecond: 3, burst: 0 },
     })
@@ -56,7 +56,7 @@ describe('the meter', () => {
   })
 
   it('counts for the workspace only what the principal was allowed', async () => {
-    const meter = createRateMeter({
+    const meter = createRateLimiter({
       perPrincipal: { perSecond: 1, burst: 0 },
       perWorkspace: { perSecond: 2, burst: 0 },
     })
@@ -65,7 +65,7 @@ describe('the meter', () => {
   })
 
   it('forgets whoever is gone', async () => {
-    const meter = createRateMeter({ perPrincipal: { perSecond: 1, burst: 1 } })
+    const meter = createRateLimiter({ perPrincipal: { perSecond: 1, burst: 1 } })
     for (let caller = 0; caller < 100; caller++) await through(() => meter(`caller ${caller}`, 'a'), 2)
     expect(vi.getTimerCount()).toBe(200)
     vi.advanceTimersByTime(10_000)

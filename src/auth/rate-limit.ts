@@ -5,10 +5,10 @@ const WINDOW_S = 1
 const BURST_WINDOW_S = 10
 
 /** Counts a request; yields the milliseconds to wait where there were too many. */
-export type RateMeter = (principal: string, workspace: string) => Promise<number | undefined>
+export type RateLimiter = (principal: string, workspace: string) => Promise<number | undefined>
 
 /** Counts requests per principal and per workspace, whichever is limited. */
-export const createRateMeter = ({ perPrincipal, perWorkspace }: Rate): RateMeter => {
+export const createRateLimiter = ({ perPrincipal, perWorkspace }: Rate): RateLimiter => {
   const principals = perPrincipal && limiter(perPrincipal)
   const workspaces = perWorkspace && limiter(perWorkspace)
   return async (principal, workspace) =>

@@ -24,25 +24,25 @@ const refusal = (status: number, error: RpcError, headers: Readonly<Record<strin
   headers,
 })
 
-const unauthorized = (knock: RequestInfo, message: string, challenge: string): Refusal =>
-  refusal(401, { code: codeFor(knock, UNAUTHORIZED), message }, { 'www-authenticate': challenge })
+const unauthorized = (request: RequestInfo, message: string, challenge: string): Refusal =>
+  refusal(401, { code: codeFor(request, UNAUTHORIZED), message }, { 'www-authenticate': challenge })
 
 /** Nobody said who they are. */
-export const noToken = (knock: RequestInfo): Refusal =>
-  unauthorized(knock, 'Unauthorized: a token is needed; send it as "Authorization: Bearer <token>"', CHALLENGE)
+export const noToken = (request: RequestInfo): Refusal =>
+  unauthorized(request, 'Unauthorized: a token is needed; send it as "Authorization: Bearer <token>"', CHALLENGE)
 
 /** The token is not, or no longer, one of ours. */
-export const invalidToken = (knock: RequestInfo, why: string): Refusal =>
-  unauthorized(knock, `Unauthorized: ${why}`, `${CHALLENGE}, error="invalid_token", error_description="${why}"`)
+export const invalidToken = (request: RequestInfo, why: string): Refusal =>
+  unauthorized(request, `Unauthorized: ${why}`, `${CHALLENGE}, error="invalid_token", error_description="${why}"`)
 
 /** The token is good, but not here. */
-export const otherWorkspace = (knock: RequestInfo, workspace: string): Refusal => {
+export const otherWorkspace = (request: RequestInfo, workspace: string): Refusal => {
   // The name comes from the URL: anything may be in it.
   const scope = encodeURIComponent(workspace)
   return refusal(
     403,
     {
-      code: codeFor(knock, UNAUTHORIZED),
+      code: codeFor(request, UNAUTHORIZED),
       message: `Forbidden: insufficient scope, the token does not open workspace ${JSON.stringify(workspace)}`,
     },
     { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
@@ -50,11 +50,11 @@ export const otherWorkspace = (knock: RequestInfo, workspace: string): Refusal =
 }
 
 /** The token is good, but for a part of the gateway only. */
-export const limitedToken = (knock: RequestInfo): Refusal => {
+export const limitedToken = (request: RequestInfo): Refusal => {
   const message = 'Forbidden: insufficient scope, this needs a token for every workspace and without a policy'
   return refusal(
     403,
-    { code: codeFor(knock, UNAUTHORIZED), message },
+    { code: codeFor(request, UNAUTHORIZED), message },
     { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"` },
   )
 }
@@ -66,20 +66,20 @@ export const noWorkspace = (workspace: string): Refusal => {
 }
 
 /** Too much at once; says when to come again. */
-export const tooMany = (knock: RequestInfo, retryAfterMs: number): Refusal =>
-  limited(knock, `Too Many Requests: try again in ${retryAfterMs} ms`, retryAfterMs)
+export const tooMany = (request: RequestInfo, retryAfterMs: number): Refusal =>
+  limited(request, `Too Many Requests: try again in ${retryAfterMs} ms`, retryAfterMs)
 
 /** Too many wrong tokens from one address. */
-export const tooManyFailures = (knock: RequestInfo, retryAfterMs: number): Refusal =>
+export const tooManyFailures = (request: RequestInfo, retryAfterMs: number): Refusal =>
   limited(
-    knock,
+    request,
     `Too Many Requests: too many rejected tokens from this address; send a valid one, or try again in ${retryAfterMs} ms`,
     retryAfterMs,
   )
 
-const limited = (knock: RequestInfo, message: string, retryAfterMs: number): Refusal =>
+const limited = (request: RequestInfo, message: string, retryAfterMs: number): Refusal =>
   refusal(
     429,
-    { code: codeFor(knock, RATE_LIMITED), message, data: Json.of({ retryAfterMs }) },
+    { code: codeFor(request, RATE_LIMITED), message, data: Json.of({ retryAfterMs }) },
     { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) },
   )

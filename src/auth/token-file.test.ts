@@ -2,21 +2,21 @@ import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { hashOf, mintSecret, type Token } from './token.ts'
-import { changeTokens, readTokens, tokenFileIn } from './token-file.ts'
+import { createSecret, hashSecret, type Token } from './token.ts'
+import { changeTokens, readTokens, tokenFilePath } from './token-file.ts'
 
 let folder: string
 let file: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-tokens-'))
-  file = tokenFileIn(folder)
+  file = tokenFilePath(folder)
 })
 afterEach(() => rm(folder, { recursive: true }))
 
 const token = (id: string): Token => ({
   id,
   name: 'test',
-  hash: hashOf(mintSecret()),
+  hash: hashSecret(createSecret()),
   principal: id,
   workspaces: ['*'],
   created: new Date().toISOString(),

@@ -32,7 +32,7 @@ const fileSchema = z.looseObject(
 /** Where the tokens of a data directory rest. */
 export const TOKEN_FILE = 'tokens.json'
 
-export const tokenFileIn = (directory: string): string => join(directory, TOKEN_FILE)
+export const tokenFilePath = (directory: string): string => join(directory, TOKEN_FILE)
 
 /** The tokens in the file; undefined where there is none. Throws a ConfigError, without the content, if it is broken. */
 export const readTokens = async (file: string): Promise<readonly Token[] | undefined> => {

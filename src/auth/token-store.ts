@@ -25,15 +25,15 @@ export class TokenStore {
 
   /** Reads the tokens and begins to watch; a file that is broken from the start is a ConfigError. */
   static async open(directory: string, log: Log): Promise<TokenStore> {
-    const book = new TokenStore(join(directory, TOKEN_FILE), log)
-    book.#watch()
+    const store = new TokenStore(join(directory, TOKEN_FILE), log)
+    store.#watch()
     try {
-      await book.#read()
+      await store.#read()
     } catch (error) {
-      book.close()
+      store.close()
       throw error
     }
-    return book
+    return store
   }
 
   private constructor(file: string, log: Log) {

@@ -18,18 +18,18 @@ const PREFIX = 'drg_'
 const SECRET_BYTES = 32
 const SECRET = /^drg_[A-Za-z0-9_-]{43}$/
 
-export const mintSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+export const createSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 
 /** A short name for a token that may be shown and logged. */
-export const mintId = (): string => randomBytes(5).toString('hex')
+export const createTokenId = (): string => randomBytes(5).toString('hex')
 
 /** A secret has 256 random bits, so one round without salt is enough: there is nothing to guess. */
-export const hashOf = (secret: string): string => hash('sha256', secret, 'hex')
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'hex')
 
 /** Finds the token of a secret. What takes longer depends on the hash alone, which tells nothing about the secret. */
 export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): Token | undefined => {
   if (!SECRET.test(secret)) return undefined
-  const digest = hashOf(secret)
+  const digest = hashSecret(secret)
   const token = tokens.get(digest)
   return token && timingSafeEqual(Buffer.from(token.hash, 'hex'), Buffer.from(digest, 'hex')) ? token : undefined
 }
@@ -37,5 +37,5 @@ export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): T
 export const isExpired = (token: Token, now: number): boolean =>
   token.expires !== undefined && now >= Date.parse(token.expires)
 
-export const opens = (token: Token, workspace: string): boolean =>
+export const canAccess = (token: Token, workspace: string): boolean =>
   token.workspaces.includes(EVERY_WORKSPACE) || token.workspaces.includes(workspace)

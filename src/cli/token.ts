@@ -1,6 +1,6 @@
 import { readLastUsed } from '../auth/last-used.ts'
-import { EVERY_WORKSPACE, hashOf, isExpired, mintId, mintSecret, type Token } from '../auth/token.ts'
-import { changeTokens, readTokens, tokenFileIn } from '../auth/token-file.ts'
+import { createSecret, createTokenId, EVERY_WORKSPACE, hashSecret, isExpired, type Token } from '../auth/token.ts'
+import { changeTokens, readTokens, tokenFilePath } from '../auth/token-file.ts'
 import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
 import { nearest } from '../config/problems.ts'
 import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
@@ -29,13 +29,13 @@ const CREATE_FLAGS: Flags = {
 }
 
 const create: Action['run'] = async (name = '', flags, data) => {
-  const secret = mintSecret()
-  const id = mintId()
+  const secret = createSecret()
+  const id = createTokenId()
   const now = Date.now()
   const token: Token = {
     id,
     name: plain('the name', name),
-    hash: hashOf(secret),
+    hash: hashSecret(secret),
     principal: plain('--principal', textOf(flags, 'principal') ?? id),
     workspaces: workspacesOf(flags),
     ...policyOf(flags),
@@ -43,7 +43,7 @@ const create: Action['run'] = async (name = '', flags, data) => {
     expires: expiryOf(flags, now),
   }
   await ensureDataDirectory(data)
-  const file = tokenFileIn(data)
+  const file = tokenFilePath(data)
   const isFirst = (await readTokens(file)) === undefined
   await changeTokens(file, tokens => [...tokens, token])
   if (flags.json) return printJson({ ...shown(token), token: secret })
@@ -56,7 +56,7 @@ const create: Action['run'] = async (name = '', flags, data) => {
 }
 
 const list: Action['run'] = async (_word, flags, data) => {
-  const tokens = (await readTokens(tokenFileIn(data))) ?? []
+  const tokens = (await readTokens(tokenFilePath(data))) ?? []
   const used = await readLastUsed(data)
   if (flags.json) return printJson(tokens.map(token => ({ ...shown(token), lastUsed: used[token.id] ?? null })))
   if (tokens.length === 0) return print(`There are no tokens in ${data}.\n`)
@@ -75,7 +75,7 @@ const list: Action['run'] = async (_word, flags, data) => {
 }
 
 const revoke: Action['run'] = async (id = '', flags, data) => {
-  const file = tokenFileIn(data)
+  const file = tokenFilePath(data)
   const token = (await readTokens(file))?.find(token => token.id === id)
   if (!token) {
     process.stderr.write(`dragoman: there is no token ${JSON.stringify(id)}; "dragoman token list" shows their ids\n`)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { networkOf } from './network.ts'
+import { networkOf, quotaOwner } from './network.ts'
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],
@@ -11,4 +11,12 @@ it.each([
   [undefined, 'unknown'],
 ])('%s counts as %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+it('anonymous callers of one IPv6 /64 network count as one owner; a principal counts as itself at every address', () => {
+  const ownerAt = (address: string, principal?: string): string => quotaOwner(principal, address)
+  expect(ownerAt('2001:db8:1:2::1')).toBe(ownerAt('2001:db8:1:2:ffff::7'))
+  expect(ownerAt('2001:db8:1:2::1')).not.toBe(ownerAt('2001:db8:1:3::1'))
+  expect(ownerAt('192.0.2.1')).not.toBe(ownerAt('192.0.2.2'))
+  expect(ownerAt('192.0.2.1', 'ana')).toBe(ownerAt('2001:db8::1', 'ana'))
 })

@@ -15,3 +15,7 @@ export const networkOf = (address: string | undefined): string => {
 }
 
 const groupsOf = (text: string): string[] => text.split(':').filter(group => group !== '')
+
+/** The owner that sessions, stream logs and rates count for: a principal, or the network of an anonymous caller. */
+export const quotaOwner = (principal: string | undefined, address: string | undefined): string =>
+  principal === undefined ? `@${networkOf(address)}` : `=${principal}`

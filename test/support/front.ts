@@ -6,16 +6,15 @@ import {
   type Listen,
   type Sse,
 } from '../../src/config/snapshot.ts'
-import { Active } from '../../src/fronts/http/active-calls.ts'
+import { ActiveCalls } from '../../src/fronts/http/active-calls.ts'
 import type { FrontContext } from '../../src/fronts/http/front-request.ts'
-import { createGuard } from '../../src/fronts/http/guard.ts'
+import { createRequestGuard } from '../../src/fronts/http/guard.ts'
 import { listen } from '../../src/fronts/http/listen.ts'
 import { createMcpEndpoint } from '../../src/fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../../src/fronts/http/read-request.ts'
-import { createChannelDoors } from '../../src/fronts/http-sse/channel-endpoints.ts'
-import { Channels } from '../../src/fronts/http-sse/channels.ts'
-import { createHttpSse } from '../../src/fronts/http-sse/http-sse.ts'
-import { Sessions } from '../../src/fronts/streamable/sessions.ts'
+import { SseChannels } from '../../src/fronts/http-sse/channels.ts'
+import { createHttpSse, createHttpSseRoutes } from '../../src/fronts/http-sse/http-sse.ts'
+import { StreamableSessions } from '../../src/fronts/streamable/sessions.ts'
 import { createStreamable } from '../../src/fronts/streamable/streamable.ts'
 import { KeepAlive } from '../../src/fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../../src/fronts/streams/stream-retention.ts'
@@ -62,32 +61,32 @@ export const startFront = async (
     else if (exchange.kind === 'request')
       void exchange.sink({ kind: 'failure', error: { code: -32601, message: 'Method not found' } })
   }
-  const house: FrontContext = {
+  const context: FrontContext = {
     dispatch,
     limits,
     log,
-    ticker: new KeepAlive(limits.keepAliveMs),
-    shelf: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    active: new Active(),
+    keepAlive: new KeepAlive(limits.keepAliveMs),
+    retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
+    activeCalls: new ActiveCalls(),
   }
-  house.ticker.each(now => house.shelf.sweep(now))
-  const sessions = new Sessions(house)
-  const channels = new Channels(house, { ...DEFAULT_SSE, ...options.sse })
+  context.keepAlive.onTick(now => context.retention.sweep(now))
+  const sessions = new StreamableSessions(context)
+  const channels = new SseChannels(context, { ...DEFAULT_SSE, ...options.sse })
   const ways = {
-    enter: createRequestReader(house, (request, workspace) => {
+    readRequest: createRequestReader(context, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))
         return { kind: 'out', status: 404, error: { code: -32600, message: 'There is no such workspace' } }
       const principal = options.identify ? options.identify(request.headers.authorization) : 'local'
       return { kind: 'in', principal }
     }),
-    streamable: createStreamable(house, sessions),
-    httpSse: createHttpSse(house, channels),
+    streamable: createStreamable(context, sessions),
+    httpSse: createHttpSse(context, channels),
   }
   const listener = await listen({
     listen: where,
     limits,
-    guard: createGuard(where),
-    routes: { ...createMcpEndpoint(house, ways), ...createChannelDoors(house, ways) },
+    guard: createRequestGuard(where),
+    routes: { ...createMcpEndpoint(context, ways), ...createHttpSseRoutes(context, ways) },
     log: SILENT,
   })
   return {
@@ -96,15 +95,15 @@ export const startFront = async (
     seen,
     sessions,
     channels,
-    house,
+    context,
     connections: () => listener.connections(),
     close: async () => {
       listener.stop()
-      await house.active.drain(100)
+      await context.activeCalls.drain(100)
       sessions.endAll()
       channels.endAll('shutdown')
       await listener.close()
-      house.ticker.stop()
+      context.keepAlive.stop()
     },
   }
 }

@@ -2,89 +2,70 @@ import type { Abort } from '../../protocol/cancellation.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { sendEmpty, sendError } from '../http/response.ts'
-import { Answers, type Outcome } from '../sessions/answers.ts'
-import type { Manner, Reply } from '../sessions/receive.ts'
-import type { Channel, Door } from './channel.ts'
+import type { Responder } from '../sessions/receive.ts'
+import { BodyWriter, type CallOutcome, type ResponseWriter } from '../sessions/response-collector.ts'
+import type { PostEndpoint, SseChannel } from './channel.ts'
 
 const ACCEPTED = Buffer.from('Accepted')
 
-const sayAccepted = ({ response }: FrontRequest): void => {
+const sendAccepted = ({ response }: FrontRequest): void => {
   response.writeHead(202, { 'content-type': 'text/plain', 'content-length': ACCEPTED.length })
   response.end(ACCEPTED)
 }
 
-const acceptSilently = ({ response }: FrontRequest): void => sendEmpty(response, 202)
+const sendEmptyAccepted = ({ response }: FrontRequest): void => sendEmpty(response, 202)
 
-const refuse = ({ response }: FrontRequest, error: RpcError): void => sendError(response, 400, undefined, error)
+const reject = ({ response }: FrontRequest, error: RpcError): void => sendError(response, 400, undefined, error)
 
-/** How each door answers a message for a channel. */
-export const CHANNEL_MANNERS: Readonly<Record<Door, Manner<Channel>>> = {
+/** How each endpoint responds to a message for a channel. */
+export const CHANNEL_RESPONDERS: Readonly<Record<PostEndpoint, Responder<SseChannel>>> = {
   messages: {
-    reply: (_house, channel, visit) => new ChannelReply(channel, 'messages', sayAccepted, visit),
-    accept: sayAccepted,
-    refuse,
+    createWriter: (_context, channel, request) => {
+      sendAccepted(request)
+      return new ChannelWriter(channel, 'messages')
+    },
+    accept: sendAccepted,
+    reject,
   },
   message: {
-    reply: (_house, channel, visit, isBatch) => new DirectReply(channel, visit, isBatch),
-    accept: acceptSilently,
-    refuse,
+    createWriter: (_context, channel, request, isBatch) =>
+      new ChannelWriter(channel, 'message', new BodyWriter(request.response, isBatch)),
+    accept: sendEmptyAccepted,
+    reject,
   },
   mcp: {
-    reply: (_house, channel, visit) => new ChannelReply(channel, 'mcp', acceptSilently, visit),
-    accept: acceptSilently,
-    refuse,
+    createWriter: (_context, channel, request) => {
+      sendEmptyAccepted(request)
+      return new ChannelWriter(channel, 'mcp')
+    },
+    accept: sendEmptyAccepted,
+    reject,
   },
 }
 
-/** Answers on the channel; the POST has only been accepted. */
-class ChannelReply implements Reply {
-  readonly takesMore = true
-  readonly #channel: Channel
-  readonly #door: Door
+/** Writes responses to the channel, and to the body of the POST if that has not been sent yet. */
+class ChannelWriter implements ResponseWriter {
+  readonly canSendMore = true
+  readonly #channel: SseChannel
+  readonly #endpoint: PostEndpoint
+  readonly #body: BodyWriter | undefined
 
-  constructor(channel: Channel, door: Door, accept: Manner<Channel>['accept'], visit: FrontRequest) {
+  constructor(channel: SseChannel, endpoint: PostEndpoint, body?: BodyWriter) {
     this.#channel = channel
-    this.#door = door
-    accept(visit)
+    this.#endpoint = endpoint
+    this.#body = body
   }
 
-  expect(_call: Abort): number {
-    return 0
+  expect(call: Abort): number {
+    return this.#body?.expect(call) ?? 0
   }
 
-  say(pieces: Buffer[], merge?: string): void | Promise<void> {
-    return this.#channel.say(pieces, merge)
+  send(pieces: Buffer[], merge?: string): void | Promise<void> {
+    return this.#channel.send(pieces, merge)
   }
 
-  respond(_index: number, outcome: Outcome): void {
-    if (outcome !== 'none') this.#channel.answer(this.#door, outcome)
-  }
-}
-
-/** Answers on the channel and in the body of the POST. */
-class DirectReply implements Reply {
-  readonly takesMore = true
-  readonly #channel: Channel
-  readonly #visit: FrontRequest
-  readonly #answers: Answers
-
-  constructor(channel: Channel, visit: FrontRequest, isBatch: boolean) {
-    this.#channel = channel
-    this.#visit = visit
-    this.#answers = new Answers(isBatch)
-  }
-
-  expect(_call: Abort): number {
-    return this.#answers.expect()
-  }
-
-  say(pieces: Buffer[], merge?: string): void | Promise<void> {
-    return this.#channel.say(pieces, merge)
-  }
-
-  respond(index: number, outcome: Outcome): void {
-    if (outcome !== 'none') this.#channel.answer('message', outcome)
-    this.#answers.give(index, outcome)
-    if (this.#answers.isComplete && !this.#visit.response.destroyed) this.#answers.sendTo(this.#visit.response)
+  respond(index: number, outcome: CallOutcome): void {
+    this.#channel.respond(this.#endpoint, outcome)
+    this.#body?.respond(index, outcome)
   }
 }

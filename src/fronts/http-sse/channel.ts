@@ -3,114 +3,108 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { OLDEST } from '../../protocol/revisions.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
-import { fault, lifecycle, timestamp } from './channel-events.ts'
-import type { Outbox } from './channel-outbox.ts'
-import type { NamedEvents } from './named-events.ts'
+import type { ClientIdentity } from '../sessions/handshake.ts'
+import type { CallOutcome } from '../sessions/response-collector.ts'
+import type { EventOutbox } from '../streams/outbox.ts'
+import { errorData, lifecycleData, type NamedEvents } from './channel-events.ts'
 
-/** The doors a message for a channel may come in by. */
-export type Door = 'messages' | 'message' | 'mcp'
+/** The endpoints that accept messages for a channel. */
+export type PostEndpoint = 'messages' | 'message' | 'mcp'
 
-/** The name of the event an answer travels under is a matter of the door its request came in by. */
-const ANSWER: Readonly<Record<Door, string>> = { messages: 'message', message: 'message', mcp: 'response' }
+/** The event name of a response depends on the endpoint its request was posted to. */
+const RESPONSE_EVENT: Readonly<Record<PostEndpoint, string>> = {
+  messages: 'message',
+  message: 'message',
+  mcp: 'response',
+}
 
 /** Why a channel ends, as its client is told. */
-export type EndReason = 'shutdown' | 'closed' | 'error'
+export type ChannelEndReason = 'shutdown' | 'closed' | 'error'
 
-const BEHIND = rpcError('internal', 'The reader of this channel has fallen too far behind')
+const TOO_FAR_BEHIND = rpcError('internal', 'The reader of this channel has fallen too far behind')
+const NO_HEADERS: Caller['headers'] = new Map()
 
-interface Opening {
+interface ChannelOptions {
   readonly id: string
   readonly caller: Omit<Caller, 'session' | 'headers'>
   readonly openedBy: 'sse' | 'mcp'
   readonly named: NamedEvents
-  readonly outbox: Outbox
+  readonly outbox: EventOutbox
 }
 
-/** One legacy client over HTTP+SSE: a stream that is the session, and messages posted beside it. */
-export class Channel extends ClientSession {
+/** One legacy client over HTTP+SSE: the stream is the session, and the client posts its messages beside it. */
+export class SseChannel extends ClientSession {
   readonly id: string
-  readonly openedBy: 'sse' | 'mcp'
+  readonly #openedBy: 'sse' | 'mcp'
   readonly #named: NamedEvents
-  readonly #outbox: Outbox
-  #handshake: 'none' | 'begun' | 'done' = 'none'
+  readonly #outbox: EventOutbox
   #usedMcp = false
   #usedMessages = false
 
-  constructor({ id, caller, openedBy, named, outbox }: Opening, house: FrontContext) {
-    super({ ...caller, session: id, headers: NO_HEADERS }, house)
+  constructor({ id, caller, openedBy, named, outbox }: ChannelOptions, context: FrontContext) {
+    super({ ...caller, session: id, headers: NO_HEADERS }, context)
     this.id = id
-    this.openedBy = openedBy
+    this.#openedBy = openedBy
     this.#named = named
     this.#outbox = outbox
   }
 
-  /** Sends the first events; the endpoint comes before all others, because some clients read the first `data:` line. */
+  /** Sends the first events; `endpoint` comes before all others, because some clients read the first `data:` line. */
   open(endpoint: string): void {
     void this.#outbox.send('endpoint', [Buffer.from(endpoint)])
-    if (this.#named.lifecycle)
-      void this.#outbox.send('lifecycle', lifecycle('streamOpened', { timestamp: timestamp(), sessionId: this.id }))
+    if (!this.#named.lifecycle) return
+    const data = lifecycleData('streamOpened', { timestamp: new Date().toISOString(), sessionId: this.id })
+    void this.#outbox.send('lifecycle', data)
   }
 
-  /** True once a client has begun to introduce itself. */
-  get isGreeted(): boolean {
-    return this.#handshake !== 'none'
+  /** Servers shape a session by its client's capabilities: one that was used without them cannot get them later. */
+  protected override identifiedAs(identity: ClientIdentity): Caller {
+    return { ...this.caller, ...identity, session: this.hasListened ? `${this.id}.2` : this.id }
   }
 
-  /** Greets the client; the returned caller is who it is if the far side agrees. */
-  greet(hello: Pick<Caller, 'revision' | 'capabilities' | 'info'>): Caller {
-    this.#handshake = 'begun'
-    // Servers shape a session by what its client can do: one that has begun without saying so has been another.
-    return { ...this.caller, ...hello, session: this.hasBegun ? `${this.id}.2` : this.id }
-  }
-
-  greeted(caller: Caller, isWelcome: boolean): void {
-    this.#handshake = isWelcome ? 'done' : 'none'
-    if (isWelcome) this.beginAnew(caller)
-  }
-
-  /** A message has come in by that door. */
-  entered(door: Door): void {
-    if (door === 'mcp') this.#usedMcp = true
+  /** Must be called for each message: the event name of later messages depends on the endpoints a client uses. */
+  recordUse(endpoint: PostEndpoint): void {
+    if (endpoint === 'mcp') this.#usedMcp = true
     else this.#usedMessages = true
   }
 
-  answer(door: Door, pieces: Buffer[]): void {
-    void this.#send(ANSWER[door], pieces)
+  respond(endpoint: PostEndpoint, outcome: CallOutcome): void {
+    if (outcome !== 'none') void this.#send(RESPONSE_EVENT[endpoint], outcome)
   }
 
-  override say(pieces: Buffer[], merge?: string): void | Promise<void> {
+  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
     return this.#send(this.#usedMcp && !this.#usedMessages ? 'notification' : 'message', pieces, merge)
   }
 
   keepAlive(): void {
-    this.#outbox.comment()
+    this.#outbox.keepAlive()
   }
 
   /** Sends a named ping; false if this client gets none from now on. */
   ping(): boolean {
-    const { ping, lifecycle: hasLifecycle } = this.#named
+    const { ping, lifecycle } = this.#named
     if (ping === 'never' || (ping === 'oldest' && this.caller.revision !== OLDEST)) return false
-    if (this.openedBy === 'mcp' && hasLifecycle)
-      void this.#send('lifecycle', lifecycle('ping', { timestamp: timestamp() }), 'ping')
+    if (this.#openedBy === 'mcp' && lifecycle)
+      void this.#send('lifecycle', lifecycleData('ping', { timestamp: new Date().toISOString() }), 'ping')
     else void this.#send('ping', [], 'ping')
     return true
   }
 
-  end(reason: EndReason): void {
+  end(reason: ChannelEndReason): void {
     if (!this.stop()) return
-    if (this.#named.lifecycle) void this.#outbox.send('lifecycle', lifecycle('streamClosed', { reason }))
+    if (this.#named.lifecycle) void this.#outbox.send('lifecycle', lifecycleData('streamClosed', { reason }))
     this.#outbox.end()
   }
 
-  /** Something is wrong with the channel itself. */
+  /** Ends the channel because of an error of its own. */
   fail(error: RpcError): void {
     if (this.isEnded) return
-    if (this.#named.lifecycle) void this.#outbox.send('error', fault(error))
+    if (this.#named.lifecycle) void this.#outbox.send('error', errorData(error))
     this.end('error')
   }
 
-  /** The client has closed its stream. */
-  left(): void {
+  /** Must be called when the client has closed its stream. */
+  closed(): void {
     this.#outbox.closed()
     this.stop()
   }
@@ -119,8 +113,6 @@ export class Channel extends ClientSession {
     if (this.isEnded) return
     if (!this.#outbox.isOverrun) return this.#outbox.send(event, pieces, merge)
     this.#outbox.discard()
-    this.fail(BEHIND)
+    this.fail(TOO_FAR_BEHIND)
   }
 }
-
-const NO_HEADERS: Caller['headers'] = new Map()

@@ -3,121 +3,114 @@ import type { Sse } from '../../config/snapshot.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isModern, isRevision, OLDEST, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import { readQuery } from '../http/request-query.ts'
+import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { readQuery } from '../http/request-url.ts'
 import { SSE_HEADERS } from '../http/response.ts'
-import { isOwner, quotaOwner } from '../sessions/owner.ts'
-import { DueQueue } from '../streams/due-queue.ts'
-import { Channel, type EndReason } from './channel.ts'
-import { endpointOf } from './channel-events.ts'
-import { Outbox } from './channel-outbox.ts'
-import { chooseNamedEvents } from './named-events.ts'
+import { DueQueue } from '../streams/keep-alive.ts'
+import { EventOutbox } from '../streams/outbox.ts'
+import { type ChannelEndReason, SseChannel } from './channel.ts'
+import { chooseNamedEvents, endpointOf } from './channel-events.ts'
 
 const PING_MS = 30_000
-const TOTAL_SHARES = 10 // so many principals can have all the channels they may have
+const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 
-/** The open SSE channels: by id, by who may write to them without one, and by when they need a sign of life. */
-export class Channels {
-  readonly #house: FrontContext
+/** The open SSE channels: by id, and by the client that may post to its only channel without naming it. */
+export class SseChannels {
+  readonly #context: FrontContext
   readonly #settings: Sse
-  readonly #byId = new Map<string, Channel>()
-  readonly #byGuest = new Map<string, Set<Channel>>() // those of /mcp/:workspace
-  readonly #quota: Quota<Channel>
-  readonly #comments: DueQueue<Channel>
-  readonly #pings = new DueQueue<Channel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
+  readonly #byId = new Map<string, SseChannel>()
+  readonly #byClient = new Map<string, Set<SseChannel>>() // only channels of /mcp/:workspace
+  readonly #quota: Quota<SseChannel>
+  readonly #pings = new DueQueue<SseChannel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
 
-  constructor(house: FrontContext, settings: Sse) {
-    this.#house = house
+  constructor(context: FrontContext, settings: Sse) {
+    this.#context = context
     this.#settings = settings
-    const { principalSessions: perOwner } = house.limits
-    this.#quota = new Quota({ perOwner, total: perOwner * TOTAL_SHARES }, ({ running }) => Math.min(1, running.size))
-    this.#comments = new DueQueue(house.limits.keepAliveMs, channel => channel.keepAlive())
-    house.ticker.each(now => {
-      this.#comments.run(now)
-      this.#pings.run(now)
-    })
+    const { principalSessions: perOwner } = context.limits
+    this.#quota = new Quota({ perOwner, total: perOwner * TOTAL_SHARES }, ({ inFlight }) => Math.min(1, inFlight.size))
+    context.keepAlive.onTick(now => this.#pings.run(now))
   }
 
   get size(): number {
     return this.#byId.size
   }
 
-  /** Turns a response into a channel of the visitor's. */
-  open(visit: FrontRequest, openedBy: 'sse' | 'mcp'): void {
-    const { request, response, workspace, principal, policy } = visit
-    if (response.destroyed) return // left while we looked who it was
-    const id = randomBytes(32).toString('hex') // clients cut it out of the endpoint, not all with care for `-`
-    const owner = quotaOwner(visit)
-    const outbox = new Outbox(response, this.#house, owner)
-    const revision = knownRevision(request.headers['mcp-protocol-version'])
+  /** Turns a response into a channel. */
+  open(request: FrontRequest, openedBy: 'sse' | 'mcp'): void {
+    const { raw, response, workspace, principal, policy } = request
+    if (response.destroyed) return // the client disconnected during authentication
+    const id = randomBytes(32).toString('hex') // hex: some clients cut the id out of the endpoint at a `-`
+    const owner = requestOwner(request)
+    const outbox = new EventOutbox(response, this.#context, owner)
+    const revision = knownRevision(raw.headers['mcp-protocol-version'])
     const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
-    const named = chooseNamedEvents(openedBy, readQuery(request), this.#settings.events)
-    const channel = new Channel({ id, caller, openedBy, named, outbox }, this.#house)
-    const guest = openedBy === 'mcp' ? guestOf(visit) : undefined // now: a closed socket forgets its address
-    this.#add(channel, guest)
+    const named = chooseNamedEvents(openedBy, readQuery(raw), this.#settings.events)
+    const channel = new SseChannel({ id, caller, openedBy, named, outbox }, this.#context)
+    const client = openedBy === 'mcp' ? clientKey(request) : undefined // now: a closed socket has no address
+    this.#add(channel, client)
     for (const evicted of this.#quota.add(owner, channel)) evicted.end('closed')
-    response.on('close', () => this.#remove(channel, guest))
+    response.on('close', () => this.#remove(channel, client))
     response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
     response.cork()
-    channel.open(endpointOf(request, id, this.#settings.endpoint))
+    channel.open(endpointOf(raw, id, this.#settings.endpoint))
     response.uncork()
-    // Only a client that comes back knows its revision already; it does not shake hands again, and may only listen.
-    if (revision) channel.begin()
+    // A client that names its revision has reconnected: it sends no second `initialize`, and perhaps no message at all.
+    if (revision) channel.listen()
   }
 
-  /** The channel of that id, whoever it belongs to. */
-  peek(id: string): Channel | undefined {
+  /** The channel of an id, whichever principal it belongs to. */
+  get(id: string): SseChannel | undefined {
     const channel = this.#byId.get(id)
     return channel?.isEnded ? undefined : channel
   }
 
-  /** The channel of that id, if it belongs to this principal. */
-  find(id: string, principal: string | undefined): Channel | undefined {
-    const channel = this.peek(id)
-    return channel && isOwner(channel, principal, this.#house.log) ? channel : undefined
+  /** The channel of an id, if it belongs to this principal. */
+  find(id: string, principal: string | undefined): SseChannel | undefined {
+    const channel = this.get(id)
+    return channel?.isOwnedBy(principal) ? channel : undefined
   }
 
-  /** The one channel that this visitor, from this address, has opened at /mcp/:workspace; nobody unknown has one. */
-  sole(visit: FrontRequest): Channel | undefined {
-    if (visit.principal === undefined) return undefined
-    const open = [...(this.#byGuest.get(guestOf(visit)) ?? [])].filter(channel => !channel.isEnded)
+  /** The only channel that this principal has opened at /mcp/:workspace from this address; none for anonymous callers. */
+  findOnly(request: FrontRequest): SseChannel | undefined {
+    if (request.principal === undefined) return undefined
+    const open = [...(this.#byClient.get(clientKey(request)) ?? [])].filter(channel => !channel.isEnded)
     return open.length === 1 ? open[0] : undefined
   }
 
-  endAll(reason: EndReason): void {
+  endAll(reason: ChannelEndReason): void {
     for (const channel of [...this.#byId.values()]) channel.end(reason)
   }
 
-  /** Ends the channels of a workspace that is no more; those with calls under way only if `all` are to. */
+  /** Ends the channels of a removed workspace; those with calls in flight only if `all` is true. */
   endIn(workspace: string, all: boolean): void {
     for (const channel of [...this.#byId.values()])
-      if (channel.caller.workspace === workspace && (all || channel.running.size === 0)) channel.end('closed')
+      if (channel.caller.workspace === workspace && (all || channel.inFlight.size === 0)) channel.end('closed')
   }
 
-  #add(channel: Channel, guest: string | undefined): void {
+  #add(channel: SseChannel, client: string | undefined): void {
     this.#byId.set(channel.id, channel)
-    this.#comments.add(channel)
+    this.#context.keepAlive.add(channel)
     this.#pings.add(channel)
-    if (guest === undefined) return
-    const others = this.#byGuest.get(guest)
+    if (client === undefined) return
+    const others = this.#byClient.get(client)
     if (others) others.add(channel)
-    else this.#byGuest.set(guest, new Set([channel]))
+    else this.#byClient.set(client, new Set([channel]))
   }
 
-  #remove(channel: Channel, guest: string | undefined): void {
-    channel.left()
+  #remove(channel: SseChannel, client: string | undefined): void {
+    channel.closed()
     this.#byId.delete(channel.id)
     this.#quota.delete(channel)
-    this.#comments.delete(channel)
+    this.#context.keepAlive.delete(channel)
     this.#pings.delete(channel)
-    if (guest === undefined) return
-    const others = this.#byGuest.get(guest)
-    if (others?.delete(channel) && others.size === 0) this.#byGuest.delete(guest)
+    if (client === undefined) return
+    const others = this.#byClient.get(client)
+    if (others?.delete(channel) && others.size === 0) this.#byClient.delete(client)
   }
 }
 
 const knownRevision = (version: string | string[] | undefined): Revision | undefined =>
   typeof version === 'string' && isRevision(version) && !isModern(version) ? version : undefined
 
-const guestOf = ({ workspace, principal, request }: FrontRequest): string =>
-  JSON.stringify([workspace, principal, request.socket.remoteAddress])
+const clientKey = ({ workspace, principal, raw }: FrontRequest): string =>
+  JSON.stringify([workspace, principal, raw.socket.remoteAddress])

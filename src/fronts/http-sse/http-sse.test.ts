@@ -220,7 +220,7 @@ test('a closed channel cancels what was in flight, and its id is dead', async ()
   channel.close()
   await expect.poll(() => call.signal.reason).toEqual({ kind: 'gone' })
   expect(last('subscriptions/listen').signal.reason).toEqual({ kind: 'gone' })
-  expect([front.channels.size, front.house.active.size]).toEqual([0, 0])
+  expect([front.channels.size, front.context.activeCalls.size]).toEqual([0, 0])
   for (const path of ['messages/', 'message']) {
     const reply = await send(`${origin}/${path}?session_id=${channel.id}`, { body: request(2) })
     expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([404, -32600, 2])
@@ -272,7 +272,7 @@ test('an unknown id is not found; somebody else’s neither, and that is written
   expect(lines).toHaveLength(3)
   expect(lines[0]).toEqual([
     { security: true, principal: 'mallory', owner: 'ada', workspace: 'default' },
-    'refused the session id of somebody else',
+    'session id of another principal rejected',
   ])
   expect(JSON.stringify(lines)).not.toContain(channel.id)
   await channel.post(request(2))

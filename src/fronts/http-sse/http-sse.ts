@@ -1,105 +1,154 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { errorPieces, type Incoming, type Message } from '../../wire/json-rpc.ts'
+import { NO_SESSION } from '../http/classify.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import { idOf } from '../http/read-request.ts'
-import { sendEmpty, sendError } from '../http/response.ts'
-import { readHello, shakeHands } from '../sessions/handshake.ts'
-import { receive } from '../sessions/receive.ts'
-import type { Channel, Door } from './channel.ts'
-import { CHANNEL_MANNERS } from './channel-reply.ts'
-import type { Channels } from './channels.ts'
+import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
+import { invalidMessage, type ReadRequest, requestIdOf, type ServeRequest } from '../http/read-request.ts'
+import { DEFAULT_WORKSPACE, readQuery, requestedWorkspace, TWO_WORKSPACES } from '../http/request-url.ts'
+import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
+import { readInitialize } from '../sessions/handshake.ts'
+import { receiveMessage } from '../sessions/receive.ts'
+import type { PostEndpoint, SseChannel } from './channel.ts'
+import { CHANNEL_RESPONDERS } from './channel-reply.ts'
+import type { SseChannels } from './channels.ts'
+import { serveOnce } from './one-shot.ts'
 
-const DEAD_CHANNEL = rpcError(
+const UNKNOWN_CHANNEL = rpcError(
   'invalidRequest',
   'Session not found: its stream has closed or is not yours; open a new one',
 )
 const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 const ONE_STREAM = rpcError('invalidRequest', 'This session is an SSE channel: it has the stream it was opened with')
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: open an SSE channel here with GET')
+const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: send messages here with POST')
+const NOT_ACCEPTABLE = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
-/** 2024-11-05 to 2025-11-25 over HTTP+SSE: a stream that is the session, and messages posted beside it. */
-export const createHttpSse = (house: FrontContext, channels: Channels) => {
-  /** The channel of an id, or nothing after having refused it. */
-  const find = (visit: FrontRequest, id: string, incoming: Incoming | undefined): Channel | undefined => {
-    const channel = channels.find(id, visit.principal)
-    if (channel?.caller.workspace === visit.workspace) return channel
-    sendError(visit.response, 404, idOf(incoming), DEAD_CHANNEL)
+/** Serves 2024-11-05 to 2025-11-25 over HTTP+SSE: the stream is the session, and messages are posted beside it. */
+export const createHttpSse = (context: FrontContext, channels: SseChannels) => {
+  /** The channel of an id; undefined after the request was rejected. */
+  const find = (request: FrontRequest, id: string, incoming?: Incoming): SseChannel | undefined => {
+    const channel = channels.find(id, request.principal)
+    if (channel?.caller.workspace === request.workspace) return channel
+    sendError(request.response, 404, requestIdOf(incoming), UNKNOWN_CHANNEL)
     return undefined
   }
 
-  /** A message for the channel of that id. */
-  const post = (visit: FrontRequest, incoming: Incoming, door: Door, id: string): void => {
-    const channel = find(visit, id, incoming)
-    if (channel) deliver(channel, visit, incoming, door)
+  const post = (request: FrontRequest, incoming: Incoming, endpoint: PostEndpoint, id: string): void => {
+    const channel = find(request, id, incoming)
+    if (channel) receive(channel, request, incoming, endpoint)
   }
 
-  /** A message without an id: for the one channel its sender has open at this door, if that is so. */
-  const postLoose = (visit: FrontRequest, incoming: Incoming): boolean => {
-    const channel = channels.sole(visit)
-    if (channel) deliver(channel, visit, incoming, 'mcp')
+  /** Serves a message without a session id if its client has exactly one channel open at this endpoint. */
+  const postSessionless = (request: FrontRequest, incoming: Incoming): boolean => {
+    const channel = channels.findOnly(request)
+    if (channel) receive(channel, request, incoming, 'mcp')
     return channel !== undefined
   }
 
-  const deliver = (channel: Channel, visit: FrontRequest, incoming: Incoming, door: Door): void => {
-    if (incoming.kind === 'invalid') {
-      const error = rpcError('invalidRequest', `Invalid Request: ${incoming.reason}`)
-      return sendError(visit.response, 400, incoming.id, error)
-    }
-    channel.allow(visit.policy)
-    channel.entered(door)
+  const receive = (channel: SseChannel, request: FrontRequest, incoming: Incoming, endpoint: PostEndpoint): void => {
+    if (incoming.kind === 'invalid')
+      return sendError(request.response, 400, incoming.id, invalidMessage(incoming.reason))
+    channel.setPolicy(request.policy)
+    channel.recordUse(endpoint)
     try {
-      if (incoming.kind === 'request' && incoming.method === 'initialize') initialize(channel, visit, incoming, door)
-      else receive(house, channel, visit, incoming, CHANNEL_MANNERS[door])
+      if (incoming.kind === 'request' && incoming.method === 'initialize')
+        initialize(channel, request, incoming, endpoint)
+      else receiveMessage(context, channel, request, incoming, CHANNEL_RESPONDERS[endpoint])
     } catch (error) {
-      // Its client may wait on the channel for an answer that will never come.
-      channel.fail(rpcError('internal'))
+      channel.fail(rpcError('internal')) // its client may wait on the channel for a response that will never come
       throw error
     }
   }
 
   const initialize = (
-    channel: Channel,
-    visit: FrontRequest,
-    request: Message & { kind: 'request' },
-    door: Door,
+    channel: SseChannel,
+    request: FrontRequest,
+    { id, params }: Message & { kind: 'request' },
+    endpoint: PostEndpoint,
   ): void => {
-    const { id, params } = request
-    if (channel.isGreeted) return sendError(visit.response, 400, id, INITIALIZED)
-    const reply = CHANNEL_MANNERS[door].reply(house, channel, visit, false)
+    if (channel.isInitialized) return sendError(request.response, 400, id, INITIALIZED)
+    const writer = CHANNEL_RESPONDERS[endpoint].createWriter(context, channel, request, false)
     const call = new Abort()
-    const index = reply.expect(call)
-    const refuse = (error: RpcError) => reply.respond(index, errorPieces(id, error))
-    const hello = readHello(params)
-    if (typeof hello === 'string') return refuse(rpcError('invalidParams', hello))
-    const clash = channel.running.add(id, params, call) // it ends with the channel, as every call does
-    if (clash) return refuse(clash)
-    const caller = channel.greet(hello)
-    shakeHands(house, caller, id, call, (outcome, isWelcome) => {
-      channel.running.delete(id)
-      channel.greeted(caller, isWelcome)
-      reply.respond(index, outcome)
+    const index = writer.expect(call)
+    const reject = (error: RpcError) => writer.respond(index, errorPieces(id, error))
+    const identity = readInitialize(params)
+    if (typeof identity === 'string') return reject(rpcError('invalidParams', identity))
+    const conflict = channel.inFlight.add(id, params, call) // so that it ends with the channel, as every call does
+    if (conflict) return reject(conflict)
+    channel.initialize(identity, id, call, outcome => {
+      channel.inFlight.delete(id)
+      writer.respond(index, outcome)
     })
   }
 
-  const end = (visit: FrontRequest, id: string): void => {
-    const channel = find(visit, id, undefined)
+  const end = (request: FrontRequest, id: string): void => {
+    const channel = find(request, id)
     if (!channel) return
     channel.end('closed')
-    sendEmpty(visit.response, 200)
+    sendEmpty(request.response, 200)
   }
 
-  const refuseStream = (visit: FrontRequest, id: string): void => {
-    if (find(visit, id, undefined)) sendError(visit.response, 405, undefined, ONE_STREAM, { allow: 'POST, DELETE' })
+  const rejectStream = (request: FrontRequest, id: string): void => {
+    if (find(request, id)) sendError(request.response, 405, undefined, ONE_STREAM, { allow: 'POST, DELETE' })
   }
 
   return {
-    open: (visit: FrontRequest, door: 'sse' | 'mcp'): void => channels.open(visit, door),
-    workspaceOf: (id: string): string | undefined => channels.peek(id)?.caller.workspace,
+    open: (request: FrontRequest, openedBy: 'sse' | 'mcp'): void => channels.open(request, openedBy),
+    workspaceOf: (id: string): string | undefined => channels.get(id)?.caller.workspace,
     post,
-    postLoose,
+    postSessionless,
     end,
-    refuseStream,
+    rejectStream,
   }
 }
 
 export type HttpSse = ReturnType<typeof createHttpSse>
+
+/** Serves `/sse` and the SSE paths of workspaces. */
+export const createChannelOpener =
+  (httpSse: HttpSse): ServeRequest =>
+  (request, incoming) => {
+    const { response, raw } = request
+    if (raw.method !== 'GET') return sendError(response, 405, requestIdOf(incoming), GET_ONLY, { allow: 'GET' })
+    if (!request.acceptsSse) return sendError(response, 406, undefined, NOT_ACCEPTABLE)
+    httpSse.open(request, 'sse')
+  }
+
+interface HttpSseOptions {
+  readonly readRequest: ReadRequest
+  readonly httpSse: HttpSse
+}
+
+/** The endpoints of HTTP+SSE: `/sse` opens a channel, the others accept its messages. */
+export const createHttpSseRoutes = (context: FrontContext, { readRequest, httpSse }: HttpSseOptions): HttpRoutes => {
+  const openChannel = createChannelOpener(httpSse)
+
+  const servePost =
+    (endpoint: Exclude<PostEndpoint, 'mcp'>, id: string | undefined): ServeRequest =>
+    (request, incoming) => {
+      const { response } = request
+      if (!incoming) return sendError(response, 405, undefined, POST_ONLY, { allow: 'POST' })
+      if (id !== undefined) return httpSse.post(request, incoming, endpoint, id)
+      if (endpoint === 'message') return serveOnce(context, request, incoming)
+      sendError(response, 400, requestIdOf(incoming), NO_SESSION)
+    }
+
+  const route =
+    (serve: (id: string | undefined) => ServeRequest): RequestHandler =>
+    (raw, response) => {
+      const query = readQuery(raw)
+      const id = query.get('session_id') || query.get('sessionId') || undefined
+      const workspace = requestedWorkspace(raw, id && httpSse.workspaceOf(id))
+      if (workspace === false) return rejectUnread(raw, response, 400, TWO_WORKSPACES)
+      readRequest(raw, response, workspace ?? DEFAULT_WORKSPACE, serve(id))
+    }
+
+  const messages = route(id => servePost('messages', id))
+  return {
+    '/sse': route(() => openChannel),
+    '/messages': messages,
+    '/messages/': messages,
+    '/message': route(id => servePost('message', id)),
+  }
+}

@@ -44,7 +44,7 @@ test.each([
   const params = { protocolVersion: wanted, capabilities: {}, clientInfo: { name: 'curl', version: '1.0' } }
   const reply = await send(url, { body: request(1, 'initialize', params) })
   expect([reply.status, reply.json.result?.protocolVersion]).toEqual([200, given])
-  expect([front.sessions.size, front.channels.size, front.house.active.size]).toEqual([0, 0, 0])
+  expect([front.sessions.size, front.channels.size, front.context.activeCalls.size]).toEqual([0, 0, 0])
 })
 
 test.each([
@@ -116,5 +116,5 @@ test('a client that leaves cancels its call: it cannot come back for the answer'
   leaving.abort()
   await left
   await expect.poll(() => front.seen[0]?.signal.reason).toEqual({ kind: 'gone' })
-  expect(front.house.active.size).toBe(0)
+  expect(front.context.activeCalls.size).toBe(0)
 })

@@ -1,12 +1,16 @@
 import type { Abort } from '../../protocol/cancellation.ts'
+import { rpcError } from '../../protocol/errors.ts'
 
-const LOOK_MS = 50
+const POLL_MS = 50
 
-/** The exchanges now under way, so that a shutdown can wait for them and then end them. */
-export class Active {
+/** The failure of a call that the gateway ends because it shuts down. */
+export const SHUTTING_DOWN = rpcError('internal', 'The gateway is shutting down; send the request again')
+
+/** The calls in progress: a shutdown waits for them, then aborts them. */
+export class ActiveCalls {
   // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
   readonly #calls: Abort[] = []
-  readonly #standing = new Set<Abort>() // never end by themselves, so nobody waits for them
+  readonly #standing = new Set<Abort>() // `subscriptions/listen`: never ends by itself, so a shutdown does not wait for it
   #whenIdle: (() => void) | undefined
 
   get size(): number {
@@ -29,24 +33,24 @@ export class Active {
     if (this.#calls.length === 0) this.#whenIdle?.()
   }
 
-  /** Settles when every call that is under way now has ended, after `mostMs` at the latest. */
-  settled(mostMs: number): Promise<void> {
+  /** Resolves when every call now in progress has ended, after `timeoutMs` at the latest. */
+  whenSettled(timeoutMs: number): Promise<void> {
     const left = new Set(this.#calls)
-    const end = Date.now() + mostMs
+    const end = Date.now() + timeoutMs
     return new Promise(resolve => {
-      const look = (): void => {
+      const check = (): void => {
         for (const call of left) if (call.slot < 0) left.delete(call)
         if (left.size === 0 || Date.now() >= end) return resolve()
-        setTimeout(look, LOOK_MS).unref()
+        setTimeout(check, POLL_MS).unref()
       }
-      look()
+      check()
     })
   }
 
-  /** Ends what stands, gives the calls `graceMs`, then ends them too. */
+  /** Aborts the standing calls, waits up to `graceMs` for the others, then aborts those too. */
   async drain(graceMs: number): Promise<void> {
     for (const abort of [...this.#standing]) abort.abort({ kind: 'closing' })
-    if (this.#calls.length > 0) {
+    if (this.#calls.length > 0)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
         this.#whenIdle = () => {
@@ -54,7 +58,6 @@ export class Active {
           resolve()
         }
       })
-    }
     for (const abort of [...this.#calls]) abort.abort({ kind: 'closing' })
   }
 }

@@ -4,8 +4,8 @@ import { isModern, isRevision, NEWEST_LEGACY } from '../../protocol/revisions.ts
 import type { Incoming } from '../../wire/json-rpc.ts'
 import { acceptsSse } from '../../wire/media-type.ts'
 
-/** Everything a verdict may depend on. */
-export interface Seen {
+/** Everything the classification of a request depends on. */
+interface RequestFacts {
   readonly verb: string
   readonly version: string | undefined // MCP-Protocol-Version
   readonly session: string | undefined // Mcp-Session-Id
@@ -14,46 +14,46 @@ export interface Seen {
   readonly incoming: Incoming | undefined // the body of a POST
 }
 
-/** The answer that turns a request away. */
-export interface Refusal {
+/** The response to a request that is not served. */
+export interface HttpRejection {
   readonly status: number
   readonly error: RpcError
 }
 
-/** Which dialect serves a request, or how it is turned away. */
-export type Verdict =
+/** Which dialect serves a request, or why none does. */
+type RequestClass =
   | { readonly kind: 'modern' }
   | { readonly kind: 'initialize' }
-  | { readonly kind: 'message' } // into a legacy session
-  | { readonly kind: 'stream' } // its server-to-client stream
+  | { readonly kind: 'message' } // for a legacy session
+  | { readonly kind: 'stream' } // the server-to-client stream of a legacy session
   | { readonly kind: 'resume' }
   | { readonly kind: 'end' }
-  | { readonly kind: 'open' } // an SSE channel
-  | ({ readonly kind: 'loose' } & Refusal) // for the caller's one channel, or refused
-  | ({ readonly kind: 'refuse' } & Refusal)
+  | { readonly kind: 'open' } // opens an SSE channel
+  | ({ readonly kind: 'sessionless' } & HttpRejection) // for the caller's only channel, otherwise rejected
+  | ({ readonly kind: 'reject' } & HttpRejection)
 
-interface Row {
-  readonly when: (seen: Seen) => boolean
-  readonly verdict: Verdict
+interface Rule {
+  readonly when: (facts: RequestFacts) => boolean
+  readonly is: RequestClass
 }
 
-const refuse = (status: number, error: RpcError): Verdict => ({ kind: 'refuse', status, error })
-const loose = (status: number, error: RpcError): Verdict => ({ kind: 'loose', status, error })
+const reject = (status: number, error: RpcError): RequestClass => ({ kind: 'reject', status, error })
+const sessionless = (status: number, error: RpcError): RequestClass => ({ kind: 'sessionless', status, error })
 
-/** A version nobody knows counts as newer than all, unless a session shows that its sender is legacy. */
-const hasModernVersion = ({ version, session }: Seen): boolean =>
+/** An unknown version counts as newer than all known ones, unless a session id shows that the client is legacy. */
+const hasModernVersion = ({ version, session }: RequestFacts): boolean =>
   version !== undefined && (isRevision(version) ? isModern(version) : version > NEWEST_LEGACY && session === undefined)
 
-/** A request that carries its own protocol version claims to be modern, whatever the headers say. */
-const hasClaim = ({ incoming }: Seen): boolean =>
+/** A request with a protocol version in its body is modern, whatever the headers say. */
+const hasEnvelope = ({ incoming }: RequestFacts): boolean =>
   incoming?.kind === 'request' && incoming.params.at('_meta', META.protocolVersion) !== undefined
 
-/** A browser that opens the page takes anything too, but has not asked for a stream that never ends. */
-const wantsChannel = ({ accept = '' }: Seen): boolean =>
+/** A browser that opens the URL accepts anything too, but did not ask for an endless stream. */
+const wantsChannel = ({ accept = '' }: RequestFacts): boolean =>
   ['', '*/*'].includes(accept.trim()) || (/text\/event-stream/i.test(accept) && acceptsSse(accept))
 
 const NOT_A_MESSAGE = rpcError('invalidRequest')
-/** The answer to a legacy message that names no session where it must. */
+/** The error for a legacy message without the session id it needs. */
 export const NO_SESSION = rpcError('invalidRequest', 'Bad Request: Missing session ID')
 const NO_METHOD = rpcError(
   'invalidRequest',
@@ -66,30 +66,33 @@ const NO_ENVELOPE = rpcError(
   `params._meta lacks ${META.protocolVersion} and ${META.clientCapabilities}, which every 2026-07-28 request must carry`,
 )
 
-/** Read from the top; the first row that holds decides. */
-const ROWS: readonly Row[] = [
-  { when: seen => seen.verb === 'POST' && seen.incoming?.kind === 'invalid', verdict: refuse(400, NOT_A_MESSAGE) },
-  { when: hasClaim, verdict: { kind: 'modern' } },
-  { when: seen => seen.verb !== 'POST' && hasModernVersion(seen), verdict: refuse(405, NO_METHOD) },
-  { when: seen => hasModernVersion(seen) && seen.incoming?.kind === 'notification', verdict: { kind: 'modern' } },
-  { when: seen => hasModernVersion(seen) && seen.incoming?.kind === 'batch', verdict: refuse(400, NO_BATCH) },
-  { when: seen => hasModernVersion(seen) && seen.incoming?.kind !== 'request', verdict: refuse(400, NO_RESPONSE) },
-  { when: hasModernVersion, verdict: refuse(400, NO_ENVELOPE) },
+/** The first rule that applies decides. */
+const RULES: readonly Rule[] = [
+  { when: ({ verb, incoming }) => verb === 'POST' && incoming?.kind === 'invalid', is: reject(400, NOT_A_MESSAGE) },
+  { when: hasEnvelope, is: { kind: 'modern' } },
+  { when: facts => facts.verb !== 'POST' && hasModernVersion(facts), is: reject(405, NO_METHOD) },
+  { when: facts => hasModernVersion(facts) && facts.incoming?.kind === 'notification', is: { kind: 'modern' } },
+  { when: facts => hasModernVersion(facts) && facts.incoming?.kind === 'batch', is: reject(400, NO_BATCH) },
+  { when: facts => hasModernVersion(facts) && facts.incoming?.kind !== 'request', is: reject(400, NO_RESPONSE) },
+  { when: hasModernVersion, is: reject(400, NO_ENVELOPE) },
   {
     when: ({ incoming }) => incoming?.kind === 'request' && incoming.method === 'initialize',
-    verdict: { kind: 'initialize' },
+    is: { kind: 'initialize' },
   },
-  { when: seen => seen.verb === 'POST' && seen.session !== undefined, verdict: { kind: 'message' } },
-  { when: seen => seen.incoming?.kind === 'batch', verdict: loose(400, NO_BATCH) },
-  { when: seen => seen.verb === 'POST', verdict: loose(400, NO_SESSION) },
-  { when: seen => seen.verb === 'DELETE' && seen.session !== undefined, verdict: { kind: 'end' } },
-  { when: seen => seen.verb === 'DELETE', verdict: refuse(400, NO_SESSION) },
-  { when: seen => seen.verb === 'GET' && seen.session === undefined && wantsChannel(seen), verdict: { kind: 'open' } },
-  { when: seen => seen.verb === 'GET' && seen.session === undefined, verdict: refuse(405, NO_METHOD) },
-  { when: seen => seen.verb === 'GET' && seen.lastEventId !== undefined, verdict: { kind: 'resume' } },
-  { when: seen => seen.verb === 'GET', verdict: { kind: 'stream' } },
+  { when: ({ verb, session }) => verb === 'POST' && session !== undefined, is: { kind: 'message' } },
+  { when: ({ incoming }) => incoming?.kind === 'batch', is: sessionless(400, NO_BATCH) },
+  { when: ({ verb }) => verb === 'POST', is: sessionless(400, NO_SESSION) },
+  { when: ({ verb, session }) => verb === 'DELETE' && session !== undefined, is: { kind: 'end' } },
+  { when: ({ verb }) => verb === 'DELETE', is: reject(400, NO_SESSION) },
+  {
+    when: facts => facts.verb === 'GET' && facts.session === undefined && wantsChannel(facts),
+    is: { kind: 'open' },
+  },
+  { when: ({ verb, session }) => verb === 'GET' && session === undefined, is: reject(405, NO_METHOD) },
+  { when: ({ verb, lastEventId }) => verb === 'GET' && lastEventId !== undefined, is: { kind: 'resume' } },
+  { when: ({ verb }) => verb === 'GET', is: { kind: 'stream' } },
 ]
 
-const OTHER = refuse(405, NO_METHOD)
+const OTHER = reject(405, NO_METHOD)
 
-export const classify = (seen: Seen): Verdict => ROWS.find(row => row.when(seen))?.verdict ?? OTHER
+export const classify = (facts: RequestFacts): RequestClass => RULES.find(({ when }) => when(facts))?.is ?? OTHER

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Handler, Routes } from './listen.ts'
+import type { HttpRoutes, RequestHandler } from './listen.ts'
 
 const METHODS = 'GET, POST, DELETE'
 const REQUEST_HEADERS = [
@@ -17,47 +17,47 @@ const REQUEST_HEADERS = [
   'baggage',
 ]
 const RESPONSE_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
-const PREFLIGHT_S = '7200' // no browser remembers it longer
+const PREFLIGHT_S = '7200' // no browser caches it longer
 
 /**
- * Lets pages in browsers use these doors and read their answers. Foreign origins never get this far: the guard has
- * refused them. Cookies mean nothing here, so pages are never allowed to send any.
+ * Lets pages in browsers use these routes and read their responses. The guard has already rejected foreign origins.
+ * The gateway uses no cookies, so pages are never allowed to send any.
  */
-export const openToPages = (doors: Routes): Routes =>
-  Object.fromEntries(Object.entries(doors).map(([path, door]) => [path, opened(door)]))
+export const allowCors = (routes: HttpRoutes): HttpRoutes =>
+  Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, withCors(handler)]))
 
-const opened =
-  (door: Handler): Handler =>
+const withCors =
+  (handler: RequestHandler): RequestHandler =>
   (request, response, path) => {
     const { origin } = request.headers
     if (origin !== undefined) {
       response.setHeader('access-control-allow-origin', origin)
       response.setHeader('access-control-expose-headers', RESPONSE_HEADERS)
       response.setHeader('vary', 'Origin')
-      if (isPreflight(request)) return answerPreflight(request, response)
+      if (isPreflight(request)) return sendPreflight(request, response)
     }
-    door(request, response, path)
+    handler(request, response, path)
   }
 
 const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
-const answerPreflight = ({ headers }: IncomingMessage, response: ServerResponse): void => {
+const sendPreflight = ({ headers }: IncomingMessage, response: ServerResponse): void => {
   const wanted = String(headers['access-control-request-headers'] ?? '')
   response.removeHeader('access-control-expose-headers')
-  // A page from the internet asks a gateway in the local network.
+  // Private Network Access: a page from the internet uses a gateway in the local network.
   if (headers['access-control-request-private-network'] === 'true')
     response.setHeader('access-control-allow-private-network', 'true')
   response.writeHead(204, {
     'access-control-allow-methods': METHODS,
-    'access-control-allow-headers': [...new Set([...REQUEST_HEADERS, ...parameterHeaders(wanted)])].join(', '),
+    'access-control-allow-headers': [...new Set([...REQUEST_HEADERS, ...mcpHeaders(wanted)])].join(', '),
     'access-control-max-age': PREFLIGHT_S,
   })
   response.end()
 }
 
-/** `Mcp-Param-*` and whatever else is MCP's own: their names are only known when they are asked for. */
-const parameterHeaders = (wanted: string): string[] =>
+/** `Mcp-Param-*` and other MCP headers, whose names are only known from the request. */
+const mcpHeaders = (wanted: string): string[] =>
   wanted
     .split(',')
     .map(name => name.trim().toLowerCase())

@@ -1,29 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../config/snapshot.ts'
 import type { Dispatch } from '../../protocol/exchange.ts'
+import { quotaOwner } from '../../protocol/network.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { KeepAlive } from '../streams/keep-alive.ts'
 import type { StreamRetention } from '../streams/stream-retention.ts'
-import type { Active } from './active-calls.ts'
+import type { ActiveCalls } from './active-calls.ts'
 
-/** What every dialect of the doors works with. */
+/** What every front works with; `dispatch` counts the calls of one dialect. */
 export interface FrontContext {
   readonly dispatch: Dispatch
   readonly limits: Limits
   readonly log: Log
-  readonly ticker: KeepAlive
-  readonly shelf: StreamRetention
-  readonly active: Active
+  readonly keepAlive: KeepAlive
+  readonly retention: StreamRetention
+  readonly activeCalls: ActiveCalls
 }
 
-/** One HTTP request that has come in: who, where to, and what it can take back. */
+/** An HTTP request whose caller has been admitted to a workspace. */
 export interface FrontRequest {
-  readonly request: IncomingMessage
+  readonly raw: IncomingMessage
   readonly response: ServerResponse
   readonly workspace: string
   readonly principal: string | undefined
   readonly policy?: Policy | undefined // of the token
-  readonly takesJson: boolean
-  readonly takesSse: boolean
+  readonly acceptsJson: boolean
+  readonly acceptsSse: boolean
 }
+
+/** The owner whose quota sessions, channels and stream logs of this request count for. */
+export const requestOwner = ({ principal, raw }: FrontRequest): string =>
+  quotaOwner(principal, raw.socket.remoteAddress)

@@ -1,18 +1,18 @@
 import type { Listen } from '../../config/snapshot.ts'
 
-/** What a request says about where it thinks it is going and where it comes from. */
-interface Claim {
+/** What a request says about its target and its origin. */
+interface RequestOrigin {
   readonly host: string | undefined
   readonly origin: string | undefined
-  /** Sec-Fetch-Site: how the page that sent the request is related to us; browsers leave Origin out of some requests. */
+  /** Sec-Fetch-Site: how the page that sent the request relates to the gateway; browsers leave Origin out of some requests. */
   readonly fetchSite?: string | undefined
-  readonly isPageVisit?: boolean // a browser opens one of our pages for people, from a link or by hand
+  readonly isPageVisit?: boolean // a browser opens one of the gateway's pages, from a link or by hand
 }
 
-/** Says why a request must not come in (DNS rebinding, a foreign page in a browser), or undefined. */
-export type Guard = (claim: Claim) => string | undefined
+/** Says why a request is forbidden (DNS rebinding, a page of another site in a browser); undefined if it is not. */
+export type RequestGuard = (request: RequestOrigin) => string | undefined
 
-/** Other schemes are those of applications: `foo://localhost` is no page on this machine. */
+/** Other schemes belong to applications: `foo://localhost` is no page on this machine. */
 const WEB_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 const isForeignSite = (site: string | undefined): boolean => site === 'cross-site' || site === 'same-site'
 
@@ -21,22 +21,22 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i
 export const isLoopback = (host: string): boolean =>
   LOOPBACK.test(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
 
-/** The name without its port; undefined if it is no host at all. */
+/** The host without its port; undefined if it is malformed. */
 export const hostName = (host: string): string | undefined =>
   /^(\[[^\]]*\]|[^:@/?#\\]+)(:\d+)?$/.exec(host)?.[1]?.toLowerCase()
 
-export const createGuard = (listen: Listen): Guard => {
+export const createRequestGuard = (listen: Listen): RequestGuard => {
   const hosts = new Set(listen.allowedHosts.map(host => host.toLowerCase()))
   const origins = new Set(listen.allowedOrigins.map(origin => origin.toLowerCase()))
-  // Beyond loopback we cannot know our own names; a list, once given, is the whole truth.
+  // Beyond loopback the gateway cannot know its own names; a list, if configured, is complete.
   const isOpen = !isLoopback(listen.host) && hosts.size === 0
 
-  const isOurs = (name: string): boolean => isLoopback(name) || hosts.has(name)
+  const isServed = (name: string): boolean => isLoopback(name) || hosts.has(name)
 
   return ({ host, origin, fetchSite, isPageVisit = false }) => {
     const name = host === undefined ? undefined : hostName(host)
     if (host === undefined || name === undefined) return 'The Host header is missing or malformed'
-    if (!isOpen && !isOurs(name) && !hosts.has(host.toLowerCase()))
+    if (!isOpen && !isServed(name) && !hosts.has(host.toLowerCase()))
       return `Host ${name} is not served here; add it to listen.allowedHosts`
     if (origins.has('*')) return undefined
     if (origin === undefined)
@@ -45,10 +45,10 @@ export const createGuard = (listen: Listen): Guard => {
         : undefined
     if (origins.has(origin.toLowerCase())) return undefined
     const from = URL.canParse(origin) ? new URL(origin) : undefined
-    const isSame =
+    const isSameHost =
       from !== undefined &&
       WEB_SCHEMES.has(from.protocol) &&
       (from.host === host.toLowerCase() || (isLoopback(from.hostname) && isLoopback(name)))
-    return isSame ? undefined : `Origin ${origin} is not allowed; add it to listen.allowedOrigins`
+    return isSameHost ? undefined : `Origin ${origin} is not allowed; add it to listen.allowedOrigins`
   }
 }

@@ -4,43 +4,42 @@ import type { Limits, Listen } from '../../config/snapshot.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { errorPieces, join } from '../../wire/json-rpc.ts'
-import type { Guard } from './guard.ts'
-import { destroySoon, PRIVATE_HEADERS, refuseUnread } from './response.ts'
+import type { RequestGuard } from './guard.ts'
+import { destroySoon, PRIVATE_HEADERS, rejectUnread } from './response.ts'
 
-/** Serves what comes to one path. */
-export type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void
 
-/** A path; with a trailing `*` everything that begins like it; with a leading `/*` what follows any first segment. */
-export type Routes = Readonly<Record<string, Handler>>
+/** By path: with a trailing `*` a prefix, with a leading `/*` whatever the first segment is, otherwise the exact path. */
+export type HttpRoutes = Readonly<Record<string, RequestHandler>>
 
-export interface Listener {
+export interface HttpListener {
   readonly port: number
-  /** When the last request came in. */
+  /** Time of the last request. */
   readonly lastRequest: number
-  /** Sockets that are open now. */
+  /** Number of open sockets. */
   connections(): Promise<number>
-  /** Takes no new connection and no further request on the old ones. */
+  /** Accepts no new connection, and no further request on open ones. */
   stop(): void
-  /** Cuts what is still open. */
+  /** Destroys the connections that are still open. */
   close(): Promise<void>
 }
 
-interface Options {
+interface ListenOptions {
   readonly listen: Listen
   readonly limits: Limits
-  readonly guard: Guard
-  readonly routes: Routes
+  readonly guard: RequestGuard
+  readonly routes: HttpRoutes
   readonly log: Log
 }
 
-/** What a person may open in a browser, also from a link on a page of another site. */
+/** Pages that a browser may open, even from a link on a page of another site. */
 const PAGES: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz', '/metrics'])
 const CONNECTION_CHECK_MS = 1000
-const LARGE_REST = 64 * 1024 // bytes of an answer that the peer has yet to take
-const IDLE_SOCKET_MS = 65_000 // longer than the 60 s most proxies keep theirs
+const LARGE_BACKLOG = 64 * 1024 // bytes of a response that the client has yet to take
+const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies keep idle connections
 
-/** Opens the one port all doors share. */
-export const listen = ({ listen: where, limits, guard, routes, log }: Options): Promise<Listener> => {
+/** Opens the port that all routes share. */
+export const listen = ({ listen: address, limits, guard, routes, log }: ListenOptions): Promise<HttpListener> => {
   const find = routeFinder(routes)
   let isStopping = false
   let lastRequest = Date.now()
@@ -49,31 +48,28 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
     const { headers } = request
     const { authority, url } = targetOf(request.url)
     lastRequest = Date.now()
-    if (response.socket === null) follow(request.socket, response)
+    if (response.socket === null) forwardClose(request.socket, response)
     if (isStopping) response.setHeader('connection', 'close')
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
-    const refusal = guard({
+    const forbidden = guard({
       host: authority ?? headers.host,
       origin: headers.origin,
       fetchSite: single(headers['sec-fetch-site']),
       isPageVisit: PAGES.has(path) && isNavigation(request),
     })
-    if (refusal !== undefined)
-      return refuseUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${refusal}`))
+    if (forbidden !== undefined)
+      return rejectUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${forbidden}`))
     const route = find(path)
-    if (!route)
-      return refuseUnread(
-        request,
-        response,
-        404,
-        rpcError('invalidRequest', `Not Found: ${path}; MCP is served at /mcp`),
-      )
+    if (!route) {
+      const error = rpcError('invalidRequest', `Not Found: ${path}; MCP is served at /mcp`)
+      return rejectUnread(request, response, 404, error)
+    }
     try {
       route(request, response, path)
     } catch (error) {
-      log.error({ err: error }, 'a request failed inside the gateway')
-      if (!response.headersSent) refuseUnread(request, response, 500, rpcError('internal'))
+      log.error({ err: error }, 'request failed with an internal error')
+      if (!response.headersSent) rejectUnread(request, response, 500, rpcError('internal'))
     }
   }
 
@@ -88,10 +84,10 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
     },
     handle,
   )
-  server.on('clientError', answerBadHttp)
+  server.on('clientError', rejectBadHttp)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(where.port, where.host, () => {
+    server.listen(address.port, address.host, () => {
       server.off('error', reject)
       server.on('error', error => log.error({ err: error }, 'listener failed'))
       resolve({
@@ -116,20 +112,20 @@ export const listen = ({ listen: where, limits, guard, routes, log }: Options): 
 }
 
 /**
- * Responses whose peer must go on taking them once they have ended: Node sets the timeout anew with the next request, and
- * counts only time in which the peer takes nothing. A class, because a listener for each response costs every call.
+ * Responses whose client must keep reading after their end: Node resets the timeout with the next request, and counts
+ * only time in which the client reads nothing. A class, because a listener for each response would cost every call.
  */
 const limitStalls = (stallMs: number) =>
   class<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
     override end(...args: unknown[]): this {
       super.end(...(args as Parameters<ServerResponse['end']>))
-      if ((this.socket?.writableLength ?? 0) > LARGE_REST) this.socket?.setTimeout(stallMs)
+      if ((this.socket?.writableLength ?? 0) > LARGE_BACKLOG) this.socket?.setTimeout(stallMs)
       return this
     }
   }
 
-/** Node tells only the response whose turn it is that its socket has closed; one that waits behind it hears it from here. */
-const follow = (socket: Socket, response: ServerResponse): void => {
+/** Node emits `close` only on the response whose turn it is; a pipelined one behind it gets the event from here. */
+const forwardClose = (socket: Socket, response: ServerResponse): void => {
   const onClose = (): void => {
     if (response.socket === null) response.emit('close')
   }
@@ -137,7 +133,7 @@ const follow = (socket: Socket, response: ServerResponse): void => {
   response.once('close', () => socket.off('close', onClose))
 }
 
-/** A browser shows the answer in a window of its own, where no page can read it. */
+/** True if a browser shows the response as a page of its own, which no other page can read. */
 const isNavigation = ({ method, headers }: IncomingMessage): boolean =>
   (method === 'GET' || method === 'HEAD') &&
   headers['sec-fetch-mode'] === 'navigate' &&
@@ -146,13 +142,13 @@ const isNavigation = ({ method, headers }: IncomingMessage): boolean =>
 const single = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** A proxy's client names the whole URL, and then its host counts and not the header's. */
+/** Splits a request target: one sent to a proxy is a whole URL, whose host overrides the Host header. */
 const targetOf = (target = '/'): { readonly authority?: string; readonly url: string } => {
   const [, authority, url = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? []
   return authority === undefined ? { url: target } : { authority, url: url || '/' }
 }
 
-const routeFinder = (routes: Routes): ((path: string) => Handler | undefined) => {
+const routeFinder = (routes: HttpRoutes): ((path: string) => RequestHandler | undefined) => {
   const exact = new Map(Object.entries(routes).filter(([path]) => !path.includes('*')))
   const suffixes = new Map(
     Object.entries(routes).flatMap(([path, handler]) => (path.startsWith('/*/') ? [[path.slice(2), handler]] : [])),
@@ -175,8 +171,8 @@ const PRIVATE = Object.entries(PRIVATE_HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('')
 
-/** What Node could not parse as HTTP still gets an answer. */
-const answerBadHttp = (error: Error & { code?: string }, socket: Socket): void => {
+/** Responds to bytes that Node could not parse as HTTP. */
+const rejectBadHttp = (error: Error & { code?: string }, socket: Socket): void => {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const [status, message] = BAD_HTTP[error.code ?? ''] ?? ['400 Bad Request', 'The request is not valid HTTP']
   const body = join(errorPieces(undefined, rpcError('invalidRequest', message)))

@@ -201,7 +201,7 @@ test('a client that breaks off its body leaves nothing behind', async () => {
   await once(socket, 'connect')
   socket.destroy()
   await once(socket, 'close')
-  expect(front.house.active.size).toBe(0)
+  expect(front.context.activeCalls.size).toBe(0)
 })
 
 test('a bug on the far side is answered, not thrown', async () => {

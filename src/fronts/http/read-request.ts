@@ -1,101 +1,110 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../../protocol/admission.ts'
-import { rpcError } from '../../protocol/errors.ts'
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { BodyTooLarge, readBody } from '../../wire/http-body.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, readIncoming } from '../../wire/json-rpc.ts'
 import { acceptsJson, acceptsSse, isJsonBody } from '../../wire/media-type.ts'
-import { bodyFault } from '../sessions/client-limits.ts'
+import { findOversizedBody } from '../sessions/client-limits.ts'
 import type { FrontContext, FrontRequest } from './front-request.ts'
-import { refuseUnread, sendError } from './response.ts'
+import { rejectUnread, sendError } from './response.ts'
 
 const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
 
-/** What a door does with a visit, and with the message of a POST. */
-export type Serve = (visit: FrontRequest, incoming: Incoming | undefined) => void
+/** Serves an admitted request; `incoming` is the message of a POST. */
+export type ServeRequest = (request: FrontRequest, incoming: Incoming | undefined) => void
 
-/** Lets a request into a workspace: asks who it is from and reads its body, or answers what is wrong with it. */
-export type ReadRequest = (request: IncomingMessage, response: ServerResponse, workspace: string, serve: Serve) => void
+/**
+ * Authenticates a request, reads the JSON-RPC message of a POST and calls `serve`, or responds with what is wrong.
+ * With `hasMessage` false the body is left to `serve`.
+ */
+export type ReadRequest = (
+  raw: IncomingMessage,
+  response: ServerResponse,
+  workspace: string,
+  serve: ServeRequest,
+  hasMessage?: boolean,
+) => void
 
-export const createRequestReader = (house: FrontContext, admit: Admit): ReadRequest => {
-  const enter: ReadRequest = (request, response, workspace, serve) => {
-    const admission = admit(request, workspace, response)
-    if (!(admission instanceof Promise)) return meet(request, response, workspace, admission, serve)
+export const createRequestReader = (context: FrontContext, admit: Admit): ReadRequest => {
+  const readRequest: ReadRequest = (raw, response, workspace, serve, hasMessage = true) => {
+    const admission = admit(raw, workspace, response)
+    if (!(admission instanceof Promise)) return serveAdmitted(raw, response, workspace, admission, serve, hasMessage)
     admission.then(
-      decided => meet(request, response, workspace, decided, serve),
+      decided => serveAdmitted(raw, response, workspace, decided, serve, hasMessage),
       error => {
-        house.log.error({ err: error }, 'admission failed inside the gateway')
-        refuseUnread(request, response, 500, rpcError('internal'))
+        context.log.error({ err: error }, 'authentication failed with an internal error')
+        rejectUnread(raw, response, 500, rpcError('internal'))
       },
     )
   }
 
-  const meet = (
-    request: IncomingMessage,
+  const serveAdmitted = (
+    raw: IncomingMessage,
     response: ServerResponse,
     workspace: string,
     admission: Admission,
-    serve: Serve,
+    serve: ServeRequest,
+    hasMessage: boolean,
   ): void => {
     if (admission.kind === 'out')
-      return refuseUnread(request, response, admission.status, admission.error, admission.headers)
-    const { accept, 'content-type': type } = request.headers
-    const visit: FrontRequest = {
-      request,
+      return rejectUnread(raw, response, admission.status, admission.error, admission.headers)
+    const { accept, 'content-type': type } = raw.headers
+    const request: FrontRequest = {
+      raw,
       response,
       workspace,
       principal: admission.principal,
       policy: admission.policy,
-      takesJson: acceptsJson(accept),
-      takesSse: acceptsSse(accept),
+      acceptsJson: acceptsJson(accept),
+      acceptsSse: acceptsSse(accept),
     }
-    if (request.method !== 'POST') return tryTo(serve, visit, undefined)
-    if (type !== undefined && !isJsonBody(type)) return refuseUnread(request, response, 415, NOT_JSON)
-    readBody(request, house.limits.bodyBytes).then(
-      body => read(visit, body, serve),
-      error => refuseBody(visit, error),
+    if (!hasMessage || raw.method !== 'POST') return tryServe(serve, request, undefined)
+    if (type !== undefined && !isJsonBody(type)) return rejectUnread(raw, response, 415, NOT_JSON)
+    readBody(raw, context.limits.bodyBytes).then(
+      body => readMessage(request, body, serve),
+      error => rejectBody(request, error),
     )
   }
 
-  const read = (visit: FrontRequest, body: Buffer, serve: Serve): void => {
-    let incoming: Incoming | undefined
+  const readMessage = (request: FrontRequest, body: Buffer, serve: ServeRequest): void => {
+    let incoming: Incoming
     try {
       incoming = readIncoming(body)
     } catch (error) {
-      if (!(error instanceof JsonSyntaxError)) throw error
-      return sendError(visit.response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
+      return rejectBody(request, error)
     }
-    const tooLarge = bodyFault(incoming, body.length)
+    const tooLarge = findOversizedBody(incoming, body.length)
     if (tooLarge !== undefined)
-      return sendError(visit.response, 413, idOf(incoming), rpcError('invalidRequest', tooLarge))
-    tryTo(serve, visit, incoming)
+      return sendError(request.response, 413, requestIdOf(incoming), rpcError('invalidRequest', tooLarge))
+    tryServe(serve, request, incoming)
   }
 
-  const tryTo = (serve: Serve, visit: FrontRequest, incoming: Incoming | undefined): void => {
+  const tryServe = (serve: ServeRequest, request: FrontRequest, incoming: Incoming | undefined): void => {
     try {
-      serve(visit, incoming)
+      serve(request, incoming)
     } catch (error) {
-      house.log.error({ err: error }, 'a request failed inside the gateway')
-      if (!visit.response.headersSent) sendError(visit.response, 500, idOf(incoming), rpcError('internal'))
+      context.log.error({ err: error }, 'request failed with an internal error')
+      if (!request.response.headersSent) sendError(request.response, 500, requestIdOf(incoming), rpcError('internal'))
     }
   }
 
-  const refuseBody = (visit: FrontRequest, error: unknown): void => {
-    if (error instanceof BodyTooLarge)
-      return refuseUnread(
-        visit.request,
-        visit.response,
-        413,
-        rpcError('invalidRequest', `Payload Too Large: ${error.message}`),
-      )
-    // The client broke off; there is nobody left to answer.
-    visit.response.destroy()
-  }
-
-  return enter
+  return readRequest
 }
 
-/** The id an answer can echo, if there is one. */
-export const idOf = (incoming: Incoming | undefined): Json | undefined =>
+/** Responds to a body that could not be read or parsed. */
+export const rejectBody = ({ raw, response }: FrontRequest, error: unknown): void => {
+  if (error instanceof JsonSyntaxError)
+    return sendError(response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
+  if (error instanceof BodyTooLarge)
+    return rejectUnread(raw, response, 413, rpcError('invalidRequest', `Payload Too Large: ${error.message}`))
+  response.destroy() // the client has closed the connection
+}
+
+/** The id a response to this message carries, if the message has one. */
+export const requestIdOf = (incoming: Incoming | undefined): Json | undefined =>
   incoming && 'id' in incoming ? incoming.id : undefined
+
+/** The error for a message that is valid JSON but not JSON-RPC 2.0. */
+export const invalidMessage = (reason: string): RpcError => rpcError('invalidRequest', `Invalid Request: ${reason}`)

@@ -6,16 +6,25 @@ import type { Json } from '../../wire/json/json.ts'
 import { errorPieces } from '../../wire/json-rpc.ts'
 import { namesSse } from '../../wire/media-type.ts'
 import { eventPieces } from '../../wire/sse.ts'
-import type { EventLog, Reader } from '../streams/event-log.ts'
+import type { EventLog, StreamReader } from '../streams/event-log.ts'
+import { writeCorked } from '../streams/outbox.ts'
 import type { FrontRequest } from './front-request.ts'
 
-const JSON_TYPE = 'application/json'
-const JOIN_BELOW = 4096 // one small write is cheaper than several; above half the buffer pool joining costs more
+const JOIN_BELOW = 4096 // bytes: one small write is cheaper than several; above half the buffer pool joining costs more
+const LINGER_MS = 2000
 
 type Headers = Readonly<Record<string, string>>
 
-/** What a browser or proxy must neither keep nor guess the type of. */
+/** Keep browsers and proxies from storing a response or guessing its type. */
 export const PRIVATE_HEADERS: Headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+
+/** Headers of every event stream; they keep proxies from buffering it. */
+export const SSE_HEADERS: Headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+}
 
 /** Sends a whole JSON body. */
 export const sendJson = (
@@ -26,7 +35,7 @@ export const sendJson = (
 ): void => {
   let length = 0
   for (const piece of pieces) length += piece.length
-  response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': length, ...headers })
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
   if (length < JOIN_BELOW) {
     response.end(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length))
     return
@@ -35,22 +44,7 @@ export const sendJson = (
   response.end()
 }
 
-/** Whether a client takes JSON but, by the manners of its revision, waits for events. */
-export const wantsEvents = ({ request, takesSse }: FrontRequest, revision: Revision): boolean =>
-  takesSse && !manners(revision).plainAnswers && namesSse(request.headers.accept)
-
-/** Sends whole answers as events of one short stream, without ids: there is nothing to come back for. */
-export const sendEvents = (
-  response: ServerResponse,
-  bodies: readonly (readonly Buffer[])[],
-  headers?: Headers,
-): void => {
-  response.writeHead(200, { ...SSE_HEADERS, ...headers })
-  for (const body of bodies) for (const piece of eventPieces({ event: 'message', data: body })) response.write(piece)
-  response.end()
-}
-
-/** Sends an error as the whole answer. */
+/** Sends an error as the whole response. */
 export const sendError = (
   response: ServerResponse,
   status: number,
@@ -61,42 +55,46 @@ export const sendError = (
   sendJson(response, status, errorPieces(id, error), { ...PRIVATE_HEADERS, ...headers })
 }
 
-/** Answers with a status alone. */
+/** Sends a status without a body. */
 export const sendEmpty = (response: ServerResponse, status: number, headers?: Headers): void => {
   response.writeHead(status, { 'content-length': 0, ...headers })
   response.end()
 }
 
-/** What every event stream carries, so that nothing on the way buffers it. */
-export const SSE_HEADERS: Headers = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  connection: 'keep-alive',
-  'x-accel-buffering': 'no',
+/** True if a client accepts JSON but, by the rules of its revision, expects events. */
+export const expectsEvents = ({ raw, acceptsSse }: FrontRequest, revision: Revision): boolean =>
+  acceptsSse && !manners(revision).plainAnswers && namesSse(raw.headers.accept)
+
+/** Sends whole JSON-RPC responses as events of one short stream, without ids: it cannot be resumed. */
+export const sendEvents = (
+  response: ServerResponse,
+  bodies: readonly (readonly Buffer[])[],
+  headers?: Headers,
+): void => {
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
+  for (const body of bodies) for (const piece of eventPieces({ event: 'message', data: body })) response.write(piece)
+  response.end()
 }
 
-/** Turns a response into the reader of a log, from `sequence` on. A socket that takes nothing for `stallMs` is closed. */
+/** Attaches a response to a log, from `sequence` on. A socket that takes nothing for `stallMs` is destroyed. */
 export const streamTo = (
   response: ServerResponse,
   log: EventLog,
-  options: { readonly stallMs: number; readonly headers?: Headers; readonly sequence?: number },
+  stallMs: number,
+  sequence?: number,
+  headers?: Headers,
 ): void => {
-  response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
   let stall: NodeJS.Timeout | undefined
-  const reader: Reader = {
+  const destroy = (): void => void response.req.socket.destroy() // `response.socket` is unset while responses before it are pending
+  const reader: StreamReader = {
     write: pieces => {
-      let hasRoom = true
-      response.cork()
-      for (const piece of pieces) hasRoom = response.write(piece)
-      response.uncork()
-      if (!hasRoom && !stall) {
-        stall = setTimeout(() => response.req.socket.destroy(), options.stallMs)
-        stall.unref()
-      }
+      const hasRoom = writeCorked(response, pieces)
+      if (!hasRoom) stall ??= setTimeout(destroy, stallMs).unref()
       return hasRoom
     },
     end: () => void response.end(),
-    destroy: () => void response.req.socket.destroy(), // its own may not have its turn yet
+    destroy,
   }
   response.on('drain', () => {
     clearTimeout(stall)
@@ -108,20 +106,17 @@ export const streamTo = (
     log.detach(reader)
   })
   response.flushHeaders()
-  log.attach(reader, options.sequence)
+  log.attach(reader, sequence)
 }
 
-const LINGER_MS = 2000
-
-/** Destroys a socket that was answered for the last time: a peer may never close its side. */
+/** Destroys a socket after its last response: the peer may never close its side. */
 export const destroySoon = (socket: Socket): void => {
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS) // not at once: a reset would discard the answer
-  timer.unref()
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref() // at once, a reset would discard the response
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Answers before the body has been read: the rest is thrown away, but not for ever. */
-export const refuseUnread = (
+/** Sends an error before the body is read; the rest of the body is discarded for a limited time. */
+export const rejectUnread = (
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
@@ -131,7 +126,6 @@ export const refuseUnread = (
   sendError(response, status, undefined, error, headers)
   if (request.complete) return
   request.resume()
-  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS)
-  timer.unref()
+  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS).unref()
   request.on('close', () => clearTimeout(timer))
 }

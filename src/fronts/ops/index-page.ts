@@ -1,14 +1,13 @@
 import { Json } from '../../wire/json/json.ts'
-import { DEFAULT_WORKSPACE } from '../http/choose-workspace.ts'
+import { DEFAULT_WORKSPACE } from '../http/request-url.ts'
 
-/** A workspace as the index shows it. */
-interface Shown {
+interface ListedWorkspace {
   readonly name: string
   readonly servers: readonly string[]
 }
 
-/** Where the doors of a workspace are, relative to this page so that a proxy's prefix does no harm. */
-const doorsOf = (name: string) => {
+/** The URLs of a workspace, relative to this page so that they are right behind a proxy's prefix, too. */
+const urlsOf = (name: string) => {
   const segment = encodeURIComponent(name)
   return {
     mcp: name === DEFAULT_WORKSPACE ? 'mcp' : `mcp/${segment}`,
@@ -17,24 +16,24 @@ const doorsOf = (name: string) => {
   }
 }
 
-const HERE = { healthy: 'healthz', ready: 'readyz', metrics: 'metrics', actions: 'actions/openapi.json' } as const
+const PAGES = { healthy: 'healthz', ready: 'readyz', metrics: 'metrics', actions: 'actions/openapi.json' } as const
 
-/** What there is, for programs. */
-export const indexJson = (version: string, workspaces: readonly Shown[]): Json =>
+/** The index of workspaces as JSON. */
+export const indexJson = (version: string, workspaces: readonly ListedWorkspace[]): Json =>
   Json.of({
     name: 'dragoman',
     version,
-    workspaces: workspaces.map(({ name, servers }) => ({ name, servers, ...doorsOf(name) })),
-    ...HERE,
+    workspaces: workspaces.map(({ name, servers }) => ({ name, servers, ...urlsOf(name) })),
+    ...PAGES,
   })
 
-/** What there is, for people. */
-export const indexHtml = (version: string, workspaces: readonly Shown[]): string => {
+/** The index of workspaces as a page. */
+export const indexHtml = (version: string, workspaces: readonly ListedWorkspace[]): string => {
   const rows = workspaces.map(({ name, servers }) => {
-    const { mcp, sse, actions } = doorsOf(name)
+    const { mcp, sse, actions } = urlsOf(name)
     const cells = [
-      escaped(name),
-      escaped(servers.join(', ')),
+      escapeHtml(name),
+      escapeHtml(servers.join(', ')),
       `<code>${mcp}</code>`,
       `<code>${sse}</code>`,
       link(actions),
@@ -44,11 +43,11 @@ export const indexHtml = (version: string, workspaces: readonly Shown[]): string
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>dragoman</title>
 <style>body{font:16px/1.5 system-ui;margin:2rem;max-width:60rem}td,th{padding:.2rem 1rem .2rem 0;text-align:left}</style>
-<h1>dragoman ${escaped(version)}</h1>
+<h1>dragoman ${escapeHtml(version)}</h1>
 <table><tr><th>workspace</th><th>servers</th><th>MCP</th><th>SSE</th><th>REST</th></tr>
 ${rows.join('\n')}
 </table>
-<p>${Object.values(HERE).map(link).join(' · ')}</p>
+<p>${Object.values(PAGES).map(link).join(' · ')}</p>
 </html>
 `
 }
@@ -63,4 +62,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, char => ENTITIES[char] ?? char)
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, char => ENTITIES[char] ?? char)

@@ -1,103 +1,128 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Admit } from '../../protocol/admission.ts'
+import type { Admission, RequestInfo } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import type { ServerStatus } from '../../protocol/status.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { Handler, Routes } from '../http/listen.ts'
-import { PRIVATE_HEADERS, refuseUnread, sendJson } from '../http/response.ts'
+import { hostName, isLoopback } from '../http/guard.ts'
+import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
+import type { ReadRequest, ServeRequest } from '../http/read-request.ts'
+import { PRIVATE_HEADERS, rejectUnread, sendJson } from '../http/response.ts'
 import { indexHtml, indexJson } from './index-page.ts'
-import type { OperatorView } from './operator-view.ts'
 
-interface Options {
-  readonly view: (request: IncomingMessage) => OperatorView
+interface OperatorOptions {
+  readonly readRequest: ReadRequest
+  readonly exposeMetrics: boolean
+  /** Checks the token of a request; undefined if no token is needed. */
+  readonly admitOperator: (request: RequestInfo) => Admission | undefined
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
-  readonly admit: Admit
   readonly workspaces: () => readonly string[]
-  /** The servers of a workspace that a caller may know of. */
+  /** The servers of a workspace that a caller may see. */
   readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
   /** The workspaces a request may see. */
   readonly visible: (request: IncomingMessage) => readonly string[]
   readonly log: Log
 }
 
+/** What a request may see of the whole gateway; `figures` are names and numbers, without texts of servers. */
+type OperatorView = { readonly kind: 'all' } | { readonly kind: 'figures' } | (Admission & { kind: 'out' })
+
 const HEALTHY = [Buffer.from('{"status":"ok"}')]
-const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: this is read with GET')
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: use GET')
+const HIDDEN: OperatorView = {
+  kind: 'out',
+  status: 404,
+  error: rpcError(
+    'invalidRequest',
+    'Not Found: figures are shown to callers on this machine and to tokens for every workspace, unless listen.exposeMetrics is true',
+  ),
+}
 
-/** What an operator asks: whether it lives, whether it is ready, how it is, and what there is. */
-export const createOperator = (options: Options): Routes => {
-  const { view, version, servers, scrape, admit, workspaces, serversOf, visible, log } = options
-
+/** The operator's endpoints: liveness, readiness, metrics, and the index of workspaces. */
+export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
+  const { readRequest, exposeMetrics, admitOperator, version, servers, scrape, log } = options
+  const { workspaces, serversOf, visible } = options
   let isReady = false
 
-  const ready: Handler = (request, response) => {
+  /** If tokens are required, details need one; otherwise the caller must be on this machine and behind no proxy. */
+  const viewOf = (request: IncomingMessage): OperatorView => {
+    const admission = admitOperator(request)
+    if (admission?.kind === 'in') return { kind: 'all' }
+    if (!admission && (exposeMetrics || isLocal(request))) return { kind: 'all' }
+    if (exposeMetrics) return { kind: 'figures' }
+    return admission ?? HIDDEN
+  }
+
+  const ready: RequestHandler = (request, response) => {
     const states = servers()
-    // Once every server has been tried; one that is slow to start has a reason, and one that comes later stops nobody.
+    // Ready once every server was tried; a server that is slow to start has a reason, one added later changes nothing.
     isReady ||= states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
-    const { kind } = view(request)
-    const shown = states.map(written).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
+    const { kind } = viewOf(request)
+    const shown = states.map(describeServer).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
     const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && { servers: shown }) }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
 
-  const metrics: Handler = (request, response) => {
-    const seen = view(request)
-    if (seen.kind === 'out') return refuseUnread(request, response, seen.status, seen.error, seen.headers)
+  const metrics: RequestHandler = (request, response) => {
+    const view = viewOf(request)
+    if (view.kind === 'out') return rejectUnread(request, response, view.status, view.error, view.headers)
     scrape().then(
       ({ type, text }) => sendText(response, type, text),
-      error => fail(request, response, error),
+      error => {
+        log.error({ err: error }, 'metrics could not be collected')
+        rejectUnread(request, response, 500, rpcError('internal'))
+      },
     )
   }
 
-  /** What there is, for those who may come in. */
-  const index: Handler = (request, response) => {
-    const seen = visible(request)
-    void Promise.resolve(admit(request, seen[0] ?? workspaces()[0] ?? '', response))
-      .then(admission => {
-        if (admission.kind === 'out')
-          return refuseUnread(request, response, admission.status, admission.error, admission.headers)
-        const shown = seen.map(name => ({ name, servers: serversOf(name, admission.policy) ?? [] }))
-        if (request.headers.accept?.includes('text/html'))
-          sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
-        else sendJson(response, 200, [indexJson(version, shown).toBytes()], PRIVATE_HEADERS)
-      })
-      .catch(error => fail(request, response, error))
-  }
-
-  const fail = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
-    log.error({ err: error }, 'an operator could not be answered')
-    if (!response.headersSent) refuseUnread(request, response, 500, rpcError('internal'))
+  const index: RequestHandler = (raw, response) => {
+    const names = visible(raw)
+    const sendIndex: ServeRequest = ({ policy }) => {
+      const shown = names.map(name => ({ name, servers: serversOf(name, policy) ?? [] }))
+      if (raw.headers.accept?.includes('text/html'))
+        sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
+      else sendJson(response, 200, [indexJson(version, shown).toBytes()], PRIVATE_HEADERS)
+    }
+    readRequest(raw, response, names[0] ?? workspaces()[0] ?? '', sendIndex, false)
   }
 
   return {
-    '/healthz': reading((_request, response) => sendJson(response, 200, HEALTHY, PRIVATE_HEADERS)),
-    '/readyz': reading(ready),
-    '/metrics': reading(metrics),
-    '/': reading(index),
+    '/healthz': getOnly((_request, response) => sendJson(response, 200, HEALTHY, PRIVATE_HEADERS)),
+    '/readyz': getOnly(ready),
+    '/metrics': getOnly(metrics),
+    '/': getOnly(index),
   }
 }
 
-const reading =
-  (handler: Handler): Handler =>
+const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+
+/** A proxy on this machine connects from loopback too: it adds a header, or keeps the public host name. */
+const isLocal = ({ headers, socket }: IncomingMessage): boolean =>
+  isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/i, '')) &&
+  isLoopback(hostName(headers.host ?? '') ?? '') &&
+  !PROXY_HEADERS.some(name => headers[name] !== undefined)
+
+const getOnly =
+  (handler: RequestHandler): RequestHandler =>
   (request, response, path) => {
     if (request.method === 'GET' || request.method === 'HEAD') return handler(request, response, path)
-    refuseUnread(request, response, 405, GET_ONLY, { allow: 'GET, HEAD' })
+    rejectUnread(request, response, 405, GET_ONLY, { allow: 'GET, HEAD' })
   }
 
-const written = ({ name, state, since, reason, retryAt, revision, tools }: ServerStatus) => ({
+const describeServer = ({ name, state, since, reason, retryAt, revision, tools }: ServerStatus) => ({
   name,
   state,
-  since: timeOf(since),
+  since: isoTime(since),
   reason,
-  retryAt: timeOf(retryAt),
+  retryAt: isoTime(retryAt),
   revision,
   tools,
 })
 
-const timeOf = (at: number | undefined): string | undefined =>
+const isoTime = (at: number | undefined): string | undefined =>
   at === undefined ? undefined : new Date(at).toISOString()
 
 const sendText = (response: ServerResponse, type: string, text: string): void => {

@@ -8,9 +8,10 @@ import type { Exchange } from '../../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json, type Plain, type PlainObject } from '../../wire/json/json.ts'
-import { createGuard } from '../http/guard.ts'
+import { createRequestGuard } from '../http/guard.ts'
 import { listen } from '../http/listen.ts'
-import { createActions } from './actions.ts'
+import { createRequestReader } from '../http/read-request.ts'
+import { createActionRoutes } from './actions.ts'
 
 let front: Front
 let stop: () => Promise<void>
@@ -20,10 +21,10 @@ const start = async (script: Script = {}, options: { admission?: Admission; limi
   const where = { ...DEFAULT_LISTEN, port: 0 }
   const listener = await listen({
     listen: where,
-    limits: front.house.limits,
-    guard: createGuard(where),
-    routes: createActions(front.house, {
-      admit: () => options.admission ?? { kind: 'in', principal: 'ada' },
+    limits: front.context.limits,
+    guard: createRequestGuard(where),
+    routes: createActionRoutes(front.context, {
+      readRequest: createRequestReader(front.context, () => options.admission ?? { kind: 'in', principal: 'ada' }),
       workspaces: () => ['default', 'other'],
       serversOf: workspace => ({ default: ['far'], other: ['near'] })[workspace],
       visible: () => ['default', 'other'],
@@ -216,7 +217,7 @@ describe('a call that fails', () => {
   })
 
   test('because the gateway closes is 503', async () => {
-    await start({ 'tools/call': () => void front.house.active.drain(1) })
+    await start({ 'tools/call': () => void front.context.activeCalls.drain(1) })
     expect((await call('/a', { body: {} })).status).toBe(503)
   })
 })
@@ -232,7 +233,7 @@ test('a client that leaves cancels its call', async () => {
   const { signal } = await seen
   leaving.destroy()
   expect(await new Promise(resolve => signal.onAbort(resolve))).toEqual({ kind: 'gone' })
-  expect(front.house.active.size).toBe(0)
+  expect(front.context.activeCalls.size).toBe(0)
 })
 
 describe('progress', () => {
@@ -264,7 +265,7 @@ describe('progress', () => {
       ['progress', { progress: 2, total: 2 }],
       ['result', HELLO],
     ])
-    expect(front.house.active.size).toBe(0)
+    expect(front.context.activeCalls.size).toBe(0)
   })
 
   test.each(['*/*', 'application/json', '', 'text/event-stream;q=0, */*'])('is not sent to %j', async accept => {
@@ -327,6 +328,6 @@ describe('progress', () => {
     const stream = await openStream(`${url}/a`, SSE)
     expect((await stream.all()).at(-1)?.event).toBe('result')
     expect(sent).toBeLessThan(10_000)
-    expect(front.house.shelf.used).toBe(0)
+    expect(front.context.retention.bytes).toBe(0)
   })
 })

@@ -1,138 +1,123 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Admission, Admit } from '../../protocol/admission.ts'
-import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import type { IncomingMessage } from 'node:http'
+import { rpcError } from '../../protocol/errors.ts'
 import type { Policy } from '../../protocol/policy.ts'
-import { BodyTooLarge, readBody } from '../../wire/http-body.ts'
+import { readBody } from '../../wire/http-body.ts'
 import { Json } from '../../wire/json/json.ts'
-import { JsonSyntaxError } from '../../wire/json/scan.ts'
-import { acceptsJson, acceptsSse, isJsonBody } from '../../wire/media-type.ts'
-import { DEFAULT_WORKSPACE, readWorkspace, TWO_WORKSPACES } from '../http/choose-workspace.ts'
+import { isJsonBody } from '../../wire/media-type.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import type { Routes } from '../http/listen.ts'
-import { refuseUnread, sendError } from '../http/response.ts'
-import { type Place, placeOf } from './action-path.ts'
-import { runAction } from './call-tool.ts'
-import { describeWorkspaces } from './openapi-response.ts'
+import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
+import { type ReadRequest, rejectBody } from '../http/read-request.ts'
+import {
+  type ActionPath,
+  DEFAULT_WORKSPACE,
+  readActionPath,
+  requestedWorkspace,
+  TWO_WORKSPACES,
+} from '../http/request-url.ts'
+import { rejectUnread, sendError } from '../http/response.ts'
+import { callTool } from './call-tool.ts'
+import { sendOpenApi } from './list-tools.ts'
 
-/** What the REST door has to know of the house. */
-export interface ActionsOptions {
-  readonly admit: Admit
+export interface ActionOptions {
+  readonly readRequest: ReadRequest
   readonly workspaces: () => readonly string[]
-  /** The servers of a workspace that a caller may know of; undefined: there is no such workspace. */
+  /** The servers of a workspace that a caller may see; undefined if there is no such workspace. */
   readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
   /** The workspaces a request may see. */
   readonly visible: (request: IncomingMessage) => readonly string[]
   readonly version: string
 }
 
-const NOT_FOUND =
-  'Not Found: POST to /actions/<tool>, /actions/<workspace>/<tool> or /actions/<workspace>/<server>/<tool>; GET /actions/openapi.json lists them'
-const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: tools are called with POST')
-const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: the description is read with GET')
+const NOT_FOUND = rpcError(
+  'invalidRequest',
+  'Not Found: POST to /actions/<tool>, /actions/<workspace>/<tool> or /actions/<workspace>/<server>/<tool>; GET /actions/openapi.json lists them',
+)
+const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: call a tool with POST')
+const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: read the OpenAPI document with GET')
 const NOT_JSON = rpcError(
   'invalidRequest',
   'Unsupported Media Type: send the arguments as JSON, with Content-Type: application/json',
 )
 const NOT_ACCEPTABLE = rpcError(
   'invalidRequest',
-  'Not Acceptable: the answer is application/json, or text/event-stream where that is asked for',
+  'Not Acceptable: the response is application/json, or text/event-stream if the request names it',
 )
-const NOT_AN_OBJECT = 'Bad Request: the body must be a JSON object with the arguments of the tool'
+const NOT_AN_OBJECT = rpcError(
+  'invalidRequest',
+  'Bad Request: the body must be a JSON object with the arguments of the tool',
+)
 
-/** The REST door: one URL per tool, JSON arguments in, the tool's result out, for scripts and people with curl. */
-export const createActions = (house: FrontContext, options: ActionsOptions): Routes => {
-  const { admit, workspaces, serversOf, visible } = options
+/** The REST endpoint: one URL per tool; JSON arguments in, the tool's result out. */
+export const createActionRoutes = (context: FrontContext, options: ActionOptions): HttpRoutes => {
+  const { readRequest, workspaces, serversOf, visible } = options
 
-  const enter = (request: IncomingMessage, response: ServerResponse, path: string): void => {
-    const refuse = (status: number, error: RpcError, headers?: Record<string, string>): void =>
-      refuseUnread(request, response, status, error, headers)
-    const parsed = placeOf(path)
-    if (!parsed) return refuse(404, rpcError('invalidRequest', NOT_FOUND))
-    const named = readWorkspace(request, parsed.workspace)
-    if (named === false) return refuse(400, TWO_WORKSPACES)
-    const place: Place =
-      parsed.kind === 'tool' ? { ...parsed, workspace: named ?? DEFAULT_WORKSPACE } : { ...parsed, workspace: named }
-    const verb = place.kind === 'tool' ? 'POST' : 'GET'
-    if (request.method !== verb) return refuse(405, verb === 'POST' ? POST_ONLY : GET_ONLY, { allow: verb })
-    const seen = place.workspace === undefined ? visible(request) : [place.workspace]
-    const workspace = seen[0] ?? workspaces()[0] ?? ''
-    void Promise.resolve(admit(request, workspace, response))
-      .then(admission => meet(request, response, admission, place, seen.length > 0 ? seen : [workspace]))
-      .catch(error => {
-        house.log.error({ err: error }, 'a REST call failed inside the gateway')
-        if (!response.headersSent) refuse(500, rpcError('internal'))
+  const handle: RequestHandler = (raw, response, path) => {
+    const parsed = readActionPath(path)
+    if (!parsed) return rejectUnread(raw, response, 404, NOT_FOUND)
+    const named = requestedWorkspace(raw, parsed.workspace)
+    if (named === false) return rejectUnread(raw, response, 400, TWO_WORKSPACES)
+    const isTool = parsed.kind === 'tool'
+    const target: ActionPath = { ...parsed, workspace: named ?? (isTool ? DEFAULT_WORKSPACE : undefined) }
+    const method = isTool ? 'POST' : 'GET'
+    if (raw.method !== method) return rejectUnread(raw, response, 405, isTool ? POST_ONLY : GET_ONLY, { allow: method })
+    const shown = target.workspace === undefined ? visible(raw) : [target.workspace]
+    const workspace = shown[0] ?? workspaces()[0] ?? ''
+    const run = (request: FrontRequest): void =>
+      void serve(request, target, shown.length > 0 ? shown : [workspace]).catch(error => {
+        context.log.error({ err: error }, 'request failed with an internal error')
+        if (!response.headersSent) rejectUnread(raw, response, 500, rpcError('internal'))
       })
+    readRequest(raw, response, workspace, run, false)
   }
 
-  const meet = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    admission: Admission,
-    place: Place,
-    seen: readonly string[],
-  ): Promise<void> => {
-    const { accept, 'content-type': type } = request.headers
-    if (admission.kind === 'out')
-      return refuseUnread(request, response, admission.status, admission.error, admission.headers)
-    const servers = place.workspace === undefined ? [] : serversOf(place.workspace, admission.policy)
-    const stranger = strangerIn(place, servers) // only now: whoever may not come in learns no names
-    if (stranger) {
-      const error = rpcError('invalidRequest', `There is no ${stranger}; GET / lists what there is`)
-      return refuseUnread(request, response, 404, error)
+  const serve = async (request: FrontRequest, target: ActionPath, shown: readonly string[]): Promise<void> => {
+    const { raw, response, policy } = request
+    const type = raw.headers['content-type']
+    const servers = target.workspace === undefined ? [] : serversOf(target.workspace, policy)
+    const missing = findMissing(target, servers) // after authentication: a rejected caller learns no names
+    if (missing) {
+      const error = rpcError('invalidRequest', `There is no ${missing}; GET / lists what there is`)
+      return rejectUnread(raw, response, 404, error)
     }
-    const visit: FrontRequest = {
-      request,
-      response,
-      workspace: seen[0] ?? '',
-      principal: admission.principal,
-      policy: admission.policy,
-      takesJson: acceptsJson(accept),
-      takesSse: acceptsSse(accept),
-    }
-    if (!visit.takesJson && !visit.takesSse) return refuseUnread(request, response, 406, NOT_ACCEPTABLE)
-    if (place.kind === 'description') return describeWorkspaces(house, visit, seen, options)
-    if (type !== undefined && !isJsonBody(type)) return refuseUnread(request, response, 415, NOT_JSON)
-    const args = await readArguments(visit)
+    if (!request.acceptsJson && !request.acceptsSse) return rejectUnread(raw, response, 406, NOT_ACCEPTABLE)
+    if (target.kind === 'openapi') return sendOpenApi(context, request, shown, options.version)
+    if (type !== undefined && !isJsonBody(type)) return rejectUnread(raw, response, 415, NOT_JSON)
+    const args = await readArguments(request)
     const present = servers ?? []
-    // Where there are several, its name alone may be another's too.
-    const tool = place.server !== undefined && present.length > 1 ? `${place.server}/${place.tool}` : place.tool
-    if (args && !response.destroyed) runAction(house, visit, { tool, names: namesOf(tool, present), args })
+    // With several servers the tool's name alone may be ambiguous.
+    const tool = target.server !== undefined && present.length > 1 ? `${target.server}/${target.tool}` : target.tool
+    if (args && !response.destroyed) callTool(context, request, { tool, names: namesOf(tool, present), args })
   }
 
-  /** The arguments in the body, or nothing after having refused it. */
-  const readArguments = async (visit: FrontRequest): Promise<Json | undefined> => {
-    const { request, response } = visit
+  /** The arguments in the body; undefined after the request was rejected. */
+  const readArguments = async (request: FrontRequest): Promise<Json | undefined> => {
     try {
-      const body = await readBody(request, house.limits.bodyBytes)
+      const body = await readBody(request.raw, context.limits.bodyBytes)
       const args = body.length === 0 ? Json.empty : Json.parse(body)
       if (args.isObject) return args
-      sendError(response, 400, undefined, rpcError('invalidRequest', NOT_AN_OBJECT))
+      sendError(request.response, 400, undefined, NOT_AN_OBJECT)
     } catch (error) {
-      if (error instanceof JsonSyntaxError)
-        sendError(response, 400, undefined, rpcError('parse', `Parse error: ${error.message}`))
-      else if (error instanceof BodyTooLarge)
-        refuseUnread(request, response, 413, rpcError('invalidRequest', `Payload Too Large: ${error.message}`))
-      else response.destroy() // the client broke off
+      rejectBody(request, error)
     }
     return undefined
   }
 
-  return { '/actions': enter, '/actions/*': enter }
+  return { '/actions': handle, '/actions/*': handle }
 }
 
-/** A tool may be called with its server in front, and that of a single server is listed without. */
+/** The names a tool may be listed under: with its server's prefix, and without it if there is a single server. */
 const namesOf = (tool: string, servers: readonly string[]): string[] => {
   if (servers.length > 1) return [tool]
   const prefixes = servers.flatMap(server => [`${server}__`, `${server}/`]).filter(prefix => tool.startsWith(prefix))
   return [tool, ...prefixes.map(prefix => tool.slice(prefix.length))]
 }
 
-/** What a path names that there is not. */
-const strangerIn = (place: Place, servers: readonly string[] | undefined): string | undefined => {
-  const { workspace } = place
+/** The workspace or server that a path names and that does not exist. */
+const findMissing = (target: ActionPath, servers: readonly string[] | undefined): string | undefined => {
+  const { workspace } = target
   if (workspace === undefined) return undefined
   if (!servers) return `workspace ${JSON.stringify(workspace)}`
-  const server = place.kind === 'tool' ? place.server : undefined
+  const server = target.kind === 'tool' ? target.server : undefined
   return server === undefined || servers.includes(server)
     ? undefined
     : `server ${JSON.stringify(server)} in ${workspace}`

@@ -1,115 +1,98 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
-import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { namesSse } from '../../wire/media-type.ts'
-import type { FrontContext, FrontRequest } from '../http/front-request.ts'
+import { SHUTTING_DOWN } from '../http/active-calls.ts'
+import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
-import { Outbox } from '../http-sse/channel-outbox.ts'
-import { quotaOwner } from '../sessions/owner.ts'
-import { carriedHeaders } from '../stateless/envelope.ts'
+import { EventOutbox } from '../streams/outbox.ts'
 import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFailure } from './http-status.ts'
-import { hasTool } from './list-tools.ts'
+import { hasTool, restCaller } from './list-tools.ts'
 
-/** What a REST call asks for. */
-export interface Action {
+interface ToolCall {
   readonly tool: string
-  readonly names: readonly string[] // under which the tool may be listed
+  readonly names: readonly string[] // the tool may be listed under any of them
   readonly args: Json
 }
 
-const COMMIT_MS = 2000 // until then a status may still be chosen
-const PROGRESS = 'notifications/progress'
-const TOKEN = 'action'
-const CANNOT_BE_ASKED = 'A REST caller cannot be asked anything; use an MCP client for this tool'
-const CLOSING = rpcError('internal', 'The gateway is shutting down; send the request again')
+const COMMIT_MS = 2000 // after that the response becomes a stream, and its status can no longer be chosen
+const PROGRESS_TOKEN = 'action'
+const CANNOT_ASK = 'A REST caller cannot be asked anything; use an MCP client for this tool'
+const STREAM_HEADERS = { ...SSE_HEADERS, ...PRIVATE_HEADERS, 'cache-control': 'no-store, no-transform' }
 
-/**
- * Who calls through the REST door: the newest revision with sessions, without one and without capabilities, because
- * it takes a tool's result whole, need not repeat arguments in headers, and shares one session per principal upstream.
- */
-export const restCaller = ({ workspace, principal, policy, request }: FrontRequest): Caller => ({
-  workspace,
-  principal,
-  policy,
-  revision: NEWEST_LEGACY,
-  capabilities: Json.empty,
-  headers: carriedHeaders(request.headers),
-})
-
-/** Calls a tool and answers with its result; a client that leaves cancels it. */
-export const runAction = (house: FrontContext, visit: FrontRequest, action: Action): void => {
-  const call = new ActionCall(house, visit, action)
-  const { tool, args } = action
-  const meta = call.isStreamed ? { _meta: { progressToken: TOKEN } } : {}
-  house.dispatch({
+/** Calls a tool and responds with its result; a client that disconnects cancels the call. */
+export const callTool = (context: FrontContext, request: FrontRequest, toolCall: ToolCall): void => {
+  const reply = new ToolReply(context, request, toolCall)
+  const { tool, args } = toolCall
+  const meta = reply.isStreamed ? { _meta: { progressToken: PROGRESS_TOKEN } } : {}
+  context.dispatch({
     kind: 'request',
     method: 'tools/call',
     params: Json.of({ name: tool, arguments: args, ...meta }),
-    caller: call.caller,
-    signal: call.abort,
-    sink: frame => call.take(frame),
+    caller: reply.caller,
+    signal: reply.abort,
+    sink: frame => reply.take(frame),
   })
 }
 
-/** One REST call, answered as JSON or, where the client names event streams, as one. */
-class ActionCall {
+/** The response to one REST call: JSON, or an event stream if the client names that type. */
+class ToolReply {
   readonly abort = new Abort()
   readonly caller: Caller
   readonly isStreamed: boolean
-  readonly #house: FrontContext
-  readonly #visit: FrontRequest
-  readonly #action: Action
+  readonly #context: FrontContext
+  readonly #request: FrontRequest
+  readonly #toolCall: ToolCall
   readonly #commit: NodeJS.Timeout | undefined
-  #keepAlive: NodeJS.Timeout | undefined
-  #stream: Outbox | undefined
+  #stream: EventOutbox | undefined
   #isDone = false
 
-  constructor(house: FrontContext, visit: FrontRequest, action: Action) {
-    this.#house = house
-    this.#visit = visit
-    this.#action = action
-    this.caller = restCaller(visit)
-    this.isStreamed = visit.takesSse && (namesSse(visit.request.headers.accept) || !visit.takesJson)
-    if (this.isStreamed) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
-    house.active.add(this.abort, false)
-    visit.response.on('close', () => this.#left())
-    this.abort.onAbort(reason => reason.kind === 'closing' && this.#fail(503, CLOSING))
+  constructor(context: FrontContext, request: FrontRequest, toolCall: ToolCall) {
+    const { acceptsSse, acceptsJson, raw, response } = request
+    this.#context = context
+    this.#request = request
+    this.#toolCall = toolCall
+    this.caller = restCaller(request)
+    this.isStreamed = acceptsSse && (namesSse(raw.headers.accept) || !acceptsJson)
+    if (this.isStreamed) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
+    context.activeCalls.add(this.abort, false)
+    response.on('close', () => this.#close())
+    this.abort.onAbort(reason => reason.kind === 'closing' && this.#fail(503, SHUTTING_DOWN))
   }
 
   take(frame: Frame): void | Promise<void> {
     if (this.#isDone) return
     switch (frame.kind) {
       case 'notice':
-        if (frame.method === PROGRESS && this.isStreamed)
-          return this.#open().send('progress', [frame.params.without('progressToken').toBytes()], 'progress')
-        return
+        if (frame.method !== NOTIFICATIONS.progress || !this.isStreamed) return
+        return this.#openStream().send('progress', [frame.params.without('progressToken').toBytes()], 'progress')
       case 'question':
-        return frame.answer({ kind: 'error', error: rpcError('methodNotFound', CANNOT_BE_ASKED) })
+        return frame.answer({ kind: 'error', error: rpcError('methodNotFound', CANNOT_ASK) })
       case 'result':
-        return this.#finish(frame.result)
+        return this.#takeResult(frame.result)
       case 'failure':
         if (!maybeUnknownTool(frame.error)) return this.#fail(statusOfFailure(frame.error), frame.error)
         return this.#unlessUnknown(() => this.#fail(422, frame.error))
     }
   }
 
-  #finish(result: Json): void {
-    if (isQuestion(result)) return this.#fail(501, rpcError('invalidRequest', CANNOT_BE_ASKED))
-    if (soundsUnknown(result, this.#action.tool)) return this.#unlessUnknown(() => this.#succeed(result))
+  #takeResult(result: Json): void {
+    if (isQuestion(result)) return this.#fail(501, rpcError('invalidRequest', CANNOT_ASK))
+    if (soundsUnknown(result, this.#toolCall.tool)) return this.#unlessUnknown(() => this.#succeed(result))
     this.#succeed(result)
   }
 
-  /** Answers 404 if the workspace lists no such tool, and goes on otherwise. */
-  #unlessUnknown(goOn: () => void): void {
-    const { workspace } = this.#visit
-    const { tool, names } = this.#action
+  /** Responds with 404 if the workspace lists no such tool, and calls `proceed` otherwise. */
+  #unlessUnknown(proceed: () => void): void {
+    const { workspace } = this.#request
+    const { tool, names } = this.#toolCall
     const where = `/actions/${encodeURIComponent(workspace)}/openapi.json`
     const message = `Unknown tool: ${tool}; GET ${where} lists those of ${workspace}`
-    hasTool(this.#house, this.caller, this.abort, names).then(
-      isListed => (isListed ? goOn() : this.#fail(404, rpcError('invalidParams', message))),
-      goOn, // nobody can tell: the server's own words are the best there are
+    hasTool(this.#context, this.caller, this.abort, names).then(
+      isListed => (isListed ? proceed() : this.#fail(404, rpcError('invalidParams', message))),
+      proceed, // without a list, the server's message is the best explanation
     )
   }
 
@@ -117,37 +100,36 @@ class ActionCall {
     if (this.#isDone) return
     const pieces: Buffer[] = []
     result.appendTo(pieces)
-    if (this.isStreamed) this.#end('result', pieces)
-    else sendJson(this.#visit.response, 200, pieces, PRIVATE_HEADERS)
+    if (this.isStreamed) this.#endStream('result', pieces)
+    else sendJson(this.#request.response, 200, pieces, PRIVATE_HEADERS)
     this.#release()
   }
 
-  /** A status while there is still one to choose, an event afterwards. */
+  /** Sends a status, or an event if the response has become a stream. */
   #fail(status: number, error: RpcError): void {
     if (this.#isDone) return
-    if (this.#stream) this.#end('error', [Json.of({ status, error: Json.of({ ...error }) }).toBytes()])
-    else sendError(this.#visit.response, status, undefined, error, retryHeaders(error))
+    if (this.#stream) this.#endStream('error', [Json.of({ status, error: Json.of({ ...error }) }).toBytes()])
+    else sendError(this.#request.response, status, undefined, error, retryHeaders(error))
     this.#release()
   }
 
-  #open(): Outbox {
+  #openStream(): EventOutbox {
     if (this.#stream) return this.#stream
-    const { response } = this.#visit
-    const stream = new Outbox(response, this.#house, quotaOwner(this.#visit))
-    response.writeHead(200, { ...SSE_HEADERS, ...PRIVATE_HEADERS, 'cache-control': 'no-store, no-transform' })
+    const { response } = this.#request
+    this.#stream = new EventOutbox(response, this.#context, requestOwner(this.#request))
+    response.writeHead(200, STREAM_HEADERS)
     response.flushHeaders()
-    this.#keepAlive = setInterval(() => stream.comment(), this.#house.limits.keepAliveMs).unref()
-    this.#stream = stream
-    return stream
+    this.#context.keepAlive.add(this.#stream)
+    return this.#stream
   }
 
-  #end(event: string, data: Buffer[]): void {
-    const stream = this.#open()
+  #endStream(event: string, data: Buffer[]): void {
+    const stream = this.#openStream()
     void stream.send(event, data)
     stream.end()
   }
 
-  #left(): void {
+  #close(): void {
     this.#stream?.closed()
     if (this.#isDone) return
     this.#release()
@@ -157,7 +139,7 @@ class ActionCall {
   #release(): void {
     this.#isDone = true
     clearTimeout(this.#commit)
-    clearInterval(this.#keepAlive)
-    this.#house.active.delete(this.abort)
+    if (this.#stream) this.#context.keepAlive.delete(this.#stream)
+    this.#context.activeCalls.delete(this.abort)
   }
 }

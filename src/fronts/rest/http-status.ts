@@ -3,7 +3,7 @@ import type { Json } from '../../wire/json/json.ts'
 
 const INVALID_PARAMS = -32602
 
-/** Why a server gave no answer, as the error's `data.reason` says. */
+/** By the error's `data.reason`, which says why a server gave no answer. */
 const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['upstream_unreachable', 502],
   ['upstream_stream_lost', 502],
@@ -21,36 +21,36 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
 const BY_CODE: ReadonlyMap<number, number> = new Map([
   [-32601, 404], // the server has no tools at all
   [INVALID_PARAMS, 422],
-  [-32021, 501], // it needs a client that can be asked
-  [-32042, 501], // it needs somebody to open a page first
+  [-32021, 501], // the tool needs a client that can answer questions
+  [-32042, 501], // the tool needs a user who opens a page first
 ])
 
-/** The HTTP status of a call that failed beyond this door. Whatever we cannot tell apart is the server's fault. */
+/** The HTTP status of a call that failed at its server; 502 if nothing more is known. */
 export const statusOfFailure = ({ code, data }: RpcError): number => {
   if (data?.has('requiredCapabilities')) return 501
   return BY_REASON.get(data?.get('reason')?.asString()) ?? BY_CODE.get(code) ?? 502
 }
 
-/** When to come again, where the server said so. */
+/** The Retry-After header, if the server said when to retry. */
 export const retryHeaders = ({ data }: RpcError): Record<string, string> | undefined => {
   const ms = data?.get('retryAfterMs')?.asNumber()
-  const isTime = ms !== undefined && ms >= 0 && Number.isFinite(ms) // a server may have written anything
+  const isTime = ms !== undefined && ms >= 0 && Number.isFinite(ms) // the value comes from a server
   return isTime ? { 'retry-after': String(Math.ceil(ms / 1000)) } : undefined
 }
 
-/** Wrong arguments and an unknown tool have the same code; only the list of tools tells them apart. */
+/** Wrong arguments and an unknown tool have the same code; only the list of tools distinguishes them. */
 export const maybeUnknownTool = (error: RpcError): boolean => statusOfFailure(error) === 422
 
 const UNKNOWN_WORDS = /not found|unknown|no such|does not exist|not exist/i
 
-/** Some servers say that they have no such tool as if the tool had said it. */
+/** True for a tool result that reads like `unknown tool`: some servers report it that way. */
 export const soundsUnknown = (result: Json, tool: string): boolean => {
   if (result.get('isError')?.asBoolean() !== true) return false
   const text = result.get('content')?.elements()[0]?.get('text')?.asString() ?? ''
   return text.length < 500 && text.includes(tool) && UNKNOWN_WORDS.test(text)
 }
 
-/** A result that is only a question; it ends no call. */
+/** True for a result that asks the client for input instead of ending the call. */
 export const isQuestion = (result: Json): boolean =>
   result.get('resultType')?.asString() === 'input_required' ||
   (!result.has('content') && (result.has('inputRequests') || result.has('requestState')))

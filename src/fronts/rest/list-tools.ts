@@ -1,31 +1,80 @@
-import type { Signal } from '../../protocol/cancellation.ts'
+import { Abort, type Signal } from '../../protocol/cancellation.ts'
+import { RpcFailure } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { ask, itemsOf } from '../../protocol/listing.ts'
 import { META } from '../../protocol/meta.ts'
-import type { Json } from '../../wire/json/json.ts'
-import type { FrontContext } from '../http/front-request.ts'
+import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
+import { Json } from '../../wire/json/json.ts'
+import type { FrontContext, FrontRequest } from '../http/front-request.ts'
+import { PRIVATE_HEADERS, sendJson } from '../http/response.ts'
+import { carriedHeaders } from '../stateless/envelope.ts'
+import { type DescribedWorkspace, writeOpenApi } from './openapi.ts'
+
+const LIST_TIMEOUT_MS = 5000
+
+/**
+ * A caller of the REST endpoint: the newest legacy revision, without a session or capabilities, because it takes a
+ * tool's result whole, need not repeat arguments in headers, and shares one upstream session per principal.
+ */
+export const restCaller = ({ workspace, principal, policy, raw }: FrontRequest): Caller => ({
+  workspace,
+  principal,
+  policy,
+  revision: NEWEST_LEGACY,
+  capabilities: Json.empty,
+  headers: carriedHeaders(raw.headers),
+})
 
 /** The tools of a workspace as this caller may list them, page by page; rejects with RpcFailure. */
-export const toolsOf = (house: FrontContext, caller: Caller, signal: Signal): AsyncGenerator<Json> =>
-  itemsOf('tools', params => ask(house.dispatch, caller, 'tools/list', params, signal))
+const listTools = (context: FrontContext, caller: Caller, signal: Signal): AsyncGenerator<Json> =>
+  itemsOf('tools', params => ask(context.dispatch, caller, 'tools/list', params, signal))
 
-/** Whether a workspace lists a tool that has one of these names, here or at its server. */
+/** Whether a workspace lists a tool that has one of these names, in the workspace or at its server. */
 export const hasTool = async (
-  house: FrontContext,
+  context: FrontContext,
   caller: Caller,
   signal: Signal,
   names: readonly string[],
 ): Promise<boolean> => {
-  for await (const tool of toolsOf(house, caller, signal)) {
-    if (formsOf(tool).some(form => names.includes(form))) return true
+  for await (const tool of listTools(context, caller, signal)) {
+    if (callableNames(tool).some(name => names.includes(name))) return true
   }
   return false
 }
 
-/** What a tool may be called: as it is listed, or by its own name where it is listed under another. */
-const formsOf = (tool: Json): string[] => {
+const callableNames = (tool: Json): string[] => {
   const listed = tool.get('name')?.asString() ?? ''
   const origin = tool.at('_meta', META.origin)
   const [server, name] = [origin?.get('server')?.asString(), origin?.get('name')?.asString()]
   return name === undefined ? [listed] : [listed, name, `${server}/${name}`, `${server}__${name}`]
+}
+
+/** Responds with the OpenAPI document of these workspaces; one whose tools could not be listed carries the reason. */
+export const sendOpenApi = async (
+  context: FrontContext,
+  request: FrontRequest,
+  workspaces: readonly string[],
+  version: string,
+): Promise<void> => {
+  const { response } = request
+  const abort = new Abort()
+  response.on('close', () => abort.abort({ kind: 'gone' }))
+  const timer = setTimeout(() => abort.abort({ kind: 'expired' }), LIST_TIMEOUT_MS)
+  const described = await Promise.all(workspaces.map(name => describe(context, { ...request, workspace: name }, abort)))
+  clearTimeout(timer)
+  if (response.destroyed) return
+  const pieces: Buffer[] = []
+  writeOpenApi(described, version).appendTo(pieces)
+  sendJson(response, 200, pieces, PRIVATE_HEADERS)
+}
+
+const describe = async (context: FrontContext, request: FrontRequest, signal: Signal): Promise<DescribedWorkspace> => {
+  const tools: Json[] = []
+  try {
+    for await (const tool of listTools(context, restCaller(request), signal)) tools.push(tool)
+    return { name: request.workspace, tools }
+  } catch (error) {
+    const reason = error instanceof RpcFailure ? error.message : `no answer within ${LIST_TIMEOUT_MS / 1000} s`
+    return { name: request.workspace, tools, reason }
+  }
 }

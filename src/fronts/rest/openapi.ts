@@ -1,6 +1,6 @@
 import { findAnchors, isSchemaResource, rebaseSchema } from '../../protocol/json-schema.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { pathOf } from './action-path.ts'
+import { actionPath } from '../http/request-url.ts'
 
 /** A workspace with what it offers. */
 export interface DescribedWorkspace {
@@ -61,7 +61,7 @@ export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version:
   for (const { name: workspace, tools } of workspaces)
     for (const tool of tools) {
       const name = tool.get('name')?.asString()
-      const path = name === undefined ? '' : pathOf(workspace, name)
+      const path = name === undefined ? '' : actionPath(workspace, name)
       if (name === undefined || name === '' || Object.hasOwn(paths, path)) continue
       paths[path] = { post: operationOf(workspace, name, tool, names(`${workspace}_${name}`), schemas) }
     }

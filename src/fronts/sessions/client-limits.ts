@@ -1,32 +1,40 @@
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import { shortKey } from '../../protocol/short-key.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
 
-/** Most bytes of a client's capabilities, and of its `clientInfo`: the gateway keeps both, and tells clients apart by them. */
-const MOST_BYTES = 64 * 1024
-const LONGEST_AFFINITY = 1024 // characters
+const [SUBSCRIBE, UNSUBSCRIBE] = ['resources/subscribe', 'resources/unsubscribe']
 
-/** Says what is too large in what a client tells about itself, or undefined. */
-export const sizeFault = (capabilities: Json, info: Json | undefined, affinity?: string): string | undefined => {
-  if (capabilities.size > MOST_BYTES) return tooLarge('capabilities', capabilities)
-  if (info && info.size > MOST_BYTES) return tooLarge('clientInfo', info)
-  if (affinity !== undefined && affinity.length > LONGEST_AFFINITY)
-    return `affinity must have at most ${LONGEST_AFFINITY} characters, but has ${affinity.length}`
+/** Largest size of a client's capabilities, and of its `clientInfo`: the gateway keeps both and tells clients apart by them. */
+const IDENTITY_BYTES = 64 * 1024
+const AFFINITY_LENGTH = 1024 // characters
+
+/** Says which part of a client's identity is too large; undefined if none is. */
+export const findOversizedIdentity = (
+  capabilities: Json,
+  info: Json | undefined,
+  affinity?: string,
+): string | undefined => {
+  if (capabilities.size > IDENTITY_BYTES) return identityTooLarge('capabilities', capabilities)
+  if (info && info.size > IDENTITY_BYTES) return identityTooLarge('clientInfo', info)
+  if (affinity !== undefined && affinity.length > AFFINITY_LENGTH)
+    return `affinity must have at most ${AFFINITY_LENGTH} characters, but has ${affinity.length}`
   return undefined
 }
 
-const tooLarge = (name: string, value: Json): string =>
-  `The client's ${name} must have at most ${MOST_BYTES} bytes, but have ${value.size}`
+const identityTooLarge = (name: string, value: Json): string =>
+  `The client's ${name} must have at most ${IDENTITY_BYTES} bytes, but have ${value.size}`
 
-/** Requests the gateway keeps for as long as a session or a stream lives, with the most bytes their body may have. */
+/** Requests the gateway keeps as long as a session or a stream lives, with the largest size of their body in bytes. */
 const KEPT_REQUESTS: ReadonlyMap<string, number> = new Map([
   ['initialize', 256 * 1024],
   ['subscriptions/listen', 1024 * 1024],
-  ['resources/subscribe', 64 * 1024],
-  ['resources/unsubscribe', 64 * 1024],
+  [SUBSCRIBE, 64 * 1024],
+  [UNSUBSCRIBE, 64 * 1024],
 ])
 
-/** Says that a body is too large for a request in it, or undefined. A batch may have what its requests may have together. */
-export const bodyFault = (incoming: Incoming, bytes: number): string | undefined => {
+/** Says that a body is too large for a request in it; undefined if it is not. A batch may have the sum of its requests' limits. */
+export const findOversizedBody = (incoming: Incoming, bytes: number): string | undefined => {
   const messages = incoming.kind === 'batch' ? incoming.messages : [incoming]
   let most = 0
   let method: string | undefined
@@ -40,3 +48,45 @@ export const bodyFault = (incoming: Incoming, bytes: number): string | undefined
     ? undefined
     : `Payload Too Large: a request of ${method} must have at most ${most} bytes, but has ${bytes}`
 }
+
+const SUBSCRIPTION_BYTES = 1024 * 1024 // for one session, as much as one `subscriptions/listen` may have
+const KEY_LENGTH = 64
+const TOO_MANY = rpcError(
+  'invalidParams',
+  `The subscriptions of one session must have at most ${SUBSCRIPTION_BYTES} bytes together; unsubscribe from some first`,
+)
+
+/** How a request ended: `unknown` if it was aborted, because the server may have subscribed the session by then. */
+export type RequestEnding = 'result' | 'failure' | 'unknown'
+
+/** Bounds the resource subscriptions of one legacy session: the gateway and its upstreams keep each until the session ends. */
+export class SubscriptionLimit {
+  #bytes = 0 // of subscriptions, and of subscribe requests in flight
+  #sizes: Map<string, number> | undefined // by URI; absent while empty, as in most sessions
+
+  /** Counts a request until `settle`; returns an error if the session would exceed its limit. */
+  reserve(method: string, params: Json): RpcError | undefined {
+    if (method !== SUBSCRIBE) return undefined
+    const before = this.#sizes?.get(subscriptionKey(params)) ?? 0
+    if (this.#bytes - before + params.size > SUBSCRIPTION_BYTES) return TOO_MANY
+    this.#bytes += params.size
+    return undefined
+  }
+
+  /** Counts what the request has changed. Called once for each request that `reserve` accepted. */
+  settle(method: string, params: Json, ending: RequestEnding): void {
+    if (method === SUBSCRIBE && ending === 'failure') this.#bytes -= params.size
+    else if (method === SUBSCRIBE) {
+      const key = subscriptionKey(params)
+      this.#delete(key)
+      this.#sizes = (this.#sizes ?? new Map<string, number>()).set(key, params.size)
+    } else if (method === UNSUBSCRIBE && ending === 'result') this.#delete(subscriptionKey(params))
+  }
+
+  #delete(key: string): void {
+    this.#bytes -= this.#sizes?.get(key) ?? 0
+    this.#sizes?.delete(key)
+  }
+}
+
+const subscriptionKey = (params: Json): string => shortKey(params.get('uri')?.asString() ?? '', KEY_LENGTH)

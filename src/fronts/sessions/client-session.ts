@@ -1,54 +1,70 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
 import type { Level } from '../../protocol/methods.ts'
+import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
 import { notificationPieces } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
-import { mergeName } from '../streams/merge-name.ts'
+import { mergeKey } from '../streams/event-log.ts'
+import { SubscriptionLimit } from './client-limits.ts'
+import { answerInitialize, type ClientIdentity } from './handshake.ts'
 import { InFlight } from './in-flight.ts'
 import { PendingQuestions } from './pending-questions.ts'
-import { Subscribed } from './subscribed.ts'
+import type { CallOutcome } from './response-collector.ts'
 
-const STANDING_AGAIN_MS = 1000
+const RELISTEN_MS = 1000
 // Legacy servers log before `logging/setLevel`, modern ones only for requests that carry a level.
 const DEFAULT_LEVEL: Level = 'info'
-const LISTEN_TO_ALL = Json.of({
-  notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
+const ALL_LISTS = Json.of({
+  notifications: Object.fromEntries(Object.values(LIST_CHANGES).map(({ flag }) => [flag, true])),
 })
 
-/** One legacy client as long as we know it: who it is, its calls, what it was asked, what it hears unasked. */
+/** A legacy client over any transport: who it is, its requests in flight, and the questions it was sent. */
 export abstract class ClientSession {
-  readonly asks = new PendingQuestions()
-  readonly running = new InFlight()
-  readonly subscribed = new Subscribed()
+  readonly questions = new PendingQuestions()
+  readonly inFlight = new InFlight()
+  readonly subscriptions = new SubscriptionLimit()
   caller: Caller
 
-  protected readonly house: FrontContext
-  #standing: Abort | undefined
-  #over: Abort | undefined // a standing exchange the far side ended; whoever keeps something for it must hear the end
-  #stoodAt = 0
+  protected readonly context: FrontContext
+  #listener: Abort | undefined // of the `subscriptions/listen` that carries what belongs to no call
+  #endedListener: Abort | undefined // one the server ended; must still be aborted, so that layers below release its state
+  #listenedAt = 0
+  #isInitialized = false
   #isEnded = false
 
-  constructor(caller: Caller, house: FrontContext) {
+  constructor(caller: Caller, context: FrontContext) {
     this.caller = caller.logLevel === undefined ? { ...caller, logLevel: DEFAULT_LEVEL } : caller
-    this.house = house
+    this.context = context
   }
 
   get isEnded(): boolean {
     return this.#isEnded
   }
 
-  /** True once there has been a standing exchange. */
-  protected get hasBegun(): boolean {
-    return this.#stoodAt > 0
+  /** True once the client has sent `initialize`, unless that failed. */
+  get isInitialized(): boolean {
+    return this.#isInitialized
   }
 
-  /** Says something that belongs to no call; a promise means that the client is behind. */
-  abstract say(pieces: Buffer[], merge?: string): void | Promise<void>
+  protected get hasListened(): boolean {
+    return this.#listenedAt > 0
+  }
 
-  /** Takes what the token of the latest request allows: a principal may have several, and what they allow changes. */
-  allow(policy: Policy | undefined): void {
+  /** Sends a message that belongs to no call; a promise means that the client is behind. */
+  abstract send(pieces: Buffer[], merge?: string): void | Promise<void>
+
+  /** True if the session belongs to this principal; an attempt of another one is logged. */
+  isOwnedBy(principal: string | undefined): boolean {
+    const { principal: owner, workspace } = this.caller
+    if (owner === principal) return true
+    this.context.log.warn({ security: true, principal, owner, workspace }, 'session id of another principal rejected')
+    return false
+  }
+
+  /** Applies the policy of the latest request's token: a principal may have several tokens, and policies change. */
+  setPolicy(policy: Policy | undefined): void {
     if (this.caller.policy !== policy) this.caller = { ...this.caller, policy }
   }
 
@@ -56,51 +72,67 @@ export abstract class ClientSession {
     this.caller = { ...this.caller, logLevel }
   }
 
-  /** Opens the standing exchange, on which everything arrives that belongs to no call. Opens it again if it ended. */
-  begin(): void {
-    if (this.#standing || this.#isEnded || Date.now() - this.#stoodAt < STANDING_AGAIN_MS) return
-    const standing = new Abort()
-    this.#standing = standing
-    this.#stoodAt = Date.now()
-    this.house.dispatch({
-      kind: 'request',
-      method: 'subscriptions/listen',
-      params: LISTEN_TO_ALL,
-      caller: this.caller,
-      signal: standing,
-      sink: frame => this.#unasked(frame, standing),
+  /** Runs the handshake of a session that existed before `initialize`. */
+  initialize(identity: ClientIdentity, id: Json, abort: Abort, respond: (outcome: CallOutcome) => void): void {
+    this.#isInitialized = true
+    const caller = this.identifiedAs(identity)
+    answerInitialize(this.context, caller, id, abort, (outcome, isAccepted) => {
+      this.#isInitialized = isAccepted
+      if (isAccepted) this.#replaceCaller(caller)
+      respond(outcome)
     })
   }
 
-  /** The client has said who it is, perhaps after it had begun to talk: what it hears unasked begins anew. */
-  protected beginAnew(caller: Caller): void {
+  /** The caller of this session after a successful handshake. */
+  protected identifiedAs(identity: ClientIdentity): Caller {
+    return { ...this.caller, ...identity }
+  }
+
+  /** Starts `subscriptions/listen`, which carries what belongs to no call; starts it again if it has ended. */
+  listen(): void {
+    if (this.#listener || this.#isEnded || Date.now() - this.#listenedAt < RELISTEN_MS) return
+    const listener = new Abort()
+    this.#listener = listener
+    this.#listenedAt = Date.now()
+    this.context.dispatch({
+      kind: 'request',
+      method: 'subscriptions/listen',
+      params: ALL_LISTS,
+      caller: this.caller,
+      signal: listener,
+      sink: frame => this.#takeUnrequested(frame, listener),
+    })
+  }
+
+  /** The listener of the caller before the handshake, if there is one, must not be used for the new one. */
+  #replaceCaller(caller: Caller): void {
     this.caller = caller
-    this.#standing?.abort({ kind: 'gone' })
-    this.#standing = undefined
-    this.#stoodAt = 0
+    this.#listener?.abort({ kind: 'gone' })
+    this.#listener = undefined
+    this.#listenedAt = 0
   }
 
   /** Cancels everything; false if that has been done. */
   protected stop(): boolean {
     if (this.#isEnded) return false
     this.#isEnded = true
-    this.running.abortAll()
-    this.#standing?.abort({ kind: 'gone' })
-    this.#over?.abort({ kind: 'gone' })
-    this.asks.abandon()
+    this.inFlight.abortAll()
+    this.#listener?.abort({ kind: 'gone' })
+    this.#endedListener?.abort({ kind: 'gone' })
+    this.questions.abandon()
     return true
   }
 
-  #unasked(frame: Frame, standing: Abort): void | Promise<void> {
-    if (this.#isEnded || standing !== this.#standing) return
+  #takeUnrequested(frame: Frame, listener: Abort): void | Promise<void> {
+    if (this.#isEnded || listener !== this.#listener) return
     if (frame.kind === 'result' || frame.kind === 'failure') {
-      this.#standing = undefined
-      this.#over = standing
-      if (frame.kind === 'failure') this.house.log.debug({ error: frame.error }, 'standing exchange ended')
+      this.#listener = undefined
+      this.#endedListener = listener
+      if (frame.kind === 'failure') this.context.log.debug({ error: frame.error }, 'subscription of a session ended')
       return
     }
-    if (frame.kind === 'question') return this.asks.ask(frame, pieces => this.say(pieces))
-    if (frame.method === 'notifications/subscriptions/acknowledged') return
-    return this.say(notificationPieces(frame.method, frame.params), mergeName(frame.method, frame.params))
+    if (frame.kind === 'question') return this.questions.ask(frame, pieces => this.send(pieces))
+    if (frame.method === NOTIFICATIONS.acknowledged) return
+    return this.send(notificationPieces(frame.method, frame.params), mergeKey(frame.method, frame.params))
   }
 }

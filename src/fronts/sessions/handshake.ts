@@ -5,47 +5,47 @@ import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../../protoc
 import { Json } from '../../wire/json/json.ts'
 import { errorPieces, resultPieces } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
-import type { Outcome } from './answers.ts'
-import { sizeFault } from './client-limits.ts'
-import { lastWord } from './receive.ts'
+import { findOversizedIdentity } from './client-limits.ts'
+import { abortOutcome } from './receive.ts'
+import type { CallOutcome } from './response-collector.ts'
 
-/** What a legacy client says of itself in `initialize`, with the revision it gets. */
-export interface Hello {
-  readonly revision: Revision
-  readonly capabilities: Json
-  readonly info: Json | undefined
-}
+/** What a legacy client says about itself in `initialize`, with the revision it gets. */
+export type ClientIdentity = Pick<Caller, 'revision' | 'capabilities' | 'info'>
 
-/** Reads the params of `initialize`; a string says what is wrong with them. */
-export const readHello = (params: Json): Hello | string => {
+/** Reads the params of `initialize`; returns a string that says what is wrong with them. */
+export const readInitialize = (params: Json): ClientIdentity | string => {
   const wanted = params.get('protocolVersion')?.asString()
   if (wanted === undefined) return '`protocolVersion` must be a string'
   const capabilities = params.get('capabilities') ?? Json.empty
   if (!capabilities.isObject) return '`capabilities` must be an object'
   const info = params.get('clientInfo')
-  const tooLarge = sizeFault(capabilities, info)
+  const tooLarge = findOversizedIdentity(capabilities, info)
   if (tooLarge !== undefined) return tooLarge
   return {
     revision: isRevision(wanted) && !isModern(wanted) ? wanted : NEWEST_LEGACY,
-    capabilities: capabilities.compact(), // a session must not keep the request alive
+    capabilities: capabilities.compact(), // a session must not keep the bytes of the request
     info: info?.compact(),
   }
 }
 
-type Answer = (outcome: Outcome, isWelcome: boolean) => void
-
-/** Answers `initialize`, once: by asking the far side who it is. */
-export const shakeHands = (house: FrontContext, caller: Caller, id: Json, abort: Abort, answer: Answer): void => {
-  let isOpen = true
-  const settle = (outcome: Outcome, isWelcome: boolean) => {
-    if (!isOpen) return
-    isOpen = false
-    house.active.delete(abort)
-    answer(outcome, isWelcome)
+/** Responds to `initialize`, once, with what `server/discover` says about the workspace. */
+export const answerInitialize = (
+  { dispatch, activeCalls }: FrontContext,
+  caller: Caller,
+  id: Json,
+  abort: Abort,
+  respond: (outcome: CallOutcome, isAccepted: boolean) => void,
+): void => {
+  let isSettled = false
+  const settle = (outcome: CallOutcome, isAccepted: boolean) => {
+    if (isSettled) return
+    isSettled = true
+    activeCalls.delete(abort)
+    respond(outcome, isAccepted)
   }
-  house.active.add(abort, false)
-  abort.onAbort(reason => settle(lastWord(id, reason), false))
-  house.dispatch({
+  activeCalls.add(abort, false)
+  abort.onAbort(reason => settle(abortOutcome(id, reason), false))
+  dispatch({
     kind: 'request',
     method: 'server/discover',
     params: Json.empty,

@@ -6,7 +6,7 @@ import { idKey } from '../../wire/json-rpc.ts'
 const REPEATED_ID = rpcError('invalidRequest', 'A request with this id is still running in this session')
 const REPEATED_TOKEN = rpcError(
   'invalidRequest',
-  'A request with this progress token is still running in this session: its progress could not be told from yours',
+  'A request with this progress token is still running in this session; use another token, so that progress can be told apart',
 )
 
 interface Call {
@@ -14,9 +14,9 @@ interface Call {
   readonly token: string | undefined
 }
 
-/** The requests of one client that are not answered yet, by their ids; neither those nor progress tokens come twice. */
+/** The unanswered requests of one client by id; ids and progress tokens are unique among them. */
 export class InFlight {
-  // Absent while there are none: most sessions are idle most of the time.
+  // Absent while empty: most sessions are idle most of the time.
   #calls: Map<string, Call> | undefined
   #tokens: Set<string> | undefined
 
@@ -24,9 +24,9 @@ export class InFlight {
     return this.#calls?.size ?? 0
   }
 
-  /** Takes a request in; an error where it cannot be told from one that is running. */
+  /** Adds a request; returns an error if its id or progress token is in use. */
   add(id: Json, params: Json, abort: Abort): RpcError | undefined {
-    const [key, token] = [idKey(id), tokenOf(params)]
+    const [key, token] = [idKey(id), progressTokenOf(params)]
     if (this.#calls?.has(key)) return REPEATED_ID
     if (token !== undefined && this.#tokens?.has(token)) return REPEATED_TOKEN
     this.#calls ??= new Map()
@@ -39,7 +39,7 @@ export class InFlight {
     return this.#calls?.get(idKey(id))?.abort
   }
 
-  /** False if it was not there any more. */
+  /** False if the request was not there any more. */
   delete(id: Json): boolean {
     const key = idKey(id)
     const call = this.#calls?.get(key)
@@ -50,13 +50,22 @@ export class InFlight {
     return true
   }
 
-  /** The client has left. */
+  /** Aborts the request that a `notifications/cancelled` names; false if it is not in flight. */
+  cancel(params: Json): boolean {
+    const id = params.get('requestId')
+    const abort = id && this.get(id)
+    const text = params.get('reason')?.asString()
+    abort?.abort({ kind: 'cancelled', ...(text !== undefined && { text }) })
+    return abort !== undefined
+  }
+
+  /** Must be called when the client has disconnected. */
   abortAll(): void {
     for (const { abort } of [...(this.#calls?.values() ?? [])]) abort.abort({ kind: 'gone' })
   }
 }
 
-const tokenOf = (params: Json): string | undefined => {
+const progressTokenOf = (params: Json): string | undefined => {
   const token = params.at('_meta', 'progressToken')
   return token?.kind === 'string' || token?.kind === 'number' ? idKey(token) : undefined
 }

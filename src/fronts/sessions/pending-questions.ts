@@ -1,63 +1,63 @@
 import { answerTo } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { idKey, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
 
-interface Open {
+interface PendingQuestion {
   readonly question: Question
-  readonly forget: () => void
+  readonly unlisten: () => void
 }
 
 type Send = (pieces: Buffer[]) => void | Promise<void>
 
-/** The questions a legacy client has been asked and has not answered, under ids of our own. */
+/** The questions that were sent to a legacy client and not answered yet, under ids of the gateway. */
 export class PendingQuestions {
-  readonly #open = new Map<string, Open>()
-  #asked = 0
+  readonly #pending = new Map<string, PendingQuestion>()
+  #count = 0
 
-  /** Sends a question as a request to the client; takes it back when the asker does. */
+  /** Sends a question as a request to the client; cancels it if the server withdraws it. */
   ask(question: Question, send: Send): void | Promise<void> {
-    const id = `gw-${++this.#asked}`
+    const id = `gw-${++this.#count}`
     const key = idKey(Json.of(id))
-    const forget = question.withdrawn.onAbort(() => {
-      if (!this.#open.delete(key)) return
-      void send(notificationPieces('notifications/cancelled', Json.of({ requestId: id })))
+    const unlisten = question.withdrawn.onAbort(() => {
+      if (!this.#pending.delete(key)) return
+      void send(notificationPieces(NOTIFICATIONS.cancelled, Json.of({ requestId: id })))
     })
     if (question.withdrawn.reason) return
-    this.#open.set(key, { question, forget })
+    this.#pending.set(key, { question, unlisten })
     return send(requestPieces(id, question.method, question.params))
   }
 
-  /** Takes an answer; false if nobody asked. */
-  answer(id: Json, reply: Answer): boolean {
+  /** Forwards the client's answer; one to an unknown id is dropped. */
+  answer(id: Json, answer: Answer): void {
     const key = idKey(id)
-    const open = this.#open.get(key)
-    if (!open) return false
-    this.#open.delete(key)
-    open.forget()
-    answerTo(open.question, reply)
-    return true
+    const pending = this.#pending.get(key)
+    if (!pending) return
+    this.#pending.delete(key)
+    pending.unlisten()
+    answerTo(pending.question, answer)
   }
 
-  /** Hands on progress that the client reports for a question; the token it was given tells which. */
+  /** Forwards progress that the client reports for a question, found by its progress token. */
   progress(params: Json): void {
     const token = params.get('progressToken')
     if (!token) return
     const key = idKey(token)
-    for (const { question } of this.#open.values()) {
+    for (const { question } of this.#pending.values()) {
       const given = question.params.at('_meta', 'progressToken')
       if (given && idKey(given) === key) return answerTo(question, { kind: 'progress', params })
     }
   }
 
-  /** The client will answer nothing any more. */
+  /** Fails all questions: the client has disconnected. */
   abandon(): void {
-    const open = [...this.#open.values()]
-    this.#open.clear()
-    for (const { question, forget } of open) {
-      forget()
-      answerTo(question, { kind: 'error', error: rpcError('internal', 'The client has left') })
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { question, unlisten } of pending) {
+      unlisten()
+      answerTo(question, { kind: 'error', error: rpcError('internal', 'The client has disconnected') })
     }
   }
 }

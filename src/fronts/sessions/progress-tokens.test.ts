@@ -5,7 +5,7 @@ import { type Front, startFront } from '../../../test/support/front.ts'
 import { modern, openSession, type RawReply, send } from '../../../test/support/raw.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { servePipe } from '../stdio/stdio.ts'
+import { serveStdio } from '../stdio/stdio.ts'
 
 let front: Front
 let calls: Exchange[]
@@ -78,7 +78,7 @@ const pipeClient = async (): Promise<Client> => {
     text = lines.pop() ?? ''
     for (const line of lines) push(JSON.parse(line) as Answer)
   })
-  void servePipe(front.house, { input, output, workspace: 'default', principal: 'local' })
+  void serveStdio(front.context, { input, output, workspace: 'default', principal: 'local' })
   leaving.push(() => input.end())
   return { send: message => void input.write(`${JSON.stringify(message)}\n`), next }
 }

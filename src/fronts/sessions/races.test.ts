@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { type Front, startFront } from '../../../test/support/front.ts'
 import { modern, openStream, send } from '../../../test/support/raw.ts'
 import { Json } from '../../wire/json/json.ts'
-import { EventLog, type Reader } from '../streams/event-log.ts'
+import { EventLog, type StreamReader } from '../streams/event-log.ts'
 import { StreamRetention } from '../streams/stream-retention.ts'
 
 let front: Front | undefined
@@ -33,7 +33,7 @@ test('a slow reader of a finished stream gets everything, however long it takes'
   const got: string[] = []
   let ended = false
   let room = 1
-  const reader: Reader = {
+  const reader: StreamReader = {
     write: p => {
       got.push(Buffer.concat([...p]).toString())
       return --room > 0
@@ -47,7 +47,7 @@ test('a slow reader of a finished stream gets everything, however long it takes'
   void log.append([Buffer.from('"one"')])
   void log.append([Buffer.from('"result"')])
   log.finish()
-  shelf.shelve(log, 30_000, () => {})
+  shelf.retain(log, 30_000, () => {})
   vi.advanceTimersByTime(31_000)
   shelf.sweep(Date.now())
   room = 10
@@ -61,7 +61,7 @@ test('discarding many small logs does not overflow the stack', () => {
     const log = new EventLog(`p${i}`, { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
     void log.append([Buffer.from('{"a":1}')])
     log.finish()
-    shelf.shelve(log, 30_000, () => {})
+    shelf.retain(log, 30_000, () => {})
   }
   const big = new EventLog('big', { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
   expect(() => void big.append([Buffer.alloc(1_990_000, 0x61)])).not.toThrow()

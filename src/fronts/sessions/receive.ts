@@ -1,69 +1,61 @@
-import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
+import { Abort, type AbortReason, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame } from '../../protocol/exchange.ts'
 import { isKnownTo, isLevel } from '../../protocol/methods.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { errorPieces, type Incoming, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import { mergeName } from '../streams/merge-name.ts'
-import type { Outcome } from './answers.ts'
+import { invalidMessage } from '../http/read-request.ts'
+import { mergeKey } from '../streams/event-log.ts'
+import type { RequestEnding } from './client-limits.ts'
 import type { ClientSession } from './client-session.ts'
-import type { Ending } from './subscribed.ts'
+import type { CallOutcome, ResponseWriter } from './response-collector.ts'
 
-type Request = Message & { kind: 'request' }
+const NOT_DURING_CALL = rpcError('methodNotFound', 'This client takes no requests during a call')
+const SESSION_ENDED = rpcError('internal', 'The session ended before the answer came')
 
-/** Where the answers to what a client sent at once go. */
-export interface Reply {
-  /** False: the client can only take the answer itself. */
-  readonly takesMore: boolean
-  /** Announces a request; the returned number names it in `respond`. */
-  expect(call: Abort): number
-  /** Says something that is not an answer. */
-  say(pieces: Buffer[], merge?: string): void | Promise<void>
-  /** Gives the outcome of one request. */
-  respond(index: number, outcome: Outcome): void
+/** How a transport responds to what a legacy client sent; `R` is what it knows of one request. */
+export interface Responder<S extends ClientSession, R = FrontRequest> {
+  createWriter(context: FrontContext, session: S, request: R, isBatch: boolean): ResponseWriter
+  /** Called if there is nothing to respond to. */
+  accept(request: R): void
+  /** Called if nothing of the request is accepted. */
+  reject(request: R, error: RpcError): void
 }
 
-/** How a door answers what was sent to it, with whatever it needs to know of one visit. */
-export interface Manner<C extends ClientSession, V = FrontRequest> {
-  reply(house: FrontContext, conversation: C, visit: V, isBatch: boolean): Reply
-  /** There is nothing to answer. */
-  accept(visit: V): void
-  /** None of it is taken. */
-  refuse(visit: V, error: RpcError): void
-}
-
-/** Takes what a legacy client sent; `initialize` is the door's own business. */
-export const receive = <C extends ClientSession, V>(
-  house: FrontContext,
-  conversation: C,
-  visit: V,
+/** Receives a message or batch of a legacy client; `initialize` is handled by each transport. */
+export const receiveMessage = <S extends ClientSession, R>(
+  context: FrontContext,
+  session: S,
+  request: R,
   incoming: Incoming,
-  manner: Manner<C, V>,
+  responder: Responder<S, R>,
 ): void => {
-  if (incoming.kind === 'batch') return receiveBatch(house, conversation, visit, incoming.messages, manner)
+  if (incoming.kind === 'batch') return receiveBatch(context, session, request, incoming.messages, responder)
   if (incoming.kind === 'request')
-    return announce(conversation, incoming, manner.reply(house, conversation, visit, false))(house)
-  takeOneWay(house, conversation, incoming)
-  manner.accept(visit)
+    return register(session, incoming, responder.createWriter(context, session, request, false))(context)
+  receiveOneWay(context, session, incoming)
+  responder.accept(request)
 }
 
-const receiveBatch = <C extends ClientSession, V>(
-  house: FrontContext,
-  conversation: C,
-  visit: V,
+const receiveBatch = <S extends ClientSession, R>(
+  context: FrontContext,
+  session: S,
+  request: R,
   messages: readonly Message[],
-  manner: Manner<C, V>,
+  responder: Responder<S, R>,
 ): void => {
-  const problem = checkBatch(messages, house.limits.batchSize)
-  if (problem) return manner.refuse(visit, rpcError('invalidRequest', problem))
+  const problem = checkBatch(messages, context.limits.batchSize)
+  if (problem) return responder.reject(request, rpcError('invalidRequest', problem))
   const answered = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
-  for (const message of messages) takeOneWay(house, conversation, message)
-  if (answered.length === 0) return manner.accept(visit)
-  const reply = manner.reply(house, conversation, visit, true)
-  // All are announced first: the reply ends with the last answer, and the first may come at once.
-  const runs = answered.map(message => announce(conversation, message, reply))
-  for (const run of runs) run(house)
+  for (const message of messages) receiveOneWay(context, session, message)
+  if (answered.length === 0) return responder.accept(request)
+  const writer = responder.createWriter(context, session, request, true)
+  // All are registered first: the writer is done with the last response, and the first may come at once.
+  const runs = answered.map(message => register(session, message, writer))
+  for (const run of runs) run(context)
 }
 
 const checkBatch = (messages: readonly Message[], most: number): string | undefined => {
@@ -76,117 +68,98 @@ const checkBatch = (messages: readonly Message[], most: number): string | undefi
   return undefined
 }
 
-const takeOneWay = (house: FrontContext, conversation: ClientSession, message: Message): void => {
-  if (message.kind === 'response') conversation.asks.answer(message.id, { kind: 'result', result: message.result })
+const receiveOneWay = (context: FrontContext, session: ClientSession, message: Message): void => {
+  if (message.kind === 'response') session.questions.answer(message.id, { kind: 'result', result: message.result })
   else if (message.kind === 'error' && message.id)
-    conversation.asks.answer(message.id, { kind: 'error', error: message.error })
-  else if (message.kind === 'notification') takeNotification(house, conversation, message.method, message.params)
+    session.questions.answer(message.id, { kind: 'error', error: message.error })
+  else if (message.kind === 'notification') receiveNotification(context, session, message.method, message.params)
 }
 
-const takeNotification = (house: FrontContext, conversation: ClientSession, method: string, params: Json): void => {
-  if (method === 'notifications/initialized') return conversation.begin()
-  if (method === 'notifications/progress') return conversation.asks.progress(params)
-  if (method === 'notifications/cancelled') {
-    const id = params.get('requestId')
-    const reason = params.get('reason')?.asString()
-    if (id) conversation.running.get(id)?.abort({ kind: 'cancelled', ...(reason !== undefined && { text: reason }) })
-    return
-  }
-  house.dispatch({
-    kind: 'notification',
-    method,
-    params,
-    caller: conversation.caller,
-    signal: new Abort(),
-    sink: () => {},
-  })
+const receiveNotification = (context: FrontContext, session: ClientSession, method: string, params: Json): void => {
+  if (method === NOTIFICATIONS.initialized) return session.listen()
+  if (method === NOTIFICATIONS.progress) return session.questions.progress(params)
+  if (method === NOTIFICATIONS.cancelled) return void session.inFlight.cancel(params)
+  context.dispatch({ kind: 'notification', method, params, caller: session.caller, signal: NEVER, sink: () => {} })
 }
 
-/** Reserves the place of an answer; the returned function runs the request. */
-const announce = (conversation: ClientSession, message: Message, reply: Reply): ((house: FrontContext) => void) => {
+/** Reserves the place of a response; the returned function runs the request. */
+const register = (
+  session: ClientSession,
+  message: Message,
+  writer: ResponseWriter,
+): ((context: FrontContext) => void) => {
   const call = new Abort()
-  const index = reply.expect(call)
-  const refuse = (error: RpcError, id: Json | undefined) => () => reply.respond(index, errorPieces(id, error))
-  if (message.kind !== 'request') {
-    const reason = message.kind === 'invalid' ? `Invalid Request: ${message.reason}` : undefined
-    return refuse(rpcError('invalidRequest', reason), message.kind === 'invalid' ? message.id : undefined)
-  }
+  const index = writer.expect(call)
+  const reject = (error: RpcError, id: Json | undefined) => () => writer.respond(index, errorPieces(id, error))
+  if (message.kind === 'invalid') return reject(invalidMessage(message.reason), message.id)
+  if (message.kind !== 'request') return reject(rpcError('invalidRequest'), undefined)
   const { id, method, params } = message
-  if (method === 'ping') return () => reply.respond(index, resultPieces(id, Json.empty))
-  if (!isKnownTo(method, conversation.caller.revision))
-    return refuse(rpcError('methodNotFound', `Method not found: ${method}`), id)
-  const clash = conversation.running.add(id, params, call)
-  if (clash) return refuse(clash, id)
-  const excess = conversation.subscribed.reserve(method, params)
+  if (method === 'ping') return () => writer.respond(index, resultPieces(id, Json.empty))
+  if (!isKnownTo(method, session.caller.revision))
+    return reject(rpcError('methodNotFound', `Method not found: ${method}`), id)
+  const conflict = session.inFlight.add(id, params, call)
+  if (conflict) return reject(conflict, id)
+  const excess = session.subscriptions.reserve(method, params)
   if (excess) {
-    conversation.running.delete(id)
-    return refuse(excess, id)
+    session.inFlight.delete(id)
+    return reject(excess, id)
   }
-  return house => run(house, conversation, message, call, index, reply)
+  return context => run(context, session, message, call, index, writer)
 }
 
 const run = (
-  house: FrontContext,
-  conversation: ClientSession,
-  request: Request,
+  context: FrontContext,
+  session: ClientSession,
+  { id, method, params }: Message & { kind: 'request' },
   call: Abort,
   index: number,
-  reply: Reply,
+  writer: ResponseWriter,
 ): void => {
-  const { id, method, params } = request
-  const settle = (outcome: Outcome, ending: Ending) => {
-    if (!conversation.running.delete(id)) return
-    conversation.subscribed.settle(method, params, ending)
-    house.active.delete(call)
-    reply.respond(index, outcome)
+  const settle = (outcome: CallOutcome, ending: RequestEnding) => {
+    if (!session.inFlight.delete(id)) return
+    session.subscriptions.settle(method, params, ending)
+    context.activeCalls.delete(call)
+    writer.respond(index, outcome)
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {
       case 'notice':
-        return reply.say(notificationPieces(frame.method, frame.params), mergeName(frame.method, frame.params))
+        return writer.send(notificationPieces(frame.method, frame.params), mergeKey(frame.method, frame.params))
       case 'question':
-        if (reply.takesMore) return conversation.asks.ask(frame, pieces => reply.say(pieces))
-        return frame.answer({
-          kind: 'error',
-          error: rpcError('methodNotFound', 'This client takes no requests during a call'),
-        })
+        if (writer.canSendMore) return session.questions.ask(frame, pieces => writer.send(pieces))
+        return frame.answer({ kind: 'error', error: NOT_DURING_CALL })
       case 'result':
-        if (method === 'logging/setLevel') rememberLevel(conversation, params)
+        if (method === 'logging/setLevel') setLevel(session, params)
         return settle(resultPieces(id, frame.result), 'result')
       case 'failure':
         return settle(errorPieces(id, frame.error), 'failure')
     }
   }
-  conversation.begin()
-  house.active.add(call, false)
-  call.onAbort(reason => settle(lastWord(id, reason), 'unknown'))
+  session.listen()
+  context.activeCalls.add(call, false)
+  call.onAbort(reason => settle(abortOutcome(id, reason), 'unknown'))
   try {
-    house.dispatch({
+    context.dispatch({
       kind: 'request',
       method,
       params,
-      caller: conversation.caller,
+      caller: session.caller,
       signal: call,
-      sink: frame => (conversation.running.get(id) === call ? take(frame) : undefined),
+      sink: frame => (session.inFlight.get(id) === call ? take(frame) : undefined),
     })
   } catch (error) {
-    house.log.error({ err: error }, 'a request failed inside the gateway')
+    context.log.error({ err: error }, 'request failed with an internal error')
     settle(errorPieces(id, rpcError('internal')), 'failure')
   }
 }
 
-/** What a client hears of a call that ended before its answer; nothing if it wanted that itself, or is long gone. */
-export const lastWord = (id: Json, { kind }: AbortReason): Outcome => {
-  const message = LAST_WORDS[kind]
-  return message === undefined ? 'none' : errorPieces(id, rpcError('internal', message))
+/** The response to an aborted request: none if the client cancelled it, or stayed away too long. */
+export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
+  if (kind === 'closing') return errorPieces(id, SHUTTING_DOWN)
+  return kind === 'gone' ? errorPieces(id, SESSION_ENDED) : 'none'
 }
 
-const LAST_WORDS: Readonly<Partial<Record<AbortReason['kind'], string>>> = {
-  closing: 'The gateway is shutting down; send the request again',
-  gone: 'The session ended before the answer came',
-}
-
-const rememberLevel = (conversation: ClientSession, params: Json): void => {
+const setLevel = (session: ClientSession, params: Json): void => {
   const level = params.get('level')?.asString()
-  if (isLevel(level)) conversation.setLevel(level)
+  if (isLevel(level)) session.setLevel(level)
 }

@@ -1,14 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import type { Frame, Question } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isKnownTo, isLevel, LEVELS, type Level, methodRow } from '../../protocol/methods.ts'
 import { decodeHeaderValue } from '../../protocol/param-headers.ts'
 import { isModern, isRevision, type Revision, SERVED } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { sizeFault } from '../sessions/client-limits.ts'
+import { SHUTTING_DOWN } from '../http/active-calls.ts'
+import type { HttpRejection } from '../http/classify.ts'
+import { findOversizedIdentity } from '../sessions/client-limits.ts'
 
-/** What a modern request says of itself. */
-export interface Envelope {
+const LISTEN = 'subscriptions/listen'
+const DISCOVER = 'server/discover'
+
+/** What a 2026-07-28 request says about its client in `params._meta`. */
+interface Envelope {
   readonly revision: Revision
   readonly capabilities: Json
   readonly info: Json | undefined
@@ -16,17 +22,12 @@ export interface Envelope {
   readonly affinity: string | undefined
 }
 
-interface Refusal {
-  readonly status: number
-  readonly error: RpcError
-}
+type EnvelopeReading = { readonly envelope: Envelope } | { readonly rejection: HttpRejection }
 
-type Reading = { readonly envelope: Envelope } | { readonly refusal: Refusal }
+const reject = (status: number, error: RpcError): EnvelopeReading => ({ rejection: { status, error } })
 
-const refuse = (status: number, error: RpcError): Reading => ({ refusal: { status, error } })
-
-const mismatch = (header: string, found: string | undefined, body: string): Reading =>
-  refuse(
+const rejectMismatch = (header: string, found: string | undefined, body: string): EnvelopeReading =>
+  reject(
     400,
     rpcError(
       'headerMismatch',
@@ -34,58 +35,47 @@ const mismatch = (header: string, found: string | undefined, body: string): Read
     ),
   )
 
-/** Checks a modern request against its headers and lifts the envelope out of it. */
-export const readEnvelope = (headers: IncomingHttpHeaders, method: string, params: Json): Reading => {
-  const claim = claimOf(params)
-  const version = header(headers, 'mcp-protocol-version')
-  if (version !== claim) return mismatch('MCP-Protocol-Version', version, claim)
-  return liftEnvelope(method, params, () => checkNames(headers, method, params))
-}
-
-/** Lifts the envelope out of a modern request that has no headers, or whose headers `check` looks at. */
-export const liftEnvelope = (
-  method: string,
-  params: Json,
-  check: () => Reading | undefined = () => undefined,
-): Reading => {
+/** Reads the envelope of a modern request and checks it against the headers, which a pipe does not have. */
+export const readEnvelope = (method: string, params: Json, headers?: IncomingHttpHeaders): EnvelopeReading => {
   const meta = params.get('_meta')
-  const claim = claimOf(params)
-  if (!isRevision(claim) || !isModern(claim)) return unsupported(claim)
+  const revision = meta?.get(META.protocolVersion)?.asString() ?? ''
+  const inHeader = headers && header(headers, 'mcp-protocol-version')
+  if (headers && inHeader !== revision) return rejectMismatch('MCP-Protocol-Version', inHeader, revision)
+  if (!isRevision(revision) || !isModern(revision)) return rejectVersion(revision)
   const capabilities = meta?.get(META.clientCapabilities)
   if (!capabilities?.isObject)
-    return refuse(400, rpcError('invalidParams', `params._meta lacks the object ${META.clientCapabilities}`))
-  const level = meta?.get(META.logLevel)?.asString()
-  if (level !== undefined && !isLevel(level))
-    return refuse(400, rpcError('invalidParams', `${META.logLevel} must be one of ${LEVELS.join(', ')}`))
-  const wrong = check()
-  if (wrong) return wrong
-  if (!isKnownTo(method, claim))
-    return refuse(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${claim}`))
+    return reject(400, rpcError('invalidParams', `params._meta lacks the object ${META.clientCapabilities}`))
+  const logLevel = meta?.get(META.logLevel)?.asString()
+  if (logLevel !== undefined && !isLevel(logLevel))
+    return reject(400, rpcError('invalidParams', `${META.logLevel} must be one of ${LEVELS.join(', ')}`))
+  const mismatch = headers && checkNames(headers, method, params)
+  if (mismatch) return mismatch
+  if (!isKnownTo(method, revision))
+    return reject(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${revision}`))
   const info = meta?.get(META.clientInfo)
   const affinity = meta?.get(META.affinity)?.asString()
-  const tooLarge = sizeFault(capabilities, info, affinity)
-  if (tooLarge !== undefined) return refuse(400, rpcError('invalidParams', tooLarge))
-  return { envelope: { revision: claim, capabilities, info, logLevel: level, affinity } }
+  const tooLarge = findOversizedIdentity(capabilities, info, affinity)
+  if (tooLarge !== undefined) return reject(400, rpcError('invalidParams', tooLarge))
+  return { envelope: { revision, capabilities, info, logLevel, affinity } }
 }
 
-const claimOf = (params: Json): string => params.get('_meta')?.get(META.protocolVersion)?.asString() ?? ''
-
-const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json): Reading | undefined => {
-  const named = header(headers, 'mcp-method')
-  if (named !== method && decoded(named) !== method) return mismatch('Mcp-Method', named, method)
+const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json): EnvelopeReading | undefined => {
+  const methodHeader = header(headers, 'mcp-method')
+  if (methodHeader !== method && decode(methodHeader) !== method)
+    return rejectMismatch('Mcp-Method', methodHeader, method)
   const member = methodRow(method)?.named
   if (!member) return undefined
   const target = params.get(member)?.asString()
-  if (target === undefined) return refuse(400, rpcError('invalidParams', `params.${member} must be a string`))
-  const name = header(headers, 'mcp-name')
-  return decoded(name) === target ? undefined : mismatch('Mcp-Name', name, target)
+  if (target === undefined) return reject(400, rpcError('invalidParams', `params.${member} must be a string`))
+  const nameHeader = header(headers, 'mcp-name')
+  return decode(nameHeader) === target ? undefined : rejectMismatch('Mcp-Name', nameHeader, target)
 }
 
-const decoded = (value: string | undefined): string | undefined =>
+const decode = (value: string | undefined): string | undefined =>
   value === undefined ? undefined : decodeHeaderValue(value)
 
-const unsupported = (requested: string): Reading =>
-  refuse(
+const rejectVersion = (requested: string): EnvelopeReading =>
+  reject(
     400,
     rpcError(
       'unsupportedVersion',
@@ -99,10 +89,10 @@ const header = (headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === 'string' ? value.trim() : undefined
 }
 
-const NONE: ReadonlyMap<string, string> = new Map()
+const NO_HEADERS: ReadonlyMap<string, string> = new Map()
 const CARRIED = /^(mcp-param-.*|traceparent|tracestate|baggage)$/
 
-/** The headers an exchange takes along: mirrored parameters and trace context. */
+/** The headers that travel with an exchange: mirrored parameters and trace context. */
 export const carriedHeaders = (headers: IncomingHttpHeaders): ReadonlyMap<string, string> => {
   let carried: Map<string, string> | undefined
   for (const name in headers) {
@@ -113,5 +103,40 @@ export const carriedHeaders = (headers: IncomingHttpHeaders): ReadonlyMap<string
     carried ??= new Map()
     carried.set(name, value)
   }
-  return carried ?? NONE
+  return carried ?? NO_HEADERS
 }
+
+/**
+ * Adds what 2026-07-28 requires of a result and the server left out: clients reject a result without its type and a
+ * list without cache hints. Only the front knows the revisions served and the id of a subscription.
+ */
+export const modernResult = (method: string, result: Json, id: Json): Json => {
+  const typed = result.has('resultType') ? result : result.with('resultType', 'complete')
+  if (method === LISTEN) return withSubscriptionId(typed, id)
+  if (!methodRow(method)?.cacheable || typed.get('resultType')?.asString() !== 'complete') return typed
+  const timed = typed.has('ttlMs') ? typed : typed.with('ttlMs', 0)
+  const scoped = timed.has('cacheScope') ? timed : timed.with('cacheScope', 'private')
+  return method === DISCOVER ? scoped.with('supportedVersions', SERVED) : scoped
+}
+
+/** The params of a notification; on the stream of `subscriptions/listen` they carry the id of that request. */
+export const modernParams = (method: string, params: Json, id: Json): Json =>
+  method === LISTEN ? withSubscriptionId(params, id) : params
+
+const withSubscriptionId = (payload: Json, id: Json): Json => {
+  const meta = payload.get('_meta')
+  return payload.with('_meta', (meta?.isObject ? meta : Json.empty).with(META.subscriptionId, id))
+}
+
+/** Modern clients are asked through results, never with a request. */
+export const rejectQuestion = ({ answer }: Question): void =>
+  answer({ kind: 'error', error: rpcError('methodNotFound', 'This client takes no requests') })
+
+/** The last frame of a request when the gateway shuts down: a subscription completes, a call fails. */
+export const shutdownFrame = (method: string): Frame =>
+  method === LISTEN
+    ? { kind: 'result', result: Json.of({ resultType: 'complete' }) }
+    : { kind: 'failure', error: SHUTTING_DOWN }
+
+/** True for a request that stays open until its client or the gateway ends it. */
+export const isStanding = (method: string): boolean => method === LISTEN

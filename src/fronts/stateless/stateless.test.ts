@@ -214,7 +214,7 @@ test('everything on a listen stream carries the id it was opened under, with its
   const second = await stream.next()
   expect(first?.json.params?._meta).toEqual({ [META.subscriptionId]: 'sub-1' })
   expect(second?.json.params?._meta).toEqual({ keep: 1, [META.subscriptionId]: 'sub-1' })
-  void front.house.active.drain(0)
+  void front.context.activeCalls.drain(0)
   const last = await stream.next()
   expect(last?.json).toEqual({
     jsonrpc: '2.0',

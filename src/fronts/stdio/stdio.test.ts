@@ -8,10 +8,10 @@ import type { Answer, Exchange } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { Active } from '../http/active-calls.ts'
+import { ActiveCalls } from '../http/active-calls.ts'
 import { KeepAlive } from '../streams/keep-alive.ts'
 import { StreamRetention } from '../streams/stream-retention.ts'
-import { servePipe } from './stdio.ts'
+import { serveStdio } from './stdio.ts'
 
 interface Line {
   id?: unknown
@@ -51,7 +51,7 @@ const start = (script: Script = {}, limits: Partial<Limits> = {}) => {
   })
   const ticker = new KeepAlive(15_000)
   tickers.push(ticker)
-  const house = {
+  const context = {
     dispatch: (exchange: Exchange) => {
       seen.push(exchange)
       const act = script[exchange.method] ?? (exchange.method === 'server/discover' ? DISCOVER : undefined)
@@ -61,14 +61,14 @@ const start = (script: Script = {}, limits: Partial<Limits> = {}) => {
     },
     limits: { ...DEFAULT_LIMITS, ...limits },
     log: SILENT,
-    ticker,
-    shelf: new StreamRetention({ total: 1e6, perOwner: 1e6 }),
-    active: new Active(),
+    keepAlive: ticker,
+    retention: new StreamRetention({ total: 1e6, perOwner: 1e6 }),
+    activeCalls: new ActiveCalls(),
   }
-  const closed = servePipe(house, { input, output, workspace: 'w', principal: 'local' })
+  const closed = serveStdio(context, { input, output, workspace: 'w', principal: 'local' })
   return {
     seen,
-    house,
+    context,
     output,
     closed,
     end: () => input.end(),
@@ -219,7 +219,7 @@ test('the end of input cancels everything and settles', async () => {
   pipe.write(initialize)
   await pipe.next()
   pipe.write(request(2))
-  await expect.poll(() => pipe.house.active.size).toBe(2)
+  await expect.poll(() => pipe.context.activeCalls.size).toBe(2)
   pipe.end()
   await pipe.closed
   expect(pipe.seen.filter(({ method }) => method === 'tools/call').map(({ signal }) => signal.reason?.kind)).toEqual([

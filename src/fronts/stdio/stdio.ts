@@ -4,60 +4,74 @@ import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { OLDEST } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { errorPieces, type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'
 import { LineDecoder, LineTooLong } from '../../wire/ndjson.ts'
 import type { FrontContext } from '../http/front-request.ts'
-import { idOf } from '../http/read-request.ts'
-import { bodyFault } from '../sessions/client-limits.ts'
+import { invalidMessage, requestIdOf } from '../http/read-request.ts'
+import { findOversizedBody } from '../sessions/client-limits.ts'
 import { ClientSession } from '../sessions/client-session.ts'
-import { readHello, shakeHands } from '../sessions/handshake.ts'
-import { type Manner, receive } from '../sessions/receive.ts'
-import { PipeOutbox } from './pipe-outbox.ts'
-import { PipeRequests } from './pipe-requests.ts'
+import { readInitialize } from '../sessions/handshake.ts'
+import { type Responder, receiveMessage } from '../sessions/receive.ts'
+import type { ResponseWriter } from '../sessions/response-collector.ts'
+import { LineOutbox } from '../streams/outbox.ts'
+import { ModernRequests } from './modern-requests.ts'
 
-interface Options {
+interface StdioOptions {
   readonly input: Readable
   readonly output: Writable
   readonly workspace: string
   readonly principal: string | undefined
 }
 
-/** Serves one client over a pipe, both eras line by line; settles when the client has closed its end. */
-export const servePipe = (house: FrontContext, options: Options): Promise<void> =>
+/** Serves one client of either era over a pipe, one message per line; resolves when the client has closed it. */
+export const serveStdio = (context: FrontContext, options: StdioOptions): Promise<void> =>
   new Promise(resolve => {
-    const pipe = new Pipe(house, options)
+    const pipe = new Pipe(context, options)
     options.input.on('data', chunk => pipe.feed(chunk))
-    let isOver = false
-    const over = (): void => {
-      if (isOver) return
-      isOver = true
+    let isClosed = false
+    const close = (): void => {
+      if (isClosed) return
+      isClosed = true
       void pipe.end().then(resolve)
     }
-    for (const event of ['end', 'close', 'error']) options.input.on(event, over)
-    for (const event of ['close', 'error']) options.output.on(event, over)
+    for (const event of ['end', 'close', 'error']) options.input.on(event, close)
+    for (const event of ['close', 'error']) options.output.on(event, close)
   })
 
 class Pipe {
-  readonly #house: FrontContext
-  readonly #outbox: PipeOutbox
+  readonly #context: FrontContext
+  readonly #outbox: LineOutbox
   readonly #session: PipeSession
-  readonly #requests: PipeRequests
+  readonly #modern: ModernRequests
+  readonly #responder: Responder<PipeSession, undefined>
   readonly #lines: LineDecoder
 
-  constructor(house: FrontContext, { output, workspace, principal }: Options) {
-    this.#house = house
-    this.#outbox = new PipeOutbox(output, house.limits.bodyBytes)
+  constructor(context: FrontContext, { output, workspace, principal }: StdioOptions) {
+    this.#context = context
+    const outbox = new LineOutbox(output, context.limits.bodyBytes)
     const base = { workspace, principal, headers: new Map() }
-    this.#session = new PipeSession(
-      { ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() },
-      house,
-      this.#outbox,
-    )
-    this.#requests = new PipeRequests(house, base, this.#session.running, pieces => this.#outbox.send(pieces))
-    this.#lines = new LineDecoder(line => this.#line(line), { maxBytes: house.limits.bodyBytes })
+    const caller = { ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() }
+    this.#outbox = outbox
+    this.#session = new PipeSession(caller, context, outbox)
+    this.#modern = new ModernRequests(context, base, this.#session.inFlight, outbox)
+    this.#lines = new LineDecoder(line => this.#receiveLine(line), { maxBytes: context.limits.bodyBytes })
+    const writer: ResponseWriter = {
+      canSendMore: true,
+      expect: () => 0,
+      send: (pieces, merge) => outbox.send(pieces, merge),
+      respond: (_index, outcome) => {
+        if (outcome !== 'none') void outbox.send(outcome)
+      },
+    }
+    this.#responder = {
+      createWriter: () => writer,
+      accept: () => {},
+      reject: (_request, error) => this.#reject(undefined, error),
+    }
   }
 
   feed(chunk: Buffer): void {
@@ -65,89 +79,67 @@ class Pipe {
       this.#lines.feed(chunk)
     } catch (error) {
       if (!(error instanceof LineTooLong)) throw error
-      this.#refuse(undefined, rpcError('invalidRequest', error.message))
+      this.#reject(undefined, rpcError('invalidRequest', error.message))
     }
   }
 
   async end(): Promise<void> {
     this.#session.end()
-    await this.#outbox.end()
+    await this.#outbox.finish()
   }
 
-  #line(line: Buffer): void {
+  #receiveLine(line: Buffer): void {
     try {
       const incoming = readIncoming(line)
-      const tooLarge = bodyFault(incoming, line.length)
-      if (tooLarge !== undefined) return this.#refuse(idOf(incoming), rpcError('invalidRequest', tooLarge))
-      this.#take(incoming)
+      const tooLarge = findOversizedBody(incoming, line.length)
+      if (tooLarge !== undefined) return this.#reject(requestIdOf(incoming), rpcError('invalidRequest', tooLarge))
+      this.#receive(incoming)
     } catch (error) {
       if (error instanceof JsonSyntaxError)
-        return this.#refuse(undefined, rpcError('parse', `Parse error: ${error.message}`))
-      this.#house.log.error({ err: error }, 'a line failed inside the gateway')
+        return this.#reject(undefined, rpcError('parse', `Parse error: ${error.message}`))
+      this.#context.log.error({ err: error }, 'message failed with an internal error')
     }
   }
 
-  #take(incoming: Incoming): void {
-    if (incoming.kind === 'invalid')
-      return this.#refuse(incoming.id, rpcError('invalidRequest', `Invalid Request: ${incoming.reason}`))
+  #receive(incoming: Incoming): void {
+    if (incoming.kind === 'invalid') return this.#reject(incoming.id, invalidMessage(incoming.reason))
     if (incoming.kind === 'request') {
-      if (incoming.params.at('_meta', META.protocolVersion)) return this.#requests.run(incoming)
-      if (incoming.method === 'initialize') return this.#greet(incoming)
+      if (incoming.params.at('_meta', META.protocolVersion)) return this.#modern.run(incoming)
+      if (incoming.method === 'initialize') return this.#initialize(incoming)
     }
     if (incoming.kind === 'notification') {
-      if (this.#requests.cancel(incoming)) return
-      if (!this.#session.isGreeted) return this.#requests.notify(incoming)
+      const { method, params } = incoming
+      if (method === NOTIFICATIONS.cancelled && this.#session.inFlight.cancel(params)) return
+      if (!this.#session.isInitialized) return this.#modern.notify(incoming)
     }
-    receive(this.#house, this.#session, undefined, incoming, this.#session.manner)
+    receiveMessage(this.#context, this.#session, undefined, incoming, this.#responder)
   }
 
-  #greet({ id, params }: Message & { kind: 'request' }): void {
-    const hello = readHello(params)
-    if (typeof hello === 'string') return this.#refuse(id, rpcError('invalidParams', hello))
-    if (this.#session.isGreeted)
-      return this.#refuse(id, rpcError('invalidRequest', 'This session is already initialized'))
-    const caller: Caller = { ...this.#session.caller, ...hello }
-    this.#session.isGreeted = true
-    shakeHands(this.#house, caller, id, new Abort(), (outcome, isWelcome) => {
-      this.#session.isGreeted = isWelcome
-      if (isWelcome) this.#session.become(caller)
+  #initialize({ id, params }: Message & { kind: 'request' }): void {
+    const identity = readInitialize(params)
+    if (typeof identity === 'string') return this.#reject(id, rpcError('invalidParams', identity))
+    if (this.#session.isInitialized)
+      return this.#reject(id, rpcError('invalidRequest', 'This session is already initialized'))
+    this.#session.initialize(identity, id, new Abort(), outcome => {
       if (outcome !== 'none') void this.#outbox.send(outcome)
     })
   }
 
-  #refuse(id: Json | undefined, error: RpcError): void {
+  #reject(id: Json | undefined, error: RpcError): void {
     void this.#outbox.send(errorPieces(id, error))
   }
 }
 
-/** The legacy client on a pipe: everything goes out on the one line there is. */
+/** The legacy client on a pipe, which has one stream for everything. */
 class PipeSession extends ClientSession {
-  isGreeted = false
-  readonly #outbox: PipeOutbox
+  readonly #outbox: LineOutbox
 
-  readonly manner: Manner<PipeSession, undefined> = {
-    reply: () => ({
-      takesMore: true,
-      expect: () => 0,
-      say: (pieces, merge) => this.#outbox.send(pieces, merge),
-      respond: (_index, outcome) => {
-        if (outcome !== 'none') void this.#outbox.send(outcome)
-      },
-    }),
-    accept: () => {},
-    refuse: (_visit, error) => void this.#outbox.send(errorPieces(undefined, error)),
-  }
-
-  constructor(caller: Caller, house: FrontContext, outbox: PipeOutbox) {
-    super(caller, house)
+  constructor(caller: Caller, context: FrontContext, outbox: LineOutbox) {
+    super(caller, context)
     this.#outbox = outbox
   }
 
-  become(caller: Caller): void {
-    this.beginAnew(caller)
-  }
-
-  override say(pieces: Buffer[], merge?: string): void | Promise<void> {
+  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
     return this.#outbox.send(pieces, merge)
   }
 

@@ -1,105 +1,94 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import { streamTo, wantsEvents } from '../http/response.ts'
-import { Answers, type Outcome } from '../sessions/answers.ts'
-import type { Reply } from '../sessions/receive.ts'
+import { expectsEvents, streamTo } from '../http/response.ts'
+import { type CallOutcome, ResponseCollector, type ResponseWriter } from '../sessions/response-collector.ts'
 import type { EventLog } from '../streams/event-log.ts'
-import type { Session } from './session.ts'
+import type { StreamableSession } from './sessions.ts'
 
-const COMMIT_MS = 100 // a call that takes longer becomes a stream, so that a dropped one can be resumed
-const TAKEN_MS = 30_000 // a finished stream whose last byte went to a live socket
+const COMMIT_MS = 100 // a longer call becomes a stream, so that its client can resume it after a lost connection
+const DELIVERED_MS = 30_000 // lifetime of a finished stream whose last byte went to an open socket
 
 /**
- * The answer to one POST of a legacy session, for one request or a batch of them: JSON while nothing else
- * has to be said, an event stream afterwards. The stream outlives its socket.
+ * The reply to one POST of a legacy session, for one request or a batch: JSON if the responses are all there is to
+ * send, an event stream otherwise. The stream outlives its socket.
  */
-export class SessionReply implements Reply {
-  readonly #house: FrontContext
-  readonly #session: Session
-  readonly #visit: FrontRequest
-  readonly #calls: Abort[] = []
-  readonly #answers: Answers
+export class SessionReply implements ResponseWriter {
+  readonly #context: FrontContext
+  readonly #session: StreamableSession
+  readonly #request: FrontRequest
+  readonly #responses: ResponseCollector
   readonly #commit: NodeJS.Timeout | undefined
   readonly #isEvents: boolean
   #stream: EventLog | undefined
   #orphan: NodeJS.Timeout | undefined
-  #stopKeepAlive: () => void = () => {}
 
-  constructor(house: FrontContext, session: Session, visit: FrontRequest, isBatch: boolean) {
-    this.#house = house
+  constructor(context: FrontContext, session: StreamableSession, request: FrontRequest, isBatch: boolean) {
+    this.#context = context
     this.#session = session
-    this.#visit = visit
-    this.#answers = new Answers(isBatch)
-    this.#isEvents = wantsEvents(visit, session.caller.revision)
-    if (visit.takesSse && !this.#isEvents) this.#commit = setTimeout(() => this.#open(), COMMIT_MS)
-    visit.response.on('close', () => this.#wait())
+    this.#request = request
+    this.#responses = new ResponseCollector(isBatch)
+    this.#isEvents = expectsEvents(request, session.caller.revision)
+    if (request.acceptsSse && !this.#isEvents) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
+    request.response.on('close', () => this.#waitForReconnect())
   }
 
-  get takesMore(): boolean {
-    return this.#visit.takesSse
+  get canSendMore(): boolean {
+    return this.#request.acceptsSse
   }
 
   expect(call: Abort): number {
-    this.#calls.push(call)
-    return this.#answers.expect()
+    return this.#responses.expect(call)
   }
 
-  say(pieces: Buffer[], merge?: string): void | Promise<void> {
-    if (!this.takesMore) return
-    return this.#open().append(pieces, { merge })
+  send(pieces: Buffer[], merge?: string): void | Promise<void> {
+    if (this.canSendMore) return this.#openStream().append(pieces, merge)
   }
 
-  /** Gives the outcome of one request; the last one ends the reply. */
-  respond(index: number, outcome: Outcome): void {
-    this.#answers.give(index, outcome)
-    const isLast = this.#answers.isComplete
-    if (this.#stream) this.#append(outcome)
-    else if (!isLast) return
-    else if (this.#isEvents) this.#answers.sendAsEvents(this.#visit.response)
-    else if (this.#visit.takesJson) this.#answers.sendTo(this.#visit.response)
-    else this.#open()
+  /** Takes the outcome of one request; the last one ends the reply. */
+  respond(index: number, outcome: CallOutcome): void {
+    const { response, acceptsJson } = this.#request
+    this.#responses.set(index, outcome)
+    const isLast = this.#responses.isComplete
+    if (this.#stream) {
+      if (outcome !== 'none') void this.#stream.append(outcome)
+    } else if (!isLast) return
+    else if (this.#isEvents) this.#responses.sendEvents(response)
+    else if (acceptsJson) this.#responses.sendJson(response)
+    else this.#openStream()
     if (isLast) this.#finish()
   }
 
-  /** The socket is gone. The calls run on for a client that comes back, but not for ever. */
-  #wait(): void {
-    if (this.#answers.isComplete) return
-    this.#orphan = setTimeout(() => this.#giveUp(), this.#house.limits.orphanMs)
-    this.#orphan.unref()
+  /** The socket has closed. The calls go on for a client that reconnects within `orphanMs`. */
+  #waitForReconnect(): void {
+    if (this.#responses.isComplete) return
+    this.#orphan = setTimeout(() => {
+      if (this.#stream?.hasReader) this.#waitForReconnect()
+      else this.#responses.abortPending({ kind: 'expired' })
+    }, this.#context.limits.orphanMs).unref()
   }
 
-  #giveUp(): void {
-    if (this.#stream?.hasReader) return this.#wait()
-    for (const [index, call] of this.#calls.entries()) if (!this.#answers.has(index)) call.abort({ kind: 'expired' })
-  }
-
-  #append(outcome: Outcome): void {
-    if (outcome !== 'none') void this.#stream?.append(outcome)
-  }
-
-  /** From here on this is an event stream. */
-  #open(): EventLog {
+  #openStream(): EventLog {
     if (this.#stream) return this.#stream
     clearTimeout(this.#commit)
-    const stream = this.#session.open()
+    const stream = this.#session.openStream()
     this.#stream = stream
-    this.#stopKeepAlive = this.#house.ticker.keepAlive(stream)
+    this.#context.keepAlive.add(stream)
     this.#session.prime(stream)
-    for (const outcome of this.#answers.known) this.#append(outcome)
-    const { response } = this.#visit
-    if (!response.destroyed) streamTo(response, stream, { stallMs: this.#house.limits.stallMs, sequence: 0 })
+    for (const body of this.#responses.responses) void stream.append(body)
+    const { response } = this.#request
+    if (!response.destroyed) streamTo(response, stream, this.#context.limits.stallMs, 0)
     return stream
   }
 
   #finish(): void {
     clearTimeout(this.#commit)
     clearTimeout(this.#orphan)
-    this.#stopKeepAlive()
     const stream = this.#stream
-    const session = this.#session // not this: the shelf would keep the socket with it
+    const session = this.#session // a variable: `this` would keep the socket as long as the retained log
     if (!stream) return
-    const lifetimeMs = stream.hasReader ? TAKEN_MS : this.#house.limits.orphanMs
+    this.#context.keepAlive.delete(stream)
+    const lifetimeMs = stream.hasReader ? DELIVERED_MS : this.#context.limits.orphanMs
     stream.finish()
-    this.#house.shelf.shelve(stream, lifetimeMs, () => session.forget(stream))
+    this.#context.retention.retain(stream, lifetimeMs, () => session.deleteStream(stream))
   }
 }

@@ -1,75 +1,151 @@
 import { randomBytes } from 'node:crypto'
-import type { Limits } from '../../config/snapshot.ts'
 import type { HoldGrant, RequestInfo } from '../../protocol/admission.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { Quota } from '../../protocol/quota.ts'
+import { manners } from '../../protocol/revisions.ts'
 import type { FrontContext } from '../http/front-request.ts'
-import { isOwner } from '../sessions/owner.ts'
-import { Session } from './session.ts'
+import { ClientSession } from '../sessions/client-session.ts'
+import { EventLog } from '../streams/event-log.ts'
 
-const TOTAL_SHARES = 10 // so many principals can have all the sessions they may have
-const BYTES_PER_OWNER = 16 * 1024 * 1024 // of what its clients said of themselves
-const BUSY = 1e15 // ranks busy sessions after all idle ones
+const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
+const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
+const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
+const SERVER_STREAM = 'g' // key of the server-to-client stream
 
-/** The legacy sessions, least recently used first, so that looking for idle ones costs nothing. */
-export class Sessions {
-  readonly #byId = new Map<string, Session>()
-  readonly #release = new Map<Session, () => void>() // from the token it was opened with
-  readonly #house: FrontContext
-  readonly #limits: Limits
-  readonly #hold: HoldGrant
-  readonly #quota: Quota<Session>
+type SessionCaller = Omit<Caller, 'session' | 'headers'>
 
-  constructor(house: FrontContext, hold: HoldGrant = () => () => {}) {
-    this.#house = house
-    this.#hold = hold
-    this.#limits = house.limits
-    const { principalSessions: perOwner } = house.limits
+/** One legacy client over Streamable HTTP from its `initialize` to its end, with its streams. */
+export class StreamableSession extends ClientSession {
+  readonly id: string
+  readonly owner: string // whose quota it counts for
+  readonly #streams = new Map<string, EventLog>()
+  #streamCount = 0
+  #lastUsed = Date.now()
+
+  constructor(id: string, caller: SessionCaller, owner: string, context: FrontContext) {
+    super({ ...caller, session: id, headers: new Map() }, context)
+    this.id = id
+    this.owner = owner
+  }
+
+  get lastUsed(): number {
+    return this.#lastUsed
+  }
+
+  touch(): void {
+    this.#lastUsed = Date.now()
+  }
+
+  /** True while a client reads one of its streams or a call is running. */
+  get isBusy(): boolean {
+    return this.inFlight.size > 0 || [...this.#streams.values()].some(log => log.hasReader)
+  }
+
+  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
+    return this.serverStream().append(pieces, merge)
+  }
+
+  /** Opens a stream; its key is part of its event ids. */
+  openStream(key = `p${++this.#streamCount}`): EventLog {
+    const log = new EventLog(key, this.context.limits, this.context.retention, this.owner)
+    this.#streams.set(key, log)
+    return log
+  }
+
+  /** The server-to-client stream. */
+  serverStream(): EventLog {
+    const open = this.#streams.get(SERVER_STREAM)
+    if (open) return open
+    const log = this.openStream(SERVER_STREAM)
+    this.context.keepAlive.add(log)
+    return log
+  }
+
+  findStream(key: string): EventLog | undefined {
+    return this.#streams.get(key)
+  }
+
+  deleteStream(log: EventLog): void {
+    this.#streams.delete(log.key ?? '')
+  }
+
+  /**
+   * Sends the event that opens every stream of 2025-11-25, so that a client can reconnect before the first message: an
+   * id and empty data. There is no `retry` line: it belongs before a close that the client is to resume, and the gateway
+   * closes no stream that way; Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
+   */
+  prime(log: EventLog): void {
+    if (manners(this.caller.revision).priming) void log.append([])
+  }
+
+  end(): void {
+    if (!this.stop()) return
+    const serverStream = this.#streams.get(SERVER_STREAM)
+    if (serverStream) this.context.keepAlive.delete(serverStream)
+    for (const log of this.#streams.values()) {
+      log.finish()
+      log.clear()
+    }
+    this.#streams.clear()
+  }
+}
+
+/** The open sessions, least recently used first, so that the search for idle ones is cheap. */
+export class StreamableSessions {
+  readonly #byId = new Map<string, StreamableSession>()
+  readonly #releases = new Map<StreamableSession, () => void>() // from the token each was opened with
+  readonly #context: FrontContext
+  readonly #onRevoked: HoldGrant
+  readonly #quota: Quota<StreamableSession>
+
+  constructor(context: FrontContext, onRevoked: HoldGrant = () => () => {}) {
+    this.#context = context
+    this.#onRevoked = onRevoked
+    const { principalSessions: perOwner } = context.limits
     this.#quota = new Quota(
       { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
-      ({ isBusy, lastUsed }) => (isBusy ? BUSY : 0) + lastUsed,
+      ({ isBusy, lastUsed }) => (isBusy ? BUSY_RANK : 0) + lastUsed,
     )
-    house.ticker.each(now => this.#sweep(now))
+    context.keepAlive.onTick(now => this.#expire(now))
   }
 
   get size(): number {
     return this.#byId.size
   }
 
-  /** A session with an id nobody can guess; it counts from `keep` on. */
-  create(caller: Omit<Caller, 'session' | 'headers'>, owner: string): Session {
-    return new Session(randomBytes(32).toString('base64url'), caller, owner, this.#house)
+  /** A session with an id that cannot be guessed; `add` makes it known. */
+  create(caller: SessionCaller, owner: string): StreamableSession {
+    return new StreamableSession(randomBytes(32).toString('base64url'), caller, owner, this.#context)
   }
 
-  /** Keeps a session until it ends, or its token does; another session of its owner may have to end for it. */
-  keep(session: Session, opener: RequestInfo): void {
+  /** Keeps a session until it ends or its token is revoked; may end another session of its owner. */
+  add(session: StreamableSession, opener: RequestInfo): void {
     const { capabilities, info } = session.caller
     this.#byId.set(session.id, session)
-    this.#release.set(
+    this.#releases.set(
       session,
-      this.#hold(opener, () => this.end(session)),
+      this.#onRevoked(opener, () => this.end(session)),
     )
     const evicted = this.#quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))
     for (const other of evicted) {
       const { principal, workspace } = other.caller
-      this.#house.log.debug({ principal, workspace }, 'session ended: its principal has too many')
+      this.#context.log.debug({ principal, workspace }, 'session evicted: its principal has too many')
       this.end(other)
     }
   }
 
-  /** The session, if it is alive and belongs to this principal and workspace. */
-  find(id: string, principal: string | undefined, workspace: string): Session | undefined {
+  /** The session, if it is open and belongs to this principal and workspace. */
+  find(id: string, principal: string | undefined, workspace: string): StreamableSession | undefined {
     const session = this.#byId.get(id)
-    if (!session || !isOwner(session, principal, this.#house.log) || session.caller.workspace !== workspace)
-      return undefined
+    if (!session?.isOwnedBy(principal) || session.caller.workspace !== workspace) return undefined
     this.#touch(session)
     return session
   }
 
-  end(session: Session): void {
+  end(session: StreamableSession): void {
     this.#byId.delete(session.id)
-    this.#release.get(session)?.()
-    this.#release.delete(session)
+    this.#releases.get(session)?.()
+    this.#releases.delete(session)
     this.#quota.delete(session)
     session.end()
   }
@@ -78,25 +154,25 @@ export class Sessions {
     for (const session of [...this.#byId.values()]) this.end(session)
   }
 
-  /** Ends the sessions of a workspace that is no more; those with calls under way only if `all` are to. */
+  /** Ends the sessions of a removed workspace; those with calls in flight only if `all` is true. */
   endIn(workspace: string, all: boolean): void {
     for (const session of [...this.#byId.values()])
-      if (session.caller.workspace === workspace && (all || session.running.size === 0)) this.end(session)
+      if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) this.end(session)
   }
 
   has(id: unknown, workspace: string): boolean {
     return typeof id === 'string' && this.#byId.get(id)?.caller.workspace === workspace
   }
 
-  #touch(session: Session): void {
-    session.lastUsed = Date.now()
+  #touch(session: StreamableSession): void {
+    session.touch()
     this.#byId.delete(session.id)
     this.#byId.set(session.id, session)
   }
 
-  #sweep(now: number): void {
+  #expire(now: number): void {
     for (const session of this.#byId.values()) {
-      if (now - session.lastUsed < this.#limits.sessionIdleMs) return
+      if (now - session.lastUsed < this.#context.limits.sessionIdleMs) return
       if (session.isBusy) this.#touch(session)
       else this.end(session)
     }

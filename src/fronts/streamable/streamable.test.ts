@@ -252,7 +252,7 @@ test('a stream that finished while nobody read is there to be resumed, once over
   const pending = openStream(url, { headers, body: request(1) })
   const exchange = await next()
   ;(await pending).close()
-  await expect.poll(() => front.house.active.size).toBe(1)
+  await expect.poll(() => front.context.activeCalls.size).toBe(1)
   answer(exchange)
   const resume = (id: string) => openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } })
   const events = await (await resume('p1.0')).all()
@@ -455,7 +455,7 @@ test('a closing gateway fails what does not finish in time, with an answer', asy
   const { headers } = await openSession(url)
   const pending = send(url, { headers, body: request(1) })
   await next()
-  void front.house.active.drain(10)
+  void front.context.activeCalls.drain(10)
   const reply = await pending
   expect(reply.json.error?.message).toContain('shutting down')
 })

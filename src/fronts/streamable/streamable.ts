@@ -2,109 +2,121 @@ import { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Incoming, Message } from '../../wire/json-rpc.ts'
-import type { FrontContext, FrontRequest } from '../http/front-request.ts'
-import { sendEmpty, sendError, sendEvents, sendJson, streamTo, wantsEvents } from '../http/response.ts'
-import type { Outcome } from '../sessions/answers.ts'
-import { readHello, shakeHands } from '../sessions/handshake.ts'
-import { quotaOwner } from '../sessions/owner.ts'
-import { type Manner, receive } from '../sessions/receive.ts'
-import type { Session } from './session.ts'
+import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { requestIdOf } from '../http/read-request.ts'
+import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } from '../http/response.ts'
+import { answerInitialize, readInitialize } from '../sessions/handshake.ts'
+import { type Responder, receiveMessage } from '../sessions/receive.ts'
+import type { CallOutcome } from '../sessions/response-collector.ts'
 import { SessionReply } from './session-reply.ts'
-import type { Sessions } from './sessions.ts'
+import type { StreamableSession, StreamableSessions } from './sessions.ts'
 
-const DEAD_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
+const UNKNOWN_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
 const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 const UNKNOWN_EVENT = rpcError('invalidRequest', 'Unknown Last-Event-ID: the events after it are no longer kept')
 const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream')
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
-const MANNER: Manner<Session> = {
-  reply: (house, session, visit, isBatch) => new SessionReply(house, session, visit, isBatch),
-  accept: visit => sendEmpty(visit.response, 202),
-  refuse: (visit, error) => sendError(visit.response, 400, undefined, error),
+const RESPONDER: Responder<StreamableSession> = {
+  createWriter: (context, session, request, isBatch) => new SessionReply(context, session, request, isBatch),
+  accept: ({ response }) => sendEmpty(response, 202),
+  reject: ({ response }, error) => sendError(response, 400, undefined, error),
 }
 
-/** 2024-11-05 to 2025-11-25 over Streamable HTTP: a session per client, streams that survive their sockets. */
-export const createStreamable = (house: FrontContext, sessions: Sessions) => {
-  /** The session a request names, or nothing after having refused it. */
-  const enter = (visit: FrontRequest, id: Json | undefined): Session | undefined => {
-    const { headers } = visit.request
-    const session = sessions.find(String(headers['mcp-session-id']), visit.principal, visit.workspace)
+/** Serves 2024-11-05 to 2025-11-25 over Streamable HTTP: a session per client, streams that outlive their sockets. */
+export const createStreamable = (context: FrontContext, sessions: StreamableSessions) => {
+  const { stallMs } = context.limits
+
+  /** The session a request names; undefined after the request was rejected. */
+  const findSession = (request: FrontRequest, id?: Json): StreamableSession | undefined => {
+    const { headers } = request.raw
+    const session = sessions.find(String(headers['mcp-session-id']), request.principal, request.workspace)
     if (!session) {
-      sendError(visit.response, 404, id, DEAD_SESSION)
+      sendError(request.response, 404, id, UNKNOWN_SESSION)
       return undefined
     }
-    session.allow(visit.policy)
+    session.setPolicy(request.policy)
     const version = headers['mcp-protocol-version']
     if (version === undefined || version === session.caller.revision) return session
     const message = `Bad Request: MCP-Protocol-Version is '${version}', this session speaks ${session.caller.revision}`
-    sendError(visit.response, 400, id, rpcError('invalidRequest', message))
+    sendError(request.response, 400, id, rpcError('invalidRequest', message))
     return undefined
   }
 
-  const initialize = (visit: FrontRequest, { params, id }: Message & { kind: 'request' }): void => {
-    const { response, workspace, principal, policy } = visit
-    if (visit.request.headers['mcp-session-id'] !== undefined) {
-      if (enter(visit, id)) sendError(response, 400, id, INITIALIZED)
+  /** The session whose stream a GET asks for; undefined after the request was rejected. */
+  const findForStream = (request: FrontRequest): StreamableSession | undefined => {
+    if (request.acceptsSse) return findSession(request)
+    sendError(request.response, 406, undefined, NOT_ACCEPTABLE_STREAM)
+    return undefined
+  }
+
+  const initialize = (request: FrontRequest, { params, id }: Message & { kind: 'request' }): void => {
+    const { raw, response, workspace, principal, policy } = request
+    if (raw.headers['mcp-session-id'] !== undefined) {
+      if (findSession(request, id)) sendError(response, 400, id, INITIALIZED)
       return
     }
-    const hello = readHello(params)
-    if (typeof hello === 'string') return sendError(response, 400, id, rpcError('invalidParams', hello))
-    const session = sessions.create({ workspace, principal, policy, ...hello }, quotaOwner(visit))
+    const identity = readInitialize(params)
+    if (typeof identity === 'string') return sendError(response, 400, id, rpcError('invalidParams', identity))
+    const session = sessions.create({ workspace, principal, policy, ...identity }, requestOwner(request))
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
-    shakeHands(house, session.caller, id, abort, (outcome, isWelcome) => {
-      if (isWelcome) sessions.keep(session, visit.request)
-      welcome(visit, session, outcome, isWelcome ? { 'mcp-session-id': session.id } : {})
-      if (!isWelcome) session.end()
+    answerInitialize(context, session.caller, id, abort, (outcome, isAccepted) => {
+      if (isAccepted) sessions.add(session, raw)
+      sendOutcome(request, session, outcome, isAccepted ? { 'mcp-session-id': session.id } : {})
+      if (!isAccepted) session.end()
     })
   }
 
-  const welcome = (visit: FrontRequest, session: Session, outcome: Outcome, headers: Record<string, string>): void => {
-    if (visit.response.destroyed || outcome === 'none') return
-    if (wantsEvents(visit, session.caller.revision)) return sendEvents(visit.response, [outcome], headers)
-    if (visit.takesJson) return sendJson(visit.response, 200, outcome, headers)
-    const log = session.open()
+  const sendOutcome = (
+    request: FrontRequest,
+    session: StreamableSession,
+    outcome: CallOutcome,
+    headers: Record<string, string>,
+  ): void => {
+    const { response } = request
+    if (response.destroyed || outcome === 'none') return
+    if (expectsEvents(request, session.caller.revision)) return sendEvents(response, [outcome], headers)
+    if (request.acceptsJson) return sendJson(response, 200, outcome, headers)
+    const log = session.openStream()
     void log.append(outcome)
     log.finish()
-    streamTo(visit.response, log, { stallMs: house.limits.stallMs, headers, sequence: 0 })
+    streamTo(response, log, stallMs, 0, headers)
   }
 
-  const message = (visit: FrontRequest, incoming: Incoming): void => {
-    const session = enter(visit, 'id' in incoming ? incoming.id : undefined)
-    if (session) receive(house, session, visit, incoming, MANNER)
+  const message = (request: FrontRequest, incoming: Incoming): void => {
+    const session = findSession(request, requestIdOf(incoming))
+    if (session) receiveMessage(context, session, request, incoming, RESPONDER)
   }
 
-  const stream = (visit: FrontRequest): void => {
-    if (!visit.takesSse) return sendError(visit.response, 406, undefined, NOT_ACCEPTABLE_STREAM)
-    const session = enter(visit, undefined)
+  const stream = (request: FrontRequest): void => {
+    const session = findForStream(request)
     if (!session) return
-    session.begin()
-    const log = session.inbox()
-    streamTo(visit.response, log, { stallMs: house.limits.stallMs })
-    session.prime(log) // now: before, it would go to the reader this one replaces
+    session.listen()
+    const log = session.serverStream()
+    streamTo(request.response, log, stallMs)
+    session.prime(log) // after the attach: before, the event would go to the reader this one replaces
   }
 
-  const resume = (visit: FrontRequest): void => {
-    if (!visit.takesSse) return sendError(visit.response, 406, undefined, NOT_ACCEPTABLE_STREAM)
-    const session = enter(visit, undefined)
+  const resume = (request: FrontRequest): void => {
+    const session = findForStream(request)
     if (!session) return
-    const lastId = String(visit.request.headers['last-event-id'])
+    const lastId = String(request.raw.headers['last-event-id'])
     const [, key = '', number = ''] = /^(\w+)\.(\d+)$/.exec(lastId) ?? []
-    const log = session.stream(key)
+    const log = session.findStream(key)
     const sequence = Number(number)
-    if (!log?.holds(sequence)) return sendError(visit.response, 400, undefined, UNKNOWN_EVENT)
-    // An empty stream would make the client come back for ever.
+    if (!log?.holds(sequence)) return sendError(request.response, 400, undefined, UNKNOWN_EVENT)
+    // An empty stream would make the client reconnect for ever.
     if (log.isFinished && sequence === log.next - 1)
-      return sendError(visit.response, 405, undefined, NOTHING_LEFT, { allow: 'POST, DELETE' })
-    streamTo(visit.response, log, { stallMs: house.limits.stallMs, sequence: sequence + 1 })
+      return sendError(request.response, 405, undefined, NOTHING_LEFT, { allow: 'POST, DELETE' })
+    streamTo(request.response, log, stallMs, sequence + 1)
   }
 
-  const end = (visit: FrontRequest): void => {
-    const session = enter(visit, undefined)
+  const end = (request: FrontRequest): void => {
+    const session = findSession(request)
     if (!session) return
     sessions.end(session)
-    sendEmpty(visit.response, 200)
+    sendEmpty(request.response, 200)
   }
 
   return { initialize, message, stream, resume, end }

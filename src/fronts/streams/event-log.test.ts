@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { EventLog, type Reader } from './event-log.ts'
+import { EventLog, type StreamReader } from './event-log.ts'
 import { StreamRetention } from './stream-retention.ts'
 
 const BOUNDS = { streamLogBytes: 1000, streamLogEvents: 10 }
@@ -7,7 +7,7 @@ const BOUNDS = { streamLogBytes: 1000, streamLogEvents: 10 }
 /** A reader that takes as much as it is told to. */
 const reader = (room = Number.POSITIVE_INFINITY) => {
   const state = { taken: [] as string[], isEnded: false, isDestroyed: false, room }
-  const self: Reader = {
+  const self: StreamReader = {
     write: pieces => {
       state.taken.push(/data: (.*)/.exec(Buffer.concat([...pieces]).toString())?.[1] ?? '')
       return --state.room > 0
@@ -25,12 +25,12 @@ const reader = (room = Number.POSITIVE_INFINITY) => {
 const make = (
   key: string | undefined = 's',
   bounds = BOUNDS,
-  shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 }),
+  retention = new StreamRetention({ total: 1e6, perOwner: 1e6 }),
 ) => ({
-  log: new EventLog(key, bounds, shelf, 'me'),
-  shelf,
+  log: new EventLog(key, bounds, retention, 'me'),
+  retention,
 })
-const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], { merge })
+const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], merge)
 
 test('what came before the reader is given to it, then what comes', () => {
   const { log } = make()
@@ -82,12 +82,12 @@ test('the log is bounded: old events go, and are no longer held', () => {
   expect([log.holds(5), log.holds(14), log.holds(24), log.holds(25)]).toEqual([false, true, true, false])
 })
 
-test('bytes are bounded too, and the shelf knows what is held', () => {
-  const { log, shelf } = make()
+test('bytes are bounded too, and the retention knows what is held', () => {
+  const { log, retention } = make()
   for (let i = 0; i < 9; i++) void say(log, 'x'.repeat(300))
-  expect(shelf.used).toBeLessThanOrEqual(1000)
+  expect(retention.bytes).toBeLessThanOrEqual(1000)
   log.clear()
-  expect(shelf.used).toBe(0)
+  expect(retention.bytes).toBe(0)
 })
 
 test('one event larger than the log reaches its reader', () => {
@@ -121,23 +121,23 @@ test('a finished log sends its reader home once it has everything', () => {
 })
 
 test('without a key nothing is kept once it was taken', () => {
-  const { log, shelf } = make('')
-  const plain = new EventLog(undefined, BOUNDS, shelf, 'me')
+  const { log, retention } = make('')
+  const plain = new EventLog(undefined, BOUNDS, retention, 'me')
   const { self } = reader()
   plain.attach(self)
   void say(plain, 'a')
-  expect(shelf.used).toBe(0)
+  expect(retention.bytes).toBe(0)
   expect(log.next).toBe(0)
 })
 
 test('over the budget of the process the oldest finished logs go first', () => {
-  const shelf = new StreamRetention({ total: 1000, perOwner: 1000 })
+  const retention = new StreamRetention({ total: 1000, perOwner: 1000 })
   const gone: string[] = []
   const logs = ['a', 'b', 'c'].map(key => {
-    const { log } = make(key, BOUNDS, shelf)
+    const { log } = make(key, BOUNDS, retention)
     for (const half of [1, 2]) void say(log, `${half}`.repeat(175))
     log.finish()
-    shelf.shelve(log, 1000, () => gone.push(key))
+    retention.retain(log, 1000, () => gone.push(key))
     return log
   })
   expect(gone).toEqual(['a'])
@@ -146,27 +146,27 @@ test('over the budget of the process the oldest finished logs go first', () => {
 })
 
 test('shelved logs go when their time is over, each kind in its own time', () => {
-  const shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
   const gone: string[] = []
   for (const [key, lifetime] of [
     ['long', 1000],
     ['short', 10],
   ] as const)
-    shelf.shelve(make(key, BOUNDS, shelf).log, lifetime, () => gone.push(key))
-  shelf.sweep(Date.now() + 500)
+    retention.retain(make(key, BOUNDS, retention).log, lifetime, () => gone.push(key))
+  retention.sweep(Date.now() + 500)
   expect(gone).toEqual(['short'])
-  shelf.sweep(Date.now() + 1500)
+  retention.sweep(Date.now() + 1500)
   expect(gone).toEqual(['short', 'long'])
 })
 
 test('an owner beyond its share loses its own oldest finished logs, and others lose nothing', () => {
-  const shelf = new StreamRetention({ total: 1e6, perOwner: 1000 })
+  const retention = new StreamRetention({ total: 1e6, perOwner: 1000 })
   const gone: string[] = []
   const shelved = (key: string, owner: string) => {
-    const log = new EventLog(key, BOUNDS, shelf, owner)
+    const log = new EventLog(key, BOUNDS, retention, owner)
     void say(log, 'x'.repeat(350))
     log.finish()
-    shelf.shelve(log, 1000, () => gone.push(key))
+    retention.retain(log, 1000, () => gone.push(key))
   }
   shelved('other', 'ben')
   for (const key of ['a', 'b', 'c', 'd']) shelved(key, 'ana')
@@ -174,20 +174,20 @@ test('an owner beyond its share loses its own oldest finished logs, and others l
 })
 
 test('streams that are still open make room too, those of the owner with the most first', () => {
-  const shelf = new StreamRetention({ total: 1000, perOwner: 1000 })
-  const hog = new EventLog('hog', BOUNDS, shelf, 'ana')
+  const retention = new StreamRetention({ total: 1000, perOwner: 1000 })
+  const hog = new EventLog('hog', BOUNDS, retention, 'ana')
   for (let i = 0; i < 2; i++) void say(hog, 'x'.repeat(350))
-  const small = new EventLog('small', BOUNDS, shelf, 'ben')
+  const small = new EventLog('small', BOUNDS, retention, 'ben')
   void say(small, 'y'.repeat(350))
-  expect(shelf.used).toBeLessThanOrEqual(1000)
+  expect(retention.bytes).toBeLessThanOrEqual(1000)
   expect([hog.holds(-1), small.holds(-1)]).toEqual([false, true])
 })
 
 test('of an owner that holds nothing any more nothing is kept', () => {
-  const shelf = new StreamRetention({ total: 1e6, perOwner: 1e6 })
-  const log = new EventLog('k', BOUNDS, shelf, 'ana')
+  const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const log = new EventLog('k', BOUNDS, retention, 'ana')
   void say(log, 'x')
-  expect(shelf.owners).toBe(1)
+  expect(retention.owners).toBe(1)
   log.clear()
-  expect([shelf.owners, shelf.used]).toEqual([0, 0])
+  expect([retention.owners, retention.bytes]).toEqual([0, 0])
 })

@@ -1,59 +1,54 @@
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import type { Json } from '../../wire/json/json.ts'
 import { commentBytes, eventPieces } from '../../wire/sse.ts'
 import type { StreamRetention } from './stream-retention.ts'
 
-/** Where the bytes of a stream go: an HTTP response, seen as narrowly as a log needs it. */
-export interface Reader {
-  /** False: the socket is full; `onDrain` is called when there is room again. */
+/** An HTTP response, seen as narrowly as a log needs it. */
+export interface StreamReader {
+  /** False: the socket is full; `EventLog.drained` is called when it has room again. */
   write(pieces: readonly Buffer[]): boolean
   end(): void
-  /** The other side takes nothing and must go. */
   destroy(): void
 }
 
-interface Entry {
+interface LogEntry {
   readonly pieces: readonly Buffer[]
   readonly bytes: number
   readonly merge: string | undefined
 }
 
-interface Bounds {
+interface LogBounds {
   readonly streamLogBytes: number
   readonly streamLogEvents: number
 }
 
-interface EventOptions {
-  /** Takes the place of an event of the same name that nobody took yet. */
-  readonly merge?: string | undefined
-}
-
 /**
- * The events of one stream: what a reader has not taken yet, and what one that comes back may ask for.
- * A reader is a cursor, so that a slow one costs nothing but the log, and the log is bounded.
+ * The events of one stream: those its reader has not taken yet, and those a client that reconnects may ask for.
+ * A reader is a cursor into the log, and the log is bounded.
  */
 export class EventLog {
   readonly key: string | undefined
   readonly owner: string
-  readonly #bounds: Bounds
-  readonly #shelf: StreamRetention
-  #entries: Entry[] = []
+  readonly #bounds: LogBounds
+  readonly #retention: StreamRetention
+  #entries: LogEntry[] = []
   #first = 0 // sequence number of entries[0]
   #bytes = 0
   #cursor = 0 // sequence number of the next event for the reader
-  #reader: Reader | undefined
-  readonly #replaced = new Set<Reader>() // have an idle socket until the stream ends
+  #reader: StreamReader | undefined
+  readonly #replaced = new Set<StreamReader>() // readers that keep an idle socket until the stream ends
   #isBlocked = false
   #isFinished = false
-  #caughtUp: (() => void)[] = []
+  #whenDrained: (() => void)[] = []
 
-  /** With a key, events carry ids `<key>.<sequence>` and stay for a reader that comes back; without, they go once taken. */
-  constructor(key: string | undefined, bounds: Bounds, shelf: StreamRetention, owner: string) {
+  /** With a key, events carry ids `<key>.<sequence>` and are kept for a reconnect; without, they are dropped once taken. */
+  constructor(key: string | undefined, bounds: LogBounds, retention: StreamRetention, owner: string) {
     this.key = key
     this.owner = owner
     this.#bounds = bounds
-    this.#shelf = shelf
+    this.#retention = retention
   }
 
-  /** Bytes it holds now. */
   get bytes(): number {
     return this.#bytes
   }
@@ -66,95 +61,86 @@ export class EventLog {
     return this.#reader !== undefined
   }
 
-  /** The sequence number the next event will get. */
+  /** The sequence number of the next event. */
   get next(): number {
     return this.#first + this.#entries.length
   }
 
-  /** True while every event after `sequence` is still here. */
+  /** True while the log holds every event after `sequence`. */
   holds(sequence: number): boolean {
     return sequence >= this.#first - 1 && sequence < this.next
   }
 
-  /** Adds an event; a promise means that the reader is behind. */
-  append(data: readonly Buffer[], { merge }: EventOptions = {}): void | Promise<void> {
+  /** Adds an event; it replaces one of the same `merge` that is not taken yet. A promise means that the reader is behind. */
+  append(data: readonly Buffer[], merge?: string): void | Promise<void> {
     const waiting = merge === undefined ? -1 : this.#findWaiting(merge)
     if (waiting >= 0) this.#replace(waiting, data, merge)
     else {
-      if (this.#isOverrun()) this.#drop()
-      this.#add(this.#encode(this.next, data, merge))
+      if (this.#isOverrun()) this.#detachReader()?.destroy()
+      const entry = this.#encode(this.next, data, merge)
+      this.#entries.push(entry)
+      this.#resize(entry.bytes)
     }
     this.#pump()
     this.trim()
-    if (this.#reader && this.#isBlocked) return new Promise(resolve => this.#caughtUp.push(resolve))
+    if (this.#reader && this.#isBlocked) return new Promise(resolve => this.#whenDrained.push(resolve))
   }
 
-  /** Gives the stream to a reader, from `sequence` on; whoever had it keeps an idle socket. */
-  attach(reader: Reader, sequence: number = this.#cursor): void {
-    this.#release()
+  /** Gives the stream to a reader, from `sequence` on; the previous reader keeps an idle socket. */
+  attach(reader: StreamReader, sequence: number = this.#cursor): void {
+    this.#unblock()
     if (this.#reader) this.#replaced.add(this.#reader)
     this.#reader = reader
     this.#cursor = Math.max(sequence, this.#first)
-    this.#isBlocked = false
     this.#pump()
   }
 
   /** The reader's socket has room again. */
-  drained(reader: Reader): void {
+  drained(reader: StreamReader): void {
     if (reader !== this.#reader) return
     this.#isBlocked = false
     this.#pump()
     this.trim()
   }
 
-  /** The reader is gone; what it may have missed stays. */
-  detach(reader: Reader): void {
+  /** The reader's socket has closed; events it may have missed stay. */
+  detach(reader: StreamReader): void {
     this.#replaced.delete(reader)
-    if (reader !== this.#reader) return
-    this.#reader = undefined
-    this.#release()
+    if (reader === this.#reader) this.#detachReader()
   }
 
   keepAlive(): void {
-    for (const reader of this.#replaced) reader.write([commentBytes]) // or nobody would see that it is dead
+    for (const reader of this.#replaced) reader.write([commentBytes]) // otherwise a dead socket would go unnoticed
     if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([commentBytes])
   }
 
-  /** No event will follow: the reader is sent home once it has taken everything. */
+  /** No event will follow: the reader's response ends once it has taken everything. */
   finish(): void {
     this.#isFinished = true
     this.#pump()
   }
 
-  /** Forgets everything and sends the reader home. */
+  /** Drops all events and ends the reader's response. */
   clear(): void {
     this.#first = this.next
     this.#entries = []
-    this.#grow(-this.#bytes)
-    const reader = this.#reader
-    this.#reader = undefined
-    this.#release()
-    reader?.end()
-    this.#dismiss()
+    this.#resize(-this.#bytes)
+    this.#endReaders()
   }
 
-  #dismiss(): void {
+  #endReaders(): void {
+    this.#detachReader()?.end()
     for (const reader of this.#replaced) reader.end()
     this.#replaced.clear()
   }
 
-  #encode(sequence: number, data: readonly Buffer[], merge: string | undefined): Entry {
+  #encode(sequence: number, data: readonly Buffer[], merge: string | undefined): LogEntry {
     const pieces = eventPieces({
       ...(data.length > 0 && { event: 'message' }),
       ...(this.key !== undefined && { id: `${this.key}.${sequence}` }),
       data,
     })
     return { pieces, bytes: pieces.reduce((sum, piece) => sum + piece.length, 0), merge }
-  }
-
-  #add(entry: Entry): void {
-    this.#entries.push(entry)
-    this.#grow(entry.bytes)
   }
 
   #findWaiting(merge: string): number {
@@ -165,56 +151,53 @@ export class EventLog {
 
   #replace(index: number, data: readonly Buffer[], merge: string | undefined): void {
     const entry = this.#encode(this.#first + index, data, merge)
-    const before = this.#entries[index] as Entry
-    this.#entries[index] = entry // first: growing may trim this log
-    this.#grow(entry.bytes - before.bytes)
+    const before = this.#entries[index] as LogEntry
+    this.#entries[index] = entry // before the resize, which may trim this log
+    this.#resize(entry.bytes - before.bytes)
   }
 
-  #grow(bytes: number): void {
-    this.#bytes += bytes
-    this.#shelf.add(this, bytes)
+  #resize(change: number): void {
+    this.#bytes += change
+    this.#retention.add(this, change)
   }
 
   #pump(): void {
     const reader = this.#reader
     if (!reader) return
     while (!this.#isBlocked && this.#cursor < this.next) {
-      const entry = this.#entries[this.#cursor - this.#first] as Entry
+      const entry = this.#entries[this.#cursor - this.#first] as LogEntry
       this.#cursor++
       this.#isBlocked = !reader.write(entry.pieces)
     }
     if (this.#cursor < this.next) return
-    if (this.#isFinished) {
-      this.#reader = undefined
-      this.#release()
-      reader.end()
-      this.#dismiss()
-    } else if (!this.#isBlocked) this.#release()
+    if (this.#isFinished) this.#endReaders()
+    else if (!this.#isBlocked) this.#unblock()
   }
 
-  #release(): void {
-    const waiting = this.#caughtUp
-    this.#caughtUp = []
+  #unblock(): void {
+    const waiting = this.#whenDrained
+    this.#whenDrained = []
     this.#isBlocked = false
     for (const resolve of waiting) resolve()
   }
 
-  /** More than a whole log waits for a reader that does not read. */
+  #detachReader(): StreamReader | undefined {
+    const reader = this.#reader
+    this.#reader = undefined
+    this.#unblock()
+    return reader
+  }
+
+  /** True if the reader is blocked and more waits for it than a whole log may hold. */
   #isOverrun(): boolean {
     if (!this.#reader || !this.#isBlocked) return false
     let waiting = 0
-    for (let i = this.#cursor - this.#first; i < this.#entries.length; i++) waiting += (this.#entries[i] as Entry).bytes
+    for (let i = this.#cursor - this.#first; i < this.#entries.length; i++)
+      waiting += (this.#entries[i] as LogEntry).bytes
     return waiting > this.#bounds.streamLogBytes || this.next - this.#cursor > this.#bounds.streamLogEvents
   }
 
-  #drop(): void {
-    const reader = this.#reader
-    this.#reader = undefined
-    this.#release()
-    reader?.destroy()
-  }
-
-  /** Drops what is beyond the bounds, oldest first; what a reader has yet to take stays. */
+  /** Drops events beyond the bounds, oldest first, but none that the reader has yet to take. */
   trim(): void {
     const { streamLogBytes, streamLogEvents } = this.#bounds
     let drop = 0
@@ -223,14 +206,14 @@ export class EventLog {
         this.key === undefined ||
         this.#bytes > streamLogBytes ||
         this.#entries.length - drop > streamLogEvents ||
-        this.#shelf.isSpent(this.owner)
+        this.#retention.isOverLimit(this.owner)
       const isTaken = this.#first + drop < this.#cursor
-      // However large, the newest is what a client that lost its stream comes back for.
+      // The newest event stays, however large: it is the one a client that lost its stream reconnects for.
       const isNewest = this.key !== undefined && drop === this.#entries.length - 1
-      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#shelf.isSpent(this.owner)
+      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#retention.isOverLimit(this.owner)
       if (!isFull || isKept) break
-      const { bytes } = this.#entries[drop] as Entry
-      this.#grow(-bytes)
+      const { bytes } = this.#entries[drop] as LogEntry
+      this.#resize(-bytes)
       drop++
     }
     if (drop === 0) return
@@ -238,4 +221,11 @@ export class EventLog {
     this.#first += drop
     this.#cursor = Math.max(this.#cursor, this.#first)
   }
+}
+
+/** The name under which a newer notification replaces one that is not read yet; undefined if each one counts. */
+export const mergeKey = (method: string, params: Json): string | undefined => {
+  if (method === NOTIFICATIONS.progress) return `progress ${params.get('progressToken')}`
+  if (method === NOTIFICATIONS.resourceUpdated) return `updated ${params.get('uri')}`
+  return method.endsWith('/list_changed') ? method : undefined
 }

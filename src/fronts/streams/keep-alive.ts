@@ -1,37 +1,76 @@
-import type { EventLog } from './event-log.ts'
+/** Calls `act` for each item every `everyMs`. Items are in the order they are due, so that a run costs only what is due. */
+export class DueQueue<T> {
+  readonly #everyMs: number
+  readonly #act: (item: T) => void
+  readonly #dueAt = new Map<T, number>()
 
-const SLOTS = 15
+  constructor(everyMs: number, act: (item: T) => void) {
+    this.#everyMs = everyMs
+    this.#act = act
+  }
 
-/** One timer for everything that is due now and then: keep-alives, idle sessions, old logs. */
+  get items(): Iterable<T> {
+    return this.#dueAt.keys()
+  }
+
+  /** The item is due for the first time after one interval. */
+  add(item: T, now: number = Date.now()): void {
+    this.#dueAt.set(item, now + this.#everyMs)
+  }
+
+  delete(item: T): void {
+    this.#dueAt.delete(item)
+  }
+
+  run(now: number): void {
+    for (const [item, dueAt] of this.#dueAt) {
+      if (dueAt > now) return
+      this.#dueAt.delete(item)
+      this.#dueAt.set(item, now + this.#everyMs)
+      this.#act(item)
+    }
+  }
+}
+
+interface LiveStream {
+  /** Sends a comment, so that no proxy or client takes the connection for dead. */
+  keepAlive(): void
+  readonly hasReader?: boolean
+}
+
+const TICKS_PER_INTERVAL = 15
+const SHORTEST_TICK_MS = 20
+
+/** The one timer of the fronts: keeps streams alive and runs periodic tasks, such as expiry of sessions and logs. */
 export class KeepAlive {
-  readonly #wheel: Set<EventLog>[] = Array.from({ length: SLOTS }, () => new Set())
-  readonly #chores: ((now: number) => void)[] = []
+  readonly #streams: DueQueue<LiveStream>
+  readonly #tasks: ((now: number) => void)[] = []
   readonly #timer: NodeJS.Timeout
-  #slot = 0
 
-  /** Each stream gets a comment every `keepAliveMs`, spread over the slots of a wheel. */
+  /** Each stream sends a comment every `keepAliveMs`. */
   constructor(keepAliveMs: number) {
-    this.#timer = setInterval(() => this.#tick(), Math.max(20, keepAliveMs / SLOTS))
+    this.#streams = new DueQueue(keepAliveMs, stream => stream.keepAlive())
+    this.#timer = setInterval(() => this.#tick(), Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL))
     this.#timer.unref()
   }
 
-  /** Runs at every tick. */
-  each(chore: (now: number) => void): void {
-    this.#chores.push(chore)
+  /** Runs a task at every tick. */
+  onTick(task: (now: number) => void): void {
+    this.#tasks.push(task)
   }
 
-  /** Keeps the readers of a stream alive until the returned function is called. */
-  keepAlive(log: EventLog): () => void {
-    // The slot just served is the one that comes round last.
-    const slot = this.#wheel[(this.#slot + SLOTS - 1) % SLOTS] as Set<EventLog>
-    slot.add(log)
-    return () => slot.delete(log)
+  add(stream: LiveStream): void {
+    this.#streams.add(stream)
   }
 
-  /** How many of them somebody is reading. */
-  get streams(): number {
+  delete(stream: LiveStream): void {
+    this.#streams.delete(stream)
+  }
+
+  /** Streams that a client is reading. */
+  get streamCount(): number {
     let count = 0
-    for (const slot of this.#wheel) for (const log of slot) if (log.hasReader) count++
+    for (const { hasReader } of this.#streams.items) if (hasReader) count++
     return count
   }
 
@@ -41,8 +80,7 @@ export class KeepAlive {
 
   #tick(): void {
     const now = Date.now()
-    for (const log of this.#wheel[this.#slot] as Set<EventLog>) log.keepAlive()
-    this.#slot = (this.#slot + 1) % SLOTS
-    for (const chore of this.#chores) chore(now)
+    this.#streams.run(now)
+    for (const task of this.#tasks) task(now)
   }
 }

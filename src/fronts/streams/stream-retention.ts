@@ -1,136 +1,134 @@
 import type { EventLog } from './event-log.ts'
 
-interface Shelved {
+interface RetainedLog {
   readonly log: EventLog
-  readonly until: number
-  readonly forget: () => void
+  readonly expiresAt: number
+  readonly onDrop: () => void
 }
 
-/** Something that holds bytes of streams for an owner. */
+/** Holds bytes of streams on behalf of an owner. */
 interface LogHolder {
-  readonly owner: string // whose share they count for
+  readonly owner: string // whose quota the bytes count for
   readonly bytes: number
-  /** Drops what it may drop; absent where everything still has to be sent. */
+  /** Drops what it may drop; absent if everything still has to be sent. */
   trim?(): void
 }
 
-interface LogLimits {
+interface RetentionLimits {
   readonly total: number // bytes
-  readonly perOwner: number
+  readonly perOwner: number // bytes
 }
 
-/** What one owner has. */
-interface Share {
-  used: number
+interface OwnerShare {
+  bytes: number
   readonly holders: Set<LogHolder> // those that can be trimmed
-  readonly queues: Map<number, Shelved[]> // by lifetime, each in order of expiry
+  readonly queues: Map<number, RetainedLog[]> // by lifetime, each in order of expiry
 }
 
 /**
- * Where logs of finished streams wait for a client that comes back, and what all logs together may hold. An owner beyond
- * its share loses its own oldest logs; when there is too much in all, the owner with the most does.
+ * Retains logs of finished streams for clients that reconnect, and bounds the bytes of all logs. An owner above its
+ * limit loses its own oldest logs; if the total is exceeded, the owner with the most bytes does.
  */
 export class StreamRetention {
-  readonly #limits: LogLimits
-  readonly #shares = new Map<string, Share>()
-  #used = 0
+  readonly #limits: RetentionLimits
+  readonly #shares = new Map<string, OwnerShare>()
+  #bytes = 0
 
-  constructor(limits: LogLimits) {
+  constructor(limits: RetentionLimits) {
     this.#limits = limits
   }
 
   /** Bytes that all logs hold now. */
-  get used(): number {
-    return this.#used
+  get bytes(): number {
+    return this.#bytes
   }
 
-  /** Owners of whom something is kept. */
+  /** Number of owners that have any bytes or logs here. */
   get owners(): number {
     return this.#shares.size
   }
 
-  /** Whether this owner has to make room. */
-  isSpent(owner: string): boolean {
+  isOverLimit(owner: string): boolean {
     const share = this.#shares.get(owner)
     if (!share) return false
-    return share.used > this.#limits.perOwner || (this.#isFull && share === this.#largest())
+    return share.bytes > this.#limits.perOwner || (this.#isFull && share === this.#largest())
   }
 
-  /** A holder has so many bytes more, or less. */
-  add(holder: LogHolder, bytes: number): void {
+  /** Records that a holder has gained `change` bytes, or lost them if negative. */
+  add(holder: LogHolder, change: number): void {
     const share = this.#shareOf(holder.owner)
-    share.used += bytes
-    this.#used += bytes
+    share.bytes += change
+    this.#bytes += change
     if (holder.bytes === 0) share.holders.delete(holder)
     else if (holder.trim) share.holders.add(holder)
-    // Discarding takes bytes away and comes back here: only what adds looks for room.
-    if (bytes > 0) this.#makeRoom(share)
-    this.#forget(holder.owner, share)
+    // Dropping a log calls this again with a negative change, which must not look for room once more.
+    if (change > 0) this.#makeRoom(share)
+    this.#deleteIfEmpty(holder.owner, share)
   }
 
-  /** Keeps a finished log for a while; `forget` is called when it goes. */
-  shelve(log: EventLog, lifetimeMs: number, forget: () => void): void {
+  /** Retains a finished log for `lifetimeMs`; `onDrop` is called when it is dropped. */
+  retain(log: EventLog, lifetimeMs: number, onDrop: () => void): void {
     const { queues } = this.#shareOf(log.owner)
     const queue = queues.get(lifetimeMs) ?? []
     queues.set(lifetimeMs, queue)
-    queue.push({ log, until: Date.now() + lifetimeMs, forget })
+    queue.push({ log, expiresAt: Date.now() + lifetimeMs, onDrop })
   }
 
+  /** Drops the logs that have expired; one that a client is reading gets another lifetime. */
   sweep(now: number): void {
     for (const [owner, share] of this.#shares) {
       for (const [lifetimeMs, queue] of share.queues) {
-        const alive = queue.findIndex(shelved => shelved.until > now)
-        for (const shelved of queue.splice(0, alive < 0 ? queue.length : alive))
-          if (shelved.log.hasReader)
-            queue.push({ ...shelved, until: now + lifetimeMs }) // it still reads
-          else discard(shelved)
+        const alive = queue.findIndex(({ expiresAt }) => expiresAt > now)
+        for (const retained of queue.splice(0, alive < 0 ? queue.length : alive))
+          if (retained.log.hasReader) queue.push({ ...retained, expiresAt: now + lifetimeMs })
+          else drop(retained)
         if (queue.length === 0) share.queues.delete(lifetimeMs)
       }
-      this.#forget(owner, share)
+      this.#deleteIfEmpty(owner, share)
     }
   }
 
   get #isFull(): boolean {
-    return this.#used > this.#limits.total
+    return this.#bytes > this.#limits.total
   }
 
-  #shareOf(owner: string): Share {
-    const share = this.#shares.get(owner) ?? { used: 0, holders: new Set(), queues: new Map() }
+  #shareOf(owner: string): OwnerShare {
+    const share = this.#shares.get(owner) ?? { bytes: 0, holders: new Set(), queues: new Map() }
     this.#shares.set(owner, share)
     return share
   }
 
-  #forget(owner: string, { used, queues, holders }: Share): void {
-    if (used === 0 && queues.size === 0 && holders.size === 0) this.#shares.delete(owner)
+  #deleteIfEmpty(owner: string, { bytes, queues, holders }: OwnerShare): void {
+    if (bytes === 0 && queues.size === 0 && holders.size === 0) this.#shares.delete(owner)
   }
 
-  #makeRoom(share: Share): void {
-    while (share.used > this.#limits.perOwner && discardOldest(share));
+  #makeRoom(share: OwnerShare): void {
+    while (share.bytes > this.#limits.perOwner && dropOldest(share));
     while (this.#isFull) {
       const largest = this.#largest() ?? share
-      const before = this.#used
-      if (!discardOldest(largest)) for (const holder of [...largest.holders]) holder.trim?.()
-      if (this.#used === before) return // the rest is on its way to its readers
+      const before = this.#bytes
+      if (!dropOldest(largest)) for (const holder of [...largest.holders]) holder.trim?.()
+      if (this.#bytes === before) return // the rest still has to be sent
     }
   }
 
-  #largest(): Share | undefined {
-    let largest: Share | undefined
-    for (const share of this.#shares.values()) if (!largest || share.used > largest.used) largest = share
+  #largest(): OwnerShare | undefined {
+    let largest: OwnerShare | undefined
+    for (const share of this.#shares.values()) if (!largest || share.bytes > largest.bytes) largest = share
     return largest
   }
 }
 
-const discardOldest = ({ queues }: Share): boolean => {
-  let oldest: Shelved[] | undefined
+const dropOldest = ({ queues }: OwnerShare): boolean => {
+  let oldest: RetainedLog[] | undefined
   for (const queue of queues.values())
-    if (queue[0] && (!oldest?.[0] || queue[0].until < oldest[0].until)) oldest = queue
-  const shelved = oldest?.shift()
-  if (shelved) discard(shelved)
-  return shelved !== undefined
+    if (queue[0] && (!oldest?.[0] || queue[0].expiresAt < oldest[0].expiresAt)) oldest = queue
+  const retained = oldest?.shift()
+  if (retained) drop(retained)
+  return retained !== undefined
 }
 
-const discard = ({ log, forget }: Shelved): void => {
+const drop = ({ log, onDrop }: RetainedLog): void => {
   log.clear()
-  forget()
+  onDrop()
 }

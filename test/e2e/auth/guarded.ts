@@ -5,8 +5,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGateway } from '../../../src/app/gateway.ts'
-import { hashOf, mintId, mintSecret, type Token } from '../../../src/auth/token.ts'
-import { changeTokens, tokenFileIn } from '../../../src/auth/token-file.ts'
+import { createSecret, createTokenId, hashSecret, type Token } from '../../../src/auth/token.ts'
+import { changeTokens, tokenFilePath } from '../../../src/auth/token-file.ts'
 import {
   type Auth,
   DEFAULT_LIMITS,
@@ -37,10 +37,10 @@ export interface Created {
 
 /** Creates a token in a data directory, as the command line does. */
 export const createToken = async (data: string, more: Partial<Token> = {}): Promise<Created> => {
-  const secret = mintSecret()
-  const id = mintId()
+  const secret = createSecret()
+  const id = createTokenId()
   const token = { id, name: 'test', principal: id, workspaces: ['*'], created: new Date().toISOString() }
-  await changeTokens(tokenFileIn(data), tokens => [...tokens, { ...token, hash: hashOf(secret), ...more }])
+  await changeTokens(tokenFilePath(data), tokens => [...tokens, { ...token, hash: hashSecret(secret), ...more }])
   return { id, headers: { authorization: `Bearer ${secret}` } }
 }
 
@@ -77,7 +77,7 @@ export const startGuarded = async (options: Options = {}) => {
     gateway,
     create: (more?: Partial<Token>) => noticed(() => createToken(data, more)),
     revoke: ({ id }: Created) =>
-      noticed(() => changeTokens(tokenFileIn(data), tokens => tokens.filter(token => token.id !== id))),
+      noticed(() => changeTokens(tokenFilePath(data), tokens => tokens.filter(token => token.id !== id))),
     close: async () => {
       await gateway.close()
       await rm(data, { recursive: true, force: true })

@@ -45,7 +45,7 @@ test('a reader that does not read is waited for, and everything arrives when it 
   const progress = (n: number) =>
     call.sink({ kind: 'notice', method: 'notifications/progress', params: Json.of({ progressToken: 1, progress: n }) })
   for (let n = 0; n < 1000; n++) void progress(n)
-  expect(front.house.shelf.used).toBeGreaterThan(0)
+  expect(front.context.retention.bytes).toBeGreaterThan(0)
   channel.response.resume()
   await waited
   void answer(call)
@@ -53,7 +53,7 @@ test('a reader that does not read is waited for, and everything arrives when it 
   for (let message = await channel.message(); message.id !== 1; message = await channel.message())
     if (message.method === 'notifications/progress') progresses.push(message.params?.progress)
   expect(progresses).toEqual([999]) // those that nobody took gave way to the newest
-  expect(front.house.shelf.used).toBe(0)
+  expect(front.context.retention.bytes).toBe(0)
 })
 
 test('a reader too far behind is told so and sent away; what it had in flight ends', async () => {
@@ -69,7 +69,7 @@ test('a reader too far behind is told so and sent away; what it had in flight en
   const events = (await channel.rest()).filter(({ event }) => event !== 'message')
   expect(events.map(({ event }) => event)).toEqual(['error', 'lifecycle'])
   expect(events[0]?.data).toContain('too far behind')
-  await expect.poll(() => [front.channels.size, front.house.shelf.used]).toEqual([0, 0])
+  await expect.poll(() => [front.channels.size, front.context.retention.bytes]).toEqual([0, 0])
 })
 
 test('a reader that takes nothing at all is dropped', async () => {
@@ -80,5 +80,5 @@ test('a reader that takes nothing at all is dropped', async () => {
   channel.response.pause()
   for (let i = 0; i < 30; i++) void chatter(call, MEGABYTE)
   await expect.poll(() => call.signal.reason).toEqual({ kind: 'gone' })
-  expect([front.channels.size, front.house.shelf.used, front.house.active.size]).toEqual([0, 0, 0])
+  expect([front.channels.size, front.context.retention.bytes, front.context.activeCalls.size]).toEqual([0, 0, 0])
 })

@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http'
+import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
+import { sendEmpty, sendEvents, sendJson } from '../http/response.ts'
+
+/** The bytes of a JSON-RPC response, or 'none' for a request that gets none because it was cancelled. */
+export type CallOutcome = Buffer[] | 'none'
+
+/** Where the responses to one incoming message or batch go. */
+export interface ResponseWriter {
+  /** False if the client can only take the responses themselves. */
+  readonly canSendMore: boolean
+  /** Registers a request; the returned index names it in `respond`. */
+  expect(call: Abort): number
+  /** Sends a notification, or a request of the server. */
+  send(pieces: Buffer[], merge?: string): void | Promise<void>
+  respond(index: number, outcome: CallOutcome): void
+}
+
+const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
+
+/** Collects the responses to the requests of one POST, in their order. */
+export class ResponseCollector {
+  readonly #calls: Abort[] = []
+  readonly #outcomes: (CallOutcome | undefined)[] = []
+  readonly #isBatch: boolean
+
+  constructor(isBatch: boolean) {
+    this.#isBatch = isBatch
+  }
+
+  get isComplete(): boolean {
+    return this.#outcomes.length > 0 && this.#outcomes.every(outcome => outcome !== undefined)
+  }
+
+  /** The responses collected so far, without those of cancelled requests. */
+  get responses(): Buffer[][] {
+    return this.#outcomes.filter((outcome): outcome is Buffer[] => outcome !== undefined && outcome !== 'none')
+  }
+
+  expect(call: Abort): number {
+    this.#calls.push(call)
+    return this.#outcomes.push(undefined) - 1
+  }
+
+  set(index: number, outcome: CallOutcome): void {
+    this.#outcomes[index] = outcome
+  }
+
+  /** Aborts the calls that have no outcome yet. */
+  abortPending(reason: AbortReason): void {
+    for (const [index, call] of this.#calls.entries()) if (this.#outcomes[index] === undefined) call.abort(reason)
+  }
+
+  /** Sends the responses as events, one each. */
+  sendEvents(response: ServerResponse): void {
+    const bodies = this.responses
+    if (bodies.length === 0) sendEmpty(response, 202)
+    else sendEvents(response, bodies)
+  }
+
+  /** Sends the responses as one JSON body; those of a batch as an array. */
+  sendJson(response: ServerResponse): void {
+    const bodies = this.responses
+    const [first] = bodies
+    if (!first) return sendEmpty(response, 202)
+    if (!this.#isBatch) return sendJson(response, 200, first)
+    sendJson(response, 200, [OPEN, ...bodies.flatMap((body, i) => (i === 0 ? body : [COMMA, ...body])), CLOSE])
+  }
+}
+
+/** Writes the responses as the body of the POST, once all of them are there. */
+export class BodyWriter implements ResponseWriter {
+  readonly canSendMore = false
+  readonly #response: ServerResponse
+  readonly #collector: ResponseCollector
+
+  constructor(response: ServerResponse, isBatch: boolean) {
+    this.#response = response
+    this.#collector = new ResponseCollector(isBatch)
+  }
+
+  expect(call: Abort): number {
+    return this.#collector.expect(call)
+  }
+
+  send(): void {}
+
+  respond(index: number, outcome: CallOutcome): void {
+    this.#collector.set(index, outcome)
+    if (this.#collector.isComplete && !this.#response.destroyed) this.#collector.sendJson(this.#response)
+  }
+
+  abortPending(): void {
+    this.#collector.abortPending({ kind: 'gone' })
+  }
+}
