@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, DEFAULT_PROCESS_LIMITS } from '../../../src/config/snapshot.ts'
@@ -8,30 +8,35 @@ import { DEFAULT_LIMITS, DEFAULT_LISTEN, DEFAULT_PROCESS_LIMITS } from '../../..
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-docs-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
+const ROOT = resolve(import.meta.dirname, '../../..')
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 describe('the documentation', () => {
-  it.each(['README.md', 'docs/configuration.md', 'docs/memory.md', 'docs/processes.md', 'docs/security.md'])(
-    'of %s shows configurations that work',
-    async file => {
-      const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
-        .map(([, block]) => block ?? '')
-        .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse)":/.test(block))
-      expect(blocks.length).toBeGreaterThan(0)
-      for (const block of blocks) {
-        const config = join(folder, 'config.json')
-        writeFileSync(config, block)
-        const { servers, warnings } = await loadConfig({
-          file: config,
-          env: { GITHUB_TOKEN: 'x', DATABASE_PASSWORD: 'x', MODEL_KEY: 'x' },
-        })
-        expect(warnings).toEqual([])
-        expect(
-          [...servers.values()].filter(server => server.kind === 'unavailable' && !block.includes('"command"')),
-        ).toEqual([])
-      }
-    },
-  )
+  it.each([
+    'README.md',
+    'docs/configuration.md',
+    'docs/memory.md',
+    'docs/processes.md',
+    'docs/security.md',
+    'docs/workspaces.md',
+  ])('of %s shows configurations that work', async file => {
+    const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
+      .map(([, block]) => block ?? '')
+      .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse)":/.test(block))
+    expect(blocks.length).toBeGreaterThan(0)
+    for (const block of blocks) {
+      const config = join(folder, 'config.json')
+      writeFileSync(config, block)
+      const { servers, warnings } = await loadConfig({
+        file: config,
+        env: { GITHUB_TOKEN: 'x', DATABASE_PASSWORD: 'x', MODEL_KEY: 'x' },
+      })
+      expect(warnings).toEqual([])
+      expect(
+        [...servers.values()].filter(server => server.kind === 'unavailable' && !block.includes('"command"')),
+      ).toEqual([])
+    }
+  })
 
   it.each<[string, object]>([
     ['docs/configuration.md', { ...DEFAULT_LIMITS, ...DEFAULT_LISTEN }],
@@ -43,4 +48,29 @@ describe('the documentation', () => {
       expect(row, name).toContain(Array.isArray(value) ? '[]' : String(value))
     }
   })
+
+  const pages = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter(
+    file => /^([^/]+|(docs|examples|test|\.github)\/.*)\.md$/.test(file) && !file.includes('node_modules'),
+  )
+  it.each(pages)('of %s has no broken link', page => {
+    for (const [, target = ''] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? join(ROOT, page) : resolve(ROOT, dirname(page), path)
+      expect(existsSync(file), target).toBe(true)
+      if (anchor !== undefined && statSync(file).isFile())
+        expect(anchorsOf(readFileSync(file, 'utf8'))).toContain(anchor)
+    }
+  })
 })
+
+const withoutCode = (text: string): string => text.replace(/^```.*?^```/gms, '').replace(/`[^`\n]*`/g, '')
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (text: string): string[] =>
+  [...text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )

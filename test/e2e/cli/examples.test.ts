@@ -81,7 +81,7 @@ it('03-many-servers: a legacy process, a modern server and a built-in one are on
   for (const [name, args, text] of [
     ['everything__echo', { message: 'hello' }, 'Echo: hello'],
     ['remote/example-ping', {}, 'pong'],
-    ['docs__read_file', { relative_path: 'configuration.md' }, '# Configuration'],
+    ['docs__read_file', { relative_path: 'configuration.md' }, '# Configure the gateway'],
   ] as const)
     expect(JSON.stringify(await call(`${origin}/mcp`, 'tools/call', { name, arguments: args }))).toContain(text)
 })
