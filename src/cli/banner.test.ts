@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { WorkspaceStatus } from '../protocol/status.ts'
-import { COLOURED, doorLines, PLAIN, serverLines, waitingLine } from './banner.ts'
+import { COLOURED, listeningLines, PLAIN, serverLines, waitingLine } from './banner.ts'
 
 const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>): WorkspaceStatus => ({
   name,
@@ -8,16 +8,16 @@ const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>)
   servers: [{ name: `${name}-server`, state: 'ready', ...server }],
 })
 
-describe('the lines at start', () => {
-  it('name the version and every door', () => {
-    expect(doorLines('1.2.3', 'http://127.0.0.1:1', [workspace('a', {}), workspace('long', {})], PLAIN)).toBe(
+describe('the lines printed at startup', () => {
+  it('name the version and the URL of every workspace', () => {
+    expect(listeningLines('1.2.3', 'http://127.0.0.1:1', [workspace('a', {}), workspace('long', {})], PLAIN)).toBe(
       'dragoman 1.2.3 listening on http://127.0.0.1:1\n' +
         '  a     http://127.0.0.1:1/mcp/a\n' +
         '  long  http://127.0.0.1:1/mcp/long\n',
     )
   })
 
-  it('say of every server whether it is there, or what is the matter', () => {
+  it('show the state of every server, with the reason where it is not ready', () => {
     const lines = serverLines(
       [
         workspace('a', { revision: '2026-07-28', tools: 1 }),
@@ -41,19 +41,19 @@ describe('the lines at start', () => {
     ])
   })
 
-  it('name a server once, however many workspaces it is in', () => {
+  it('name a server once, also if it is in several workspaces', () => {
     const shared = { name: 'shared', tools: 2 }
     const lines = serverLines([workspace('a', shared), workspace('b', shared), workspace('c', {})], PLAIN)
     expect(lines.split('\n')).toEqual(['', '  shared    connected, 2 tools', '  c-server  connected', ''])
   })
 
-  it('name whoever takes long', () => {
+  it('name the servers that are slow to connect', () => {
     const late = workspace('a', { name: 'late', state: 'connecting' })
     expect(waitingLine([late, workspace('b', {}), late])).toBe('\nWaiting for late ...\n')
     expect(waitingLine([workspace('b', {})])).toBe('')
   })
 
-  it('are coloured only when asked', () => {
+  it('are coloured only on request', () => {
     expect(serverLines([workspace('a', {})], COLOURED)).toContain('\u001b[32mconnected\u001b[39m')
     expect(serverLines([workspace('a', {})], PLAIN)).not.toContain('\u001b')
   })

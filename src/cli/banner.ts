@@ -12,41 +12,37 @@ const STYLES = {
 } as const
 type Style = keyof typeof STYLES
 
-/** Colours a text for a terminal, or returns it as it is. */
+/** Colours a text for a terminal, or returns it unchanged. */
 type Paint = (style: Style, text: string) => string
 
 export const PLAIN: Paint = (_style, text) => text
 export const COLOURED: Paint = (style, text) => `\u001b[${STYLES[style][0]}m${text}\u001b[${STYLES[style][1]}m`
 
-/** What is printed as soon as the gateway listens: the version and where each workspace is. */
-export const doorLines = (
+/** Printed when the gateway listens: the version and the URL of each workspace. */
+export const listeningLines = (
   version: string,
   origin: string,
   workspaces: readonly WorkspaceStatus[],
   paint: Paint,
 ): string => {
-  const width = widest(workspaces.map(({ name }) => name))
-  const doors = workspaces.map(({ name, url }) => `  ${name.padEnd(width)}  ${paint('cyan', url)}`)
-  return [`${paint('bold', `dragoman ${version}`)} listening on ${origin}`, ...doors, ''].join('\n')
+  const rows = workspaces.map(({ name, url }) => [name, paint('cyan', url)] as const)
+  return [`${paint('bold', `dragoman ${version}`)} listening on ${origin}`, ...aligned(rows), ''].join('\n')
 }
 
-/** What is printed where nobody configured anything: what is served, and where it lies. */
-export const homeLine = (data: string, folder: string): string =>
-  `\nNo configuration: an agent memory, kept in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
+/** Printed without a configuration: what is served, and where the memory is stored. */
+export const defaultServersLine = (data: string, folder: string): string =>
+  `\nNo configuration: serving an agent memory, stored in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`
 
-/** What is printed when servers take long to answer; nothing if none does. */
+/** Printed when servers are slow to connect; empty if none is. */
 export const waitingLine = (workspaces: readonly WorkspaceStatus[]): string => {
   const late = workspaces.flatMap(({ servers }) => servers.filter(({ state }) => state === 'connecting'))
   return late.length > 0 ? `\nWaiting for ${[...new Set(late.map(({ name }) => name))].join(', ')} ...\n` : ''
 }
 
-/** What is printed once every server has been tried: which are there, and what is the matter with the others. */
+/** Printed once every server has been tried: the state of each, once also if it is in several workspaces. */
 export const serverLines = (workspaces: readonly WorkspaceStatus[], paint: Paint): string => {
-  // A server may be in many workspaces, and is the same in all of them.
-  const servers = [...new Map(workspaces.flatMap(({ servers }) => servers.map(server => [server.name, server])))]
-  const width = widest(servers.map(([name]) => name))
-  const lines = servers.map(([name, server]) => `  ${name.padEnd(width)}  ${stateText(server, paint)}`)
-  return ['', ...lines, ''].join('\n')
+  const servers = new Map(workspaces.flatMap(({ servers }) => servers.map(server => [server.name, server])))
+  return ['', ...aligned([...servers].map(([name, server]) => [name, stateText(server, paint)])), ''].join('\n')
 }
 
 const STATES: Readonly<Record<ServerStatus['state'], { readonly word: string; readonly style: Style }>> = {
@@ -68,4 +64,7 @@ const stateText = ({ state, revision, tools, reason }: ServerStatus, paint: Pain
   return [paint(style, word), ...details].join(', ') + (reason ? `: ${reason}` : '')
 }
 
-const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(text => text.length))
+const aligned = (rows: readonly (readonly [name: string, text: string])[]): string[] => {
+  const width = Math.max(0, ...rows.map(([name]) => name.length))
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`)
+}

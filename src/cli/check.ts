@@ -1,49 +1,58 @@
-import { dataDirectory } from '../config/data-dir.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Inspection, ServerReport, WorkspaceReport } from '../protocol/inspection.ts'
 import { SILENT } from '../telemetry/log.ts'
 import type { Inspect, Run } from './command.ts'
-import { table } from './table.ts'
-import { type Flags, flagHelp, readLine, textOf, UsageError } from './usage.ts'
+import {
+  DATA_FLAG,
+  dataDirectoryOf,
+  type Flags,
+  flagHelp,
+  JSON_FLAG,
+  print,
+  printJson,
+  readLine,
+  table,
+  UsageError,
+} from './usage.ts'
 
 const FLAGS: Flags = {
-  data: { value: 'DIR', help: 'where state rests (DRAGOMAN_DATA, or the place of the platform)' },
-  offline: { help: 'look at the file only, connect to nothing' },
-  json: { help: 'print JSON' },
+  ...DATA_FLAG,
+  offline: { help: 'check the file only, connect to no server' },
+  ...JSON_FLAG,
 }
 
 const HELP = `Usage: dragoman check FILE [flags]
 
-Checks a configuration, connects to every server in it once, and says what each workspace shows. No tool is called, and
-no secret is printed. Exit code 0: all is well; 1: something is wrong.
+Checks a configuration, connects to every server once, and shows what each workspace contains. Calls no tool and prints
+no secrets. Exit code 0: no problem found; 1: at least one problem.
 
 ${flagHelp(FLAGS)}
 `
 
-/** What was found, as --json prints it. */
-interface Findings extends Partial<Inspection> {
+/** The result as --json prints it. */
+interface CheckResult extends Partial<Inspection> {
   readonly ok: boolean
   readonly file: string
   readonly problem?: string
   readonly warnings: readonly string[]
 }
 
-/** Looks at a configuration and at everything it names. */
+/** Checks a configuration and connects to every server it names. */
 export const run: Run = async (args, { inspect, version }) => {
-  const { flags, words } = readLine(args, FLAGS)
-  if (flags.help) return print(HELP, 0)
-  const [file, extra] = words
+  const { flags, words } = readLine(args, FLAGS, 1)
+  if (flags.help) return print(HELP)
+  const [file] = words
   if (file === undefined) throw new UsageError('expected the configuration file to check')
-  if (extra !== undefined) throw new UsageError(`Unexpected argument '${extra}'`)
-  const data = dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
+  const data = dataDirectoryOf(flags)
   const loaded = await load(file)
-  const found =
+  const result =
     typeof loaded === 'string'
       ? { ok: false, file, problem: loaded, warnings: [] }
-      : await look(file, loaded, flags.offline ? undefined : inspect, { version, data })
-  return print(flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : written(found), found.ok ? 0 : 1)
+      : await checkLoaded(file, loaded, flags.offline ? undefined : inspect, { version, data })
+  const code = result.ok ? 0 : 1
+  return flags.json ? printJson(result, code) : print(describe(result), code)
 }
 
 const load = async (file: string): Promise<Snapshot | string> => {
@@ -55,35 +64,35 @@ const load = async (file: string): Promise<Snapshot | string> => {
   }
 }
 
-const look = async (
+const checkLoaded = async (
   file: string,
   snapshot: Snapshot,
   inspect: Inspect | undefined,
-  around: { version: string; data: string },
-): Promise<Findings> => {
+  { version, data }: { version: string; data: string },
+): Promise<CheckResult> => {
   const { warnings, servers } = snapshot
   if (!inspect) {
-    const lacking = [...servers.values()].flatMap(({ name, ...server }) =>
+    const unavailable = [...servers.values()].flatMap(({ name, ...server }) =>
       server.kind === 'unavailable' && !server.disabled ? `${name} cannot be served: ${server.reason}` : [],
     )
-    return { ok: lacking.length === 0, file, warnings: [...warnings, ...lacking] }
+    return { ok: unavailable.length === 0, file, warnings: [...warnings, ...unavailable] }
   }
   const progress = showProgress(servers.size)
-  const found = await inspect(snapshot, { ...around, log: SILENT, met: progress.met })
+  const found = await inspect(snapshot, { version, data, log: SILENT, met: progress.met })
   progress.end()
-  const isWell =
-    found.servers.every(isFine) &&
+  const isOk =
+    found.servers.every(isHealthy) &&
     found.workspaces.every(({ unknown, shadowed }) => unknown.length + shadowed.length === 0)
-  return { ok: isWell, file, warnings, ...found }
+  return { ok: isOk, file, warnings, ...found }
 }
 
-const isFine = ({ state }: ServerReport): boolean => ['ready', 'untried', 'disabled'].includes(state)
+const isHealthy = ({ state }: ServerReport): boolean => ['ready', 'untried', 'disabled'].includes(state)
 
-/** A line that is written over and over, where somebody watches. */
-const showProgress = (all: number) => {
+/** On a terminal, one line that is overwritten. */
+const showProgress = (total: number) => {
   let met = 0
   const draw = (): void => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[Kconnecting: ${met} of ${all} servers have answered`)
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[Kconnecting: ${met} of ${total} servers have answered`)
   }
   draw()
   return {
@@ -95,21 +104,20 @@ const showProgress = (all: number) => {
   }
 }
 
-const written = ({ ok, file, problem, warnings, servers, workspaces }: Findings): string => {
+const describe = ({ ok, file, problem, warnings, servers, workspaces }: CheckResult): string => {
   if (problem !== undefined) return `${problem}\n`
   const parts = [
     ...(warnings.length > 0 ? [`${warnings.map(warning => `warning: ${warning}`).join('\n')}\n`] : []),
     ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers)] : []),
-    ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), remarks(workspaces)] : []),
-    ok ? `${file} is fine.\n` : `${file} has something wrong${whereText(servers)}.\n`,
+    ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), nameProblems(workspaces)] : []),
+    ok ? `${file} is valid.\n` : `${file} has problems${unhealthyText(servers)}.\n`,
   ]
   return parts.filter(part => part !== '').join('\n')
 }
 
-/** Which servers are the matter; the rest is said above. */
-const whereText = (servers: readonly ServerReport[] = []): string => {
-  const wrong = servers.filter(server => !isFine(server))
-  return wrong.length > 0 ? `: ${wrong.map(({ name, state }) => `${name} is ${state}`).join(', ')}` : ''
+const unhealthyText = (servers: readonly ServerReport[] = []): string => {
+  const unhealthy = servers.filter(server => !isHealthy(server))
+  return unhealthy.length > 0 ? `: ${unhealthy.map(({ name, state }) => `${name} is ${state}`).join(', ')}` : ''
 }
 
 const SERVER_COLUMNS = ['SERVER', 'STATE', 'REVISION', 'TRANSPORT', 'TOOLS', 'MS', 'REASON']
@@ -142,22 +150,17 @@ const hiddenText = ({ policy, overlays }: WorkspaceReport['hidden']): string =>
 const flaws = (servers: readonly ServerReport[]): string =>
   servers.flatMap(({ name, flaws = [] }) => flaws.map(flaw => `${name}: ${flaw}\n`)).join('')
 
-/** What a person should know of names. */
-const remarks = (workspaces: readonly WorkspaceReport[]): string =>
+/** Names that collide, that no server has, or that cannot be called. */
+const nameProblems = (workspaces: readonly WorkspaceReport[]): string =>
   workspaces
     .flatMap(({ name: workspace, collisions, unknown, shadowed }) => [
       ...collisions.map(
         ({ name, shown }) =>
-          `${workspace}: several servers have ${name}: ${shown.map(({ server, as }) => `${as} is ${server}'s`).join(', ')}\n`,
+          `${workspace}: several servers have ${name}; shown as ${shown.map(({ server, as }) => `${as} (${server})`).join(', ')}\n`,
       ),
       ...unknown.map(tool => `${workspace}: the configuration changes ${tool}, but its server has no such tool\n`),
       ...shadowed.map(
-        ({ tool, by, as }) => `${workspace}: ${tool} cannot be called: ${by} is shown as ${as} already\n`,
+        ({ tool, by, as }) => `${workspace}: ${tool} cannot be called: ${by} is already shown as ${as}\n`,
       ),
     ])
     .join('')
-
-const print = (text: string, code: number): number => {
-  process.stdout.write(text)
-  return code
-}

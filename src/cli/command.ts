@@ -7,33 +7,32 @@ import type { WorkspaceStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenMemory } from './memory/memory-admin.ts'
 
-/** A gateway that listens. */
-interface Running {
+/** The part of a running gateway that `dragoman serve` uses. */
+export interface ServedGateway {
   readonly origin: string
-  readonly localSecret: string // good for every workspace while it runs
+  readonly localSecret: string // a token for every workspace while the gateway runs
   readonly ready: Promise<void> // every server has been tried once
   status(): readonly WorkspaceStatus[]
-  /** How long nobody has been there. */
+  /** The time without a request and without an open session, channel or stream. */
   idleMs(): number
-  /** Goes over to another configuration. */
+  /** Applies another configuration. */
   swap(next: Snapshot): Difference
   close(): Promise<void>
 }
 
-/** Builds and starts the gateway; it is handed in because only the composition root knows the building. */
-export type StartGateway = (
-  snapshot: Snapshot,
-  options: {
-    log: Log
-    version: string
-    data: string
-    insecure: boolean
-    loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
-  },
-) => Promise<Running>
+/** Reads a configuration file; without a name, the one given by --config. */
+export type LoadConfig = (file?: string) => Promise<Snapshot>
 
-/** Serves a workspace of the daemon on a pipe until its client is gone. */
-export type ServePipe = (options: {
+export interface ServeOptions {
+  readonly log: Log
+  readonly version: string
+  readonly data: string
+  readonly insecure: boolean
+  readonly loadNext: LoadConfig | undefined
+}
+
+/** Serves a workspace of the daemon on stdin and stdout until the client has gone. */
+type ServePipe = (options: {
   daemon: Daemon
   findAgain: () => Promise<Daemon | undefined>
   workspace: string
@@ -43,22 +42,21 @@ export type ServePipe = (options: {
   version: string
 }) => Promise<void>
 
-/** Meets every server of a configuration once. */
+/** Connects to every server of a configuration once. */
 export type Inspect = (
   snapshot: Snapshot,
   options: { log: Log; version: string; data: string; met?: (report: ServerReport) => void },
 ) => Promise<Inspection>
 
-/** What needs the whole building. */
-export interface Building {
-  readonly startGateway: StartGateway
+/** What main.ts hands to the commands: cli/ may not import the parts that implement it. */
+export interface Programs {
+  readonly startGateway: (snapshot: Snapshot, options: ServeOptions) => Promise<ServedGateway>
   readonly servePipe: ServePipe
   readonly inspect: Inspect
   readonly openMemory: OpenMemory
 }
 
-/** What a command gets from the process around it. */
-export interface Context extends Building {
+export interface Context extends Programs {
   readonly version: string
 }
 

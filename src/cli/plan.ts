@@ -1,41 +1,49 @@
 import { resolve } from 'node:path'
 import { type Daemon, findDaemon } from '../config/daemon-file.ts'
-import { dataDirectory } from '../config/data-dir.ts'
 import { type Change, compare, type Detail, type Difference, isNone } from '../config/difference.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Run } from './command.ts'
-import { type Flags, flagHelp, readLine, textOf, UsageError } from './usage.ts'
+import {
+  DATA_FLAG,
+  dataDirectoryOf,
+  type Flags,
+  flagHelp,
+  JSON_FLAG,
+  print,
+  printError,
+  printJson,
+  readLine,
+  textOf,
+  UsageError,
+} from './usage.ts'
 
 const FLAGS: Flags = {
   from: { value: 'FILE', help: 'compare with another file instead of the running daemon' },
-  data: { value: 'DIR', help: 'where the daemon is looked for (DRAGOMAN_DATA, or the place of the platform)' },
-  json: { help: 'print JSON' },
+  ...DATA_FLAG,
+  ...JSON_FLAG,
 }
 
 const HELP = `Usage: dragoman plan [FILE] [flags]
 
-Says what would change if the running daemon went over to FILE (or read its own file again), or what is different from
-another file. Nothing is changed, and no secret is printed.
+Shows what would change if the running daemon loaded FILE (default: its own file), or how FILE differs from another file.
+Changes nothing and prints no secrets.
 
 ${flagHelp(FLAGS)}
 `
 
-/** Compares configurations. */
+/** Shows how one configuration differs from another. */
 export const run: Run = async args => {
-  const { flags, words } = readLine(args, FLAGS)
+  const { flags, words } = readLine(args, FLAGS, 1)
   if (flags.help) return print(HELP)
-  const [file, extra] = words
-  if (extra !== undefined) throw new UsageError(`Unexpected argument '${extra}'`)
+  const [file] = words
   const from = textOf(flags, 'from')
-  const data = dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
+  const data = dataDirectoryOf(flags)
   const daemon = from === undefined ? await findDaemon(data) : undefined
-  if (from === undefined && !daemon) {
-    process.stderr.write(`dragoman: no daemon runs on ${data}; start one, or compare with a file: --from FILE\n`)
-    return 1
-  }
-  const difference = daemon ? await ask(daemon, file) : await compareFiles(from ?? '', file)
-  return print(flags.json ? `${JSON.stringify(difference, undefined, 2)}\n` : written(difference))
+  if (from === undefined && !daemon)
+    return printError(`no daemon runs on ${data}; start one, or compare with a file: --from FILE`)
+  const difference = daemon ? await askDaemon(daemon, file) : await compareFiles(from ?? '', file)
+  return flags.json ? printJson(difference) : print(describe(difference))
 }
 
 const compareFiles = async (from: string, to: string | undefined): Promise<Difference> => {
@@ -44,8 +52,8 @@ const compareFiles = async (from: string, to: string | undefined): Promise<Diffe
   return compare(await load(from), await load(to))
 }
 
-/** It is the daemon that reads the file: its variables count, not those of this shell. */
-const ask = async ({ origin, token }: Daemon, file: string | undefined): Promise<Difference> => {
+/** The daemon reads the file, because its environment variables apply and not those of this shell. */
+const askDaemon = async ({ origin, token }: Daemon, file: string | undefined): Promise<Difference> => {
   const response = await fetch(`${origin}/admin/plan`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -58,28 +66,23 @@ const ask = async ({ origin, token }: Daemon, file: string | undefined): Promise
 
 const SIGNS: Readonly<Record<Change['kind'], string>> = { added: '+', removed: '-', changed: '~' }
 
-const written = (difference: Difference): string => {
+const describe = (difference: Difference): string => {
   if (isNone(difference)) return 'Nothing would change.\n'
   const { servers, workspaces, policies, settings } = difference
   return [
-    ...lines('server', servers),
-    ...lines('workspace', workspaces),
-    ...lines('policy', policies),
-    ...lines('needs a restart:', settings),
+    ...changeLines('server', servers),
+    ...changeLines('workspace', workspaces),
+    ...changeLines('policy', policies),
+    ...changeLines('needs a restart:', settings),
     '',
   ].join('\n')
 }
 
-const lines = (what: string, changes: readonly Change[]): string[] =>
+const changeLines = (what: string, changes: readonly Change[]): string[] =>
   changes.flatMap(({ name, kind, details }) => [`${SIGNS[kind]} ${what} ${name}`, ...details.map(detailLine)])
 
 const detailLine = ({ at, from, to }: Detail): string => {
   if (from === undefined && to === undefined) return `    ${at} differs`
   if (from === undefined) return `    ${at}: ${to}`
   return `    ${at}: ${from} -> ${to ?? '(absent)'}`
-}
-
-const print = (text: string): number => {
-  process.stdout.write(text)
-  return 0
 }

@@ -15,14 +15,14 @@ const watch = (isTTY: boolean, total?: number) => {
 }
 
 describe('progress', () => {
-  it('is a bar that is drawn over and wiped away where somebody watches', () => {
+  it('is a bar on a terminal, redrawn in place and cleared at the end', () => {
     const { written, clock, progress } = watch(true, 2048)
     progress.at(512)
-    progress.at(600) // too soon to be seen
+    progress.at(600) // within the redraw interval
     clock.now += 1000
     progress.at(2048)
     progress.end()
-    progress.end() // what was printed since must stay
+    progress.end() // must not clear output printed since
     expect(written).toEqual([
       '\r\u001b[Kimporting  [########......................]  25%  512 B',
       '\r\u001b[Kimporting  [##############################] 100%  2.0 KiB',
@@ -30,7 +30,7 @@ describe('progress', () => {
     ])
   })
 
-  it('is a line now and then elsewhere, and nothing for what is quick', () => {
+  it('is an occasional line elsewhere, and nothing for quick work', () => {
     const { written, clock, progress } = watch(false, 4096)
     progress.at(1)
     clock.now += 6000
@@ -39,7 +39,7 @@ describe('progress', () => {
     expect(written).toEqual(['importing: 1.0 KiB of 4.0 KiB\n'])
   })
 
-  it('of unknown length says what is done', () => {
+  it('of unknown length shows the amount done', () => {
     const { written, progress } = watch(true)
     progress.at(3)
     expect(written).toEqual(['\r\u001b[Kimporting  3 B'])

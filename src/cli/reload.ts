@@ -3,7 +3,7 @@ import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'
 
-interface Options {
+interface ReloadOptions {
   readonly load: () => Promise<Snapshot>
   readonly swap: (next: Snapshot) => Difference
   readonly first: Snapshot
@@ -11,62 +11,64 @@ interface Options {
 }
 
 /**
- * Reads the configuration again and goes over to it; one that is wrong changes nothing and is complained of once. Whoever
- * asked for it is told in any case.
+ * Returns a function that reloads the configuration. An invalid one changes nothing and is logged once. A reload by
+ * hand (SIGHUP) is always logged, one for a changed file only if something differs.
  */
-export const createReloader = ({ load, swap, first, log }: Options): ((byHand?: boolean) => Promise<void>) => {
+export const createReloader = ({ load, swap, first, log }: ReloadOptions): ((byHand?: boolean) => Promise<void>) => {
   let warnings = first.warnings
-  let complaint: string | undefined
+  let lastError: string | undefined
   let running: Promise<void> | undefined
-  let isStale = false
-  let isAsked = false
+  let isRequested = false
+  let isByHand = false
 
-  const read = async (isAwaited: boolean): Promise<void> => {
+  const reloadOnce = async (isLogged: boolean): Promise<void> => {
     try {
       const next = await load()
       const difference = swap(next)
       for (const warning of next.warnings.filter(warning => !warnings.includes(warning))) log.warn({}, warning)
       warnings = next.warnings
-      tell(difference, isAwaited)
-      complaint = undefined
+      logDifference(difference, isLogged)
+      lastError = undefined
     } catch (error) {
-      if (!(error instanceof ConfigError)) return log.error({ err: error }, 'reading the configuration again failed')
-      if (error.message === complaint && !isAwaited) return
-      complaint = error.message
-      log.error({}, `the configuration from before stays: ${error.message}`)
+      if (!(error instanceof ConfigError)) return log.error({ err: error }, 'reloading the configuration failed')
+      if (error.message === lastError && !isLogged) return
+      lastError = error.message
+      log.error({}, `the configuration was not reloaded, the previous one stays in force: ${error.message}`)
     }
   }
 
-  const tell = (difference: Difference, isAwaited: boolean): void => {
+  const logDifference = (difference: Difference, isLogged: boolean): void => {
     const { servers, workspaces, policies, settings } = difference
     if (isNone(difference))
-      return isAwaited || complaint !== undefined ? log.info({}, 'the configuration is as before') : undefined
-    const fields = { servers: summary(servers), workspaces: summary(workspaces), policies: summary(policies) }
+      return isLogged || lastError !== undefined ? log.info({}, 'the configuration is unchanged') : undefined
+    const fields = {
+      servers: namesByKind(servers),
+      workspaces: namesByKind(workspaces),
+      policies: namesByKind(policies),
+    }
     if (servers.length + workspaces.length + policies.length > 0) log.info(fields, 'the configuration has changed')
     if (settings.length === 0) return
     const places = settings.flatMap(({ name, details }) => details.map(({ at }) => `${name}.${at}`))
-    log.warn({}, `needs a restart to count: ${places.join(', ')}`)
+    log.warn({}, `takes effect after a restart: ${places.join(', ')}`)
   }
 
-  /** One at a time; whoever comes meanwhile is served by one more. */
-  const reload = (byHand = false): Promise<void> => {
-    isStale = true
-    isAsked ||= byHand
+  /** Runs one reload at a time; requests that arrive meanwhile share the next one. */
+  return (byHand = false) => {
+    isRequested = true
+    isByHand ||= byHand
     running ??= (async () => {
-      while (isStale) {
-        const isAwaited = isAsked
-        isStale = isAsked = false
-        await read(isAwaited)
+      while (isRequested) {
+        const isLogged = isByHand
+        isRequested = isByHand = false
+        await reloadOnce(isLogged)
       }
       running = undefined
     })()
     return running
   }
-  return reload
 }
 
-/** Names by what happened to them; nothing where nothing did. */
-const summary = (changes: readonly Change[]): Readonly<Record<string, readonly string[]>> | undefined => {
+const namesByKind = (changes: readonly Change[]): Readonly<Record<string, readonly string[]>> | undefined => {
   if (changes.length === 0) return undefined
   const kinds = [...new Set(changes.map(({ kind }) => kind))]
   return Object.fromEntries(kinds.map(kind => [kind, changes.filter(it => it.kind === kind).map(({ name }) => name)]))

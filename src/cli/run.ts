@@ -1,36 +1,36 @@
 import { ConfigError, nearest } from '../config/problems.ts'
 import { readVersion } from '../std/version.ts'
-import type { Building, Run } from './command.ts'
-import { columns, UsageError } from './usage.ts'
+import type { Programs, Run } from './command.ts'
+import { columns, print, printError, UsageError } from './usage.ts'
 
 interface Command {
   readonly summary: string
   readonly load: () => Promise<{ run: Run }>
 }
 
-/** Every command; loaded when it is asked for. */
+/** Every command; its module is loaded when it runs. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: { summary: 'run the gateway in the foreground', load: () => import('./serve.ts') },
   stdio: { summary: 'serve a workspace of the daemon over stdin and stdout', load: () => import('./stdio.ts') },
-  check: { summary: 'check a configuration and connect to everything in it once', load: () => import('./check.ts') },
-  plan: { summary: 'say what another configuration would change', load: () => import('./plan.ts') },
-  memory: { summary: 'add to, search and look after the memory of agents', load: () => import('./memory/memory.ts') },
-  token: { summary: 'create, list and revoke the tokens callers come in with', load: () => import('./token.ts') },
+  check: { summary: 'check a configuration and connect to each of its servers once', load: () => import('./check.ts') },
+  plan: { summary: 'show what another configuration would change', load: () => import('./plan.ts') },
+  memory: { summary: 'add to, search and maintain the agent memory', load: () => import('./memory/memory.ts') },
+  token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
 }
 
-const help = (version: string): string => `dragoman ${version}: any MCP client, any MCP server, one URL
+const help = (version: string): string => `dragoman ${version}: one URL for all your MCP servers, for every client
 
 Usage: dragoman <command> [flags]
 
 ${columns(Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary]))}
 
-dragoman <command> --help says more; dragoman --version prints the version.
+Run "dragoman <command> --help" for the flags of a command, "dragoman --version" for the version.
 `
 
-const WRONG_USE = 2
+const INVALID_USE = 2
 
-/** Runs one command line and returns the exit code: 0 good, 1 it failed, 2 it was called wrongly. */
-export const run = async (args: readonly string[], building: Building): Promise<number> => {
+/** Runs one command line and returns the exit code: 0 success, 1 failure, 2 invalid arguments or configuration. */
+export const run = async (args: readonly string[], programs: Programs): Promise<number> => {
   const version = readVersion()
   const [name, ...rest] = args
   try {
@@ -39,15 +39,10 @@ export const run = async (args: readonly string[], building: Building): Promise<
     if (name === '--version' || name === '-v') return print(`${version}\n`)
     const [asked = '', ...flags] = isHelp ? [...rest, '--help'] : [name, ...rest]
     const { run: command } = await commandOf(asked).load()
-    return await command(flags, { version, ...building })
+    return await command(flags, { version, ...programs })
   } catch (error) {
-    return complain(error, name)
+    return report(error, name)
   }
-}
-
-const print = (text: string): number => {
-  process.stdout.write(text)
-  return 0
 }
 
 const commandOf = (name: string): Command => {
@@ -57,36 +52,31 @@ const commandOf = (name: string): Command => {
   throw new UsageError(`${JSON.stringify(name)} is not a command${meant ? `; did you mean "${meant}"?` : ''}`)
 }
 
-const complain = (error: unknown, name = ''): number => {
-  if (error instanceof ConfigError) return complaint(error.message, WRONG_USE)
-  if (!(error instanceof UsageError)) return complaint(listenFault(error) ?? fileFault(error) ?? bugReport(error), 1)
+const report = (error: unknown, name = ''): number => {
+  if (error instanceof ConfigError) return printError(error.message, INVALID_USE)
+  if (!(error instanceof UsageError)) return printError(listenError(error) ?? fileError(error) ?? stackOf(error))
   const command = Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''
-  return complaint(`${error.message}\nTry "dragoman${command} --help".`, WRONG_USE)
+  return printError(`${error.message}\nTry "dragoman${command} --help".`, INVALID_USE)
 }
 
-const complaint = (message: string, code: number): number => {
-  process.stderr.write(`dragoman: ${message}\n`)
-  return code
-}
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
-const bugReport = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
-
-/** Why the gateway cannot listen, in words; undefined for any other error. */
-const listenFault = (error: unknown): string | undefined => {
+/** Why the gateway cannot listen; undefined for any other error. */
+const listenError = (error: unknown): string | undefined => {
   const { code = '', syscall = '', address, hostname, port } = error as NodeJS.ErrnoException & Record<string, unknown>
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return undefined
-  return LISTEN_FAULTS[code]?.(String(address ?? hostname), String(port))
+  return LISTEN_ERRORS[code]?.(String(address ?? hostname), String(port))
 }
 
-/** What the system refused to do with a file, in its own words; undefined for any other error. */
-const fileFault = (error: unknown): string | undefined => {
+/** The system's message about a file; undefined for any other error. */
+const fileError = (error: unknown): string | undefined => {
   const { code, path, message } = error as NodeJS.ErrnoException
-  return FILE_FAULTS.has(code ?? '') && path !== undefined ? message.replace(/^\w+: /, '') : undefined
+  return FILE_ERRORS.has(code ?? '') && path !== undefined ? message.replace(/^\w+: /, '') : undefined
 }
 
-const FILE_FAULTS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'EIO'])
+const FILE_ERRORS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'EIO'])
 
-const LISTEN_FAULTS: Readonly<Record<string, (host: string, port: string) => string>> = {
+const LISTEN_ERRORS: Readonly<Record<string, (host: string, port: string) => string>> = {
   EADDRINUSE: (host, port) =>
     `port ${port} on ${host} is in use; stop the other program or choose another port with --port (0 takes any free one)`,
   EACCES: (host, port) => `not allowed to listen on port ${port} of ${host}; choose another one with --port`,

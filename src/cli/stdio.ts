@@ -1,56 +1,50 @@
 import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises' // not std/time: this timer keeps the process alive
 import { claimStart, type Daemon, findDaemon } from '../config/daemon-file.ts'
-import { dataDirectory, ensureDataDirectory } from '../config/data-dir.ts'
+import { ensureDataDirectory } from '../config/data-dir.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Run } from './command.ts'
-import { keepServing } from './last-resort.ts'
-import { type Flags, flagHelp, readFlags, textOf } from './usage.ts'
+import { logUnhandledErrors } from './unhandled-errors.ts'
+import { DATA_FLAG, dataDirectoryOf, type Flags, flagHelp, print, printError, readFlags, textOf } from './usage.ts'
 
 const FLAGS: Flags = {
-  workspace: { value: 'NAME', help: 'the workspace to serve (default)' },
-  config: { value: 'FILE', help: 'configuration of the daemon, if one has to be started' },
-  data: { value: 'DIR', help: 'where the daemon is looked for (DRAGOMAN_DATA, or the place of the platform)' },
+  workspace: { value: 'NAME', help: 'the workspace to serve (default: default)' },
+  config: { value: 'FILE', help: 'configuration of the daemon, if it must be started' },
+  ...DATA_FLAG,
 }
 
 const HELP = `Usage: dragoman stdio [flags]
 
-Serves a workspace of the running daemon over stdin and stdout, for clients that can only start a process. Starts a
-daemon if none runs; one started so ends five minutes after its last client. Logs go to stderr.
+Serves a workspace of the running daemon over stdin and stdout, for clients that only support stdio. Starts a daemon if
+none runs; that daemon exits five minutes after its last client. Logs go to stderr.
 
 ${flagHelp(FLAGS)}
 `
 
-const START_MS = 20_000
-const LOOK_MS = 100
+const START_TIMEOUT_MS = 20_000
+const POLL_MS = 100
 
 /** Runs until stdin ends. */
 export const run: Run = async (args, { servePipe, version }) => {
   const flags = readFlags(args, FLAGS)
-  if (flags.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  const data = dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
+  if (flags.help) return print(HELP)
+  const data = dataDirectoryOf(flags)
   await ensureDataDirectory(data)
   const log = await createLog({ level: 'warn', pretty: process.stderr.isTTY })
   const findAgain = async () => (await findDaemon(data)) ?? (await startDaemon(data, textOf(flags, 'config')))
   const daemon = await findAgain()
-  if (!daemon) {
-    process.stderr.write(`dragoman: the daemon did not start; ${join(data, 'daemon.log')} says why\n`)
-    return 1
-  }
+  if (!daemon) return printError(`the daemon did not start; see ${join(data, 'daemon.log')}`)
   const workspace = textOf(flags, 'workspace') ?? 'default'
-  keepServing(log)
+  logUnhandledErrors(log)
   await servePipe({ daemon, findAgain, workspace, input: process.stdin, output: process.stdout, log, version })
   return 0
 }
 
-/** Starts a daemon that outlives us, or waits for the one somebody else is starting. */
+/** Starts a daemon that outlives this process, or waits for the one another process is starting. */
 const startDaemon = async (data: string, config: string | undefined): Promise<Daemon | undefined> => {
-  const deadline = Date.now() + START_MS
+  const deadline = Date.now() + START_TIMEOUT_MS
   while (Date.now() < deadline) {
     const release = await claimStart(data)
     try {
@@ -60,7 +54,7 @@ const startDaemon = async (data: string, config: string | undefined): Promise<Da
     } finally {
       await release?.()
     }
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
   return undefined
 }
@@ -68,35 +62,25 @@ const startDaemon = async (data: string, config: string | undefined): Promise<Da
 const launch = async (data: string, config: string | undefined, deadline: number): Promise<Daemon | undefined> => {
   process.stderr.write('dragoman: starting the daemon\n')
   const log = openSync(join(data, 'daemon.log'), 'a', 0o600)
-  const args = [
-    'serve',
-    '--port',
-    '0',
-    '--data',
-    data,
-    '--until-idle',
-    ...(config === undefined ? [] : ['--config', config]),
-  ]
-  const child = spawn(process.execPath, [process.argv[1] ?? '', ...args], {
+  const flags = ['--port', '0', '--data', data, '--until-idle', ...(config === undefined ? [] : ['--config', config])]
+  const child = spawn(process.execPath, [process.argv[1] ?? '', 'serve', ...flags], {
     detached: true,
     stdio: ['ignore', log, log],
-    env: withoutMark(process.env),
+    env: withoutChildMark(process.env),
   })
   let hasEnded = false
-  child.on('exit', () => {
+  const markEnded = (): void => {
     hasEnded = true
-  })
-  child.on('error', () => {
-    hasEnded = true
-  })
+  }
+  child.on('exit', markEnded).on('error', markEnded)
   child.unref()
   while (Date.now() < deadline && !hasEnded) {
     const daemon = await findDaemon(data)
     if (daemon) return daemon
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
   return undefined
 }
 
-/** A gateway that started us would end the daemon with us, by the mark its children carry. */
-const withoutMark = ({ DRAGOMAN_CHILD: _, ...env }: NodeJS.ProcessEnv): NodeJS.ProcessEnv => env
+/** A gateway ends every process that carries the mark of its children; the daemon must outlive that. */
+const withoutChildMark = ({ DRAGOMAN_CHILD: _, ...env }: NodeJS.ProcessEnv): NodeJS.ProcessEnv => env

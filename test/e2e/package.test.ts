@@ -97,7 +97,7 @@ test('the installed command runs', async () => {
   expect((await dragoman('--version')).stdout.trim()).toBe(version)
   await writeFile(join(app, 'config.json'), JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
   expect((await dragoman('check', 'config.json', '--data', join(folder, 'data'))).stdout).toContain(
-    'config.json is fine.',
+    'config.json is valid.',
   )
 })
 

@@ -1,8 +1,6 @@
 import { ensureDataDirectory, ensureReadable } from '../../config/data-dir.ts'
-import { nearest } from '../../config/problems.ts'
-import { actionHelp, commandHelp } from '../action-help.ts'
 import type { Context, Run } from '../command.ts'
-import { type Flags, readLine, UsageError } from '../usage.ts'
+import { actionHelp, commandHelp, type Flags, findAction, readLine, UsageError } from '../usage.ts'
 import { type Action, complain, limitOf, print, type Request } from './action.ts'
 import { groupsOf, ownerText, PLACE_FLAGS, placeOf } from './place.ts'
 import { READING } from './reading.ts'
@@ -25,7 +23,7 @@ export const run: Run = async (args, context) => {
   const [name, ...rest] = args
   if (name === undefined || name === '--help' || name === '-h')
     return print(commandHelp('memory', ABOUT, ACTIONS, COMMON))
-  const action = actionOf(name)
+  const action = findAction(ACTIONS, name)
   // A switch of another action is a mistake, but one that is worth more than "unknown".
   const { flags, words } = readLine(rest, { ...OWN_FLAGS, ...COMMON })
   const common = commonOf(action)
@@ -37,14 +35,6 @@ export const run: Run = async (args, context) => {
   if (words.length > most) throw new UsageError(`Unexpected argument '${words[most]}'`)
   const place = await placeOf(flags)
   return perform(action, { words, flags, groups: groupsOf(flags), limit: limitOf(flags), place }, context)
-}
-
-const actionOf = (name: string): Action => {
-  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
-  if (action) return action
-  const meant = nearest(name, Object.keys(ACTIONS))
-  const hint = meant ? `did you mean "${meant}"?` : `expected ${Object.keys(ACTIONS).join(', ')}`
-  throw new UsageError(`${JSON.stringify(name)} is not an action; ${hint}`)
 }
 
 const perform = async (action: Action, request: Omit<Request, 'office'>, { openMemory }: Context): Promise<number> => {

@@ -1,5 +1,5 @@
 import { bytesText } from '../progress.ts'
-import { table } from '../table.ts'
+import { table } from '../usage.ts'
 import { type Action, countText, dayOf, indented, LIMIT, print, printable, printJson, wordOf } from './action.ts'
 import type { Shown } from './memory-admin.ts'
 import { ownerText } from './place.ts'

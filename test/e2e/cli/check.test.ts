@@ -54,7 +54,7 @@ it('says of every server how it was found and of every workspace what it shows, 
   expect(stdout).toMatch(/^off +disabled/m)
   expect(stdout).toMatch(/^default +plain +2 +2 +0 +0 +\d+ by policy$/m)
   expect(stdout).toContain(
-    "default: several servers have example-ping: example-ping is one's, two__example-ping is two's",
+    'default: several servers have example-ping; shown as example-ping (one), two__example-ping (two)',
   )
   expect(stdout).toMatch(/^other +prefix .* 1 by overlays$/m)
   expect(stdout).toContain('other: the configuration changes one/nope, but its server has no such tool')
@@ -73,7 +73,7 @@ it('is content with a configuration that works', async () => {
   const file = await write({ mcpServers: { one: DEMO, off: { command: 'nothing', disabled: true } } })
   const { code, stdout } = await runProgram(['check', file])
   expect(code).toBe(0)
-  expect(stdout).toContain(`${file} is fine.`)
+  expect(stdout).toContain(`${file} is valid.`)
 })
 
 it('finds nothing wrong with a server that only callers have credentials for', async () => {
@@ -104,14 +104,14 @@ it('looks at a memory without making one', async () => {
 
 it('without connecting finds what the file alone shows, and with it what is not there', async () => {
   const gone = await write({ mcpServers: { gone: { url: 'http://127.0.0.1:1/' } } })
-  expect(await runProgram(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is fine.\n` })
+  expect(await runProgram(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is valid.\n` })
   const lacking = await runProgram([
     'check',
     '--offline',
     await write({ mcpServers: { a: { url: '${DRAGOMAN_NO}' } } }),
   ])
   const shut = await runProgram(['check', gone])
-  expect([shut.code, shut.stdout]).toEqual([1, expect.stringContaining(`${gone} has something wrong: gone is down.\n`)])
+  expect([shut.code, shut.stdout]).toEqual([1, expect.stringContaining(`${gone} has problems: gone is down.\n`)])
   expect([lacking.code, lacking.stdout]).toEqual([1, expect.stringContaining('the variable DRAGOMAN_NO is not set')])
   const wrong = await runProgram(['check', await write({ listen: { prot: 1 } })])
   expect([wrong.code, wrong.stdout]).toEqual([

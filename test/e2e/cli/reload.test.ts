@@ -45,7 +45,7 @@ it('goes over to a file that is written, replaced or written in pieces, and says
   const whole = config({ a: A })
   const half = await open(file, 'w')
   await half.write(whole.slice(0, 40))
-  await program.saw(/the configuration from before stays: .* is not JSON: line 1/, 'stderr')
+  await program.saw(/the previous one stays in force: .* is not JSON: line 1/, 'stderr')
   expect(await namesAt(program.origin)).toEqual(new Set(['b']))
   await half.write(whole.slice(40))
   await half.close()
@@ -56,23 +56,23 @@ it('goes over to a file that is written, replaced or written in pieces, and says
   expect(await program.ended).toBe(0)
 })
 
-it('complains once of a file that is wrong, again to whoever asks, and says what needs a restart', async () => {
+it('logs an invalid file once, again on SIGHUP, and names settings that need a restart', async () => {
   await writeFile(file, config({ a: A }))
   const program = await startServe(['--config', file])
   await writeFile(join(folder, 'draft'), config({ a: { builtin: 'dmeo' } }))
   await rename(join(folder, 'draft'), file)
-  await program.saw(/the configuration from before stays: .*mcpServers\.a\.builtin: expected one of/, 'stderr')
+  await program.saw(/the previous one stays in force: .*mcpServers\.a\.builtin: expected one of/, 'stderr')
   program.signal('SIGHUP')
-  await program.saw(/(the configuration from before stays.*){2}/s, 'stderr')
+  await program.saw(/(the previous one stays in force.*){2}/s, 'stderr')
   await writeFile(join(folder, 'draft'), config({ a: A, b: B }, { listen: { port: 1 }, limits: { batchSize: 7 } }))
   await rename(join(folder, 'draft'), file) // at once: what is half there would be another complaint
-  await program.saw(/needs a restart to count: limits\.batchSize/, 'stderr')
-  expect(program.stderr().match(/the configuration from before stays/g)).toHaveLength(2)
+  await program.saw(/takes effect after a restart: limits\.batchSize/, 'stderr')
+  expect(program.stderr().match(/the previous one stays in force/g)).toHaveLength(2)
   expect(program.stderr()).not.toContain('listen.port') // the flag wins, before and after
   expect(await namesAt(program.origin)).toEqual(new Set(['a', 'b']))
 })
 
-it('with --no-watch reads the file again only when it is told to', async () => {
+it('with --no-watch reloads the file only on SIGHUP', async () => {
   await writeFile(file, config({ a: A }))
   const program = await startServe(['--config', file, '--no-watch'])
   await writeFile(file, config({ b: B }))
@@ -82,17 +82,17 @@ it('with --no-watch reads the file again only when it is told to', async () => {
   await program.saw(/has changed/, 'stderr')
   expect(await namesAt(program.origin)).toEqual(new Set(['b']))
   program.signal('SIGHUP')
-  await program.saw(/the configuration is as before/, 'stderr')
+  await program.saw(/the configuration is unchanged/, 'stderr')
 })
 
-it('without a file survives SIGHUP and says that there is nothing to read', async () => {
+it('without a file, SIGHUP is logged and has no effect', async () => {
   const program = await startServe()
   program.signal('SIGHUP')
-  await program.saw(/there is no configuration file to read again/, 'stderr')
+  await program.saw(/there is no configuration file to reload/, 'stderr')
   expect((await fetch(`${program.origin}/healthz`)).status).toBe(200)
 })
 
-it('says which dragoman has the port', async () => {
+it('names the dragoman that uses the port', async () => {
   const data = join(folder, 'data')
   const first = await startServe([], { DRAGOMAN_DATA: data })
   const port = new URL(first.origin).port
@@ -102,7 +102,7 @@ it('says which dragoman has the port', async () => {
   await expect(other).rejects.toThrow(`port ${port} on 127.0.0.1 is in use; stop the other program or choose another`)
 })
 
-it('says so where another dragoman serves the same data directory', async () => {
+it('warns when another dragoman serves the same data directory', async () => {
   const data = join(folder, 'shared')
   const first = await startServe([], { DRAGOMAN_DATA: data })
   const second = await startServe([], { DRAGOMAN_DATA: data })

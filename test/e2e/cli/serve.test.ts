@@ -28,7 +28,7 @@ describe('dragoman serve', () => {
     const program = await startServe()
     await program.saw(/^ +memory +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
     await program.saw(/^ +files +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
-    expect(program.stdout()).toContain('No configuration: an agent memory, kept in ')
+    expect(program.stdout()).toContain('No configuration: serving an agent memory, stored in ')
     expect(program.stdout()).toContain(`the files of ${process.cwd()}, read-only.`)
     const listed = JSON.stringify(await call(`${program.origin}/mcp`, 'tools/list'))
     for (const name of ['add_memory', 'search_memory_facts', 'read_file']) expect(listed).toContain(`"name":"${name}"`)

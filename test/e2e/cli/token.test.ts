@@ -28,9 +28,9 @@ describe('dragoman token', () => {
     const { code, stdout } = await token('create', 'laptop', '--workspace', 'a', '--workspace', 'b', '--expires', '30d')
     expect(code).toBe(0)
     expect(stdout).toMatch(
-      /^Created token [0-9a-f]{10} "laptop": workspaces a, b, until \d{4}-\d\d-\d\dT.*Z\. It is shown only now:\n\n {2}drg_[\w-]{43}\n\n/,
+      /^Created token [0-9a-f]{10} "laptop": workspaces a, b, until \d{4}-\d\d-\d\dT.*Z\. Copy it now: it will not be shown again\.\n\n {2}drg_[\w-]{43}\n\n/,
     )
-    expect(stdout).toContain('From now on the gateway asks every caller for a token.')
+    expect(stdout).toContain('From now on every caller needs a token.')
     const file = join(data, 'tokens.json')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(await readFile(file, 'utf8')).not.toContain('drg_')
@@ -76,7 +76,7 @@ describe('dragoman token', () => {
     const two = await create('two')
     const { code, stdout } = await token('revoke', one.id)
     expect(code).toBe(0)
-    expect(stdout).toBe(`Revoked token ${one.id} "one"; it opens nothing any more.\n`)
+    expect(stdout).toBe(`Revoked token ${one.id} "one"; it is rejected from now on.\n`)
     expect(JSON.parse((await token('list', '--json')).stdout)).toMatchObject([{ id: two.id }])
     const again = await token('revoke', one.id)
     expect(again.code).toBe(1)
@@ -95,7 +95,7 @@ describe('dragoman token', () => {
     [['create', 'a', '--expires', 'soon'], '--expires: expected a time like 45m, 12h, 30d, 6w or 1y'],
     [['create', 'a', '--expires', '0d'], '--expires: expected a time'],
     [['create', 'a', '--expires', '999999999y'], '--expires: expected a time'],
-    [['create', 'a', '--workspace', 'a/b'], '--workspace: "a/b" is no name of a workspace'],
+    [['create', 'a', '--workspace', 'a/b'], '--workspace: "a/b" is not a valid workspace name'],
     [['create', 'a', '--principal', ''], '--principal: expected 1 to 100 printable characters'],
     [['create', 'a', '--expire', '1d'], "Unknown option '--expire'; did you mean '--expires'?"],
     [['list', 'a'], "Unexpected argument 'a'"],
