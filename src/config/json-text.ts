@@ -1,14 +1,17 @@
-/** Where something is in a configuration file: keys and indexes from the root. */
-export type Path = readonly (string | number)[]
+import { printParseErrorCode, visit } from 'jsonc-parser'
 
-/** A parsed file that remembers on which line everything stood. */
+/** Where something is in a configuration file: keys and indexes from the root. */
+export type ConfigPath = readonly (string | number)[]
+
+/** A parsed file with the line of every value in it. */
 export interface JsonText {
   readonly value: unknown
-  readonly lineOf: (path: Path) => number | undefined // undefined: it was not read from a file
-  readonly repeated: readonly Path[] // keys written more than once in one object; the last one counts
+  /** The line of a path, or of its nearest parent in the file; undefined if there is no file. */
+  readonly lineOf: (path: ConfigPath) => number | undefined
+  readonly repeated: readonly ConfigPath[] // duplicate keys of an object; the last one is used
 }
 
-/** The text is not JSON; the message says why, for a person. */
+/** The text is not JSON; the message tells the user why. */
 export class JsonTextError extends Error {
   readonly line: number
   readonly column: number
@@ -20,99 +23,113 @@ export class JsonTextError extends Error {
   }
 }
 
-const SPACE = /[ \t\r\n]*/y
-const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
-// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these inside a string
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+/** An object or array whose end has not been read. */
+interface OpenContainer {
+  readonly path: ConfigPath
+  readonly value: Record<string, unknown> | unknown[]
+  readonly close: '}' | ']'
+  key?: { readonly name: string; readonly offset: number; hasColon: boolean } | undefined
+  needsComma: boolean
+}
+
 const MAX_DEPTH = 100
 
-/** Parses as JSON.parse does, but says line and column when it cannot, and which line a path is on. */
+const STRING_ERROR = 'this string is not closed, or holds a bad escape or a line break'
+
+/** By error code. Every other error is reported as what the syntax expects at its place. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  UnexpectedEndOfString: STRING_ERROR,
+  InvalidUnicode: STRING_ERROR,
+  InvalidEscapeCharacter: STRING_ERROR,
+  InvalidCharacter: STRING_ERROR,
+  UnexpectedEndOfComment: 'this comment is not closed',
+}
+
+/** Parses JSON with comments and trailing commas, as VS Code and Cursor write it. Throws JsonTextError at the first error. */
 export const parseJsonText = (source: string): JsonText => {
   const text = source.startsWith('\ufeff') ? source.slice(1) : source
   const offsets = new Map<string, number>()
-  const repeated: Path[] = []
-  let at = 0
+  const repeated: ConfigPath[] = []
+  const open: OpenContainer[] = [] // the innermost is last
+  let root: unknown
+  let hasRoot = false
 
-  const fail = (message: string, offset = at): never => {
-    const before = text.slice(0, offset)
-    throw new JsonTextError(message, lineAt(text, offset), offset - before.lastIndexOf('\n'))
+  const fail = (message: string, offset: number): never => {
+    throw new JsonTextError(message, lineAt(text, offset), offset - text.slice(0, offset).lastIndexOf('\n'))
   }
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at
-    const found = pattern.exec(text)?.[0]
-    at += found?.length ?? 0
-    return found
+  const expected = (): string => {
+    const inner = open.at(-1)
+    if (!inner) return hasRoot ? 'the end of the file' : 'a value'
+    if (inner.needsComma) return `"," or "${inner.close}"`
+    if (inner.close === ']' || inner.key?.hasColon) return 'a value'
+    return inner.key ? '":"' : 'a key in double quotes'
   }
-  const skipSpace = (): void => {
-    take(SPACE)
-    if (text.startsWith('//', at) || text.startsWith('/*', at)) fail('comments are not allowed in JSON')
-  }
-  const isNext = (char: string): boolean => {
-    skipSpace()
-    if (text[at] !== char) return false
-    at++
-    return true
-  }
-  const string = (): string => {
-    const found = take(STRING)
-    if (found !== undefined) return JSON.parse(found) as string
-    return fail(
-      text[at] === '"'
-        ? 'this string is not closed, or holds a bad escape or a line break'
-        : expected('a key in double quotes'),
-    )
-  }
-  const expected = (what: string): string =>
-    `expected ${what}, found ${at < text.length ? JSON.stringify(text[at]) : 'the end of the file'}`
-
-  /** Reads what is between two brackets; each call of `member` reads one. */
-  const members = (close: string, member: () => void): void => {
-    at++
-    if (isNext(close)) return
-    do {
-      skipSpace()
-      if (text[at] === close) fail(`a comma before "${close}" is not allowed in JSON`)
-      member()
-    } while (isNext(','))
-    if (!isNext(close)) fail(expected(`"," or "${close}"`))
-  }
-  const object = (path: Path): Record<string, unknown> => {
-    const result: Record<string, unknown> = {}
-    members('}', () => {
-      const start = at
-      const key = string()
-      if (key === '__proto__') fail('"__proto__" cannot be used as a key', start)
-      const inner = [...path, key]
-      if (Object.hasOwn(result, key)) repeated.push(inner)
-      if (!isNext(':')) fail(expected('":"'))
-      result[key] = value(inner, start)
-    })
-    return result
-  }
-  const array = (path: Path): unknown[] => {
-    const result: unknown[] = []
-    members(']', () => result.push(value([...path, result.length], at)))
-    return result
-  }
-  const value = (path: Path, start: number): unknown => {
-    skipSpace()
-    if (path.length > MAX_DEPTH) fail('nested too deeply')
-    offsets.set(JSON.stringify(path), start)
-    if (text[at] === '{') return object(path)
-    if (text[at] === '[') return array(path)
-    if (text[at] === '"') return string()
-    const scalar = take(SCALAR)
-    return scalar === undefined ? fail(expected('a value')) : (JSON.parse(scalar) as unknown)
+  const failAt = (offset: number): never => {
+    const found = offset < text.length ? JSON.stringify(text[offset]) : 'the end of the file'
+    return fail(`expected ${expected()}, found ${found}`, offset)
   }
 
-  const result = value([], 0)
-  skipSpace()
-  if (at < text.length) fail(expected('the end of the file'))
-  const lineOf = (path: Path): number => {
+  /** Puts a value where the parser is, and returns its path. */
+  const add = (value: unknown, offset: number): ConfigPath => {
+    const inner = open.at(-1)
+    if (!inner) {
+      root = value
+      hasRoot = true
+      return []
+    }
+    const path = [...inner.path, inner.key?.name ?? Object.keys(inner.value).length]
+    if (path.length > MAX_DEPTH) fail('nested too deeply', offset)
+    offsets.set(JSON.stringify(path), inner.key?.offset ?? offset)
+    if (Array.isArray(inner.value)) inner.value.push(value)
+    else inner.value[inner.key?.name ?? ''] = value
+    inner.key = undefined
+    inner.needsComma = true
+    return path
+  }
+  const begin = (value: OpenContainer['value'], close: OpenContainer['close'], offset: number): void => {
+    open.push({ path: add(value, offset), value, close, needsComma: false })
+  }
+  const end = (offset: number): void => {
+    if (offset === text.length) failAt(offset) // the parser reports the end before it reports that it is missing
+    open.pop()
+  }
+
+  visit(
+    text,
+    {
+      onObjectBegin: offset => begin({}, '}', offset),
+      onArrayBegin: offset => begin([], ']', offset),
+      onObjectEnd: end,
+      onArrayEnd: end,
+      onObjectProperty: (name, offset) => {
+        if (name === '__proto__') fail('"__proto__" cannot be used as a key', offset)
+        const inner = open.at(-1) as OpenContainer
+        if (Object.hasOwn(inner.value, name)) repeated.push([...inner.path, name])
+        inner.key = { name, offset, hasColon: false }
+      },
+      onSeparator: character => {
+        const inner = open.at(-1) as OpenContainer
+        if (character === ',') inner.needsComma = false
+        else if (inner.key) inner.key.hasColon = true
+      },
+      onLiteralValue: (value, offset, length) => {
+        // The parser takes 01 for two numbers.
+        if (typeof value === 'number' && /[\w.+-]/.test(text[offset + length] ?? '')) failAt(offset)
+        add(value, offset)
+      },
+      onError: (code, offset) => {
+        const message = MESSAGES[printParseErrorCode(code)]
+        if (message === undefined) failAt(offset)
+        else fail(message, offset)
+      },
+    },
+    { allowTrailingComma: true },
+  )
+  const lineOf = (path: ConfigPath): number => {
     const offset = offsets.get(JSON.stringify(path))
     return offset === undefined && path.length > 0 ? lineOf(path.slice(0, -1)) : lineAt(text, offset ?? 0)
   }
-  return { value: result, lineOf, repeated }
+  return { value: root, lineOf, repeated }
 }
 
 const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length

@@ -507,7 +507,14 @@ describe('a wrong file', () => {
   })
 
   it('says line and column where it is not JSON', async () => {
-    expect(await complaint('{\n  "mcpServers": {},\n}')).toMatch(/ is not JSON: line 3, column 1: a comma before "}"/)
+    expect(await complaint('{\n  "mcpServers": {},\n')).toMatch(
+      / is not JSON: line 3, column 1: expected a key in double quotes, found the end of the file/,
+    )
+  })
+
+  it('may have comments and trailing commas, and its problems still have their lines', async () => {
+    expect((await load('{ // port\n"listen": { "port": 1, }, }')).listen.port).toBe(1)
+    expect(await complaint('{ // port\n"listen": {\n/* wrong */ "port": "1", }, }')).toContain('line 3: listen.port')
   })
 
   it('may begin with a byte order mark', async () => {

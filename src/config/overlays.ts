@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { nearest, quoteAll } from './problems.ts'
 import type { Findings } from './remote.ts'
 import type { Overlay } from './snapshot.ts'
@@ -12,7 +12,7 @@ type Overlays = Map<string, Map<string, Overlay>>
 export const readOverlays = (
   entries: Readonly<Record<string, Written>>,
   servers: readonly string[],
-  path: Path,
+  path: ConfigPath,
   found: Findings,
 ): Overlays => {
   const overlays: Overlays = new Map()
@@ -50,7 +50,7 @@ const overlayOf = ({ name, title, description, hidden, annotations, arguments: g
 })
 
 /** Two tools of one server under one name: only one of them could be called. */
-const reportTwins = (server: string, tools: ReadonlyMap<string, Overlay>, path: Path, found: Findings): void => {
+const reportTwins = (server: string, tools: ReadonlyMap<string, Overlay>, path: ConfigPath, found: Findings): void => {
   const seen = new Map<string, string>()
   for (const [tool, { name, hidden }] of tools) {
     if (name === undefined || hidden) continue

@@ -1,4 +1,4 @@
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { formatPath, type Problem } from './problems.ts'
 import type { ServerEntry } from './schema.ts'
 
@@ -62,13 +62,13 @@ interface Reading {
   readonly member: 'headers' | 'env' // what credentials are for such a server
   readonly found: { readonly problems: Problem[]; readonly warnings: string[] }
   /** Reads the headers or variables of one caller; notes in `lacking` what the environment does not hold. */
-  read(values: Readonly<Record<string, string>>, at: Path, lacking: string[]): Templates
+  read(values: Readonly<Record<string, string>>, at: ConfigPath, lacking: string[]): Templates
 }
 
 /** Reads `credentials`; what the environment lacks costs one caller, not the server. */
 export const readCredentials = (
   { credentials }: ServerEntry,
-  path: Path,
+  path: ConfigPath,
   { member, found, read }: Reading,
 ): Personal['credentials'] => {
   if (!credentials) return undefined

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Patterns, Policy } from '../protocol/policy.ts'
 import { EVERYTHING } from '../protocol/policy.ts'
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { nearest, quoteAll, schemaProblems } from './problems.ts'
 import type { Findings } from './remote.ts'
 import { policySchema } from './workspace-schema.ts'
@@ -22,7 +22,7 @@ export const readPolicies = (entries: Readonly<Record<string, unknown>>, found: 
 /** The policy of a workspace: one of the named ones, or one written in its place. */
 export const readPolicy = (
   given: string | Written,
-  path: Path,
+  path: ConfigPath,
   policies: ReadonlyMap<string, Policy>,
   found: Findings,
 ): Policy => {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 
 /** One thing wrong with a configuration, and where. */
 export interface Problem {
-  readonly path: Path
+  readonly path: ConfigPath
   readonly message: string
 }
 
@@ -16,7 +16,7 @@ export class ConfigError extends Error {
 }
 
 /** A path as a person writes it: `mcpServers.github.url`. */
-export const formatPath = (path: Path): string =>
+export const formatPath = (path: ConfigPath): string =>
   path
     .map(step => (typeof step === 'string' && /^[\w$-]+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
     .join('')
@@ -26,7 +26,7 @@ export const formatPath = (path: Path): string =>
 export const formatProblems = (
   file: string,
   problems: readonly Problem[],
-  lineOf: (path: Path) => number | undefined,
+  lineOf: (path: ConfigPath) => number | undefined,
 ): string => {
   const lines = problems
     .map(problem => ({ ...problem, line: lineOf(problem.path) }))
@@ -38,7 +38,7 @@ export const formatProblems = (
   return [`${file} has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}:`, ...lines].join('\n')
 }
 
-const strangers = (base: Path, keys: readonly string[], accepted: readonly string[]): Problem[] =>
+const strangers = (base: ConfigPath, keys: readonly string[], accepted: readonly string[]): Problem[] =>
   keys.map(key => {
     const meant = nearest(key, accepted)
     const list = accepted.length > 0 ? `; expected one of ${quoteAll(accepted)}` : ''
@@ -46,7 +46,7 @@ const strangers = (base: Path, keys: readonly string[], accepted: readonly strin
   })
 
 /** What the schema found wrong below `base`, one problem each. */
-export const schemaProblems = (error: z.ZodError, base: Path, schema: z.ZodType): Problem[] =>
+export const schemaProblems = (error: z.ZodError, base: ConfigPath, schema: z.ZodType): Problem[] =>
   error.issues.flatMap(issue => {
     const within = issue.path as (string | number)[]
     const path = [...base, ...within]
@@ -55,7 +55,7 @@ export const schemaProblems = (error: z.ZodError, base: Path, schema: z.ZodType)
   })
 
 /** The keys a schema knows at a place; none where it cannot be told. */
-const keysAt = (schema: unknown, [step, ...rest]: Path): readonly string[] => {
+const keysAt = (schema: unknown, [step, ...rest]: ConfigPath): readonly string[] => {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
     return keysAt(schema.unwrap(), step === undefined ? [] : [step, ...rest])
   if (schema instanceof z.ZodObject)

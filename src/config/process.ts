@@ -1,4 +1,4 @@
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { divide, personalOf, placeFault, readCredentials, readTemplate, type Template } from './personal.ts'
 import { formatPath } from './problems.ts'
 import type { Findings } from './remote.ts'
@@ -9,7 +9,7 @@ import { type Environment, fillIn } from './variables.ts'
 /** Reads a server that is started here; what the environment lacks makes it unavailable. */
 export const readProcess = (
   entry: ServerEntry,
-  path: Path,
+  path: ConfigPath,
   env: Environment,
   found: Findings,
 ): ProcessServer | UnavailableServer => {
@@ -24,7 +24,7 @@ export const readProcess = (
 
   const readVariables = (
     given: Readonly<Record<string, unknown>>,
-    at: Path,
+    at: ConfigPath,
     lacks: string[],
   ): Record<string, Template> => {
     const readable = Object.entries(given).flatMap(([name, value]): [string, Template][] => {

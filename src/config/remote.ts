@@ -1,4 +1,4 @@
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { divide, type Ends, personalOf, placeFault, readCredentials, readTemplate, type Template } from './personal.ts'
 import { formatPath, type Problem } from './problems.ts'
 import type { ServerEntry } from './schema.ts'
@@ -41,11 +41,11 @@ const urlFault = (url: string): string | undefined => {
 /** Reads a remote server; what the file got wrong is a problem, what the environment lacks makes it unavailable. */
 export const readRemote = (
   entry: ServerEntry,
-  path: Path,
+  path: ConfigPath,
   env: Environment,
   found: Findings,
 ): RemoteServer | UnavailableServer => {
-  const readText = (text: string, at: Path, faultOf: Fault, lacking: string[], ends = WHOLE): string => {
+  const readText = (text: string, at: ConfigPath, faultOf: Fault, lacking: string[], ends = WHOLE): string => {
     const where = formatPath(at.slice(path.length))
     const filled = fillIn(text, env)
     if (filled.kind === 'missing') {
@@ -59,7 +59,7 @@ export const readRemote = (
     return value
   }
 
-  const readHeader = (text: string, at: Path, lacking: string[]): Template => {
+  const readHeader = (text: string, at: ConfigPath, lacking: string[]): Template => {
     const fault = placeFault(text)
     if (fault) found.problems.push({ path: at, message: fault })
     return fault ? [] : readTemplate(text, (piece, ends) => readText(piece, at, headerFault, lacking, ends))
@@ -67,7 +67,7 @@ export const readRemote = (
 
   const readHeaders = (
     given: Readonly<Record<string, string>>,
-    at: Path,
+    at: ConfigPath,
     lacking: string[],
   ): Record<string, Template> => {
     const headers: Record<string, Template> = {}

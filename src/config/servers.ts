@@ -1,5 +1,5 @@
 import { readBuiltin } from './builtin.ts'
-import type { Path } from './json-text.ts'
+import type { ConfigPath } from './json-text.ts'
 import { formatPath, nearest, quoteSome, schemaProblems } from './problems.ts'
 import { readProcess } from './process.ts'
 import { addressOf, type Findings, readRemote } from './remote.ts'
@@ -21,7 +21,7 @@ const strangersIn = (entry: ServerEntry): string[] => Object.keys(entry).filter(
 
 const meantBy = (key: string): string | undefined => (Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, KNOWN))
 
-const warningsOf = (entry: ServerEntry, path: Path): string[] => {
+const warningsOf = (entry: ServerEntry, path: ConfigPath): string[] => {
   const where = formatPath(path)
   const warnings: string[] = []
   const foreign: string[] = []
@@ -72,7 +72,7 @@ const shapeFault = (entry: ServerEntry): string | undefined => {
 
 const readKind = (
   entry: ServerEntry,
-  path: Path,
+  path: ConfigPath,
   env: Environment,
   found: Findings,
 ): RemoteServer | ProcessServer | BuiltinServer | UnavailableServer => {
