@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { jsonSchema } from '../src/config/json-schema.ts'
+import { jsonSchema } from '../src/config/schema.ts'
 
 const file = fileURLToPath(new URL('../schema/dragoman.schema.json', import.meta.url))
 writeFileSync(file, JSON.stringify(jsonSchema()))

@@ -1,6 +1,6 @@
 import { createInboundAuth } from '../auth/inbound.ts'
 import { hashSecret } from '../auth/token.ts'
-import { compare, type Difference } from '../config/difference.ts'
+import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
@@ -55,7 +55,7 @@ export interface Gateway {
   /** How long nobody has been here: no request, and no session, channel or stream open. */
   idleMs(): number
   /** Goes over to another configuration without a restart, as far as that goes; says what is different. */
-  swap(next: Snapshot): Difference
+  swap(next: Snapshot): ConfigDifference
   close(): Promise<void>
 }
 
@@ -147,7 +147,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   })
   const admin = createAdminRoutes({
     isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
-    plan: async file => compare(estate.snapshot, await loadNext(file)),
+    plan: async file => compareConfigs(estate.snapshot, await loadNext(file)),
     log,
   })
   const routes: HttpRoutes = { ...allowCors({ ...doors, ...createActionRoutes(rest, open) }), ...operator, ...admin }
@@ -165,9 +165,9 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   const url = (workspace = 'default') =>
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
 
-  const swap = (next: Snapshot): Difference => {
+  const swap = (next: Snapshot): ConfigDifference => {
     const before = estate.snapshot
-    const difference = compare(before, next)
+    const difference = compareConfigs(before, next)
     if (closing) return difference
     const drained = house.activeCalls.whenSettled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // what is built once

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { scriptedMember, toolsOf } from '../../test/support/scripted-member.ts'
 import { callerOf, toolsIn, workspaceOf } from '../../test/support/workspace.ts'
-import { plainRules } from '../config/snapshot.ts'
+import { defaultRules } from '../config/snapshot.ts'
 import { Abort } from '../protocol/cancellation.ts'
 import { EVERYTHING } from '../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
@@ -119,7 +119,7 @@ test('a session keeps the list that its own server session has for it, until it 
 test('a workspace of one server without rules does not keep the one before it', async () => {
   vi.useRealTimers()
   const a = listing('a', 'x')
-  const config = { name: 'w', servers: ['a'], ...plainRules(1) }
+  const config = { name: 'w', servers: ['a'], ...defaultRules(1) }
   const open = (before?: ReturnType<typeof openWorkspace>) =>
     openWorkspace(config, [a], { log: SILENT, identity: Json.empty, previous: before })
   const list = (workspace: ReturnType<typeof openWorkspace>) =>

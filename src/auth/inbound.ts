@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
-import type { Rate } from '../config/snapshot.ts'
+import type { RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, HoldGrant, RequestInfo } from '../protocol/admission.ts'
 import { networkOf } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -15,7 +15,7 @@ export interface InboundAuthOptions {
   readonly data?: string | undefined // the data directory; without one there are no tokens
   readonly required?: boolean | undefined // undefined: from the first token on
   readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
-  readonly rate?: Rate | undefined
+  readonly rate?: RateLimits | undefined
   readonly policyOf?: PolicyOf | undefined // of tokens
   readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
   readonly log: Log
@@ -89,7 +89,7 @@ const localToken = (secret: string): Token => ({
 })
 
 /** Counts admitted requests by principal; those of anonymous callers by network. */
-const metered = (identify: Identify, rate: Rate): Admit => {
+const metered = (identify: Identify, rate: RateLimits): Admit => {
   const meter = createRateLimiter(rate)
   return async (request, workspace, response) => {
     const admission = identify(request, workspace, response)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replacePrivateFile } from '../config/private-file.ts'
+import { replacePrivateFile } from '../config/data-dir.ts'
 import type { Log } from '../telemetry/log.ts'
 
 const FLUSH_MS = 60_000

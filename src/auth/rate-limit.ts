@@ -1,5 +1,5 @@
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate, RateLimit } from '../config/snapshot.ts'
+import type { RateLimit, RateLimits } from '../config/snapshot.ts'
 
 const WINDOW_S = 1
 const BURST_WINDOW_S = 10
@@ -8,7 +8,7 @@ const BURST_WINDOW_S = 10
 export type RateLimiter = (principal: string, workspace: string) => Promise<number | undefined>
 
 /** Counts requests per principal and per workspace, whichever is limited. */
-export const createRateLimiter = ({ perPrincipal, perWorkspace }: Rate): RateLimiter => {
+export const createRateLimiter = ({ perPrincipal, perWorkspace }: RateLimits): RateLimiter => {
   const principals = perPrincipal && limiter(perPrincipal)
   const workspaces = perWorkspace && limiter(perWorkspace)
   return async (principal, workspace) =>

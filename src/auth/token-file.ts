@@ -2,7 +2,7 @@ import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { replacePrivateFile } from '../config/private-file.ts'
+import { replacePrivateFile } from '../config/data-dir.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Token } from './token.ts'
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Daemon } from '../config/daemon-file.ts'
-import type { Difference } from '../config/difference.ts'
+import type { ConfigDifference } from '../config/difference.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
@@ -16,7 +16,7 @@ export interface ServedGateway {
   /** The time without a request and without an open session, channel or stream. */
   idleMs(): number
   /** Applies another configuration. */
-  swap(next: Snapshot): Difference
+  swap(next: Snapshot): ConfigDifference
   close(): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Daemon, findDaemon } from '../config/daemon-file.ts'
-import { type Change, compare, type Detail, type Difference, isNone } from '../config/difference.ts'
+import { type Change, type ConfigDifference, compareConfigs, type Detail, hasNoChanges } from '../config/difference.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Run } from './command.ts'
@@ -46,28 +46,28 @@ export const run: Run = async args => {
   return flags.json ? printJson(difference) : print(describe(difference))
 }
 
-const compareFiles = async (from: string, to: string | undefined): Promise<Difference> => {
+const compareFiles = async (from: string, to: string | undefined): Promise<ConfigDifference> => {
   if (to === undefined) throw new UsageError('--from: expected a second file to compare with')
   const load = (file: string) => loadConfig({ file, env: process.env })
-  return compare(await load(from), await load(to))
+  return compareConfigs(await load(from), await load(to))
 }
 
 /** The daemon reads the file, because its environment variables apply and not those of this shell. */
-const askDaemon = async ({ origin, token }: Daemon, file: string | undefined): Promise<Difference> => {
+const askDaemon = async ({ origin, token }: Daemon, file: string | undefined): Promise<ConfigDifference> => {
   const response = await fetch(`${origin}/admin/plan`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(file === undefined ? {} : { file: resolve(file) }),
   })
-  const body = (await response.json()) as Difference & { error?: { message?: string } }
+  const body = (await response.json()) as ConfigDifference & { error?: { message?: string } }
   if (response.ok) return body
   throw new ConfigError(body.error?.message ?? `the daemon at ${origin} answered ${response.status}`)
 }
 
 const SIGNS: Readonly<Record<Change['kind'], string>> = { added: '+', removed: '-', changed: '~' }
 
-const describe = (difference: Difference): string => {
-  if (isNone(difference)) return 'Nothing would change.\n'
+const describe = (difference: ConfigDifference): string => {
+  if (hasNoChanges(difference)) return 'Nothing would change.\n'
   const { servers, workspaces, policies, settings } = difference
   return [
     ...changeLines('server', servers),

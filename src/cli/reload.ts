@@ -1,11 +1,11 @@
-import { type Change, type Difference, isNone } from '../config/difference.ts'
+import { type Change, type ConfigDifference, hasNoChanges } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface ReloadOptions {
   readonly load: () => Promise<Snapshot>
-  readonly swap: (next: Snapshot) => Difference
+  readonly swap: (next: Snapshot) => ConfigDifference
   readonly first: Snapshot
   readonly log: Log
 }
@@ -37,9 +37,9 @@ export const createReloader = ({ load, swap, first, log }: ReloadOptions): ((byH
     }
   }
 
-  const logDifference = (difference: Difference, isLogged: boolean): void => {
+  const logDifference = (difference: ConfigDifference, isLogged: boolean): void => {
     const { servers, workspaces, policies, settings } = difference
-    if (isNone(difference))
+    if (hasNoChanges(difference))
       return isLogged || lastError !== undefined ? log.info({}, 'the configuration is unchanged') : undefined
     const fields = {
       servers: namesByKind(servers),

@@ -19,7 +19,7 @@ const load = async (entry: object, env = {}): Promise<Snapshot> => {
 const rootOf = async (entry: object, env = {}) => (await load(entry, env)).servers.get('it')
 
 describe('a server that comes with the gateway', () => {
-  it('is not told who calls, and says so', async () => {
+  it('takes no credentials, and warns of them', async () => {
     const credentials = { ada: { headers: { authorization: 'Bearer ada' } } }
     const env = { WHO: '${caller.name}' }
     const { warnings, servers } = await load({ builtin: 'demo', credentials, env })

@@ -2,36 +2,34 @@ import type { z } from 'zod'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import type { JsonText } from './json-text.ts'
-import { readPolicies } from './policies.ts'
-import { formatPath, nearest, type Problem, quoteSome, schemaProblems } from './problems.ts'
-import type { Findings } from './remote.ts'
+import { type ConfigProblem, type ConfigReport, formatPath, nearest, readWith, unknownKeyWarnings } from './problems.ts'
 import { authSchema, fileSchema, limitsSchema, listenSchema, sseSchema } from './schema.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
 import type { Environment } from './variables.ts'
-import { deriveWorkspaces, readWorkspace } from './workspaces.ts'
+import { deriveWorkspaces, readPolicies, readWorkspace } from './workspaces.ts'
 
-type Raw = Readonly<Record<string, unknown>>
+type RawObject = Readonly<Record<string, unknown>>
 
-const TOP_LEVEL = Object.keys(fileSchema.shape)
+const KNOWN_KEYS = Object.keys(fileSchema.shape)
 
-/** How other programs name what we call otherwise. */
+/** Names that other programs use for our keys. */
 const ALIASES: Readonly<Record<string, string>> = { servers: 'mcpServers', mcp_servers: 'mcpServers' }
 
-/** What a file would say that serves the same as one that names no server. */
-interface Standard {
-  readonly mcpServers: Raw
-  readonly workspaces: Raw
+/** What is served if a file names no server. */
+interface FallbackServers {
+  readonly mcpServers: RawObject
+  readonly workspaces: RawObject
 }
 
-/** A memory, and the files of the current directory; their tools go by their own names, as clients know them. */
-export const AT_HOME: Standard = {
+/** A memory and the files of the current directory, with their own tool names, which clients know. */
+export const DEFAULT_SERVERS: FallbackServers = {
   mcpServers: { memory: { builtin: 'memory' }, files: { builtin: 'files' } },
   workspaces: { default: { servers: ['memory', 'files'], names: 'plain' } },
 }
 
-/** One specimen of every protocol feature. */
-export const DEMO: Standard = {
+/** The demo has an example of every protocol feature. */
+export const DEMO_SERVERS: FallbackServers = {
   mcpServers: { demo: { builtin: 'demo' } },
   workspaces: { default: { servers: ['demo'] } },
 }
@@ -39,37 +37,36 @@ export const DEMO: Standard = {
 /** Servers that the program embedding the gateway defines, by name. */
 export type EmbeddedServers = Readonly<Record<string, Upstream>>
 
-/** The whole file as a snapshot, good only where there are no problems; `standard` is served when it names no server. */
+/** The snapshot of a file, valid only if there are no problems. */
 export const checkConfig = (
   text: JsonText,
   env: Environment,
-  standard = AT_HOME,
+  fallback = DEFAULT_SERVERS,
   embedded: EmbeddedServers = {},
-): { snapshot: Snapshot; problems: readonly Problem[] } => {
-  const found: Findings = { problems: [], warnings: [] }
-  const given = objectAt(text.value, [], found)
-  warnOfKeys(given, text, found)
-  const isNone = Object.keys(embedded).length === 0
-  const root = isNone ? withStandard(given, standard, found) : given
-  const listen = section(listenSchema, root.listen, 'listen', found)
-  const auth = section(authSchema, root.auth, 'auth', found)
-  const sse = section(sseSchema, root.sse, 'sse', found)
-  const limits = section(limitsSchema, root.limits, 'limits', found)
-  const configured = objectAt(root.mcpServers, ['mcpServers'], found)
+): { snapshot: Snapshot; problems: readonly ConfigProblem[] } => {
+  const report: ConfigReport = { problems: [], warnings: [] }
+  const given = objectAt(text.value, [], report)
+  warnOfKeys(given, text, report)
+  const root = Object.keys(embedded).length === 0 ? withFallback(given, fallback, report) : given
+  const listen = readSection(listenSchema, root.listen, 'listen', report)
+  const auth = readSection(authSchema, root.auth, 'auth', report)
+  const sse = readSection(sseSchema, root.sse, 'sse', report)
+  const limits = readSection(limitsSchema, root.limits, 'limits', report)
+  const configured = objectAt(root.mcpServers, ['mcpServers'], report)
   for (const name of Object.keys(configured).filter(name => Object.hasOwn(embedded, name)))
-    found.problems.push({
+    report.problems.push({
       path: ['mcpServers', name],
       message: 'the embedding program defines a server of the same name',
     })
-  const entries = { ...configured, ...embedded }
   const servers = [
-    ...Object.entries(configured).flatMap(([name, raw]) => readServer(name, raw, env, found) ?? []),
+    ...Object.entries(configured).flatMap(([name, raw]) => readServer(name, raw, env, report) ?? []),
     ...Object.entries(embedded).map(
       ([name, upstream]) => ({ name, disabled: false, kind: 'embedded', upstream }) as const,
     ),
   ]
-  const policies = readPolicies(objectAt(root.policies, ['policies'], found), found)
-  const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, found)
+  const entries = { ...configured, ...embedded }
+  const policies = readPolicies(objectAt(root.policies, ['policies'], report), report)
+  const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, report)
   const snapshot = {
     listen,
     auth,
@@ -78,82 +75,72 @@ export const checkConfig = (
     servers: byName(servers),
     workspaces: byName(workspaces),
     policies,
-    warnings: found.warnings,
+    warnings: report.warnings,
   }
-  return { snapshot, problems: found.problems }
+  return { snapshot, problems: report.problems }
 }
 
 const byName = <T extends { readonly name: string }>(things: readonly T[]): ReadonlyMap<string, T> =>
   new Map(things.map(thing => [thing.name, thing]))
 
-const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is RawObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const objectAt = (value: unknown, path: readonly string[], found: Findings): Raw => {
+const objectAt = (value: unknown, path: readonly string[], report: ConfigReport): RawObject => {
   if (value === undefined) return {}
   if (isObject(value)) return value
-  found.problems.push({ path, message: 'expected an object' })
+  report.problems.push({ path, message: 'expected an object' })
   return {}
 }
 
-const section = <S extends z.ZodObject>(schema: S, raw: unknown, name: string, found: Findings): z.output<S> => {
-  const parsed = schema.safeParse(raw === undefined ? {} : raw)
-  if (parsed.success) return parsed.data
-  found.problems.push(...schemaProblems(parsed.error, [name], schema))
-  return schema.parse({})
+const readSection = <S extends z.ZodObject>(schema: S, raw: unknown, name: string, report: ConfigReport): z.output<S> =>
+  readWith(schema, raw === undefined ? {} : raw, [name], report) ?? schema.parse({})
+
+const warnOfKeys = (root: RawObject, text: JsonText, report: ConfigReport): void => {
+  const unknown = Object.keys(root).filter(key => !KNOWN_KEYS.includes(key))
+  const intendedKey = (key: string) => (Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, KNOWN_KEYS))
+  report.warnings.push(...unknownKeyWarnings(unknown, intendedKey))
+  for (const path of text.repeated) report.warnings.push(`${formatPath(path)} is written twice; the last one is used`)
 }
 
-/** Other programs keep their settings in the same file; only what looks like a slip is worth a line of its own. */
-const warnOfKeys = (root: Raw, text: JsonText, found: Findings): void => {
-  const foreign: string[] = []
-  for (const key of Object.keys(root).filter(key => !TOP_LEVEL.includes(key))) {
-    const meant = Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, TOP_LEVEL)
-    if (meant) found.warnings.push(`unknown key "${key}" is ignored; did you mean "${meant}"?`)
-    else foreign.push(key)
-  }
-  if (foreign.length > 0) found.warnings.push(`ignored keys that are not ours: ${quoteSome(foreign)}`)
-  for (const path of text.repeated) found.warnings.push(`${formatPath(path)} is written twice; the last one counts`)
-}
-
-const withStandard = (given: Raw, standard: Standard, found: Findings): Raw => {
+const withFallback = (given: RawObject, fallback: FallbackServers, report: ConfigReport): RawObject => {
   const { mcpServers = {} } = given
   if (!isObject(mcpServers)) return given
   if (Object.keys(mcpServers).length > 0) {
-    if (standard === DEMO) found.warnings.push('the demo is not served: the configuration names servers')
+    if (fallback === DEMO_SERVERS) report.warnings.push('the demo is not served: the configuration names servers')
     return given
   }
   if (given.mcpServers !== undefined) {
-    const names = Object.keys(standard.mcpServers).join(' and ')
-    found.warnings.push(`mcpServers names no server; the built-in ${names} is served`)
+    const names = Object.keys(fallback.mcpServers).join(' and ')
+    report.warnings.push(`mcpServers names no server; the built-in ${names} is served`)
   }
-  return { ...standard, ...given, mcpServers: standard.mcpServers }
+  return { ...fallback, ...given, mcpServers: fallback.mcpServers }
 }
 
 const readWorkspaces = (
   raw: unknown,
-  entries: Raw,
+  entries: RawObject,
   servers: readonly ServerConfig[],
   policies: ReadonlyMap<string, Policy>,
-  found: Findings,
+  report: ConfigReport,
 ): WorkspaceConfig[] => {
-  if (raw === undefined) return deriveWorkspaces(servers, server => isOffered(entries[server.name]))
-  // Entries with problems of their own are known too: one mistake is reported once.
-  const names = Object.keys(entries)
-  const given = Object.entries(objectAt(raw, ['workspaces'], found))
+  if (raw === undefined) return deriveWorkspaces(servers, server => isEnabled(entries[server.name]))
+  const names = Object.keys(entries) // including entries with problems, so that one mistake is reported once
+  const given = Object.entries(objectAt(raw, ['workspaces'], report))
   if (isObject(raw) && given.length === 0) {
-    found.problems.push({
+    report.problems.push({
       path: ['workspaces'],
       message: 'names no workspace; leave it out to have all servers in one, and one for each',
     })
   }
-  const offered = names.filter(name => isOffered(entries[name]))
-  const around = { servers: names, offered, policies }
-  const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, around, found) ?? [])
+  const known = { servers: names, enabled: names.filter(name => isEnabled(entries[name])), policies }
+  const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, known, report) ?? [])
   const used = new Set(workspaces.flatMap(workspace => workspace.servers))
   for (const name of names.filter(name => !used.has(name))) {
-    found.warnings.push(`${formatPath(['mcpServers', name])} is in no workspace and cannot be reached`)
+    report.warnings.push(`${formatPath(['mcpServers', name])} is in no workspace and cannot be reached`)
   }
   return workspaces
 }
 
-/** By the file alone, so that a variable that is not set changes no workspace. */
-const isOffered = (entry: unknown): boolean => isObject(entry) && entry.disabled !== true
+/** Decided by the file alone, so that an unset variable changes no workspace. */
+const isEnabled = (entry: unknown): boolean => isObject(entry) && entry.disabled !== true

@@ -24,7 +24,7 @@ afterEach(() => rmSync(data, { recursive: true }))
 const DEAD = 2 ** 22 + 1 // beyond what Linux gives out
 const daemon = (pid: number) => ({ origin, pid, token: 'secret' })
 
-test('a daemon that announced itself is found while it lives, by nobody but its user', async () => {
+test('an announced daemon is found while it runs, by its own user only', async () => {
   await announceDaemon(data, daemon(process.pid))
   expect(await findDaemon(data)).toEqual(daemon(process.pid))
   expect(statSync(join(data, 'daemon.json')).mode & 0o777).toBe(0o600)
@@ -37,7 +37,7 @@ test.each(['', '{', 'null', '[]', '{"origin":5}'])('a file that holds %s is no d
   expect(await findDaemon(data)).toBeUndefined()
 })
 
-test('an announcement is taken back by the one who made it', async () => {
+test('only the daemon that wrote the announcement removes it', async () => {
   await announceDaemon(data, daemon(process.pid))
   await withdrawDaemon(data, DEAD)
   expect(await findDaemon(data)).toBeDefined()
@@ -45,7 +45,7 @@ test('an announcement is taken back by the one who made it', async () => {
   expect(await findDaemon(data)).toBeUndefined()
 })
 
-test('whoever takes its announcement back announces the daemon it had displaced, if that still runs', async () => {
+test('a daemon that removes its announcement announces the one it replaced, if that still runs', async () => {
   const displaced = { ...daemon(process.pid), token: 'older' }
   await announceDaemon(data, daemon(process.pid))
   await withdrawDaemon(data, process.pid, displaced)
@@ -54,7 +54,7 @@ test('whoever takes its announcement back announces the daemon it had displaced,
   expect(readdirSync(data)).toEqual([])
 })
 
-test('one at a time starts a daemon; a dead one’s claim is void', async () => {
+test('one process at a time starts a daemon; the lock of a dead process is stale', async () => {
   const release = await claimStart(data)
   expect(release).toBeDefined()
   expect(await claimStart(data)).toBeUndefined()
@@ -82,7 +82,7 @@ test.each(['', String(process.pid)])('a claim of long ago that says "%s" keeps n
   expect(readdirSync(data)).toEqual(['daemon.starting'])
 })
 
-test('of many who find the claim of a dead one, one gets the turn', async () => {
+test('of many processes that find the lock of a dead one, one gets the lock', async () => {
   for (let round = 0; round < 20; round++) {
     writeFileSync(join(data, 'daemon.starting'), String(DEAD))
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimStart(data)))

@@ -66,8 +66,8 @@ describe('ensuring it', () => {
     await expect(ensureReadable(join(folder, 'nowhere'))).resolves.toBeUndefined()
   })
 
-  it.runIf(process.platform === 'linux')('gives up where the system makes no directories', async () => {
-    await expect(ensureDataDirectory('/proc/dragoman/data')).rejects.toThrow('nothing can be made there')
+  it.runIf(process.platform === 'linux')('fails where no directory can be created', async () => {
+    await expect(ensureDataDirectory('/proc/dragoman/data')).rejects.toThrow('nothing can be created there')
   })
 
   // Whoever is root may write everywhere.

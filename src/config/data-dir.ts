@@ -1,10 +1,11 @@
-import { access, constants, mkdir, stat } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { access, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, posix, resolve, win32 } from 'node:path'
 import { ConfigError } from './problems.ts'
 import type { Environment } from './variables.ts'
 
-/** What the place of the data directory depends on. */
+/** What the path of the data directory depends on. */
 export interface DataDirSource {
   readonly flag?: string | undefined // --data
   readonly env: Environment
@@ -14,35 +15,36 @@ export interface DataDirSource {
 
 const NAME = 'dragoman'
 const OWNER_ONLY = 0o700
+const OWNER_ONLY_FILE = 0o600
 
-/** The directory all state rests in: `--data`, `DRAGOMAN_DATA`, or the platform's own place. It need not exist yet. */
+/** The directory of all state: `--data`, `DRAGOMAN_DATA`, or the platform's default. It may not exist yet. */
 export const dataDirectory = ({ flag, env, platform = process.platform, home = homedir() }: DataDirSource): string => {
   const given = flag || env.DRAGOMAN_DATA
   if (given) return resolve(given)
-  return (PLACES[platform] ?? xdg)(env, home)
+  return (DEFAULTS[platform] ?? xdg)(env, home)
 }
 
-type Place = (env: Environment, home: string) => string
+type DefaultDirectory = (env: Environment, home: string) => string
 
-const xdg: Place = ({ XDG_DATA_HOME: base = '' }, home) =>
-  // The XDG specification wants relative paths to be ignored.
+const xdg: DefaultDirectory = ({ XDG_DATA_HOME: base = '' }, home) =>
+  // The XDG base directory specification: relative paths are ignored.
   posix.isAbsolute(base) ? posix.join(base, NAME) : posix.join(home, '.local', 'share', NAME)
 
-const PLACES: { readonly [platform in NodeJS.Platform]?: Place } = {
+const DEFAULTS: { readonly [platform in NodeJS.Platform]?: DefaultDirectory } = {
   darwin: (_env, home) => posix.join(home, 'Library', 'Application Support', NAME),
   win32: ({ LOCALAPPDATA: base }, home) => win32.join(base || win32.join(home, 'AppData', 'Local'), NAME),
 }
 
 const FAULTS: Readonly<Record<string, string>> = {
   EEXIST: 'it is not a directory',
-  ENOENT: 'nothing can be made there',
+  ENOENT: 'nothing can be created there',
   ENOTDIR: 'part of it is not a directory',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
 }
 
-/** Makes sure the data directory is there and can be written; a new one is its owner's alone. */
+/** Creates the data directory, for its owner only, and checks that it can be written. */
 export const ensureDataDirectory = async (directory: string): Promise<void> => {
   try {
     await makeDirectory(directory)
@@ -52,7 +54,7 @@ export const ensureDataDirectory = async (directory: string): Promise<void> => {
   }
 }
 
-/** Makes sure the data directory can be read, or is not there yet. */
+/** Checks that the data directory can be read, or does not exist yet. */
 export const ensureReadable = async (directory: string): Promise<void> => {
   try {
     await access(directory, constants.R_OK | constants.X_OK)
@@ -61,7 +63,7 @@ export const ensureReadable = async (directory: string): Promise<void> => {
   }
 }
 
-/** Step by step: `recursive` never returns where the system makes no directories, as in /proc. */
+/** One level at a time: with `recursive`, mkdir never returns in file systems like /proc. */
 const makeDirectory = async (directory: string): Promise<void> => {
   try {
     await mkdir(directory, { mode: OWNER_ONLY })
@@ -81,3 +83,21 @@ const fault = (directory: string, cause: unknown): ConfigError =>
     `cannot use the data directory ${directory}: ${FAULTS[codeOf(cause)] ?? (cause as Error).message}; ` +
       'choose another with --data DIR or DRAGOMAN_DATA',
   )
+
+/** Replaces a file atomically: readers see the old text or the new one. Only the owner can read it. */
+export const replacePrivateFile = async (file: string, text: string): Promise<void> => {
+  const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    const handle = await open(draft, 'wx', OWNER_ONLY_FILE)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compare, type Difference, isNone } from './difference.ts'
+import { type ConfigDifference, compareConfigs, hasNoChanges } from './difference.ts'
 import { loadConfig } from './load.ts'
 
 let folder: string
@@ -16,8 +16,8 @@ const load = async (config: object) => {
   await writeFile(file, JSON.stringify(config))
   return loadConfig({ file, env: { KEY: 'canary-variable' } })
 }
-const between = async (before: object, after: object): Promise<Difference> =>
-  compare(await load(before), await load(after))
+const between = async (before: object, after: object): Promise<ConfigDifference> =>
+  compareConfigs(await load(before), await load(after))
 
 const REMOTE = { url: 'https://example.test/mcp?key=canary-url', headers: { 'x-key': 'canary-header' } }
 
@@ -29,14 +29,14 @@ test('equal configurations differ in nothing, however they are written', async (
       mcpServers: { a: { timeout: 300_000, ...REMOTE } },
     },
   )
-  expect(isNone(difference)).toBe(true)
+  expect(hasNoChanges(difference)).toBe(true)
 })
 
 test('what differs by caller is compared too, and not shown', async () => {
   const personal = (secret: string) => ({
     mcpServers: { a: { ...REMOTE, credentials: { ada: { headers: { 'x-key': secret } }, '*': { headers: {} } } } },
   })
-  expect(isNone(await between(personal('canary-one'), personal('canary-one')))).toBe(true)
+  expect(hasNoChanges(await between(personal('canary-one'), personal('canary-one')))).toBe(true)
   const { servers } = await between(personal('canary-one'), personal('canary-two'))
   expect(servers).toEqual([{ name: 'a', kind: 'changed', details: [{ at: 'credentials' }] }])
   expect(JSON.stringify(servers)).not.toContain('canary')

@@ -1,41 +1,42 @@
 import { isDeepStrictEqual } from 'node:util'
-import { factsOf } from './facts.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Policy } from '../protocol/policy.ts'
+import { formatPath } from './problems.ts'
+import type { Overlay, ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
 
-/** How one configuration differs from another, fit to be shown: it holds no secrets. */
-export interface Difference {
+/** How two configurations differ. Contains no secrets, so it can be shown. */
+export interface ConfigDifference {
   readonly servers: readonly Change[]
   readonly workspaces: readonly Change[]
   readonly policies: readonly Change[]
-  readonly settings: readonly Change[] // count only after a restart
+  readonly settings: readonly Change[] // take effect after a restart only
 }
 
-/** What happened to one named thing. */
+/** A server, workspace, policy or group of settings that differs. */
 export interface Change {
   readonly name: string
   readonly kind: 'added' | 'removed' | 'changed'
   readonly details: readonly Detail[]
 }
 
-/** One thing that is different; values are there only where they can be no secrets. */
+/** One setting that differs. The values are given only if they cannot be secrets. */
 export interface Detail {
   readonly at: string
   readonly from?: string
   readonly to?: string
 }
 
-/** One thing a configuration says. `text` is what may be shown of it, `value` what it is compared by. */
-export interface Fact {
+/** One setting of a configuration: compared by `value`, shown as `text` unless it may be a secret. */
+interface Setting {
   readonly at: string
   readonly value: unknown
   readonly text?: string
 }
 
-type Facts = readonly Fact[]
+type SettingsByName = ReadonlyMap<string, readonly Setting[]>
 
-/** What would change if the second configuration took the place of the first. */
-export const compare = (before: Snapshot, after: Snapshot): Difference => {
-  const [old, now] = [factsOf(before), factsOf(after)]
+/** What changes if the second configuration replaces the first. */
+export const compareConfigs = (before: Snapshot, after: Snapshot): ConfigDifference => {
+  const [old, now] = [settingsOf(before), settingsOf(after)]
   return {
     servers: changes(old.servers, now.servers),
     workspaces: changes(old.workspaces, now.workspaces),
@@ -44,15 +45,14 @@ export const compare = (before: Snapshot, after: Snapshot): Difference => {
   }
 }
 
-/** True if nothing is different. */
-export const isNone = ({ servers, workspaces, policies, settings }: Difference): boolean =>
+export const hasNoChanges = ({ servers, workspaces, policies, settings }: ConfigDifference): boolean =>
   servers.length + workspaces.length + policies.length + settings.length === 0
 
-const changes = (before: ReadonlyMap<string, Facts>, after: ReadonlyMap<string, Facts>): Change[] => {
+const changes = (before: SettingsByName, after: SettingsByName): Change[] => {
   const names = [...new Set([...before.keys(), ...after.keys()])]
   return names.flatMap(name => {
     const [old, now] = [before.get(name), after.get(name)]
-    if (!old) return { name, kind: 'added' as const, details: (now ?? []).flatMap(shown) }
+    if (!old) return { name, kind: 'added' as const, details: (now ?? []).flatMap(outlineOf) }
     if (!now) return { name, kind: 'removed' as const, details: [] }
     const found = details(old, now)
     return found.length > 0 ? { name, kind: 'changed' as const, details: found } : []
@@ -61,11 +61,12 @@ const changes = (before: ReadonlyMap<string, Facts>, after: ReadonlyMap<string, 
 
 const OUTLINE = ['kind', 'builtin', 'servers', 'names']
 
-/** Of something new, what it is; the rest can be read in the file. */
-const shown = ({ at, text }: Fact): Detail[] => (text !== undefined && OUTLINE.includes(at) ? [{ at, to: text }] : [])
+/** The outline of something new; the rest is in the file. */
+const outlineOf = ({ at, text }: Setting): Detail[] =>
+  text !== undefined && OUTLINE.includes(at) ? [{ at, to: text }] : []
 
-const details = (before: Facts, after: Facts): Detail[] => {
-  const [old, now] = [byPlace(before), byPlace(after)]
+const details = (before: readonly Setting[], after: readonly Setting[]): Detail[] => {
+  const [old, now] = [byPath(before), byPath(after)]
   return [...new Set([...old.keys(), ...now.keys()])].flatMap(at => {
     const [from, to] = [old.get(at), now.get(at)]
     if (isDeepStrictEqual(from?.value, to?.value)) return []
@@ -77,4 +78,64 @@ const details = (before: Facts, after: Facts): Detail[] => {
   })
 }
 
-const byPlace = (facts: Facts): Map<string, Fact> => new Map(facts.map(fact => [fact.at, fact]))
+const byPath = (settings: readonly Setting[]): Map<string, Setting> =>
+  new Map(settings.map(setting => [setting.at, setting]))
+
+const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits }: Snapshot) => ({
+  servers: mapValues(servers, serverSettings),
+  workspaces: mapValues(workspaces, workspaceSettings),
+  policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
+  settings: new Map(
+    Object.entries({ listen, auth, sse, limits }).map(([name, value]) => [name, settingsIn(value ?? {}, [], showAll)]),
+  ),
+})
+
+const mapValues = <T>(things: ReadonlyMap<string, T>, read: (thing: T) => Setting[]): SettingsByName =>
+  new Map([...things].map(([name, thing]) => [name, read(thing)]))
+
+/** Settings of a server that cannot be secrets; an address, an argument or a header may be one. */
+const PUBLIC = new Set(
+  `kind type era timeout pool disabled concurrency builtin root showHidden tenant group reason limits allowCrossOriginEndpoint allowCrossOriginRedirect`.split(
+    ' ',
+  ),
+)
+
+const serverSettings = ({ name: _name, ...config }: ServerConfig): Setting[] => {
+  const { timeoutMs: timeout, personal, ...rest } = { timeoutMs: undefined, personal: undefined, ...config }
+  // Compared as a whole: an empty entry has a meaning, too.
+  const credentials: Setting[] = personal === undefined ? [] : [{ at: 'credentials', value: personal }]
+  return [...settingsIn({ ...rest, timeout }, [], ([key = '']) => PUBLIC.has(key)), ...credentials]
+}
+
+const workspaceSettings = ({ servers, names, strict, instructions, policy, overlays }: WorkspaceConfig): Setting[] => [
+  ...settingsIn({ servers, names, strict }, [], showAll),
+  ...settingsIn({ instructions }, [], hideAll),
+  ...policySettings(policy, ['policy']),
+  ...[...overlays].flatMap(([server, tools]) =>
+    [...tools].flatMap(([tool, overlay]) => overlaySettings(overlay, ['tools', `${server}/${tool}`])),
+  ),
+]
+
+const policySettings = (policy: Policy, path: readonly string[]): Setting[] => settingsIn(policy, path, showAll)
+
+/** Fixed arguments are hidden from callers, and defaults may be secrets too. */
+const overlaySettings = ({ fixed, defaults, ...shown }: Overlay, path: readonly string[]): Setting[] => [
+  ...settingsIn(shown, path, showAll),
+  ...settingsIn({ fixed, default: defaults }, [...path, 'arguments'], hideAll),
+]
+
+type IsPublic = (path: readonly string[]) => boolean
+
+const showAll: IsPublic = () => true
+const hideAll: IsPublic = () => false
+
+/** One setting for each value that is not an object; a list is one value. */
+const settingsIn = (value: unknown, path: readonly string[], isPublic: IsPublic): Setting[] => {
+  if (value === undefined) return []
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.entries(value).flatMap(([key, member]) => settingsIn(member, [...path, key], isPublic))
+  const at = formatPath(path)
+  return [isPublic(path) ? { at, value, text: textOf(value) } : { at, value }]
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -13,7 +13,7 @@ const faultOf = (text: string): JsonTextError => {
 }
 
 describe('parseJsonText', () => {
-  it('reads whatever JSON.stringify writes, however it is laid out', () => {
+  it('reads everything that JSON.stringify writes, with any indentation', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t'), (value, space) => {
         fc.pre(!JSON.stringify(value).includes('"__proto__"'))

@@ -124,7 +124,7 @@ describe('a file of another client', () => {
     expect(JSON.stringify(snapshot.warnings)).not.toContain('s3cret')
   })
 
-  it('puts every server that is not disabled into default, whatever variables are set', async () => {
+  it('puts every server that is not disabled into default, independent of the variables that are set', async () => {
     const mcpServers = {
       off: { ...REMOTE, disabled: true },
       first: { url: 'http://${HOST}/' },
@@ -196,7 +196,7 @@ describe('a file of another client', () => {
       '{"mcpServers": {"a": {"url": "http://x/", "timeout": 60}, "a": {"url": "http://y/", "timeout": 60}}}',
     )
     expect(warnings).toEqual([
-      'mcpServers.a is written twice; the last one counts',
+      'mcpServers.a is written twice; the last one is used',
       expect.stringContaining('were seconds meant?'),
     ])
   })

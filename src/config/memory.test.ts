@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { compare } from './difference.ts'
+import { compareConfigs } from './difference.ts'
 import { loadConfig } from './load.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -94,7 +94,7 @@ describe('the settings of "memory"', () => {
     })
     const before = await load({ ...settings('c4nary-1'), group: 'a' })
     const after = await load({ ...settings('c4nary-2'), group: 'b' })
-    const difference = compare(before, after)
+    const difference = compareConfigs(before, after)
     expect(difference.servers[0]?.details).toContainEqual({ at: 'group', from: 'a', to: 'b' })
     expect(difference.servers[0]?.details.map(({ at }) => at)).toEqual(
       expect.arrayContaining(['database', 'extraction.key', 'embeddings.url']),

@@ -1,13 +1,19 @@
 import { z } from 'zod'
 import type { ConfigPath } from './json-text.ts'
 
-/** One thing wrong with a configuration, and where. */
-export interface Problem {
+/** One error in a configuration, and its place. */
+export interface ConfigProblem {
   readonly path: ConfigPath
   readonly message: string
 }
 
-/** The configuration cannot be used; the message lists everything that is wrong with it, and no secrets. */
+/** What the reader of a configuration collects: problems make the file invalid, warnings do not. */
+export interface ConfigReport {
+  readonly problems: ConfigProblem[]
+  readonly warnings: string[]
+}
+
+/** The configuration cannot be used. The message lists every problem and contains no secrets. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message)
@@ -15,17 +21,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** A path as a person writes it: `mcpServers.github.url`. */
+/** A path as users write it: `mcpServers.github.url`. */
 export const formatPath = (path: ConfigPath): string =>
   path
     .map(step => (typeof step === 'string' && /^[\w$-]+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
     .join('')
     .replace(/^\./, '')
 
-/** Every problem as one text, a line each, with the line of the file it is on. */
+/** All problems as one text, one per line, each with its line in the file. */
 export const formatProblems = (
   file: string,
-  problems: readonly Problem[],
+  problems: readonly ConfigProblem[],
   lineOf: (path: ConfigPath) => number | undefined,
 ): string => {
   const lines = problems
@@ -38,23 +44,33 @@ export const formatProblems = (
   return [`${file} has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}:`, ...lines].join('\n')
 }
 
-const strangers = (base: ConfigPath, keys: readonly string[], accepted: readonly string[]): Problem[] =>
-  keys.map(key => {
-    const meant = nearest(key, accepted)
-    const list = accepted.length > 0 ? `; expected one of ${quoteAll(accepted)}` : ''
-    return { path: [...base, key], message: `unknown key${meant ? `; did you mean ${JSON.stringify(meant)}?` : list}` }
-  })
-
-/** What the schema found wrong below `base`, one problem each. */
-export const schemaProblems = (error: z.ZodError, base: ConfigPath, schema: z.ZodType): Problem[] =>
+/** The problems that a schema found below `base`. */
+const schemaProblems = (error: z.ZodError, base: ConfigPath, schema: z.ZodType): ConfigProblem[] =>
   error.issues.flatMap(issue => {
     const within = issue.path as (string | number)[]
     const path = [...base, ...within]
     if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
-    return strangers(path, issue.keys, keysAt(schema, within))
+    const accepted = keysAt(schema, within)
+    return issue.keys.map(key => {
+      const hint = suggest(key, accepted)
+      return { path: [...path, key], message: hint ? `unknown key; ${hint}` : 'unknown key' }
+    })
   })
 
-/** The keys a schema knows at a place; none where it cannot be told. */
+/** Checks a value against a schema; undefined if it has problems, which are added to the report. */
+export const readWith = <S extends z.ZodType>(
+  schema: S,
+  raw: unknown,
+  path: ConfigPath,
+  report: ConfigReport,
+): z.output<S> | undefined => {
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  report.problems.push(...schemaProblems(parsed.error, path, schema))
+  return undefined
+}
+
+/** The keys that a schema accepts at a path; none for types without fixed keys. */
 const keysAt = (schema: unknown, [step, ...rest]: ConfigPath): readonly string[] => {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
     return keysAt(schema.unwrap(), step === undefined ? [] : [step, ...rest])
@@ -68,21 +84,37 @@ export const quoteAll = (names: Iterable<string>): string => [...names].map(name
 
 const MANY = 8
 
-/** The first of many names, for a warning that must stay one line. */
+/** Some of the names, for a warning that must stay one line. */
 export const quoteSome = (names: readonly string[]): string =>
   quoteAll(names.slice(0, MANY)) + (names.length > MANY ? ` and ${names.length - MANY} more` : '')
 
-/** The accepted name somebody probably meant, if one is near enough. */
+/** `did you mean "x"?`, or the accepted names; `otherwise` if there are none. */
+export const suggest = (name: string, accepted: Iterable<string>, otherwise = ''): string => {
+  const names = [...accepted]
+  const meant = nearest(name, names)
+  if (meant !== undefined) return `did you mean ${JSON.stringify(meant)}?`
+  return names.length > 0 ? `expected one of ${quoteAll(names)}` : otherwise
+}
+
+/** Other programs keep settings in the same file, so unknown keys are ignored; only likely typing errors get a warning each. */
+export const unknownKeyWarnings = (unknown: readonly string[], intendedFor: (key: string) => string | undefined) => {
+  const foreign = unknown.filter(key => intendedFor(key) === undefined)
+  const misspelt = unknown.filter(key => intendedFor(key) !== undefined)
+  const warnings = misspelt.map(key => `unknown key "${key}" is ignored; did you mean "${intendedFor(key)}"?`)
+  return foreign.length > 0 ? [...warnings, `ignored keys that are not ours: ${quoteSome(foreign)}`] : warnings
+}
+
+/** The accepted name that is most similar, if one is similar enough to be meant. */
 export const nearest = (name: string, accepted: Iterable<string>): string | undefined => {
   const wanted = name.toLowerCase()
-  const reach = Math.min(2, Math.floor(name.length / 3))
+  const maxDistance = Math.min(2, Math.floor(name.length / 3))
   const near = [...accepted]
     .map(candidate => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= reach)
+    .filter(({ distance }) => distance <= maxDistance)
   return near.sort((a, b) => a.distance - b.distance)[0]?.candidate
 }
 
-/** Letters to add, drop, change or swap with their neighbour to get from one word to the other. */
+/** Damerau-Levenshtein distance (optimal string alignment). */
 const editDistance = (from: string, to: string): number => {
   let older: number[] = []
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index)

@@ -1,24 +1,25 @@
+import {
+  type CallerTemplate,
+  type PieceEnds,
+  placeholderError,
+  readCallerValues,
+  readTemplate,
+  splitByCaller,
+} from './caller-values.ts'
 import type { ConfigPath } from './json-text.ts'
-import { divide, type Ends, personalOf, placeFault, readCredentials, readTemplate, type Template } from './personal.ts'
-import { formatPath, type Problem } from './problems.ts'
+import { type ConfigReport, formatPath } from './problems.ts'
 import type { ServerEntry } from './schema.ts'
 import type { RemoteServer, UnavailableServer } from './snapshot.ts'
 import { type Environment, fillIn, hasReference } from './variables.ts'
 
-/** What was found on the way through an entry. */
-export interface Findings {
-  readonly problems: Problem[]
-  readonly warnings: string[]
-}
-
-/** The address of an entry and the key it stood under; `httpUrl` is the more exact of the two. */
+/** The address of an entry and its key; `httpUrl` is the more exact of the two. */
 export const addressOf = (entry: ServerEntry): { key: 'url' | 'httpUrl'; text: string } | undefined => {
   if (entry.httpUrl !== undefined) return { key: 'httpUrl', text: entry.httpUrl }
   return entry.url === undefined ? undefined : { key: 'url', text: entry.url }
 }
 
-/** Headers that describe the connection or the message: the gateway writes them itself. */
-const OURS = new Set(
+/** Headers about the connection or the message, which the gateway sets itself. */
+const RESERVED_HEADERS = new Set(
   `accept connection content-length content-type expect host keep-alive last-event-id mcp-method mcp-name
   mcp-protocol-version mcp-session-id te trailer transfer-encoding upgrade`.split(/\s+/),
 )
@@ -28,84 +29,83 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const NOT_IN_HEADERS = /[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/
 
 /** Why a text cannot be sent as the value of a header. */
-export const headerFault = (value: string): string | undefined =>
+export const headerValueError = (value: string): string | undefined =>
   NOT_IN_HEADERS.test(value) ? 'holds a character that cannot be sent in an HTTP header' : undefined
 
-const urlFault = (url: string): string | undefined => {
+const urlError = (url: string): string | undefined => {
   const parsed = URL.parse(url)
   if (!parsed) return 'not a valid URL; expected something like "https://example.com/mcp"'
   if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') return 'expected a URL with http:// or https://'
   return parsed.username || parsed.password ? 'credentials do not belong in a URL; use "headers"' : undefined
 }
 
-/** Reads a remote server; what the file got wrong is a problem, what the environment lacks makes it unavailable. */
+type Validate = (text: string) => string | undefined
+
+const BOTH_ENDS: PieceEnds = { isFirst: true, isLast: true }
+
+/** Trims the ends of the whole text only: a blank beside a placeholder is part of the value. */
+const trim = (text: string, { isFirst, isLast }: PieceEnds): string => {
+  const trimmed = isFirst ? text.trimStart() : text
+  return isLast ? trimmed.trimEnd() : trimmed
+}
+
+/** Reads a remote server. An error in the file is a problem; a missing variable makes the server unavailable. */
 export const readRemote = (
   entry: ServerEntry,
   path: ConfigPath,
   env: Environment,
-  found: Findings,
+  report: ConfigReport,
 ): RemoteServer | UnavailableServer => {
-  const readText = (text: string, at: ConfigPath, faultOf: Fault, lacking: string[], ends = WHOLE): string => {
+  const readText = (text: string, at: ConfigPath, validate: Validate, missing: string[], ends = BOTH_ENDS): string => {
     const where = formatPath(at.slice(path.length))
     const filled = fillIn(text, env)
     if (filled.kind === 'missing') {
-      lacking.push(`${where}: ${filled.reason}`)
+      missing.push(`${where}: ${filled.reason}`)
       return ''
     }
-    const value = trim(filled.text, ends) // a secret out of a file often ends with a line break
-    const fault = faultOf(value)
-    if (fault && hasReference(text)) lacking.push(`${where}, with its variables filled in: ${fault}`)
-    else if (fault) found.problems.push({ path: at, message: fault })
+    const value = trim(filled.text, ends) // a secret from a file often ends with a line break
+    const error = validate(value)
+    if (error && hasReference(text)) missing.push(`${where}, with its variables filled in: ${error}`)
+    else if (error) report.problems.push({ path: at, message: error })
     return value
   }
 
-  const readHeader = (text: string, at: ConfigPath, lacking: string[]): Template => {
-    const fault = placeFault(text)
-    if (fault) found.problems.push({ path: at, message: fault })
-    return fault ? [] : readTemplate(text, (piece, ends) => readText(piece, at, headerFault, lacking, ends))
+  const readHeader = (text: string, at: ConfigPath, missing: string[]): CallerTemplate => {
+    const error = placeholderError(text)
+    if (error) report.problems.push({ path: at, message: error })
+    return error ? [] : readTemplate(text, (piece, ends) => readText(piece, at, headerValueError, missing, ends))
   }
 
   const readHeaders = (
     given: Readonly<Record<string, string>>,
     at: ConfigPath,
-    lacking: string[],
-  ): Record<string, Template> => {
-    const headers: Record<string, Template> = {}
+    missing: string[],
+  ): Record<string, CallerTemplate> => {
+    const headers: Record<string, CallerTemplate> = {}
     for (const [name, text] of Object.entries(given)) {
       const here = [...at, name]
-      if (!HEADER_NAME.test(name)) found.problems.push({ path: here, message: 'not a valid HTTP header name' })
-      else if (OURS.has(name.toLowerCase()))
-        found.warnings.push(`${formatPath(here)}: ignored, the gateway sets it itself`)
-      else headers[name.toLowerCase()] = readHeader(text, here, lacking)
+      if (!HEADER_NAME.test(name)) report.problems.push({ path: here, message: 'not a valid HTTP header name' })
+      else if (RESERVED_HEADERS.has(name.toLowerCase()))
+        report.warnings.push(`${formatPath(here)}: ignored, the gateway sets it itself`)
+      else headers[name.toLowerCase()] = readHeader(text, here, missing)
     }
     return headers
   }
 
   const { key, text } = addressOf(entry) ?? { key: 'url' as const, text: '' }
-  const lacking: string[] = []
-  const url = readText(text, [...path, key], urlFault, lacking)
-  const { plain: headers, values } = divide(readHeaders(entry.headers ?? {}, [...path, 'headers'], lacking))
-  const credentials = readCredentials(entry, path, { member: 'headers', found, read: readHeaders })
+  const missing: string[] = []
+  const url = readText(text, [...path, key], urlError, missing)
+  const { shared: headers, values } = splitByCaller(readHeaders(entry.headers ?? {}, [...path, 'headers'], missing))
+  const personal = readCallerValues(values, entry, path, { member: 'headers', report, read: readHeaders })
   if (entry.type === 'sse' && entry.era === 'modern')
-    found.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
-  if (lacking.length > 0) return { kind: 'unavailable', reason: lacking.join('; ') }
+    report.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
+  if (missing.length > 0) return { kind: 'unavailable', reason: missing.join('; ') }
   const { era, timeout: timeoutMs, allowCrossOriginEndpoint, allowCrossOriginRedirect, pool } = entry
-  const crossing = {
+  const crossOrigin = {
     ...(allowCrossOriginEndpoint && { allowCrossOriginEndpoint }),
     ...(allowCrossOriginRedirect && { allowCrossOriginRedirect }),
   }
-  const personal = personalOf(values, credentials)
-  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, pool, ...personal, ...crossing }
-}
-
-type Fault = (text: string) => string | undefined
-
-const WHOLE: Ends = { isFirst: true, isLast: true }
-
-/** Only at the ends: beside a place a blank is a blank. */
-const trim = (text: string, { isFirst, isLast }: Ends): string => {
-  const begun = isFirst ? text.trimStart() : text
-  return isLast ? begun.trimEnd() : begun
+  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, pool, ...personal, ...crossOrigin }
 }
 
 const typeOf = ({ type }: ServerEntry, key: 'url' | 'httpUrl'): RemoteServer['type'] => {

@@ -1,6 +1,17 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
-import { memorySchema } from './memory-schema.ts'
+import {
+  flag,
+  listOf,
+  looseObject,
+  mapOf,
+  object,
+  oneOf,
+  text,
+  textList,
+  textMap,
+  wholeNumber,
+} from './schema-parts.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -12,74 +23,36 @@ import {
 } from './snapshot.ts'
 import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
-const text = z.string({ error: 'expected a string' })
-const flag = z.boolean({ error: 'expected true or false' })
-const LIST = { error: 'expected an array of strings' }
-const texts = z.array(text, LIST)
-const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
-  z.enum(values, { error: `expected one of ${values.map(value => JSON.stringify(value)).join(', ')}` })
-
-const whole = (min: number, max: number) => {
-  const error =
-    max === Number.MAX_SAFE_INTEGER
-      ? `expected a whole number from ${min} up`
-      : `expected a whole number from ${min} to ${max}`
-  return z.int({ error }).min(min, { error }).max(max, { error })
-}
-
-type Bound = Exclude<keyof Limits, 'rate'>
-
-const bytes = (name: Bound, what: string) =>
-  whole(1, Number.MAX_SAFE_INTEGER).default(DEFAULT_LIMITS[name]).describe(what)
-const milliseconds = (name: Bound, what: string) =>
-  whole(1, LONGEST_TIMER_MS).default(DEFAULT_LIMITS[name]).describe(`Milliseconds ${what}`)
-
-/** `listen`: where the doors are. */
-export const listenSchema = z
-  .strictObject(
-    {
-      host: text
-        .min(1, { error: 'expected a host name or address' })
-        .default(DEFAULT_LISTEN.host)
-        .describe('Address to listen on.'),
-      port: whole(0, 65535).default(DEFAULT_LISTEN.port).describe('Port to listen on; 0 takes any free one.'),
-      allowedHosts: z
-        .array(
-          text.regex(/^(\[[^\]]+\]|[^\s:/@?#[\]]+)(:\d+)?$/, { error: 'expected a host name like "mcp.example.com"' }),
-          LIST,
-        )
-        .default([])
-        .describe('Host headers to accept besides loopback ones; needed behind a proxy or a name of its own.'),
-      allowedOrigins: z
-        .array(
-          text.regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+)$/i, {
-            error: 'expected an origin like "https://app.example.com", or "*"',
-          }),
-          LIST,
-        )
-        .default([])
-        .describe('Origins of browser pages to accept besides loopback ones; "*" takes all.'),
-      exposeMetrics: flag
-        .default(DEFAULT_LISTEN.exposeMetrics)
-        .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
-    },
-    { error: 'expected an object' },
+export const listenSchema = object({
+  host: text
+    .min(1, { error: 'expected a host name or address' })
+    .default(DEFAULT_LISTEN.host)
+    .describe('Address to listen on.'),
+  port: wholeNumber(0, 65535).default(DEFAULT_LISTEN.port).describe('Port to listen on; 0 takes any free one.'),
+  allowedHosts: listOf(
+    text.regex(/^(\[[^\]]+\]|[^\s:/@?#[\]]+)(:\d+)?$/, { error: 'expected a host name like "mcp.example.com"' }),
   )
-  .describe('Where the gateway listens, and for whom.')
-
-/** `auth`: how callers are known. */
-export const authSchema = z
-  .strictObject(
-    {
-      required: flag
-        .optional()
-        .describe('Whether callers need a token; when absent, from the moment the first token is created.'),
-    },
-    { error: 'expected an object' },
+    .default([])
+    .describe('Host headers to accept besides loopback ones; needed behind a proxy or with a host name.'),
+  allowedOrigins: listOf(
+    text.regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+)$/i, {
+      error: 'expected an origin like "https://app.example.com", or "*"',
+    }),
   )
-  .describe('Who may come in.')
+    .default([])
+    .describe('Origins of browser pages to accept besides loopback ones; "*" accepts all.'),
+  exposeMetrics: flag
+    .default(DEFAULT_LISTEN.exposeMetrics)
+    .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
+}).describe('Where the gateway listens, and which hosts and origins it accepts.')
 
-const perSecond = whole(1, 1_000_000).describe('Requests in each second.')
+export const authSchema = object({
+  required: flag
+    .optional()
+    .describe('Whether callers need a token; when absent, from the moment the first token is created.'),
+}).describe('How callers authenticate.')
+
+const perSecond = wholeNumber(1, 1_000_000).describe('Requests in each second.')
 const rateLimit = (what: string) =>
   z
     .union(
@@ -87,7 +60,7 @@ const rateLimit = (what: string) =>
         perSecond,
         z.strictObject({
           perSecond,
-          burst: whole(0, 1_000_000)
+          burst: wholeNumber(0, 1_000_000)
             .describe('So many more, every ten seconds; as many as perSecond when absent.')
             .optional(),
         }),
@@ -101,166 +74,172 @@ const rateLimit = (what: string) =>
     .optional()
     .describe(what)
 
-const rateSchema = z.strictObject(
-  {
+export const sseSchema = object({
+  endpoint: oneOf(['relative', 'absolute'])
+    .default('relative')
+    .describe('How the address for messages is written: as a path, or as a whole URL for clients that need one.'),
+  events: listOf(oneOf(['lifecycle', 'ping']))
+    .optional()
+    .describe('Named events on every channel of /sse, besides endpoint and message; a client chooses with ?events=.'),
+}).describe('The SSE channels at /sse.')
+
+type LimitName = Exclude<keyof Limits, 'rate'>
+const atMost = (name: LimitName, what: string) => wholeNumber(1).default(DEFAULT_LIMITS[name]).describe(what)
+const milliseconds = (name: LimitName, what: string) =>
+  wholeNumber(1, LONGEST_TIMER_MS).default(DEFAULT_LIMITS[name]).describe(`Milliseconds ${what}`)
+
+export const limitsSchema = object({
+  bodyBytes: atMost('bodyBytes', 'Largest request body, in bytes.'),
+  requestTimeoutMs: milliseconds('requestTimeoutMs', 'until a whole request must have arrived.'),
+  sessionIdleMs: milliseconds('sessionIdleMs', 'after which an unused session ends.'),
+  orphanMs: milliseconds('orphanMs', 'a call continues after its client was cut off.'),
+  questionTtlMs: milliseconds('questionTtlMs', 'a question waits for its answer.'),
+  keepAliveMs: milliseconds('keepAliveMs', 'between comments on a silent stream.'),
+  stallMs: milliseconds('stallMs', 'after which a client that reads nothing is disconnected.'),
+  streamLogBytes: atMost('streamLogBytes', 'Bytes kept for resuming one stream.'),
+  streamLogEvents: atMost('streamLogEvents', 'Events kept for resuming one stream.'),
+  totalLogBytes: atMost('totalLogBytes', 'Bytes kept for resuming, all streams together.'),
+  principalLogBytes: atMost('principalLogBytes', 'Bytes kept for resuming, all streams of one principal.'),
+  principalSessions: atMost('principalSessions', 'Most sessions of one principal, and most SSE channels.'),
+  principalParkedCalls: atMost(
+    'principalParkedCalls',
+    'Most calls of one principal that wait for an answer to a question.',
+  ),
+  principalUpstreamSessions: atMost(
+    'principalUpstreamSessions',
+    'Most sessions of one principal at one server, besides those of its own sessions here.',
+  ),
+  shutdownMs: milliseconds('shutdownMs', 'given to calls in flight when the gateway closes.'),
+  batchSize: atMost('batchSize', 'Most messages in one batch.'),
+  concurrentStarts: atMost('concurrentStarts', 'Most servers being started at the same time.'),
+  rate: object({
     perPrincipal: rateLimit('Requests of one caller.'),
     perWorkspace: rateLimit('Requests to one workspace, from all callers together.'),
-  },
-  { error: 'expected an object' },
-)
-
-/** `sse`: how SSE channels introduce themselves. */
-export const sseSchema = z
-  .strictObject(
-    {
-      endpoint: oneOf(['relative', 'absolute'])
-        .default('relative')
-        .describe('How the address for messages is written: as a path, or as a whole URL for clients that need one.'),
-      events: z
-        .array(oneOf(['lifecycle', 'ping']), LIST)
-        .optional()
-        .describe(
-          'Named events on every channel of /sse, besides endpoint and message; a client chooses with ?events=.',
-        ),
-    },
-    { error: 'expected an object' },
-  )
-  .describe('The SSE channels at /sse.')
-
-/** `limits`: every bound, with its default. */
-export const limitsSchema = z
-  .strictObject(
-    {
-      bodyBytes: bytes('bodyBytes', 'Largest request body, in bytes.'),
-      requestTimeoutMs: milliseconds('requestTimeoutMs', 'until a whole request must have arrived.'),
-      sessionIdleMs: milliseconds('sessionIdleMs', 'after which an unused session ends.'),
-      orphanMs: milliseconds('orphanMs', 'a call goes on after its client was cut off.'),
-      questionTtlMs: milliseconds('questionTtlMs', 'a question waits for its answer.'),
-      keepAliveMs: milliseconds('keepAliveMs', 'between comments on a silent stream.'),
-      stallMs: milliseconds('stallMs', 'after which a reader that takes nothing is dropped.'),
-      streamLogBytes: bytes('streamLogBytes', 'Bytes kept for resuming one stream.'),
-      streamLogEvents: bytes('streamLogEvents', 'Events kept for resuming one stream.'),
-      totalLogBytes: bytes('totalLogBytes', 'Bytes kept for resuming, all streams together.'),
-      principalLogBytes: bytes('principalLogBytes', 'Bytes kept for resuming, all streams of one principal.'),
-      principalSessions: bytes('principalSessions', 'Most sessions of one principal, and most SSE channels.'),
-      principalParkedCalls: bytes(
-        'principalParkedCalls',
-        'Most calls of one principal that wait for an answer to a question.',
-      ),
-      principalUpstreamSessions: bytes(
-        'principalUpstreamSessions',
-        'Most sessions of one principal at one server, besides those of its own sessions here.',
-      ),
-      shutdownMs: milliseconds('shutdownMs', 'given to calls in flight when the gateway closes.'),
-      batchSize: bytes('batchSize', 'Most messages in one batch.'),
-      concurrentStarts: bytes('concurrentStarts', 'Most servers being started at the same time.'),
-      rate: rateSchema.optional().describe('Most requests per second; as many as come when absent.'),
-    } satisfies Record<keyof Limits, z.ZodType>,
-    { error: 'expected an object' },
-  )
-  .describe('Bounds on size, number and time.')
+  })
+    .optional()
+    .describe('Most requests per second; no limit when absent.'),
+} satisfies Record<keyof Limits, z.ZodType>).describe('Limits on size, number and time.')
 
 const processLimit = (name: keyof ProcessLimits, least: number, what: string) =>
-  whole(least, name.endsWith('Ms') ? LONGEST_TIMER_MS : Number.MAX_SAFE_INTEGER)
+  wholeNumber(least, name.endsWith('Ms') ? LONGEST_TIMER_MS : undefined)
     .default(DEFAULT_PROCESS_LIMITS[name])
     .describe(what)
 
-const processLimitsSchema = z
-  .strictObject(
-    {
-      idleMs: processLimit('idleMs', 0, 'Milliseconds after which an unused process is ended; 0: never.'),
-      lifetimeMs: processLimit('lifetimeMs', 0, 'Milliseconds after which a process is replaced; 0: never.'),
-      memoryBytes: processLimit('memoryBytes', 0, 'Most memory of a process and its children; 0: no limit. Linux.'),
-      processes: processLimit('processes', 1, 'Most processes at the same time.'),
-      exitMs: processLimit('exitMs', 1, 'Milliseconds to leave after stdin was closed, before SIGTERM.'),
-      termMs: processLimit('termMs', 1, 'Milliseconds to leave after SIGTERM, before SIGKILL.'),
-    } satisfies Record<keyof ProcessLimits, z.ZodType>,
-    { error: 'expected an object' },
-  )
-  .describe('Bounds on the processes of a "command".')
+const processLimitsSchema = object({
+  idleMs: processLimit('idleMs', 0, 'Milliseconds after which an unused process is ended; 0: never.'),
+  lifetimeMs: processLimit('lifetimeMs', 0, 'Milliseconds after which a process is replaced; 0: never.'),
+  memoryBytes: processLimit('memoryBytes', 0, 'Most memory of a process and its children; 0: no limit. Linux.'),
+  processes: processLimit('processes', 1, 'Most processes at the same time.'),
+  exitMs: processLimit('exitMs', 1, 'Milliseconds to exit after stdin was closed, before SIGTERM.'),
+  termMs: processLimit('termMs', 1, 'Milliseconds to exit after SIGTERM, before SIGKILL.'),
+} satisfies Record<keyof ProcessLimits, z.ZodType>).describe('Limits on the processes of a "command".')
 
-/** One entry of `mcpServers`, as other clients write it; keys we do not know are theirs. */
-export const serverSchema = z
-  .looseObject(
-    {
-      url: text.optional().describe('Address of a remote server.'),
-      httpUrl: text.optional().describe('Address of a remote server that speaks Streamable HTTP.'),
-      headers: z
-        .record(z.string(), text, { error: 'expected an object of strings' })
-        .optional()
-        .describe(
-          'HTTP headers sent with every request; ${NAME} and ${NAME:-default} are filled in from the environment, ${file:PATH} from a file, ${caller.name} and ${caller.workspace} with whoever calls.',
-        ),
-      type: oneOf(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
-        .optional()
-        .describe('How the server is reached; found out when absent.'),
-      allowCrossOriginEndpoint: flag
-        .optional()
-        .describe('Whether the SSE channel of a remote server may send our messages to another origin.'),
-      allowCrossOriginRedirect: flag
-        .optional()
-        .describe(
-          'Whether redirects of a remote server to another origin are followed; from a public server never to a private address.',
-        ),
-      command: text.optional().describe('Program to start, found in PATH; no shell reads it.'),
-      args: texts.optional().describe('Arguments of the program, each as it is.'),
-      env: z
-        .record(z.string(), z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string' }), {
-          error: 'expected an object of strings',
-        })
-        .optional()
-        .describe('Variables of the program, besides PATH, HOME and the like; it gets no other of ours.'),
-      credentials: z
-        .record(
-          z.string(),
-          z.strictObject(
-            {
-              headers: z.record(z.string(), text, { error: 'expected an object of strings' }).optional(),
-              env: z.record(z.string(), text, { error: 'expected an object of strings' }).optional(),
-            },
-            { error: 'expected an object with "headers" or "env"' },
-          ),
-          { error: 'expected an object' },
-        )
-        .optional()
-        .describe(
-          'Headers (or variables of a program) for each caller by name, "*" for everybody else; whoever is not named is refused.',
-        ),
-      cwd: text.optional().describe('Folder to start the program in.'),
-      limits: processLimitsSchema.optional(),
-      timeout: whole(1, LONGEST_TIMER_MS)
-        .default(DEFAULT_TIMEOUT_MS)
-        .describe('Milliseconds of silence after which a call is given up; progress starts them again.'),
-      concurrency: whole(1, 1_000_000)
-        .optional()
-        .describe('Most calls at the same time; more wait their turn. As many as come when absent.'),
-      disabled: flag.default(false),
-      builtin: oneOf(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
-      root: text
-        .min(1, { error: 'expected a folder' })
-        .optional()
-        .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
-      showHidden: flag
-        .optional()
-        .describe('Whether "files" shows files and folders whose name begins with a dot; they are hidden when absent.'),
-      memory: memorySchema.optional(),
-      pool: oneOf(['sticky', 'stateless', 'isolated'])
-        .optional()
-        .describe(
-          'which session of a legacy server callers without one of their own get: one per user, one for all, or one per request',
-        ),
-      share: oneOf(['user', 'everyone'])
-        .optional()
-        .describe('Whose requests one process of a "command" may serve: those of one user (the default), or of all.'),
-      era: oneOf(['auto', 'modern', 'legacy'])
-        .default('auto')
-        .describe(
-          'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
-        ),
-    },
-    { error: 'expected an object' },
+const nonEmpty = text.min(1, { error: 'expected a string that is not empty' })
+const countFromOne = (what: string) => wholeNumber(1).optional().describe(what)
+const modelEndpoint = {
+  url: nonEmpty.describe('Base address of an OpenAI-compatible endpoint, like https://api.example.com/v1.'),
+  key: nonEmpty.optional().describe('Its key; write ${NAME} or ${file:PATH}.'),
+  model: nonEmpty.describe('The model to use.'),
+}
+
+/** `memory` of an entry with `"builtin": "memory"`. */
+export const memorySchema = object({
+  tenant: z
+    .enum(['workspace', 'principal'], { error: 'expected "workspace" or "principal"' })
+    .default('workspace')
+    .describe('Which callers share a memory: all callers of a workspace, or only those of the same principal.'),
+  group: text
+    .regex(/^[A-Za-z0-9_-]{1,255}$/, { error: 'expected letters, digits, "-" and "_"' })
+    .default('main')
+    .describe('The group of calls that name none.'),
+  database: nonEmpty
+    .optional()
+    .describe('A PostgreSQL address, postgres://…; a file in the data directory when absent.'),
+  extraction: object({
+    ...modelEndpoint,
+    smallModel: nonEmpty.optional().describe('A cheaper model for comparing facts.'),
+    dailyTokens: countFromOne('Most tokens in a day, for each memory.'),
+    callsPerMinute: countFromOne('Most calls in a minute, for each memory.'),
+  })
+    .optional()
+    .describe('A model that reads what is added; none when absent.'),
+  embeddings: object({ ...modelEndpoint, dimensions: countFromOne('Dimensions to ask for.') })
+    .optional()
+    .describe('A model that helps to search by meaning; none when absent.'),
+}).describe('How "builtin": "memory" stores what it is told.')
+
+export type MemoryEntry = z.output<typeof memorySchema>
+
+/** One entry of `mcpServers`, as other clients write it; unknown keys are theirs. */
+export const serverSchema = looseObject({
+  url: text.optional().describe('Address of a remote server.'),
+  httpUrl: text.optional().describe('Address of a remote server that speaks Streamable HTTP.'),
+  headers: textMap
+    .optional()
+    .describe(
+      'HTTP headers sent with every request; ${NAME} and ${NAME:-default} are filled in from the environment, ${file:PATH} from a file, ${caller.name} and ${caller.workspace} from the caller.',
+    ),
+  type: oneOf(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
+    .optional()
+    .describe('The transport of the server; detected when absent.'),
+  allowCrossOriginEndpoint: flag
+    .optional()
+    .describe('Whether the SSE channel of a remote server may name an endpoint of another origin for our messages.'),
+  allowCrossOriginRedirect: flag
+    .optional()
+    .describe(
+      'Whether redirects of a remote server to another origin are followed; from a public server never to a private address.',
+    ),
+  command: text.optional().describe('Program to start, found in PATH; no shell reads it.'),
+  args: textList.optional().describe('Arguments of the program, each passed as written.'),
+  env: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string' }), {
+      error: 'expected an object of strings',
+    })
+    .optional()
+    .describe('Variables of the program, besides PATH, HOME and the like; no other variable of the gateway is passed.'),
+  credentials: mapOf(
+    z.strictObject(
+      { headers: textMap.optional(), env: textMap.optional() },
+      { error: 'expected an object with "headers" or "env"' },
+    ),
   )
-  .meta({ anyOf: ['url', 'httpUrl', 'command', 'builtin'].map(key => ({ required: [key] })) })
+    .optional()
+    .describe(
+      'Headers (or variables of a program) for each caller by name, "*" for all others; callers without any are rejected.',
+    ),
+  cwd: text.optional().describe('Folder to start the program in.'),
+  limits: processLimitsSchema.optional(),
+  timeout: wholeNumber(1, LONGEST_TIMER_MS)
+    .default(DEFAULT_TIMEOUT_MS)
+    .describe('Milliseconds of silence after which a call fails; progress restarts the time.'),
+  concurrency: wholeNumber(1, 1_000_000)
+    .optional()
+    .describe('Most calls at the same time; further calls wait in a queue. No limit when absent.'),
+  disabled: flag.default(false),
+  builtin: oneOf(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
+  root: text
+    .min(1, { error: 'expected a folder' })
+    .optional()
+    .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
+  showHidden: flag
+    .optional()
+    .describe('Whether "files" shows files and folders whose name begins with a dot; they are hidden when absent.'),
+  memory: memorySchema.optional(),
+  pool: oneOf(['sticky', 'stateless', 'isolated'])
+    .optional()
+    .describe(
+      'Which session of a legacy server callers without a session get: one per user, one for all, or one per request.',
+    ),
+  share: oneOf(['user', 'everyone'])
+    .optional()
+    .describe('Whose requests one process of a "command" may serve: those of one user (the default), or of all.'),
+  era: oneOf(['auto', 'modern', 'legacy'])
+    .default('auto')
+    .describe(
+      'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
+    ),
+}).meta({ anyOf: ['url', 'httpUrl', 'command', 'builtin'].map(key => ({ required: [key] })) })
 
 export type ServerEntry = z.output<typeof serverSchema>
 
@@ -279,10 +258,16 @@ export const fileSchema = z.looseObject({
     .record(z.string().regex(WORKSPACE_NAME), workspaceSchema)
     .optional()
     .describe(
-      'What each URL /mcp/<name> leads to; when absent, default holds all servers, and each has a workspace of its own name.',
+      'The workspaces at /mcp/<name>; when absent, default holds all servers, and each server has a workspace of its own name.',
     ),
   policies: z
     .record(z.string(), policySchema)
     .optional()
     .describe('Policies by name, for workspaces and for tokens (dragoman token create NAME --policy POLICY).'),
+})
+
+/** The published JSON Schema of the configuration file. */
+export const jsonSchema = (): object => ({
+  ...z.toJSONSchema(fileSchema, { io: 'input', target: 'draft-7' }),
+  title: 'Dragoman configuration',
 })

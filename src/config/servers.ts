@@ -1,101 +1,144 @@
 import { readBuiltin } from './builtin.ts'
+import {
+  type CallerTemplate,
+  placeholderError,
+  readCallerValues,
+  readTemplate,
+  splitByCaller,
+} from './caller-values.ts'
 import type { ConfigPath } from './json-text.ts'
-import { formatPath, nearest, quoteSome, schemaProblems } from './problems.ts'
-import { readProcess } from './process.ts'
-import { addressOf, type Findings, readRemote } from './remote.ts'
+import { type ConfigReport, formatPath, nearest, quoteSome, readWith, unknownKeyWarnings } from './problems.ts'
+import { addressOf, readRemote } from './remote.ts'
 import { type ServerEntry, serverSchema } from './schema.ts'
 import type { BuiltinServer, ProcessServer, RemoteServer, ServerConfig, UnavailableServer } from './snapshot.ts'
-import type { Environment } from './variables.ts'
+import { type Environment, fillIn } from './variables.ts'
 
-const KNOWN = Object.keys(serverSchema.shape)
+const KNOWN_KEYS = Object.keys(serverSchema.shape)
 
-/** How other programs name what we call otherwise. */
+/** Names that other programs use for our keys. */
 const ALIASES: Readonly<Record<string, string>> = { serverUrl: 'url', transport: 'type', transportType: 'type' }
 
-/** What says how to reach or start a server, or in whose name; one that lives here needs none of it. */
+/** Keys about the transport and the credentials of a server, which a built-in server does not have. */
 const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'credentials', 'cwd', 'limits', 'pool', 'share'] as const
 
 const SHORT_TIMEOUT_MS = 1000
 
-const strangersIn = (entry: ServerEntry): string[] => Object.keys(entry).filter(key => !KNOWN.includes(key))
-
-const meantBy = (key: string): string | undefined => (Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, KNOWN))
-
-const warningsOf = (entry: ServerEntry, path: ConfigPath): string[] => {
-  const where = formatPath(path)
-  const warnings: string[] = []
-  const foreign: string[] = []
-  for (const key of strangersIn(entry)) {
-    const meant = meantBy(key)
-    if (meant) warnings.push(`${where}: unknown key "${key}" is ignored; did you mean "${meant}"?`)
-    else foreign.push(key)
+/** Reads one entry of `mcpServers`; undefined if it has problems. */
+export const readServer = (
+  name: string,
+  raw: unknown,
+  env: Environment,
+  report: ConfigReport,
+): ServerConfig | undefined => {
+  const path = ['mcpServers', name]
+  const entry = readWith(serverSchema, raw, path, report)
+  if (!entry) return undefined
+  const error = kindError(entry)
+  if (error) {
+    report.problems.push({ path, message: error })
+    return undefined
   }
-  if (foreign.length > 0) warnings.push(`${where}: ignored keys that are not ours: ${quoteSome(foreign)}`)
-  if (entry.url !== undefined && entry.httpUrl !== undefined && entry.url !== entry.httpUrl) {
-    warnings.push(`${where}: has "url" and "httpUrl"; "httpUrl" is used`)
-  }
-  for (const key of ['root', 'showHidden'] as const) {
-    if (entry[key] !== undefined && entry.builtin !== 'files')
-      warnings.push(`${where}: "${key}" is ignored; it goes with "builtin": "files"`)
-  }
-  if (entry.memory !== undefined && entry.builtin !== 'memory') {
-    warnings.push(`${where}: "memory" is ignored; it goes with "builtin": "memory"`)
-  }
-  if (entry.share !== undefined && addressOf(entry)) {
-    warnings.push(`${where}: "share" is ignored; it goes with "command"`)
-  }
-  const idle = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
-  if (idle.length > 0) {
-    warnings.push(`${where}: ignored keys that go with "url" or "command": ${quoteSome(idle)}`)
-  }
-  if (entry.timeout < SHORT_TIMEOUT_MS) {
-    warnings.push(`${where}.timeout: ${entry.timeout} milliseconds are very short; were seconds meant?`)
-  }
-  return warnings
-}
-
-/** An entry must say in exactly one way what it is, and its type must agree. */
-const shapeFault = (entry: ServerEntry): string | undefined => {
-  const ways = [addressOf(entry)?.key, entry.command && 'command', entry.builtin && 'builtin'].filter(way => !!way)
-  const [way] = ways
-  if (ways.length > 1) return `has ${ways.map(way => JSON.stringify(way)).join(' and ')}; keep only one of them`
-  if (way === undefined) {
-    const meant = strangersIn(entry).find(key => ['url', 'httpUrl', 'command', 'builtin'].includes(meantBy(key) ?? ''))
-    const hint = meant ? ` (it has "${meant}": did you mean "${meantBy(meant)}"?)` : ''
-    return `needs "url" for a remote server, "command" for a local one, or "builtin"${hint}`
-  }
-  if (entry.type !== undefined && (entry.type === 'stdio') !== (way === 'command')) {
-    return `has type "${entry.type}" but "${way}"; a "command" goes with type "stdio", a "url" with the others`
-  }
-  return undefined
+  report.warnings.push(...warningsOf(entry).map(warning => `${formatPath(path)}${warning}`))
+  const { disabled, concurrency } = entry
+  const limit = concurrency === undefined ? {} : { concurrency }
+  return { name, disabled, ...limit, ...readKind(entry, path, env, report) }
 }
 
 const readKind = (
   entry: ServerEntry,
   path: ConfigPath,
   env: Environment,
-  found: Findings,
+  report: ConfigReport,
 ): RemoteServer | ProcessServer | BuiltinServer | UnavailableServer => {
   if (entry.builtin !== undefined) return readBuiltin(entry.builtin, entry, env)
-  return entry.command === undefined ? readRemote(entry, path, env, found) : readProcess(entry, path, env, found)
+  return entry.command === undefined ? readRemote(entry, path, env, report) : readProcess(entry, path, env, report)
 }
 
-/** Reads one entry of `mcpServers`; undefined where it has problems. */
-export const readServer = (name: string, raw: unknown, env: Environment, found: Findings): ServerConfig | undefined => {
-  const path = ['mcpServers', name]
-  const parsed = serverSchema.safeParse(raw)
-  if (!parsed.success) {
-    found.problems.push(...schemaProblems(parsed.error, path, serverSchema))
-    return undefined
+const unknownKeys = (entry: ServerEntry): string[] => Object.keys(entry).filter(key => !KNOWN_KEYS.includes(key))
+
+const intendedKey = (key: string): string | undefined =>
+  Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, KNOWN_KEYS)
+
+const warningsOf = (entry: ServerEntry): string[] => {
+  const warnings = unknownKeyWarnings(unknownKeys(entry), intendedKey)
+  if (entry.url !== undefined && entry.httpUrl !== undefined && entry.url !== entry.httpUrl)
+    warnings.push('has "url" and "httpUrl"; "httpUrl" is used')
+  for (const key of ['root', 'showHidden'] as const)
+    if (entry[key] !== undefined && entry.builtin !== 'files')
+      warnings.push(`"${key}" is ignored; it goes with "builtin": "files"`)
+  if (entry.memory !== undefined && entry.builtin !== 'memory')
+    warnings.push('"memory" is ignored; it goes with "builtin": "memory"')
+  if (entry.share !== undefined && addressOf(entry)) warnings.push('"share" is ignored; it goes with "command"')
+  const unused = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
+  if (unused.length > 0) warnings.push(`ignored keys that go with "url" or "command": ${quoteSome(unused)}`)
+  const about = warnings.map(warning => `: ${warning}`)
+  return entry.timeout < SHORT_TIMEOUT_MS
+    ? [...about, `.timeout: ${entry.timeout} milliseconds are very short; were seconds meant?`]
+    : about
+}
+
+/** An entry must have exactly one of "url", "command" and "builtin", and a type that fits. */
+const kindError = (entry: ServerEntry): string | undefined => {
+  const kinds = [addressOf(entry)?.key, entry.command && 'command', entry.builtin && 'builtin'].filter(kind => !!kind)
+  const [kind] = kinds
+  if (kinds.length > 1) return `has ${kinds.map(each => JSON.stringify(each)).join(' and ')}; keep only one of them`
+  if (kind === undefined) {
+    const meant = unknownKeys(entry).find(key =>
+      ['url', 'httpUrl', 'command', 'builtin'].includes(intendedKey(key) ?? ''),
+    )
+    const hint = meant ? ` (it has "${meant}": did you mean "${intendedKey(meant)}"?)` : ''
+    return `needs "url" for a remote server, "command" for a local one, or "builtin"${hint}`
   }
-  const entry = parsed.data
-  const fault = shapeFault(entry)
-  if (fault) {
-    found.problems.push({ path, message: fault })
-    return undefined
+  if (entry.type !== undefined && (entry.type === 'stdio') !== (kind === 'command'))
+    return `has type "${entry.type}" but "${kind}"; a "command" goes with type "stdio", a "url" with the others`
+  return undefined
+}
+
+/** Reads a server that the gateway starts; a missing variable makes it unavailable. */
+const readProcess = (
+  entry: ServerEntry,
+  path: ConfigPath,
+  env: Environment,
+  report: ConfigReport,
+): ProcessServer | UnavailableServer => {
+  const missing: string[] = []
+
+  const readText = (text: string, at: ConfigPath, missingHere = missing): string => {
+    const filled = fillIn(text, env)
+    if (filled.kind === 'text') return filled.text
+    missingHere.push(`${formatPath(at)}: ${filled.reason}`)
+    return ''
   }
-  found.warnings.push(...warningsOf(entry, path))
-  const { disabled, concurrency } = entry
-  const bound = concurrency === undefined ? {} : { concurrency }
-  return { name, disabled, ...bound, ...readKind(entry, path, env, found) }
+
+  const readVariables = (
+    given: Readonly<Record<string, unknown>>,
+    at: ConfigPath,
+    missingHere: string[],
+  ): Record<string, CallerTemplate> => {
+    const variables: Record<string, CallerTemplate> = {}
+    for (const [name, value] of Object.entries(given)) {
+      const here = [...at, name]
+      const isName = name !== '' && !/[=\0]/.test(name)
+      const error = isName ? placeholderError(String(value)) : 'not a valid name of a variable'
+      if (error) report.problems.push({ path: here, message: error })
+      else variables[name] = readTemplate(String(value), piece => readText(piece, here.slice(path.length), missingHere))
+    }
+    return variables
+  }
+
+  const { shared, values } = splitByCaller(readVariables(entry.env ?? {}, [...path, 'env'], missing))
+  const server: ProcessServer = {
+    kind: 'process',
+    command: readText(entry.command ?? '', ['command']),
+    args: (entry.args ?? []).map((arg, i) => readText(arg, ['args', i])),
+    env: shared,
+    ...readCallerValues(values, entry, path, { member: 'env', report, read: readVariables }),
+    cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, ['cwd']),
+    era: entry.era,
+    pool: entry.pool,
+    share: entry.share,
+    timeoutMs: entry.timeout,
+    limits: entry.limits,
+  }
+  return missing.length > 0 ? { kind: 'unavailable', reason: missing.join('; ') } : server
 }

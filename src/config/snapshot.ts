@@ -1,6 +1,6 @@
 import type { Upstream } from '../protocol/exchange.ts'
 import { EVERYTHING, type Policy } from '../protocol/policy.ts'
-import type { Personal } from './personal.ts'
+import type { CallerValues } from './caller-values.ts'
 
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
@@ -15,35 +15,35 @@ export interface Snapshot {
   readonly sources?: readonly string[] | undefined // the file and the secret files it was read from, as absolute paths
 }
 
-/** Where the doors are, and which Host and Origin headers they take besides the loopback ones. */
+/** Where the gateway listens, and which Host and Origin headers it accepts besides loopback ones. */
 export interface Listen {
   readonly host: string
   readonly port: number // 0: any free one
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  readonly exposeMetrics: boolean // figures are shown to every caller who reaches the port
+  readonly exposeMetrics: boolean // to every caller who reaches the port
 }
 
-/** How callers are known. */
+/** How callers authenticate. */
 export interface Auth {
-  readonly required?: boolean | undefined // whether a token is needed; undefined: from the first one on
+  readonly required?: boolean | undefined // whether a token is needed; undefined: once the first one exists
 }
 
-/** How SSE channels introduce themselves. */
+/** The first events of SSE channels. */
 export interface Sse {
   readonly endpoint: 'relative' | 'absolute' // the address for messages: a path, or a whole URL
   readonly events?: readonly ('lifecycle' | 'ping')[] | undefined // for clients that do not choose with `?events=`
 }
 
-/** Every bound on size, number and time. */
+/** Limits on size, number and time. */
 export interface Limits {
   readonly bodyBytes: number // one request body
   readonly requestTimeoutMs: number // until a whole request has arrived
-  readonly sessionIdleMs: number // a legacy session nobody uses
-  readonly orphanMs: number // a call whose client left and may come back
-  readonly questionTtlMs: number // a parked question nobody answers
+  readonly sessionIdleMs: number // an unused legacy session
+  readonly orphanMs: number // a call whose client disconnected and may come back
+  readonly questionTtlMs: number // a parked question without an answer
   readonly keepAliveMs: number // between comments on a silent stream
-  readonly stallMs: number // a reader that takes nothing
+  readonly stallMs: number // a client that reads nothing
   readonly streamLogBytes: number // kept for resuming one stream
   readonly streamLogEvents: number // kept for resuming one stream
   readonly totalLogBytes: number // kept for resuming, all streams together
@@ -54,32 +54,32 @@ export interface Limits {
   readonly shutdownMs: number // for calls in flight when the gateway closes
   readonly batchSize: number // messages in one batch
   readonly concurrentStarts: number // servers being started at the same time
-  readonly rate?: Rate | undefined // requests; undefined: as many as come
+  readonly rate?: RateLimits | undefined // undefined: no limit
 }
 
-/** How many requests are taken. */
-export interface Rate {
+/** Limits on requests. */
+export interface RateLimits {
   readonly perPrincipal?: RateLimit | undefined
   readonly perWorkspace?: RateLimit | undefined
 }
 
 export interface RateLimit {
   readonly perSecond: number
-  readonly burst: number // so many more, every ten seconds
+  readonly burst: number // so many more in every ten seconds
 }
 
 /** One entry of `mcpServers`. */
 export type ServerConfig = {
   readonly name: string
   readonly disabled: boolean
-  readonly concurrency?: number | undefined // calls at the same time; undefined: as many as come
+  readonly concurrency?: number | undefined // calls at the same time; undefined: no limit
 } & (RemoteServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
 
 /**
- * Which session a caller without one of its own gets at a legacy server: `sticky`, one per principal and set of
- * capabilities; `stateless`, one for all, where the server keeps nothing between requests; `isolated`, one per request.
+ * Which session a caller without a session gets at a legacy server: `sticky`, one per principal and set of
+ * capabilities; `stateless`, one for all, for servers without state between requests; `isolated`, one per request.
  */
-export type PoolManner = 'sticky' | 'stateless' | 'isolated'
+export type SessionPooling = 'sticky' | 'stateless' | 'isolated'
 
 /** A server reached over HTTP. */
 export interface RemoteServer {
@@ -89,41 +89,41 @@ export interface RemoteServer {
   readonly allowCrossOriginEndpoint?: boolean | undefined // of an SSE channel
   readonly allowCrossOriginRedirect?: boolean | undefined
   readonly headers: Readonly<Record<string, string>>
-  readonly personal?: Personal | undefined // headers that differ by caller
+  readonly personal?: CallerValues | undefined // headers that depend on the caller
   readonly era: 'auto' | 'modern' | 'legacy'
-  readonly timeoutMs: number // silence of a call before it is given up; progress resets it
-  readonly pool?: PoolManner | undefined // undefined: sticky
+  readonly timeoutMs: number // silence after which a call fails; progress restarts it
+  readonly pool?: SessionPooling | undefined // undefined: sticky
 }
 
 /** Whose requests one process of a server may serve: those of one user, or of all. */
 export type ProcessSharing = 'user' | 'everyone'
 
-/** A server that is started here and spoken to over its stdin and stdout. */
+/** A server that the gateway starts and talks to over stdin and stdout. */
 export interface ProcessServer {
   readonly kind: 'process'
   readonly command: string
   readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>> // besides the little every program gets
-  readonly personal?: Personal | undefined // variables that differ by caller
+  readonly env: Readonly<Record<string, string>> // besides the few variables that every program gets
+  readonly personal?: CallerValues | undefined // variables that depend on the caller
   readonly cwd: string | undefined // undefined: where the gateway runs
   readonly era: 'auto' | 'modern' | 'legacy'
-  readonly timeoutMs: number // silence of a call before it is given up; progress resets it
-  readonly pool?: PoolManner | undefined // undefined: sticky
+  readonly timeoutMs: number // silence after which a call fails; progress restarts it
+  readonly pool?: SessionPooling | undefined // undefined: sticky
   readonly share?: ProcessSharing | undefined // undefined: user
   readonly limits?: ProcessLimits | undefined
 }
 
-/** How long, how large and how many the processes of one server may be; 0: no limit. */
+/** Limits on the processes of one server; 0: no limit. */
 export interface ProcessLimits {
-  readonly idleMs: number // a process nobody uses
-  readonly lifetimeMs: number // also a process that is used, as soon as it can be replaced
+  readonly idleMs: number // an unused process
+  readonly lifetimeMs: number // any process, as soon as it can be replaced
   readonly memoryBytes: number // resident, with its children
   readonly processes: number // at the same time
-  readonly exitMs: number // to leave after its stdin was closed
-  readonly termMs: number // to leave after SIGTERM
+  readonly exitMs: number // to exit after its stdin was closed
+  readonly termMs: number // to exit after SIGTERM
 }
 
-/** A server that lives in this process. */
+/** A server that runs inside the gateway. */
 export type BuiltinServer =
   | { readonly kind: 'builtin'; readonly builtin: 'demo' }
   | { readonly kind: 'builtin'; readonly builtin: 'files'; readonly root: string; readonly showHidden?: boolean }
@@ -135,10 +135,10 @@ export interface EmbeddedServer {
   readonly upstream: Upstream
 }
 
-/** How the built-in memory keeps what it is told. */
+/** Settings of the built-in memory. */
 export interface MemorySettings {
-  readonly tenant: 'workspace' | 'principal' // who shares one
-  readonly group: string // of what names none
+  readonly tenant: 'workspace' | 'principal' // which callers share a memory
+  readonly group: string // of calls that name none
   readonly database?: string | undefined // undefined: files in the data directory
   readonly extraction?: ExtractionSettings | undefined
   readonly embeddings?: EmbeddingSettings | undefined
@@ -161,7 +161,7 @@ export interface EmbeddingSettings extends ModelSettings {
   readonly dimensions?: number | undefined
 }
 
-/** An entry that is right but cannot be served: shown with its reason, stops nothing else. */
+/** A valid entry that cannot be served. It is shown with its reason; the other servers run. */
 export interface UnavailableServer {
   readonly kind: 'unavailable'
   readonly reason: string
@@ -173,7 +173,7 @@ export interface WorkspaceConfig extends WorkspaceRules {
   readonly servers: readonly string[]
 }
 
-/** What a workspace shows of its servers, and how. */
+/** What a workspace shows of its servers, and under which names. */
 export interface WorkspaceRules {
   readonly names: NameStyle
   readonly instructions?: string | undefined // instead of what the servers say
@@ -191,13 +191,13 @@ export interface Overlay {
   readonly title?: string | undefined
   readonly description?: string | undefined
   readonly hidden: boolean
-  readonly annotations?: Readonly<Record<string, unknown>> | undefined // laid over its own
-  readonly fixed: Readonly<Record<string, unknown>> // arguments no caller can see or change
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined // merged over its own
+  readonly fixed: Readonly<Record<string, unknown>> // arguments that callers neither see nor change
   readonly defaults: Readonly<Record<string, unknown>> // arguments for callers who leave them out
 }
 
-/** A workspace nobody wrote rules for; several servers show their names, a single one need not. */
-export const plainRules = (servers: number): WorkspaceRules => ({
+/** The rules of a workspace that has none in the file; with several servers, tool names have a prefix. */
+export const defaultRules = (servers: number): WorkspaceRules => ({
   names: servers > 1 ? 'prefix' : 'plain',
   strict: false,
   policy: EVERYTHING,
@@ -246,5 +246,4 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   termMs: 2000,
 }
 
-/** Silence after which a call to a remote server is given up, unless its entry says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 5 * MINUTE

@@ -1,35 +1,35 @@
-/** What references are filled in from: variables by name, and files that were read for it (see `readFiles`). */
+/** Values for references: variables by name, and the texts of files under `fileKey` and `fileErrorKey`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export type Filled =
+export type FilledText =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'missing'; readonly reason: string } // names the variable or file, never a value
 
 const REFERENCE = /\$\{([^}]*)\}/g
 const FILE = /^file:(.+)$/s
-// `env:` is how some editors write the same thing.
+// Some editors write `env:NAME`.
 const VARIABLE = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 const UNDERSTOOD = 'write ${NAME}, ${NAME:-default} or ${file:PATH}'
 
-/** True if a text refers to the environment or a file, so that its value is not the configuration's. */
+/** True if a text refers to the environment or a file. */
 export const hasReference = (text: string): boolean => text.search(REFERENCE) >= 0
 
 /** The files a text refers to. */
 export const filesIn = (text: string): string[] =>
   [...text.matchAll(REFERENCE)].flatMap(([, inside = '']) => FILE.exec(inside)?.[1] ?? [])
 
-/** Where the environment holds the text of a file, and why it could not be read; no variable has such a name. */
+/** The keys for the text of a file and for the reason why it cannot be read; names of variables contain no `=`. */
 export const fileKey = (path: string): string => `file:${path}=`
-export const faultKey = (path: string): string => `file:${path}=?`
+export const fileErrorKey = (path: string): string => `file:${path}=?`
 
 /** Fills in `${NAME}`, `${NAME:-default}` and `${file:PATH}`; as in a shell, an empty variable takes its default too. */
-export const fillIn = (text: string, env: Environment): Filled => {
+export const fillIn = (text: string, env: Environment): FilledText => {
   const missing: string[] = []
   const own = (key: string): string | undefined => (Object.hasOwn(env, key) ? env[key] : undefined)
 
   const fromFile = (path: string): string => {
     const value = own(fileKey(path))
-    if (value === undefined) missing.push(`the file ${path} cannot be read${own(faultKey(path)) ?? ''}`)
+    if (value === undefined) missing.push(`the file ${path} cannot be read${own(fileErrorKey(path)) ?? ''}`)
     return value ?? ''
   }
   const fromVariable = (name: string, fallback: string | undefined): string => {

@@ -26,7 +26,7 @@ const watched = async () => {
   return { count: () => count }
 }
 
-test('a file that is written, replaced, or gone for a moment is announced', async () => {
+test('onChange is called when the file is written, replaced, or missing for a moment', async () => {
   const { count } = await watched()
   await writeFile(file, 'another')
   await expect.poll(count).toBe(1)
@@ -38,13 +38,13 @@ test('a file that is written, replaced, or gone for a moment is announced', asyn
   await expect.poll(count).toBe(3)
 })
 
-test('what is written in several steps is announced once', async () => {
+test('a file that is written in several steps is reported once', async () => {
   const { count } = await watched()
   for (let step = 0; step < 10; step++) await writeFile(file, 'x'.repeat(step + 10))
   await expect.poll(count).toBe(1)
 })
 
-test('a file that a link leads to is announced when the link leads elsewhere', async () => {
+test('a link that points to another file is reported', async () => {
   const [first, second] = [join(folder, 'a'), join(folder, 'b')]
   await writeFile(first, 'a')
   await writeFile(second, 'b')
@@ -56,7 +56,7 @@ test('a file that a link leads to is announced when the link leads elsewhere', a
   await expect.poll(count).toBe(1)
 })
 
-test('a neighbour that changes is nobody’s business, and nothing is announced after the end', async () => {
+test('changes of other files, and changes after the end, are not reported', async () => {
   const { count } = await watched()
   await writeFile(join(folder, 'neighbour'), 'x')
   unwatch()

@@ -3,37 +3,37 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const SETTLE_MS = 100 // a file is often written in several steps
-const POLL_MS = 2000 // for file systems that announce nothing, and when the system has no watches left
+const POLL_MS = 2000 // for file systems without notifications, and if the system has no watches left
 
 /**
- * Calls `changed` when a file has become another: written, replaced, or reached by another link; and once at first, for
- * what happened to it since it was read. The folder is watched, because editors replace files.
+ * Calls `onChange` when a file was written, replaced, or its link points elsewhere; and once at the start, because the
+ * file may have changed since it was read. Watches the folder, because editors replace files.
  */
-export const watchFile = (file: string, changed: () => void): (() => void) => {
-  let stamp: string | undefined
+export const watchFile = (file: string, onChange: () => void): (() => void) => {
+  let identity: string | undefined
   let settling: NodeJS.Timeout | undefined
   let watcher: FSWatcher | undefined
   let isClosed = false
 
-  const look = async (): Promise<void> => {
-    const now = await stampOf(file)
-    if (isClosed || now === undefined || now === stamp) return
-    stamp = now
-    changed()
+  const check = async (): Promise<void> => {
+    const now = await identityOf(file)
+    if (isClosed || now === undefined || now === identity) return
+    identity = now
+    onChange()
   }
-  const soon = (): void => {
+  const checkSoon = (): void => {
     if (isClosed) return
     clearTimeout(settling)
-    settling = setTimeout(() => void look(), SETTLE_MS)
+    settling = setTimeout(() => void check(), SETTLE_MS)
   }
 
-  void look()
+  void check()
   try {
-    watcher = watch(dirname(file), { persistent: false }, soon)
-    watcher.on('error', () => watcher?.close()) // there is still the poll
+    watcher = watch(dirname(file), { persistent: false }, checkSoon)
+    watcher.on('error', () => watcher?.close()) // the poll continues
   } catch {}
   const poll = setInterval(() => {
-    void stampOf(file).then(now => now !== undefined && now !== stamp && soon())
+    void identityOf(file).then(now => now !== undefined && now !== identity && checkSoon())
   }, POLL_MS)
   poll.unref()
 
@@ -45,7 +45,7 @@ export const watchFile = (file: string, changed: () => void): (() => void) => {
   }
 }
 
-const stampOf = async (file: string): Promise<string | undefined> => {
+const identityOf = async (file: string): Promise<string | undefined> => {
   try {
     const { dev, ino, size, mtimeNs } = await stat(file, { bigint: true })
     return [dev, ino, size, mtimeNs].join(' ')

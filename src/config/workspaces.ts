@@ -1,111 +1,205 @@
-import type { Policy } from '../protocol/policy.ts'
-import { readOverlays } from './overlays.ts'
-import { readPolicy } from './policies.ts'
-import { nearest, quoteAll, schemaProblems } from './problems.ts'
-import type { Findings } from './remote.ts'
-import { plainRules, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
-import { WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
+import type { z } from 'zod'
+import { EVERYTHING, type Patterns, type Policy } from '../protocol/policy.ts'
+import type { ConfigPath } from './json-text.ts'
+import { type ConfigReport, nearest, quoteAll, readWith, suggest } from './problems.ts'
+import { defaultRules, type Overlay, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
+import { type overlaySchema, policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
-const LONGEST_NAME = 64
+const MAX_NAME = 64
 
-/** The workspace a door without a name leads to. */
+/** The workspace of URLs that name none. */
 const DEFAULT_WORKSPACE = 'default'
 
-/** What a workspace may refer to. */
-export interface Surroundings {
-  readonly servers: readonly string[] // every name, also of entries with problems of their own
-  readonly offered: readonly string[] // those that are not disabled
+/** The names that a workspace may refer to. */
+export interface KnownNames {
+  readonly servers: readonly string[] // including entries with problems
+  readonly enabled: readonly string[]
   readonly policies: ReadonlyMap<string, Policy>
 }
 
-/** Reads one entry of `workspaces`; undefined where it has problems. */
+/** Reads one entry of `workspaces`; undefined if it has problems. */
 export const readWorkspace = (
   name: string,
   raw: unknown,
-  around: Surroundings,
-  found: Findings,
+  known: KnownNames,
+  report: ConfigReport,
 ): WorkspaceConfig | undefined => {
   const path = ['workspaces', name]
   if (!WORKSPACE_NAME.test(name)) {
     const message =
       'a workspace name is part of a URL: letters, digits, ".", "_" and "-", starting with a letter or digit, at most 64'
-    found.problems.push({ path, message })
+    report.problems.push({ path, message })
   }
-  const parsed = workspaceSchema.safeParse(raw)
-  if (!parsed.success) {
-    found.problems.push(...schemaProblems(parsed.error, path, workspaceSchema))
-    return undefined
-  }
-  const { names, instructions, strict, policy: given, tools } = parsed.data
-  const servers = serversOf(parsed.data.servers, path, around, found)
-  const policy = given === undefined ? undefined : readPolicy(given, [...path, 'policy'], around.policies, found)
+  const entry = readWith(workspaceSchema, raw, path, report)
+  if (!entry) return undefined
+  const servers = readServerNames(entry.servers, path, known, report)
+  const policy =
+    entry.policy === undefined ? undefined : readPolicy(entry.policy, [...path, 'policy'], known.policies, report)
   if (!servers) return undefined
-  const plain = plainRules(servers.length)
+  const defaults = defaultRules(servers.length)
   return {
-    ...plain,
+    ...defaults,
     name,
     servers,
-    names: names ?? plain.names,
-    ...(instructions === undefined ? {} : { instructions }),
-    strict,
-    policy: policy ?? plain.policy,
-    overlays: readOverlays(tools ?? {}, servers, [...path, 'tools'], found),
+    names: entry.names ?? defaults.names,
+    ...(entry.instructions === undefined ? {} : { instructions: entry.instructions }),
+    strict: entry.strict,
+    policy: policy ?? defaults.policy,
+    overlays: readOverlays(entry.tools ?? {}, servers, [...path, 'tools'], report),
   }
 }
 
-const serversOf = (
+const readServerNames = (
   given: '*' | readonly string[],
-  path: readonly string[],
-  { servers, offered }: Surroundings,
-  found: Findings,
+  path: ConfigPath,
+  { servers, enabled }: KnownNames,
+  report: ConfigReport,
 ): readonly string[] | undefined => {
   if (given === '*' || (given.length === 1 && given[0] === '*' && !servers.includes('*')))
-    return offered.length > 0 ? offered : servers
-  const stranger = given.findIndex(server => !servers.includes(server))
-  if (stranger < 0) return [...new Set(given)]
-  const server = given[stranger] ?? ''
-  const meant = nearest(server, servers)
-  const hint = meant ? `did you mean ${JSON.stringify(meant)}?` : `expected one of ${quoteAll(servers)}`
-  found.problems.push({
-    path: [...path, 'servers', stranger],
-    message: `no server ${JSON.stringify(server)}; ${hint}`,
+    return enabled.length > 0 ? enabled : servers
+  const unknown = given.findIndex(server => !servers.includes(server))
+  if (unknown < 0) return [...new Set(given)]
+  const server = given[unknown] ?? ''
+  report.problems.push({
+    path: [...path, 'servers', unknown],
+    message: `no server ${JSON.stringify(server)}; ${suggest(server, servers)}`,
   })
   return undefined
 }
 
 /**
- * What there is when nobody names workspaces: `default` with every server that is not disabled, and one for each
- * server under its own name. A server called `default` has that name for itself.
+ * The workspaces of a file that defines none: `default` with every enabled server, and one for each server under its
+ * own name. A server called `default` has that name for itself.
  */
 export const deriveWorkspaces = (
   servers: readonly ServerConfig[],
-  isOffered: (server: ServerConfig) => boolean,
+  isEnabled: (server: ServerConfig) => boolean,
 ): WorkspaceConfig[] => {
   const names = servers.map(({ name }) => name)
-  const offered = servers.filter(isOffered).map(({ name }) => name)
-  const all = names.includes(DEFAULT_WORKSPACE) ? [DEFAULT_WORKSPACE] : offered.length > 0 ? offered : names.slice(0, 1)
+  const enabled = servers.filter(isEnabled).map(({ name }) => name)
+  const all = names.includes(DEFAULT_WORKSPACE) ? [DEFAULT_WORKSPACE] : enabled.length > 0 ? enabled : names.slice(0, 1)
   const taken = new Set([DEFAULT_WORKSPACE, ...names])
-  const own = names
+  const single = names
     .filter(name => name !== DEFAULT_WORKSPACE)
-    .map(name => workspaceOf(WORKSPACE_NAME.test(name) ? name : slug(name, taken), [name]))
-  return all.length > 0 ? [workspaceOf(DEFAULT_WORKSPACE, all), ...own] : []
+    .map(name => workspaceOf(WORKSPACE_NAME.test(name) ? name : urlName(name, taken), [name]))
+  return all.length > 0 ? [workspaceOf(DEFAULT_WORKSPACE, all), ...single] : []
 }
 
-/** A workspace nobody wrote anything about. */
 const workspaceOf = (name: string, servers: readonly string[]): WorkspaceConfig => ({
   name,
   servers,
-  ...plainRules(servers.length),
+  ...defaultRules(servers.length),
 })
 
-/** A name that can stand in a URL, like no other that is taken. */
-const slug = (name: string, taken: Set<string>): string => {
+/** A name that can be part of a URL and is not taken. */
+const urlName = (name: string, taken: Set<string>): string => {
   const plain = name.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+|-+$/g, '') || 'server'
   for (let count = 1; ; count++) {
     const tail = count === 1 ? '' : `-${count}`
-    const candidate = plain.slice(0, LONGEST_NAME - tail.length) + tail
+    const candidate = plain.slice(0, MAX_NAME - tail.length) + tail
     if (taken.has(candidate)) continue
     taken.add(candidate)
     return candidate
+  }
+}
+
+type PolicyEntry = z.output<typeof policySchema>
+
+/** Reads the top-level `policies`; entries with problems are left out. */
+export const readPolicies = (entries: Readonly<Record<string, unknown>>, report: ConfigReport): Map<string, Policy> => {
+  const policies = new Map<string, Policy>()
+  for (const [name, raw] of Object.entries(entries)) {
+    const entry = readWith(policySchema, raw, ['policies', name], report)
+    if (entry) policies.set(name, policyOf(entry))
+  }
+  return policies
+}
+
+/** The policy of a workspace: a name of `policies`, or a policy. */
+const readPolicy = (
+  given: string | PolicyEntry,
+  path: ConfigPath,
+  policies: ReadonlyMap<string, Policy>,
+  report: ConfigReport,
+): Policy => {
+  if (typeof given !== 'string') return policyOf(given)
+  const named = policies.get(given)
+  if (named) return named
+  const hint = suggest(given, policies.keys(), 'there are no policies')
+  report.problems.push({ path, message: `no policy ${JSON.stringify(given)}; ${hint}` })
+  return EVERYTHING
+}
+
+const policyOf = ({ allow, deny, readOnly }: PolicyEntry): Policy => ({
+  allow: patternsOf(allow),
+  deny: patternsOf(deny),
+  readOnly,
+})
+
+const patternsOf = (given: PolicyEntry['allow']): Patterns =>
+  Object.fromEntries(Object.entries(given ?? {}).filter(([, globs]) => globs !== undefined))
+
+type OverlayEntry = z.output<typeof overlaySchema>
+
+/** Reads the `tools` of a workspace: by server, then by the tool's own name. */
+const readOverlays = (
+  entries: Readonly<Record<string, OverlayEntry>>,
+  servers: readonly string[],
+  path: ConfigPath,
+  report: ConfigReport,
+): Map<string, Map<string, Overlay>> => {
+  const overlays = new Map<string, Map<string, Overlay>>()
+  for (const [key, entry] of Object.entries(entries)) {
+    const server = serverOf(key, servers)
+    if (server === undefined) {
+      report.problems.push({ path: [...path, key], message: overlayKeyError(key, servers) })
+      continue
+    }
+    const tools = overlays.get(server) ?? new Map<string, Overlay>()
+    overlays.set(server, tools.set(key.slice(server.length + 1), overlayOf(entry)))
+  }
+  for (const [server, tools] of overlays) reportDuplicateNames(server, tools, path, report)
+  return overlays
+}
+
+/** The server of `<server>/<tool>`. Names of servers may contain `/`: the longest one that fits is meant. */
+const serverOf = (key: string, servers: readonly string[]): string | undefined => {
+  const fitting = servers.filter(server => key.startsWith(`${server}/`) && key.length > server.length + 1)
+  return fitting.sort((a, b) => b.length - a.length)[0]
+}
+
+const overlayKeyError = (key: string, servers: readonly string[]): string => {
+  const [server = ''] = key.split('/')
+  const meant = key.includes('/') ? nearest(server, servers) : undefined
+  const hint = meant ? `; did you mean ${JSON.stringify(`${meant}${key.slice(server.length)}`)}?` : ''
+  return `expected "<server>/<tool>" with a server of this workspace (${quoteAll(servers)})${hint}`
+}
+
+const overlayOf = ({ name, title, description, hidden, annotations, arguments: given }: OverlayEntry): Overlay => ({
+  ...(name === undefined ? {} : { name }),
+  ...(title === undefined ? {} : { title }),
+  ...(description === undefined ? {} : { description }),
+  ...(annotations === undefined ? {} : { annotations }),
+  hidden,
+  fixed: given?.fixed ?? {},
+  defaults: given?.default ?? {},
+})
+
+/** Two tools of one server with the same name: only one of them could be called. */
+const reportDuplicateNames = (
+  server: string,
+  tools: ReadonlyMap<string, Overlay>,
+  path: ConfigPath,
+  report: ConfigReport,
+): void => {
+  const seen = new Map<string, string>()
+  for (const [tool, { name, hidden }] of tools) {
+    if (name === undefined || hidden) continue
+    const other = seen.get(name)
+    if (other !== undefined) {
+      const message = `${JSON.stringify(name)} is the name given to ${JSON.stringify(`${server}/${other}`)} already`
+      report.problems.push({ path: [...path, `${server}/${tool}`, 'name'], message })
+    }
+    seen.set(name, tool)
   }
 }

@@ -3,8 +3,8 @@ import { type Gateway, startGateway } from '../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
+  defaultRules,
   type Limits,
-  plainRules,
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
 import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
@@ -90,7 +90,7 @@ export const gatewayBefore = async (config: ServerConfig, limits: Partial<Limits
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...limits },
       servers: new Map([['server', config]]),
-      workspaces: new Map([['default', { name: 'default', servers: ['server'], ...plainRules(1) }]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['server'], ...defaultRules(1) }]]),
       warnings: [],
     },
     { log: SILENT },

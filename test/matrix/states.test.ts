@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { startGateway } from '../../src/app/gateway.ts'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules } from '../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules } from '../../src/config/snapshot.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { modern, send } from '../support/raw.ts'
 import { clientOf, gatewayBefore, inCell, serverOf } from './cells.ts'
@@ -170,7 +170,7 @@ test('a requestState is refused at another server that has the same tool, and in
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
       servers: new Map([near, far].map(({ config }, i) => [servers[i] ?? '', { ...config, name: servers[i] ?? '' }])),
-      workspaces: new Map(['default', 'other'].map(name => [name, { name, servers, ...plainRules(2) }])),
+      workspaces: new Map(['default', 'other'].map(name => [name, { name, servers, ...defaultRules(2) }])),
       warnings: [],
     },
     { log: SILENT },

@@ -3,7 +3,7 @@ import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
   DEFAULT_TIMEOUT_MS,
-  plainRules,
+  defaultRules,
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
@@ -21,7 +21,7 @@ export const startGatewayBefore = async (
     listen: { ...DEFAULT_LISTEN, port: 0 },
     limits: { ...DEFAULT_LIMITS, shutdownMs: 500 },
     servers: new Map(servers.map(server => [server.name, server])),
-    workspaces: new Map([['default', { name: 'default', servers: names, ...plainRules(names.length) }]]),
+    workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length) }]]),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log: SILENT })

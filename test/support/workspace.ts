@@ -1,4 +1,4 @@
-import { plainRules, type WorkspaceConfig } from '../../src/config/snapshot.ts'
+import { defaultRules, type WorkspaceConfig } from '../../src/config/snapshot.ts'
 import { Abort } from '../../src/protocol/cancellation.ts'
 import type { Caller, Frame } from '../../src/protocol/exchange.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
@@ -32,7 +32,7 @@ export const workspaceOf = (
   deps: Partial<WorkspaceDeps> = {},
 ) => {
   const servers = members.map(({ server }) => server)
-  const config = { name: 'w', servers, ...plainRules(servers.length), ...rules }
+  const config = { name: 'w', servers, ...defaultRules(servers.length), ...rules }
   const told: ((status: ServerStatus) => void)[] = []
   const workspace = createWorkspace(config, members, {
     log: SILENT,

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Difference } from '../../config/difference.ts'
+import type { ConfigDifference } from '../../config/difference.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -12,7 +12,7 @@ interface AdminOptions {
   /** Whether a secret is that of this process, which only programs of the same user on this machine can read. */
   readonly isOwner: (secret: string) => boolean
   /** What a configuration file would change; undefined: the gateway's own file. */
-  readonly plan: (file: string | undefined) => Promise<Difference>
+  readonly plan: (file: string | undefined) => Promise<ConfigDifference>
   readonly log: Log
 }
 

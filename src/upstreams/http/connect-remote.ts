@@ -1,4 +1,4 @@
-import { headerFault } from '../../config/remote.ts'
+import { headerValueError } from '../../config/remote.ts'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
@@ -36,7 +36,7 @@ export const connectRemote = (server: Server, options: RemoteOptions): Upstream 
   if (!personal) return connectAlike(server, options)
   const connect = (own: Readonly<Record<string, string>>) =>
     connectAlike({ ...server, headers: { ...headers, ...own } }, options)
-  return connectPerCaller({ name, personal, faultOf: headerFault, connect })
+  return connectPerCaller({ name, personal, faultOf: headerValueError, connect })
 }
 
 /** The same for every caller, or for one alone. */

@@ -1,11 +1,11 @@
-import type { Personal, Template, Templates } from '../../config/personal.ts'
+import type { CallerTemplate, CallerTemplates, CallerValues } from '../../config/caller-values.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { type FailureDetails, UpstreamFailure } from '../failures.ts'
 
 /** The headers or variables of a server that differ by caller, and what such a value may not hold. */
 export interface CallerCredentials {
   readonly name: string // of the server
-  readonly personal: Personal
+  readonly personal: CallerValues
   faultOf(text: string): string | undefined
 }
 
@@ -21,7 +21,7 @@ export const credentialsFor = (
     const loss: FailureDetails = { reason: 'no_credentials', text }
     throw new UpstreamFailure(name, loss, principal === undefined ? {} : { principal })
   }
-  const fill = (template: Template): string =>
+  const fill = (template: CallerTemplate): string =>
     template.map(piece => (typeof piece === 'string' ? piece : known(piece.caller))).join('')
 
   const known = (what: 'name' | 'workspace'): string => {
@@ -35,10 +35,10 @@ export const credentialsFor = (
 }
 
 const credentialOf = (
-  { credentials }: Personal,
+  { credentials }: CallerValues,
   principal: string | undefined,
   refuse: (text: string) => never,
-): Templates => {
+): CallerTemplates => {
   if (!credentials) return {}
   const isNamed = principal !== undefined && principal !== EVERYBODY_ELSE && Object.hasOwn(credentials, principal)
   const credential = Object.hasOwn(credentials, EVERYBODY_ELSE) ? credentials[EVERYBODY_ELSE] : undefined
@@ -57,10 +57,10 @@ export const createCallerKey = ({ personal }: CallerCredentials): ((caller: Call
   return ({ principal, workspace }) => JSON.stringify([principal ?? null, ...(tellsWorkspace ? [workspace] : [])])
 }
 
-const everythingIn = ({ values, credentials = {} }: Personal): Templates[] => [
+const everythingIn = ({ values, credentials = {} }: CallerValues): CallerTemplates[] => [
   values,
   ...Object.values(credentials).map(credential => (credential.kind === 'values' ? credential.values : {})),
 ]
 
-const isAboutWorkspace = (template: Template): boolean =>
+const isAboutWorkspace = (template: CallerTemplate): boolean =>
   template.some(piece => typeof piece !== 'string' && piece.caller === 'workspace')

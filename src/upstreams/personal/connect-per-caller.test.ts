@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { callTool, closeAll, connectSmall } from '../../../test/support/processes.ts'
 import { callerOf, exchangeWith } from '../../../test/support/scripted-server.ts'
-import type { Personal } from '../../config/personal.ts'
-import { headerFault } from '../../config/remote.ts'
+import type { CallerValues } from '../../config/caller-values.ts'
+import { headerValueError } from '../../config/remote.ts'
 import type { Peer } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import { UpstreamFailure } from '../failures.ts'
@@ -17,12 +17,12 @@ const NAME = { caller: 'name' } as const
 const valuesOf = (token: string) => ({ kind: 'values', values: { authorization: [token] } }) as const
 
 /** As many upstreams as callers, each of which only remembers what it was made with. */
-const connect = (personal: Personal, most?: number) => {
+const connect = (personal: CallerValues, most?: number) => {
   const made: { values: Readonly<Record<string, string>>; isClosed: boolean; isIdle: boolean; peer: Peer }[] = []
   const upstream = connectPerCaller({
     name: 'far',
     personal,
-    faultOf: headerFault,
+    faultOf: headerValueError,
     ...(most === undefined ? {} : { most }),
     connect: values => {
       const peer: Peer = {
@@ -57,7 +57,7 @@ describe('whose values are used', () => {
   const credentials = {
     alice: valuesOf('a'),
     '*': valuesOf('everybody'),
-    bob: { kind: 'lacking', reason: 'no BOB' },
+    bob: { kind: 'missing', reason: 'no BOB' },
   } as const
 
   it('one’s own, else those for everybody else, with what everybody has', async () => {
@@ -165,7 +165,7 @@ describe('an upstream that was handed out just now', () => {
 })
 
 describe('a program', () => {
-  const personal: Personal = {
+  const personal: CallerValues = {
     values: { WHO: [NAME] },
     credentials: {
       ann: { kind: 'values', values: { TOKEN: ['of-ann'] } },

@@ -8,7 +8,7 @@ import {
   scriptedServer,
   sendJson,
 } from '../../../test/support/scripted-server.ts'
-import type { PoolManner } from '../../config/snapshot.ts'
+import type { SessionPooling } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { connectRemote } from '../http/connect-remote.ts'
 import { type Pooled, SessionPool } from './pool.ts'
@@ -69,7 +69,7 @@ describe('a further session of the same kind', () => {
   })
 })
 
-it.each<PoolManner>(['sticky', 'stateless'])('the key of a %s server tells lanes apart', manner => {
+it.each<SessionPooling>(['sticky', 'stateless'])('the key of a %s server tells lanes apart', manner => {
   const keys = [ana, { ...ana, lane: 1 }, { ...ana, lane: 2 }].map(caller => poolKey(caller, manner))
   expect(new Set(keys).size).toBe(3)
 })

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type PoolManner } from '../../config/snapshot.ts'
+import { DEFAULT_LIMITS, type SessionPooling } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
 import { keptCaller } from '../../protocol/kept-caller.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
@@ -24,7 +24,7 @@ export interface Place {
 interface Options<S extends Pooled> {
   readonly name: string // of the server
   readonly idleMs: number // after which a session nobody uses is closed
-  readonly manner?: PoolManner | undefined
+  readonly manner?: SessionPooling | undefined
   readonly perPrincipal?: number | undefined // most sessions for callers without one of their own
   /** Opens a session for that caller; rejects with UpstreamFailure. */
   readonly open: (caller: Caller, place: Place) => Promise<S>

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules, type ServerConfig } from '../../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules, type ServerConfig } from '../../../src/config/snapshot.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import type { TestClient } from '../../support/client.ts'
 import { connectV1 } from '../../support/client-v1.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
       servers,
       workspaces: new Map(
         Object.entries({ web: ['web'], pipe: ['pipe'], joint: ['web', 'pipe'] }).map(([name, members]) => {
-          return [name, { name, servers: members, ...plainRules(members.length) }]
+          return [name, { name, servers: members, ...defaultRules(members.length) }]
         }),
       ),
       warnings: [],

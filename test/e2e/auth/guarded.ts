@@ -11,9 +11,9 @@ import {
   type Auth,
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
+  defaultRules,
   type Limits,
   type Listen,
-  plainRules,
   type ServerConfig,
 } from '../../../src/config/snapshot.ts'
 import { createTestLog } from '../../support/log.ts'
@@ -55,7 +55,7 @@ export const startGuarded = async (options: Options = {}) => {
     auth: options.auth,
     limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...options.limits },
     servers: new Map([['server', { ...DEMO, ...options.server } as ServerConfig]]),
-    workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'], ...plainRules(1) }])),
+    workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'], ...defaultRules(1) }])),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log, data, insecure: options.insecure })

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules } from '../../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules } from '../../../src/config/snapshot.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import { openChannel } from '../../support/channel.ts'
 import { modern, openSession, openStream, send } from '../../support/raw.ts'
@@ -12,7 +12,7 @@ const start = async (): Promise<string> => {
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
       servers: new Map([['demo', { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' }]]),
-      workspaces: new Map([['default', { name: 'default', servers: ['demo'], ...plainRules(1) }]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['demo'], ...defaultRules(1) }]]),
       warnings: [],
     },
     { log: SILENT },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkServers } from '../../../src/app/check.ts'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Overlay, plainRules } from '../../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules, type Overlay } from '../../../src/config/snapshot.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import type { MatrixServer } from '../../matrix/server.ts'
 import { statelessServer } from '../../matrix/stateless-server.ts'
@@ -14,7 +14,7 @@ afterEach(() => server.close())
 const look = (overlays: Record<string, Partial<Overlay>> = {}) => {
   const bare = { hidden: false, fixed: {}, defaults: {} }
   const tools = new Map(Object.entries(overlays).map(([name, overlay]) => [name, { ...bare, ...overlay }]))
-  const workspace = { name: 'default', servers: ['far'], ...plainRules(2), overlays: new Map([['far', tools]]) }
+  const workspace = { name: 'default', servers: ['far'], ...defaultRules(2), overlays: new Map([['far', tools]]) }
   const { config } = server
   return checkServers(
     {

@@ -3,7 +3,7 @@ import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
-  plainRules,
+  defaultRules,
   type ServerConfig,
   type Snapshot,
 } from '../../../src/config/snapshot.ts'
@@ -59,7 +59,7 @@ const snapshotWith = (server: ServerConfig): Snapshot => ({
   listen: { ...DEFAULT_LISTEN, port: 0 },
   limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
   servers: new Map([[server.name, server]]),
-  workspaces: new Map([['default', { name: 'default', servers: [server.name], ...plainRules(1) }]]),
+  workspaces: new Map([['default', { name: 'default', servers: [server.name], ...defaultRules(1) }]]),
   warnings: [],
 })
 

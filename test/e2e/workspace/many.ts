@@ -2,7 +2,7 @@ import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
-  plainRules,
+  defaultRules,
   type ServerConfig,
   type WorkspaceConfig,
 } from '../../../src/config/snapshot.ts'
@@ -43,7 +43,7 @@ export const amongMany = async (
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
       servers: new Map(all.map(config => [config.name, config])),
-      workspaces: new Map([['default', { name: 'default', servers: names, ...plainRules(names.length), ...rules }]]),
+      workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length), ...rules }]]),
       policies: new Map(),
       warnings: [],
     },

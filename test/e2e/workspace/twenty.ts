@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
-import { DEFAULT_LIMITS, DEFAULT_LISTEN, plainRules, type ServerConfig } from '../../../src/config/snapshot.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules, type ServerConfig } from '../../../src/config/snapshot.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import { serverOf } from '../../matrix/cells.ts'
 import { pipeServer } from '../../matrix/pipe-server.ts'
@@ -186,7 +186,7 @@ export const startWith = (
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
       servers: new Map(configs.map(config => [config.name, config])),
       workspaces: new Map(
-        Object.entries(workspaces).map(([name, servers]) => [name, { name, servers, ...plainRules(servers.length) }]),
+        Object.entries(workspaces).map(([name, servers]) => [name, { name, servers, ...defaultRules(servers.length) }]),
       ),
       policies: new Map(),
       warnings: [],

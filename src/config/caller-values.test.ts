@@ -88,27 +88,27 @@ describe('credentials', () => {
     })
   })
 
-  it('that the environment lacks cost one caller, not the server', () => {
+  it('with a missing variable make the server unusable for one caller only', () => {
     const credentials = { alice: { headers: { A: '${ALICE}' } }, bob: { headers: { A: '${BOB}' } } }
     const { server, warnings } = check({ ...REMOTE, credentials }, { ALICE: 't' })
     expect(server).toMatchObject({
       kind: 'remote',
-      personal: { credentials: { alice: { kind: 'values' }, bob: { kind: 'lacking' } } },
+      personal: { credentials: { alice: { kind: 'values' }, bob: { kind: 'missing' } } },
     })
     expect(warnings).toEqual([expect.stringMatching(/it: credentials\.bob\.headers\.A: the variable BOB is not set;/)])
   })
 
-  it('of the wrong kind, with strange keys, or for nobody are told', () => {
+  it('of the wrong kind, with unknown keys, or empty are reported', () => {
     expect(check({ ...REMOTE, credentials: { a: { env: {} } } }).problems).toEqual([
       'mcpServers.it.credentials.a.env: variables go with a "command"; a remote server takes "headers"',
     ])
     expect(check({ command: 'x', credentials: { a: { headers: {} } } }).problems).toHaveLength(1)
     expect(check({ ...REMOTE, credentials: { a: { token: 'x' } } }).problems).toHaveLength(1)
     expect(check({ ...REMOTE, credentials: { a: { headers: { 'a b': 'x' } } } }).problems).toHaveLength(1)
-    expect(check({ ...REMOTE, credentials: {} }).warnings).toEqual([expect.stringContaining('nobody can use')])
+    expect(check({ ...REMOTE, credentials: {} }).warnings).toEqual([expect.stringContaining('no caller can use')])
   })
 
-  it('may be for somebody with a strange name', () => {
+  it('may be for a caller with an unusual name', () => {
     const entry = JSON.parse(
       '{"url":"http://127.0.0.1:1/","credentials":{"__proto__":{"headers":{"A":"x"}},"toString":{"headers":{"A":"y"}}}}',
     ) as object
