@@ -10,7 +10,8 @@ import { CHANGING_LISTS, type ChangingList } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import { demo } from '../servers/demo/demo.ts'
 import { files } from '../servers/files/files.ts'
-import { startMemoryThread } from '../servers/memory/start-thread.ts'
+import type { MemoryOptions } from '../servers/memory/start.ts'
+import { startInThread } from '../servers/thread/upstream.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import { connectRemote } from '../upstreams/http/connect-remote.ts'
@@ -254,14 +255,11 @@ const buildBuiltin = (
     case 'memory':
       if (data === undefined)
         return unavailable(config.name, 'needs a data directory to keep things in; give --data DIR')
-      return startMemoryThread({
-        folder: join(data, 'memory'),
-        tenant: config.tenant,
-        group: config.group,
-        database: config.database,
-        extraction: config.extraction,
-        embeddings: config.embeddings,
-        version,
+      // Only the thread loads the memory server's modules.
+      return startInThread({
+        name: 'memory',
+        entry: new URL('../servers/memory/thread-entry', import.meta.url),
+        data: { ...config, folder: join(data, 'memory'), version } satisfies Omit<MemoryOptions, 'log'>,
         log,
       })
   }

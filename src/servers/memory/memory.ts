@@ -9,7 +9,7 @@ import type { Change, MemoryStore, MemoryStores } from './store.ts'
 import { memoryTools } from './tools/all.ts'
 import type { Embed } from './tools/searching.ts'
 
-export interface MemoryOptions {
+export interface MemoryServerOptions {
   readonly stores: MemoryStores
   readonly tenantBy: TenantBy
   readonly group: string // where things go that name none
@@ -24,7 +24,7 @@ export interface MemoryOptions {
 const COALESCE_MS = 200
 
 /** An agent memory. Every tenant has a server of its own: lists, notices and data never meet. */
-export const memory = (options: MemoryOptions): Upstream => {
+export const memory = (options: MemoryServerOptions): Upstream => {
   const servers = new Map<string, DefinedServer>()
   const serverFor = (caller: Caller): DefinedServer => {
     const tenant = tenantOf(caller, options.tenantBy)
@@ -43,7 +43,7 @@ export const memory = (options: MemoryOptions): Upstream => {
 
 const tenantServer = (
   tenant: string,
-  { stores, group, remember, embed, embeds, version, wake }: MemoryOptions,
+  { stores, group, remember, embed, embeds, version, wake }: MemoryServerOptions,
 ): DefinedServer => {
   const known = new WeakSet<MemoryStore>()
   const watched = <T>(work: (store: MemoryStore) => Promise<T>): Promise<T> =>

@@ -4,9 +4,9 @@ import { said, scriptedEndpoint } from '../../../test/support/memory/endpoint.ts
 import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import type { PlainObject } from '../../wire/json/json.ts'
-import { type MemoryStart, startMemory } from './start.ts'
+import { type MemoryOptions, startMemory } from './start.ts'
 
-const start = async (options: Partial<MemoryStart> = {}) => {
+const start = async (options: Partial<MemoryOptions> = {}) => {
   const folder = options.folder ?? (await temporaryFolder())
   const server = startMemory({ folder, tenant: 'workspace', group: 'main', version: '1', log: SILENT, ...options })
   onTestFinished(() => server.close())

@@ -15,7 +15,7 @@ interface Spending {
   readonly callsPerMinute?: number | undefined
 }
 
-export interface MemoryStart extends StorePlace {
+export interface MemoryOptions extends StorePlace {
   readonly tenant: TenantBy
   readonly group: string
   readonly extraction?: (ExtractionOptions & Spending) | undefined
@@ -25,7 +25,7 @@ export interface MemoryStart extends StorePlace {
 }
 
 /** Opens a memory with all that works for it in the background. */
-export const startMemory = (options: MemoryStart): Upstream => {
+export const startMemory = (options: MemoryOptions): Upstream => {
   const { tenant: tenantBy, group, extraction, embeddings, version, log } = options
   const models = createModels({ extraction: extraction && withBudget(extraction), embedding: embeddings }, log)
   const stores = openStores(options)

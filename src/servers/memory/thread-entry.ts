@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { hostUpstream, logThrough } from '../thread/host.ts'
-import { type MemoryStart, startMemory } from './start.ts'
+import { type MemoryOptions, startMemory } from './start.ts'
 
-/** Where the thread of a memory begins. */
+// The module a memory server's thread starts with. The thread keeps long reads and writes off the gateway's event loop.
 if (parentPort) {
-  const options = workerData as Omit<MemoryStart, 'log'>
+  const options = workerData as Omit<MemoryOptions, 'log'>
   hostUpstream(parentPort, startMemory({ ...options, log: logThrough(parentPort) }))
 }

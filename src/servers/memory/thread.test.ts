@@ -5,11 +5,21 @@ import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import type { Frame, Upstream } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import type { PlainObject } from '../../wire/json/json.ts'
-import { startMemoryThread } from './start-thread.ts'
+import { startInThread } from '../thread/upstream.ts'
+import type { MemoryOptions } from './start.ts'
 
 const start = async (folder?: string) => {
-  const options = { tenant: 'workspace', group: 'main', version: '1', log: SILENT } as const
-  const server = startMemoryThread({ ...options, folder: folder ?? (await temporaryFolder()) })
+  const server = startInThread({
+    name: 'memory',
+    entry: new URL('./thread-entry', import.meta.url),
+    data: {
+      tenant: 'workspace',
+      group: 'main',
+      version: '1',
+      folder: folder ?? (await temporaryFolder()),
+    } satisfies Omit<MemoryOptions, 'log'>,
+    log: SILENT,
+  })
   onTestFinished(() => server.close())
   return server
 }

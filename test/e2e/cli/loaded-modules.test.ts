@@ -1,0 +1,59 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { call } from './call.ts'
+import { endPrograms, startProgram, startServe } from './program.ts'
+
+const RECORDER = new URL('../../support/record-loads.mjs', import.meta.url).href
+const MEMORY_MODULE = /servers\/memory\/|node_modules\/(?:pg|chrono-node|stemmer)\/|sqlite|stores\/postgres/
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dragoman-loads-'))
+  await writeFile(join(folder, 'demo.json'), JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
+})
+afterAll(async () => {
+  endPrograms()
+  await rm(folder, { recursive: true })
+})
+
+const recordLoads = () => {
+  const file = join(folder, crypto.randomUUID())
+  return {
+    env: { NODE_OPTIONS: `--import=${RECORDER}`, DRAGOMAN_TEST_LOADS: file },
+    modules: async () => (await readFile(file, 'utf8')).trim().split('\n'),
+  }
+}
+
+const modulesOf = async (args: readonly string[]): Promise<string[]> => {
+  const { env, modules } = recordLoads()
+  expect(await startProgram(args, env).ended).toBe(0)
+  return modules()
+}
+
+const ofMemory = (modules: readonly string[]): string[] => modules.filter(url => MEMORY_MODULE.test(url))
+
+it.each([[['--version']], [['check', 'demo.json']]])(
+  '%j loads no module of the memory server',
+  async ([name, file]) => {
+    const modules = await modulesOf([name ?? '', ...(file ? [join(folder, file)] : [])])
+    expect(modules.join('\n')).toContain('/dist/main.js')
+    expect(ofMemory(modules)).toEqual([])
+  },
+)
+
+it('a gateway without a memory server loads no module of it', async () => {
+  const { env, modules } = recordLoads()
+  const gateway = await startServe(['--config', join(folder, 'demo.json')], env)
+  expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toMatchObject({ result: { tools: expect.any(Array) } })
+  expect((await modules()).join('\n')).toContain('/dist/servers/demo/')
+  expect(ofMemory(await modules())).toEqual([])
+  gateway.signal('SIGTERM')
+  await gateway.ended
+})
+
+it('the record shows the memory server where it is used', async () => {
+  const modules = await modulesOf(['memory', 'add', 'There is something.'])
+  expect(ofMemory(modules).join('\n')).toMatch(/servers\/memory\//)
+})
