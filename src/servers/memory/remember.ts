@@ -3,9 +3,9 @@ import { readByRules } from './facts/rules.ts'
 import type { Enrichment, NewDoc, NewEntity, NewFact, NewJob, Source } from './model.ts'
 import { Refusal } from './refusal.ts'
 import type { Added, By, MemoryStore } from './store.ts'
-import { dateWords } from './text/date-words.ts'
-import { indexText } from './text/index-text.ts'
+import { dateWords } from './text/dates.ts'
 import { passagesOf } from './text/passages.ts'
+import { indexText } from './text/query.ts'
 
 /** Something to be remembered, as a tool, a command or an importer hands it in. */
 export interface Told {

@@ -1,6 +1,5 @@
 import { normaliseName } from '../text/names.ts'
-import { isStopWord } from '../text/stop-words.ts'
-import { foldWord, stemOf, wordsOf } from '../text/words.ts'
+import { foldWord, isStopWord, stemOf, wordsOf } from '../text/words.ts'
 import type { Material } from './material.ts'
 
 /** Whether a name is taken from what was shown. */

@@ -1,8 +1,7 @@
-import { NOTE } from '../facts/note.ts'
 import type { Entity, Episode, Fact } from '../model.ts'
 import { WEIGHTS } from '../search/weights.ts'
 import type { MemoryStore } from '../store.ts'
-import { normaliseName } from '../text/names.ts'
+import { NOTE, normaliseName } from '../text/names.ts'
 import { queryTerms } from '../text/query.ts'
 import type { Findings, FoundEntity } from './findings.ts'
 

@@ -1,9 +1,8 @@
 import type { EntityRef, Granularity, Instant, NewDoc, NewEntity, NewFact } from '../model.ts'
 import { datesIn } from '../text/dates.ts'
 import { type EntitySpan, entitiesIn } from '../text/entities.ts'
-import { normaliseName } from '../text/names.ts'
+import { NOTE, NOTE_LABELS, normaliseName } from '../text/names.ts'
 import { sentencesOf } from '../text/sentences.ts'
-import { NOTE, NOTE_LABELS } from './note.ts'
 
 /** What rules read out of an episode. */
 export interface Reading {

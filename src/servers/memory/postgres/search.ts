@@ -1,7 +1,7 @@
-import { NOTE } from '../facts/note.ts'
 import type { Doc, Entity, Fact } from '../model.ts'
 import { docOf, entityOf, factOf } from '../sqlite/rows.ts'
 import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'
+import { NOTE } from '../text/names.ts'
 import { bestOf } from './best.ts'
 import type { Context } from './context.ts'
 import { readEntities } from './entities.ts'

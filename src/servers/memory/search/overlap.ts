@@ -1,5 +1,5 @@
-import { isUnspaced } from '../text/index-text.ts'
 import type { QueryTerm } from '../text/query.ts'
+import { isUnspaced } from '../text/query.ts'
 import { stemOf, wordsOf } from '../text/words.ts'
 
 /** Says how much of a query a text holds, rare words counting more; 0 to 1. */

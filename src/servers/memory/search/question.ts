@@ -1,10 +1,9 @@
 import type { Instant } from '../model.ts'
+import type { Span } from '../text/dates.ts'
 import { datesIn } from '../text/dates.ts'
-import type { Span } from '../text/granularity.ts'
 import { normaliseName } from '../text/names.ts'
 import { type QueryTerm, queryTerms } from '../text/query.ts'
-import { isStopWord } from '../text/stop-words.ts'
-import { wordsOf } from '../text/words.ts'
+import { isStopWord, wordsOf } from '../text/words.ts'
 
 /** What a query asks for, read once. */
 export interface Question {

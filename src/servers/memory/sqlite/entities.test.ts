@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
-import { nameKeys } from '../facts/name-keys.ts'
-import { fuzzySame, normaliseName } from '../text/names.ts'
+import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 
 const names = async (store: Awaited<ReturnType<typeof temporaryStore>>): Promise<string[]> =>
   (await store.entities('all', 999)).map(entity => entity.name)

@@ -1,7 +1,7 @@
 import type { SqlRow, SqlValue } from '../../../stores/sqlite.ts'
-import { NOTE } from '../facts/note.ts'
 import type { Doc, Entity, Fact } from '../model.ts'
 import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'
+import { NOTE } from '../text/names.ts'
 import { ftsQuery } from '../text/query.ts'
 import type { Context } from './context.ts'
 import { DOCS, docOf, entityOf, FACTS, factOf, inGroups } from './rows.ts'

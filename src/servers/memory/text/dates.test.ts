@@ -1,6 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dateWords } from './date-words.ts'
-import { datesIn } from './dates.ts'
+import { datesIn, dateWords } from './dates.ts'
 
 const REFERENCE = new Date(Date.UTC(2023, 4, 8, 13, 56)) // a Monday
 
@@ -59,4 +59,16 @@ test('a reference that is no date has no dates', () => {
 
 test('a day is put in words', () => {
   expect(dateWords(REFERENCE.getTime())).toBe('Monday 8 May 2023')
+})
+
+const FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' })
+
+test('dateWords writes a day as Intl.DateTimeFormat does, in any year', () => {
+  expect(dateWords(Date.UTC(2023, 4, 8, 23, 59))).toBe('Monday 8 May 2023')
+  const moment = fc.date({ min: new Date('0001-01-01'), max: new Date('+012000-01-01'), noInvalidDate: true })
+  fc.assert(
+    fc.property(moment, date => {
+      expect(dateWords(date.getTime())).toBe(FORMAT.format(date).replaceAll(',', ''))
+    }),
+  )
 })

@@ -1,11 +1,63 @@
 import { casual, type ParsedResult } from 'chrono-node'
-import type { Granularity } from '../model.ts'
-import { type Extent, GRANULARITY, type Span, spanOf } from './granularity.ts'
+import type { Granularity, Instant } from '../model.ts'
 
-/** A time that a text speaks of. */
+/** The period a date in words may span. */
+type Extent = 'minute' | 'day' | 'weekend' | 'week' | 'month' | 'season' | 'year'
+
+/** The model's granularity nearest to an extent. */
+const GRANULARITY: Readonly<Record<Extent, Granularity>> = {
+  minute: 'minute',
+  day: 'day',
+  weekend: 'week',
+  week: 'week',
+  month: 'month',
+  season: 'quarter',
+  year: 'year',
+}
+
+/** A period of time. */
+export interface Span {
+  readonly start: Instant // first millisecond
+  readonly end: Instant // last millisecond
+}
+
+const DAY = 86_400_000
+
+const startOfDay = (date: Date): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate())
+
+const daysSinceMonday = (date: Date): number => (date.getUTCDay() + 6) % 7
+
+const months = (date: Date, first: number, count: number): readonly [number, number] => [
+  Date.UTC(date.getUTCFullYear(), first, 1),
+  Date.UTC(date.getUTCFullYear(), first + count, 1),
+]
+
+const BOUNDS: Readonly<Record<Extent, (date: Date) => readonly [number, number]>> = {
+  minute: date => [Math.floor(date.getTime() / 60_000) * 60_000, Math.floor(date.getTime() / 60_000) * 60_000 + 60_000],
+  day: date => [startOfDay(date), startOfDay(date) + DAY],
+  weekend: date => {
+    const saturday = startOfDay(date) + (5 - daysSinceMonday(date)) * DAY
+    return [saturday, saturday + 2 * DAY]
+  },
+  week: date => {
+    const monday = startOfDay(date) - daysSinceMonday(date) * DAY
+    return [monday, monday + 7 * DAY]
+  },
+  month: date => months(date, date.getUTCMonth(), 1),
+  season: date => months(date, date.getUTCMonth(), 3),
+  year: date => months(date, 0, 12),
+}
+
+/** The minute, day … or year that contains a date; a season starts with the month of the date. */
+const spanOf = (date: Date, extent: Extent): Span => {
+  const [start, end] = BOUNDS[extent](date)
+  return { start, end: end - 1 }
+}
+
+/** A date mentioned in a text. */
 export interface DateMention extends Span {
   readonly text: string
-  readonly index: number // where it stands in the text
+  readonly index: number // in the text
   readonly granularity: Granularity
 }
 
@@ -13,16 +65,16 @@ const MOST_CHARACTERS = 4_000
 const HINT =
   /\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|today|tomorrow|yesterday|tonight|now|ago|last|next|past|this|previous|coming|week|month|year|day|night|summer|winter|spring|autumn|fall)/i
 
-// Words that the parser takes for short names of days and months when they stand alone.
+// Words that chrono-node reads as short names of days and months when they stand alone.
 const HOMONYM = /^(?:on |in )?(?:sat|sun|mon|wed|thu|mar|march|may|dec|jan|second|at \d{1,2})$/
 
-// No time to keep: when it is said anyway, and how long something takes.
-const NO_TIME = /^(?:now$|for |within |after \d+ )/i
+// Not a date: "now" is the time of the episode anyway, the others are durations.
+const NOT_A_DATE = /^(?:now$|for |within |after \d+ )/i
 
-// Short names that the parser does not know; those it knows are as long with the spaces.
+// Short names that chrono-node does not know; they are replaced by known ones, padded to keep the offsets.
 const SHORT_DAY = /\b(?:tues|weds|thur|thurs)\b/gi
 
-const WORDS: readonly (readonly [RegExp, Extent])[] = [
+const EXTENT_WORDS: readonly (readonly [RegExp, Extent])[] = [
   [/\b(?:few|several) days/i, 'week'],
   [/\b(?:few|several) weeks/i, 'month'],
   [/\b(?:few|several) months/i, 'season'],
@@ -36,19 +88,19 @@ const WORDS: readonly (readonly [RegExp, Extent])[] = [
 const extentOf = (result: ParsedResult): Extent => {
   const { start, text } = result
   if (start.isCertain('hour')) return 'minute'
-  const worded = WORDS.find(([pattern]) => pattern.test(text))
+  const worded = EXTENT_WORDS.find(([pattern]) => pattern.test(text))
   if (worded) return worded[1]
   if (start.isCertain('day') || start.isCertain('weekday')) return 'day'
   return start.isCertain('month') ? 'month' : start.isCertain('year') ? 'year' : 'day'
 }
 
-const isMeant = ({ text, start }: ParsedResult): boolean =>
-  !NO_TIME.test(text) && !(HOMONYM.test(text) && !(start.isCertain('year') && start.isCertain('day')))
+const isDate = ({ text, start }: ParsedResult): boolean =>
+  !NOT_A_DATE.test(text) && !(HOMONYM.test(text) && !(start.isCertain('year') && start.isCertain('day')))
 
 const SHIFTS: Readonly<Record<string, number>> = { last: -1, past: -1, previous: -1, this: 0, next: 1, coming: 1 }
 const NEIGHBOUR = /^(?:the |this )?(last|past|previous|this|next|coming) (week|month|year)$/i
 
-/** "Next month" and its like, reckoned in whole units: the parser adds a month to the 31st and lands in the one after. */
+/** "Next month" and the like in whole units: chrono-node adds a month to the 31st, which skips a short month. */
 const neighbourOf = (text: string, reference: Date): Date | undefined => {
   const [, which = '', unit = ''] = NEIGHBOUR.exec(text) ?? []
   const shift = SHIFTS[which.toLowerCase()]
@@ -94,15 +146,15 @@ const yearsIn = (text: string): DateMention[] =>
 const overlaps = (a: DateMention, b: DateMention): boolean =>
   a.index < b.index + b.text.length && b.index < a.index + a.text.length
 
-/** The words as they stand, without what only follows them. */
+/** The mention as written in the original text, without trailing spaces and commas. */
 const quote = (text: string, { index, text: found }: DateMention): string =>
   text.slice(index, index + found.length).replace(/[\s,]+$/, '')
 
-/** The times a text speaks of, read as if said at the reference time (UTC). English, and ISO 8601 in any language. */
+/** The dates in a text, relative to the reference time (UTC): English words, and ISO 8601 in any language. */
 export const datesIn = (text: string, reference: Date): DateMention[] => {
   const head = text.slice(0, MOST_CHARACTERS).replace(SHORT_DAY, day => day.slice(0, 3).padEnd(day.length))
   if (!HINT.test(head) || Number.isNaN(reference.getTime())) return []
-  const parsed = casual.parse(head, { instant: reference, timezone: 0 }).filter(isMeant)
+  const parsed = casual.parse(head, { instant: reference, timezone: 0 }).filter(isDate)
   const mentions = parsed.map(result => mentionOf(result, reference))
   const rest = [...seasonsIn(head, reference), ...yearsIn(head)]
   const added = rest.filter(one => !mentions.some(other => overlaps(one, other)))
@@ -110,4 +162,27 @@ export const datesIn = (text: string, reference: Date): DateMention[] => {
     .filter(({ start, end }) => Number.isFinite(start) && end >= start)
     .toSorted((a, b) => a.index - b.index)
     .map(mention => ({ ...mention, text: quote(text, mention) }))
+}
+
+const FORMAT = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'long',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
+
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+const MONTHS = [
+  ...['January', 'February', 'March', 'April', 'May', 'June'],
+  ...['July', 'August', 'September', 'October', 'November', 'December'],
+]
+
+/** The day in words, like `Monday 8 May 2023`; indexed so that a query "in May" finds it. */
+export const dateWords = (at: Instant): string => {
+  const date = new Date(at)
+  const year = date.getUTCFullYear()
+  // The formatter handles years of any length, but is slow.
+  if (!(year >= 1000 && year <= 9999)) return FORMAT.format(at).replaceAll(',', '')
+  return `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${year}`
 }

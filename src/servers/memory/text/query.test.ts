@@ -1,8 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { indexText } from './index-text.ts'
-import { ftsQuery, queryTerms } from './query.ts'
+import { ftsQuery, indexText, queryTerms } from './query.ts'
 
 const words = (query: string) => queryTerms(query).map(({ word }) => word)
 

@@ -1,4 +1,4 @@
-/** A sentence and where it begins in its text. */
+/** A sentence and its offset in the text. */
 export interface Sentence {
   readonly text: string
   readonly start: number
@@ -9,7 +9,7 @@ const END = /(?:[.!?…]+["'”’)\]]*(?=\s|$))|[。！？｡]+["'”’」』�
 const ABBREVIATION =
   /(?:^|[\s(])(?:dr|mr|mrs|ms|prof|st|vs|no|nr|fig|sec|jr|sr|inc|ltd|co|corp|dept|approx|etc|e\.g|i\.e|cf|al|[A-Za-z])\.$/iu
 
-/** A stop that belongs to a word ("Dr. Chen", "J. Doe", "e.g. this"), unless the next word plainly opens a sentence. */
+/** Whether the full stop belongs to an abbreviation ("Dr. Chen", "J. Doe", "e.g. this") or precedes a lower-case word. */
 const isInsideSentence = (text: string, start: number, end: number): boolean => {
   if (text[end - 1] !== '.') return false
   if (/^\s+\p{Ll}/u.test(text.slice(end, end + 4))) return true
@@ -17,7 +17,7 @@ const isInsideSentence = (text: string, start: number, end: number): boolean => 
   return ABBREVIATION.test(before) && !/(?:^|\s)I\.$/.test(before)
 }
 
-/** Cuts what is too long for a sentence at spaces. */
+/** Cuts an overlong sentence at spaces. */
 const cut = (sentence: Sentence): Sentence[] => {
   const pieces: Sentence[] = []
   let { text, start } = sentence
@@ -39,7 +39,7 @@ const sentenceAt = (text: string, start: number, end: number): Sentence[] => {
   return trimmed === '' ? [] : cut({ text: trimmed, start: start + raw.indexOf(trimmed) })
 }
 
-/** The sentences of a text; line ends end them too, and what runs on without end is cut. */
+/** The sentences of a text. A line break ends a sentence; one of over 600 characters is cut. */
 export const sentencesOf = (text: string): Sentence[] => {
   const sentences: Sentence[] = []
   let start = 0
