@@ -13,7 +13,7 @@ process.stdout.on('error', () => {})
 process.exitCode = await run(process.argv.slice(2), {
   startGateway: async (snapshot, options) => (await import('./app/gateway.ts')).startGateway(snapshot, options),
   inspect: async (snapshot, options) => (await import('./app/check.ts')).checkServers(snapshot, options),
-  openMemory: async options => (await import('./servers/memory/office.ts')).openOffice(options),
+  openMemory: async options => (await import('./servers/memory/memory-admin.ts')).openMemoryAdmin(options),
   servePipe: async options => (await import('./app/stdio-proxy.ts')).servePipe(options),
 })
 

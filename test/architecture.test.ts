@@ -35,7 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'protocol',
     'wire',
   ],
-  cli: ['upstreams', 'auth', 'stores', 'config', 'protocol', 'wire'],
+  cli: ['upstreams', 'servers', 'auth', 'stores', 'config', 'protocol', 'wire'],
 }
 const EVERYTHING = ['main.ts', 'index.ts']
 

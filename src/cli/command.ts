@@ -4,8 +4,8 @@ import type { ConfigDifference } from '../config/difference.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Inspection, ServerReport } from '../protocol/inspection.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
+import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-admin.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { OpenMemory } from './memory/memory-admin.ts'
 
 /** The part of a running gateway that `dragoman serve` uses. */
 export interface ServedGateway {
@@ -53,7 +53,7 @@ export interface Programs {
   readonly startGateway: (snapshot: Snapshot, options: ServeOptions) => Promise<ServedGateway>
   readonly servePipe: ServePipe
   readonly inspect: Inspect
-  readonly openMemory: OpenMemory
+  readonly openMemory: (options: MemoryAdminOptions) => Promise<MemoryAdmin>
 }
 
 export interface Context extends Programs {

@@ -1,27 +1,31 @@
+import type { MemoryAdmin, MemoryAdminOptions } from '../../servers/memory/memory-admin.ts'
 import { type Flags, type FlagValues, textOf, UsageError } from '../usage.ts'
-import type { Groups, MemoryAdmin, MemoryPlace, Shown } from './memory-admin.ts'
 
-/** What was asked for, read from the command line. */
-export interface Request {
+/** Groups by name, or every group. */
+export type Groups = readonly string[] | 'all'
+
+/** An entity, fact, episode or job as the tools present it: `uuid`, `group_id`, `valid_at` and so on. */
+export type PresentedRow = Readonly<Record<string, unknown>>
+
+/** The command line of an action, and the memory it works on. */
+export interface ActionRequest {
   readonly words: readonly string[]
   readonly flags: FlagValues
   readonly groups: Groups
   readonly limit: number
-  readonly place: MemoryPlace
-  readonly office: MemoryAdmin
+  readonly target: MemoryAdminOptions
+  readonly admin: MemoryAdmin
 }
 
-/** Something that can be done with a memory. */
+/** An action of `dragoman memory`. */
 export interface Action {
   readonly usage: string
   readonly summary: string
   readonly flags: Flags
   readonly words: readonly [least: number, most: number]
-  /** Is about all groups at once. */
-  readonly whole?: boolean
-  /** Makes the memory where there is none. */
-  readonly creates?: boolean
-  readonly run: (request: Request) => Promise<number>
+  readonly isUngrouped?: boolean // it has no --group
+  readonly creates?: boolean // it creates a memory that does not exist
+  readonly run: (request: ActionRequest) => Promise<number>
 }
 
 export const print = (text: string, code = 0): number => {
@@ -31,38 +35,35 @@ export const print = (text: string, code = 0): number => {
 
 export const printJson = (value: unknown, code = 0): number => print(`${JSON.stringify(value, undefined, 2)}\n`, code)
 
-export const complain = (text: string, code = 1): number => {
+export const printError = (text: string, code = 1): number => {
   process.stderr.write(`dragoman: ${text}\n`)
   return code
 }
 
-/** A member that is text, or nothing to show. */
-export const wordOf = (shown: Shown, key: string): string => {
-  const value = shown[key]
+/** A member that is text, or an empty text. */
+export const textIn = (row: PresentedRow, key: string): string => {
+  const value = row[key]
   return typeof value === 'string' ? value : ''
 }
 
-/** Without the signs that steer a terminal: what is kept was written by others. */
+/** Replaces control characters: stored text comes from others, and could steer the terminal. */
 export const printable = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}]/gu, sign => (sign === '\n' ? '\n' : ' '))
 
-/** Text under a line of its own, set in. */
-export const indented = (text: string): string => printable(text).trim().replaceAll(/^/gm, '  ')
+export const printableLine = (text: string): string => printable(text).replaceAll('\n', ' ')
 
-/** A day, or a day and a time where it matters. */
-export const dayOf = (moment: string): string => moment.slice(0, 10)
+export const dayOf = (time: string): string => time.slice(0, 10)
 
 const MOST = 1000
 
-/** How many at most. */
+export const LIMIT: Flags = { limit: { value: 'N', help: 'so many at most (10)' } }
+
 export const limitOf = (flags: FlagValues): number => {
   const text = textOf(flags, 'limit')
   if (text === undefined) return 10
   if (/^\d{1,6}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST) return Number(text)
   throw new UsageError(`--limit: expected a whole number from 1 to ${MOST}`)
 }
-
-export const LIMIT: Flags = { limit: { value: 'N', help: 'so many at most (10)' } }
 
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`

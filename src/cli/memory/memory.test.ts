@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { openOffice } from '../../servers/memory/office.ts'
+import { type MemoryAdminOptions, openMemoryAdmin } from '../../servers/memory/memory-admin.ts'
 import type { Context } from '../command.ts'
 import { run } from './memory.ts'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => rm(data, { recursive: true }))
 
 const context = {
-  openMemory: async (place: Parameters<typeof openOffice>[0]) => openOffice(place),
+  openMemory: async (options: MemoryAdminOptions) => openMemoryAdmin(options),
 } as unknown as Context
 
 /** Runs an action on the data directory of these tests; what it prints is returned. */
@@ -42,10 +42,10 @@ describe('a command line that is wrong', () => {
     [['backup', 'x', '--group', 'a'], '--group does not go with "backup"'],
     [['stats', '--wrkspace', 'x'], "Unknown option '--wrkspace'; did you mean '--workspace'?"],
     [['search', 'x', '--limit', '0'], '--limit: expected a whole number from 1 to 1000'],
-    [['add', 'x', '--group', 'a/b'], '--group: "a/b" is no name of a group'],
+    [['add', 'x', '--group', 'a/b'], '--group: "a/b" is not a group name'],
     [['add', 'x', '--group', 'a', '--group', 'b'], '--group: only one group'],
     [['add', 'x', '--workspace', 'a', '--principal', 'b'], '--workspace and --principal do not go together'],
-    [['add', 'x', '--workspace', '../a'], '--workspace: "../a" is no name of a workspace'],
+    [['add', 'x', '--workspace', '../a'], '--workspace: "../a" is not a workspace name'],
     [['stats', '--database', '${DRAGOMAN_TEST_UNSET}'], '--database: the variable DRAGOMAN_TEST_UNSET is not set'],
     [['stats', '--database', 'mysql://x'], '--database: expected an address like postgres://'],
     [['stats', '--config', '/no/such/file'], 'cannot read /no/such/file: there is no such file'],

@@ -1,65 +1,70 @@
 import { ensureDataDirectory, ensureReadable } from '../../config/data-dir.ts'
 import type { Context, Run } from '../command.ts'
 import { actionHelp, commandHelp, type Flags, findAction, readLine, UsageError } from '../usage.ts'
-import { type Action, complain, limitOf, print, type Request } from './action.ts'
-import { groupsOf, ownerText, PLACE_FLAGS, placeOf } from './place.ts'
-import { READING } from './reading.ts'
-import { CARRYING } from './transfer.ts'
-import { WRITING } from './writing.ts'
+import { type Action, type ActionRequest, limitOf, print, printError } from './action.ts'
+import { READ_ACTIONS } from './read.ts'
+import { groupsOf, ownerText, readTarget, TARGET_FLAGS } from './target.ts'
+import { TRANSFER_ACTIONS } from './transfer.ts'
+import { WRITE_ACTIONS } from './write.ts'
 
-const ACTIONS: Readonly<Record<string, Action>> = { ...WRITING, ...READING, ...CARRYING }
+const ACTIONS: Readonly<Record<string, Action>> = { ...WRITE_ACTIONS, ...READ_ACTIONS, ...TRANSFER_ACTIONS }
 
-const COMMON: Flags = { ...PLACE_FLAGS, json: { help: 'print JSON' } }
+const COMMON: Flags = { ...TARGET_FLAGS, json: { help: 'print JSON' } }
 
 const { group: _group, ...UNGROUPED } = COMMON
-const commonOf = ({ whole }: Action): Flags => (whole ? UNGROUPED : COMMON)
 
-const OWN_FLAGS: Flags = Object.assign({}, ...Object.values(ACTIONS).map(({ flags }) => flags))
+const ACTION_FLAGS: Flags = Object.assign({}, ...Object.values(ACTIONS).map(({ flags }) => flags))
 
 const ABOUT = 'Works on the memory of a workspace directly, whether a gateway runs or not.'
 
-/** Adds to memory, searches it and looks after it. */
+/** Runs `dragoman memory <action>`. */
 export const run: Run = async (args, context) => {
   const [name, ...rest] = args
   if (name === undefined || name === '--help' || name === '-h')
     return print(commandHelp('memory', ABOUT, ACTIONS, COMMON))
   const action = findAction(ACTIONS, name)
-  // A switch of another action is a mistake, but one that is worth more than "unknown".
-  const { flags, words } = readLine(rest, { ...OWN_FLAGS, ...COMMON })
-  const common = commonOf(action)
+  // Flags of all actions are read, so that the error can name the action that a wrong one belongs to.
+  const { flags, words } = readLine(rest, { ...ACTION_FLAGS, ...COMMON })
+  const common = action.isUngrouped ? UNGROUPED : COMMON
   if (flags.help) return print(actionHelp('memory', action, common))
   const foreign = Object.keys(flags).find(flag => !(flag in action.flags) && !(flag in common))
   if (foreign !== undefined) throw new UsageError(`--${foreign} does not go with "${name}"`)
   const [least, most] = action.words
   if (words.length < least) throw new UsageError(`expected dragoman memory ${action.usage}`)
   if (words.length > most) throw new UsageError(`Unexpected argument '${words[most]}'`)
-  const place = await placeOf(flags)
-  return perform(action, { words, flags, groups: groupsOf(flags), limit: limitOf(flags), place }, context)
+  const target = await readTarget(flags)
+  return perform(action, { words, flags, groups: groupsOf(flags), limit: limitOf(flags), target }, context)
 }
 
-const perform = async (action: Action, request: Omit<Request, 'office'>, { openMemory }: Context): Promise<number> => {
-  const { place } = request
-  if (place.database === undefined) await (action.creates ? ensureDataDirectory : ensureReadable)(place.folder)
-  const office = await openMemory(place)
+const perform = async (
+  action: Action,
+  request: Omit<ActionRequest, 'admin'>,
+  { openMemory }: Context,
+): Promise<number> => {
+  const { target } = request
+  if (target.database === undefined) await (action.creates ? ensureDataDirectory : ensureReadable)(target.folder)
+  const admin = await openMemory(target)
   try {
-    const owners = action.creates ? [place.tenant] : await office.tenants()
-    if (!owners.includes(place.tenant)) return complain(absentText(place.tenant, owners, place))
-    return await action.run({ ...request, office })
+    const tenants = action.creates ? [target.tenant] : await admin.tenants()
+    if (!tenants.includes(target.tenant)) return printError(missingText(tenants, target))
+    return await action.run({ ...request, admin })
   } catch (error) {
-    if (isRefusal(error)) return complain(error.message)
+    if (isExpected(error)) return printError(error.message)
     throw error
   } finally {
-    await office.close()
+    await admin.close()
   }
 }
 
-const absentText = (tenant: string, owners: readonly string[], place: Request['place']): string => {
-  const where = place.database === undefined ? place.folder : 'the database'
+const missingText = (tenants: readonly string[], { tenant, database, folder }: ActionRequest['target']): string => {
+  const where = database === undefined ? folder : 'the database'
   const others =
-    owners.length === 0 ? 'nothing was remembered there yet' : `there are those of ${owners.map(ownerText).join(', ')}`
+    tenants.length === 0
+      ? 'nothing was remembered there yet'
+      : `there are those of ${tenants.map(ownerText).join(', ')}`
   return `there is no memory of ${ownerText(tenant)} in ${where}; ${others}`
 }
 
-/** What memory refuses is for whoever asked; everything else is a bug. */
-const isRefusal = (error: unknown): error is Error =>
-  error instanceof Error && ['Refusal', 'StoreError'].includes(error.name)
+/** Whether the message is for the user; other errors are bugs. By name, because the classes are not loaded here. */
+const isExpected = (error: unknown): error is Error =>
+  error instanceof Error && ['RequestError', 'StoreError'].includes(error.name)

@@ -3,25 +3,28 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
+import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
 import { bytesText, createProgress, watchBackup } from '../progress.ts'
 import { type Flags, textOf, UsageError } from '../usage.ts'
-import { type Action, complain, countText, print, printable, printJson } from './action.ts'
-import type { Groups, ImportReport, MemoryStats } from './memory-admin.ts'
-import { oneGroup, ownerText } from './place.ts'
+import { type Action, countText, type Groups, print, printableLine, printError, printJson } from './action.ts'
+import { oneGroup, ownerText } from './target.ts'
+
+type ImportReport = Awaited<ReturnType<MemoryAdmin['importFrom']>>
+type MemoryStats = Awaited<ReturnType<MemoryAdmin['stats']>>
 
 const BUFFERED = 64 * 1024
 
-/** Lines to a stream, at the pace it takes them; says how many went out. */
-const createLines = (out: Writable, written: (lines: number) => void) => {
-  let [waiting, size, lines] = ['', 0, 0]
+/** Writes lines to a stream in chunks, and waits for it; `written` gets the number of lines. */
+const createLineWriter = (out: Writable, written: (lines: number) => void) => {
+  let [pending, size, lines] = ['', 0, 0]
   const flush = async (): Promise<void> => {
-    const text = waiting
-    ;[waiting, size] = ['', 0]
+    const text = pending
+    ;[pending, size] = ['', 0]
     await new Promise<void>((done, fail) => out.write(text, error => (error ? fail(error) : done())))
     written(lines)
   }
   const write = async (line: string): Promise<void> => {
-    waiting += `${line}\n`
+    pending += `${line}\n`
     size += line.length
     lines++
     if (size >= BUFFERED) await flush()
@@ -34,18 +37,18 @@ const linesIn = ({ groups: all }: MemoryStats, groups: Groups): number =>
     .filter(({ group }) => groups === 'all' || groups.includes(group))
     .reduce((sum, { episodes, entities, facts }) => sum + episodes + entities + facts, 1)
 
-const exportMemory: Action['run'] = async ({ words: [file = '-'], flags, groups, office, place }) => {
-  const total = linesIn(await office.stats(), groups)
+const exportMemory: Action['run'] = async ({ words: [file = '-'], flags, groups, admin, target }) => {
+  const total = linesIn(await admin.stats(), groups)
   const progress = createProgress({ what: 'exporting', total, shown: count => `${count} lines` })
   const out = file === '-' ? process.stdout : createWriteStream(`${file}.part`, { mode: 0o600 })
-  out.on('error', () => {}) // whoever waits for a write hears of it
-  const lines = createLines(out, progress.at)
+  out.on('error', () => {}) // the callback of the write reports it
+  const lines = createLineWriter(out, progress.at)
   try {
-    await office.exportTo(groups, lines.write)
+    await admin.exportTo(groups, lines.write)
     await lines.flush()
   } catch (error) {
     if (file !== '-') await rm(`${file}.part`, { force: true })
-    return fault(error, file)
+    return writeError(error, file)
   } finally {
     progress.end()
   }
@@ -54,24 +57,26 @@ const exportMemory: Action['run'] = async ({ words: [file = '-'], flags, groups,
   await once(out, 'close')
   await rename(`${file}.part`, file)
   if (flags.json) return printJson({ file: resolve(file), lines: lines.count() })
-  return print(`Exported ${countText(lines.count(), 'line')} of the memory of ${ownerText(place.tenant)} to ${file}.\n`)
+  return print(
+    `Exported ${countText(lines.count(), 'line')} of the memory of ${ownerText(target.tenant)} to ${file}.\n`,
+  )
 }
 
-/** Whoever read our output has enough of it: that is no fault. */
-const fault = (error: unknown, file: string): number => {
+/** A reader that closed the pipe, like `head`, is not an error. */
+const writeError = (error: unknown, file: string): number => {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EPIPE') return 0
   if (code === undefined) throw error
-  return complain(`cannot write ${file}: ${message}`)
+  return printError(`cannot write ${file}: ${message}`)
 }
 
 const IMPORT_FLAGS: Flags = {
-  format: { value: 'FORMAT', help: 'dragoman, server-memory, graphiti, chat, markdown or text (found out)' },
+  format: { value: 'FORMAT', help: 'dragoman, server-memory, graphiti, chat, markdown or text (detected)' },
 }
 
 const INTERRUPTED = 130
 
-const importMemory: Action['run'] = async ({ words: [path = '-'], flags, groups, office }) => {
+const importMemory: Action['run'] = async ({ words: [path = '-'], flags, groups, admin }) => {
   if (path === '-' && process.stdin.isTTY)
     throw new UsageError('expected a file or folder to import, or data on standard input')
   const found = path === '-' ? undefined : await stat(path).catch(() => undefined)
@@ -82,7 +87,7 @@ const importMemory: Action['run'] = async ({ words: [path = '-'], flags, groups,
   )
   const interruption = listenForInterrupt()
   try {
-    const report = await office.importFrom({
+    const report = await admin.importFrom({
       source: path === '-' ? { stream: process.stdin } : { path },
       format: textOf(flags, 'format'),
       given: oneGroup(groups),
@@ -98,7 +103,7 @@ const importMemory: Action['run'] = async ({ words: [path = '-'], flags, groups,
   }
 }
 
-/** The first interrupt lets the item at hand be kept; the second ends the process as usual. */
+/** The first interrupt stops after the current item; the second ends the process as usual. */
 const listenForInterrupt = () => {
   const controller = new AbortController()
   const abort = (): void => controller.abort()
@@ -120,9 +125,7 @@ const reportText = (report: ImportReport): string => {
   const lines = [`Imported (${report.format}): ${parts.join(', ')}.`]
   if (faulty > 0) {
     lines.push(`${faulty} could not be imported:`)
-    lines.push(
-      ...faults.map(({ where, why }) => printable(`  ${where}${where ? ': ' : ''}${why}`).replaceAll('\n', ' ')),
-    )
+    lines.push(...faults.map(({ where, why }) => printableLine(`  ${where}${where ? ': ' : ''}${why}`)))
     if (faulty > faults.length) lines.push(`  and ${faulty - faults.length} more`)
     lines.push('Everything else is kept. Correct these and import again: what is there already stays as it is.')
   }
@@ -130,18 +133,18 @@ const reportText = (report: ImportReport): string => {
   return `${lines.join('\n')}\n`
 }
 
-const backup: Action['run'] = async ({ words: [file = ''], flags, office, place }) => {
+const backup: Action['run'] = async ({ words: [file = ''], flags, admin, target }) => {
   if (!flags.yes && (await stat(file).catch(() => undefined)))
     throw new UsageError(`${file} is there already; name another file, or give --yes to replace it`)
-  const { bytes } = await office.stats()
+  const { bytes } = await admin.stats()
   const watched = watchBackup(resolve(file), bytes)
-  const done = await office.backup(resolve(file)).finally(watched.end)
+  const done = await admin.backup(resolve(file)).finally(watched.end)
   if (flags.json) return printJson({ file: resolve(file), ...done })
-  return print(`Backed up the memory of ${ownerText(place.tenant)} to ${file}, ${bytesText(done.bytes)}.\n`)
+  return print(`Backed up the memory of ${ownerText(target.tenant)} to ${file}, ${bytesText(done.bytes)}.\n`)
 }
 
-/** What carries a memory elsewhere and back. */
-export const CARRYING: Readonly<Record<string, Action>> = {
+/** The actions that export, import and back up a memory. */
+export const TRANSFER_ACTIONS: Readonly<Record<string, Action>> = {
   export: {
     usage: 'export [FILE]',
     summary: 'write everything as JSON lines (standard output)',
@@ -162,7 +165,7 @@ export const CARRYING: Readonly<Record<string, Action>> = {
     summary: 'write a copy, also while a gateway runs',
     flags: { yes: { help: 'do not ask' } },
     words: [1, 1],
-    whole: true,
+    isUngrouped: true,
     run: backup,
   },
 }

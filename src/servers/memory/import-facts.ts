@@ -1,4 +1,4 @@
-import { normHash } from './facts/norm-hash.ts'
+import { normHash } from './ids.ts'
 import * as read from './import-line.ts'
 import { entityIn, type Statement } from './import-statements.ts'
 

@@ -1,5 +1,5 @@
 import { HEADER, LINE_TYPES, type LineType } from './export-lines.ts'
-import { isGroupId } from './group-id.ts'
+import { isGroupId } from './input-checks.ts'
 import type { Instant } from './model.ts'
 import { StoreError } from './store.ts'
 

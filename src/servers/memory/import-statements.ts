@@ -1,4 +1,4 @@
-import { contentHash } from './facts/norm-hash.ts'
+import { contentHash } from './ids.ts'
 import * as read from './import-line.ts'
 import type { Community, DocKind, NewDoc, NewEntity } from './model.ts'
 import { StoreError } from './store.ts'

@@ -1,36 +1,45 @@
 import type { Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { regroupJob, summariseJob } from './background.ts'
-import type { TenantBy } from './desk.ts'
-import { createModels, type Models } from './extract/models.ts'
-import type { EmbeddingOptions, ExtractionOptions } from './extract/options.ts'
-import { memory } from './memory.ts'
+import { communitiesJob } from './extract/communities.ts'
+import type { EmbeddingOptions } from './extract/embedder.ts'
+import type { ExtractionOptions } from './extract/extract-job.ts'
+import { createModels } from './extract/models.ts'
+import { summariseJob } from './extract/summaries.ts'
+import { createMemoryServer, type TenantBy } from './memory.ts'
 import { openStores, type StorePlace } from './open-stores.ts'
 import { createRemember } from './remember.ts'
 import { createWorker } from './worker.ts'
 
-/** What a model may use for each memory. */
-interface Spending {
+/** What a tenant may spend on extraction. */
+interface ExtractionBudget {
   readonly dailyTokens?: number | undefined
   readonly callsPerMinute?: number | undefined
 }
 
 export interface MemoryOptions extends StorePlace {
   readonly tenant: TenantBy
-  readonly group: string
-  readonly extraction?: (ExtractionOptions & Spending) | undefined
+  readonly group: string // the default group
+  readonly extraction?: (ExtractionOptions & ExtractionBudget) | undefined
   readonly embeddings?: EmbeddingOptions | undefined
   readonly version: string
   readonly log: Log
 }
 
-/** Opens a memory with all that works for it in the background. */
+/** Starts a memory server with its background work. */
 export const startMemory = (options: MemoryOptions): Upstream => {
-  const { tenant: tenantBy, group, extraction, embeddings, version, log } = options
-  const models = createModels({ extraction: extraction && withBudget(extraction), embedding: embeddings }, log)
+  const { tenant: tenantBy, group, embeddings, version, log } = options
+  const extraction = options.extraction && withBudget(options.extraction)
+  const models = createModels({ extraction, embedding: embeddings }, log)
   const stores = openStores(options)
-  const worker = createWorker({ stores, handlers: handlersOf(models), log, prepare: models.prepare })
-  const server = memory({
+  const { extract, embedJob: embed } = models
+  const handlers = {
+    communities: communitiesJob,
+    summarise: summariseJob,
+    ...(extract && { extract }),
+    ...(embed && { embed }),
+  }
+  const worker = createWorker({ stores, handlers, log, prepare: models.prepare })
+  const server = createMemoryServer({
     stores,
     tenantBy,
     group,
@@ -40,29 +49,18 @@ export const startMemory = (options: MemoryOptions): Upstream => {
     embeds: embeddings !== undefined,
     wake: worker.wake,
   })
-  worker.resume().catch((error: unknown) => log.warn({ err: error }, 'background work on memory could not be taken up'))
+  worker.resume().catch((error: unknown) => log.warn({ err: error }, 'background work on memory was not resumed'))
   return {
     open: server.open,
     close: async () => {
-      await models.close() // what they are asked for now is asked again another time
+      await models.close() // aborted jobs stay enqueued
       await worker.close()
       await server.close()
     },
   }
 }
 
-const withBudget = ({
-  dailyTokens,
-  callsPerMinute,
-  ...extraction
-}: ExtractionOptions & Spending): ExtractionOptions => ({
+const withBudget = ({ dailyTokens, callsPerMinute, ...extraction }: ExtractionOptions & ExtractionBudget) => ({
   ...extraction,
   budget: { tokensPerDay: dailyTokens, callsPerMinute },
-})
-
-const handlersOf = ({ extract, embedJob }: Models) => ({
-  communities: regroupJob,
-  summarise: summariseJob,
-  ...(extract && { extract }),
-  ...(embedJob && { embed: embedJob }),
 })

@@ -4,9 +4,9 @@ import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import type { Job } from './model.ts'
 import { openSqliteStores } from './sqlite/tenants.ts'
 import type { MemoryStores } from './store.ts'
-import { createWorker, type Handle, Hopeless, Later, waitAfter } from './worker.ts'
+import { createWorker, type JobHandler, PermanentFailure, RetryLater, retryDelayMs } from './worker.ts'
 
-const start = async (handle: Handle) => {
+const start = async (handle: JobHandler) => {
   const stores = openSqliteStores({ folder: await temporaryFolder() })
   const worker = createWorker({ stores, handlers: { communities: handle }, log: createTestLog().log })
   onTestFinished(async () => {
@@ -42,12 +42,12 @@ test('a job that fails waits longer each time and says why', async () => {
     return job as Job
   })
   expect(failed.nextAt).toBeGreaterThan(failed.createdAt)
-  expect(waitAfter(2, 0.5)).toBe(2 * waitAfter(1, 0.5))
-  expect(waitAfter(50, 0.5)).toBe(30 * 60_000)
+  expect(retryDelayMs(2, 0.5)).toBe(2 * retryDelayMs(1, 0.5))
+  expect(retryDelayMs(50, 1)).toBe(40 * 60_000)
 })
 
 test('one that nothing can bring about is given up at once, and stays to be seen', async () => {
-  const { enqueue, jobs } = await start(() => Promise.reject(new Hopeless('the answer makes no sense')))
+  const { enqueue, jobs } = await start(() => Promise.reject(new PermanentFailure('the answer makes no sense')))
   await enqueue('a')
   await vi.waitFor(async () =>
     expect(await jobs()).toMatchObject([{ state: 'failed', error: 'the answer makes no sense' }]),
@@ -64,7 +64,7 @@ test('what was left by a process that is gone is taken up by the next', async ()
 
 test('one whose time has not come waits until it has, which is no attempt', async () => {
   const until = Date.now() + 3_600_000
-  const { enqueue, jobs } = await start(() => Promise.reject(new Later('the budget is used up', until)))
+  const { enqueue, jobs } = await start(() => Promise.reject(new RetryLater('the budget is used up', until)))
   await enqueue('a')
   await vi.waitFor(async () =>
     expect(await jobs()).toMatchObject([
@@ -75,7 +75,7 @@ test('one whose time has not come waits until it has, which is no attempt', asyn
 
 test('what waits behind another is not due before it', async () => {
   const until = Date.now() + 3_600_000
-  const { enqueue, jobs, stores } = await start(() => Promise.reject(new Later('not yet', until)))
+  const { enqueue, jobs, stores } = await start(() => Promise.reject(new RetryLater('not yet', until)))
   for (let at = 0; at < 3; at++) await enqueue('a')
   await vi.waitFor(async () => expect((await jobs())[0]?.error).toBe('not yet'))
   expect(await stores.with('t', store => store.nextDue(['communities']))).toBe(until)
@@ -146,7 +146,9 @@ test('closing breaks off the job that runs, which waits for another time without
 
 test('what is known to be hopeless when the worker closes is given up all the same', async () => {
   const { enqueue, jobs, worker } = await start(async (_store, _job, _lease, signal) => {
-    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Hopeless('no sense in it'))))
+    await new Promise((_, reject) =>
+      signal.addEventListener('abort', () => reject(new PermanentFailure('no sense in it'))),
+    )
   })
   await enqueue('a')
   await vi.waitFor(async () => expect(await jobs()).toMatchObject([{ state: 'leased' }]))

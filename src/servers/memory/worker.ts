@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as breathe } from 'node:timers/promises'
-import { LONGEST_TIMER_MS } from '../../std/time.ts'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { backoffMs, LONGEST_TIMER_MS } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Instant, Job, JobKind } from './model.ts'
 import type { Lease, MemoryStore, MemoryStores } from './store.ts'
 
 /**
- * Does one job. What it throws makes the job wait and be tried again; a Hopeless gives it up at once. When the signal is
- * aborted the worker closes: whatever takes long is to be broken off, and the job waits for the next to take it up.
+ * Does one job. If it throws, the job is retried with backoff, after a PermanentFailure never. When the signal aborts,
+ * the worker is closing: the handler stops early, and the job stays enqueued.
  */
-export type Handle = (store: MemoryStore, job: Job, lease: Lease, signal: AbortSignal) => Promise<void>
+export type JobHandler = (store: MemoryStore, job: Job, lease: Lease, signal: AbortSignal) => Promise<void>
 
-/** Work that no further attempt can bring about. */
-export class Hopeless extends Error {
-  override readonly name = 'Hopeless'
+/** The job cannot succeed, however often it is retried. */
+export class PermanentFailure extends Error {
+  override readonly name = 'PermanentFailure'
 }
 
-/** Work whose time has not come, through no fault of its own: it waits as long as it must, and that is no attempt. */
-export class Later extends Error {
-  override readonly name = 'Later'
+/** The job cannot run before `at`, through no fault of its own; this is not counted as an attempt. */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater'
   readonly at: Instant
   constructor(message: string, at: Instant, options?: ErrorOptions) {
     super(message, options)
@@ -28,61 +28,60 @@ export class Later extends Error {
 
 export interface WorkerOptions {
   readonly stores: MemoryStores
-  readonly handlers: Readonly<Partial<Record<JobKind, Handle>>>
+  readonly handlers: Readonly<Partial<Record<JobKind, JobHandler>>>
   readonly log: Log
-  /** Looks at a tenant's memory once, before its first job. */
+  /** Called once per tenant, before its first job. */
   readonly prepare?: ((store: MemoryStore) => Promise<void>) | undefined
-  readonly now?: () => number
+  readonly now?: () => Instant
 }
 
-/** Does the background work of every tenant, one job of a tenant at a time. */
+/** Does the background work of all tenants, one job of a tenant at a time. */
 export interface Worker {
-  /** There may be something to do for this tenant. */
+  /** There may be work for this tenant. */
   wake(tenant: string): void
-  /** Takes up what was left from before. */
+  /** Continues the work that an earlier process left. */
   resume(): Promise<void>
-  /** Breaks off what runs and begins nothing more. */
+  /** Aborts running jobs and starts no more. */
   close(): Promise<void>
 }
 
 const LEASE_MS = 120_000
 const RENEW_MS = LEASE_MS / 3
 const MOST_ATTEMPTS = 12 // over an hour in all
-const FIRST_WAIT_MS = 2_000
-const LONGEST_WAIT_MS = 30 * 60_000
-const STOPPED_MS = 30_000 // after a failure of the store itself
-const STOP_MS = 1_000 // so that nobody tries again and again until everything has stopped
+const BACKOFF = { firstMs: 2_500, longestMs: 40 * 60_000 }
+const STORE_RETRY_MS = 30_000 // after a failure of the store itself
+const STOP_MS = 1_000 // keeps other workers from retrying while this process stops
 
-/** What becomes of work that the end of the program broke off. */
-export const stoppedAt = (now: Instant): Later => new Later('The program was stopped meanwhile.', now + STOP_MS)
+/** The reason why jobs end when the worker closes. */
+export const stoppedError = (now: Instant): RetryLater =>
+  new RetryLater('The program was stopped meanwhile.', now + STOP_MS)
 
-/** How long a job waits after so many attempts; some chance keeps many from coming back together. */
-export const waitAfter = (attempts: number, chance = Math.random()): number =>
-  Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1)) * (0.75 + chance / 2)
+/** The delay after that many attempts, at least one. */
+export const retryDelayMs = (attempts: number, random?: number): number => backoffMs(BACKOFF, attempts - 1, random)
 
 export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }: WorkerOptions): Worker => {
   const owner = randomUUID()
   const kinds = Object.keys(handlers) as JobKind[]
   const busy = new Map<string, Promise<void>>()
   const timers = new Map<string, NodeJS.Timeout>()
-  const again = new Set<string>()
+  const again = new Set<string>() // tenants that were woken while busy
   const prepared = new Set<string>()
   const closing = new AbortController()
   const { signal } = closing
 
-  const settle = async (store: MemoryStore, job: Job, thrown: unknown): Promise<void> => {
-    // Whatever it looks like, work that was broken off has not failed.
-    const error = signal.aborted && !(thrown instanceof Hopeless) ? signal.reason : thrown
+  const recordFailure = async (store: MemoryStore, job: Job, thrown: unknown): Promise<void> => {
+    // A job that was aborted has not failed, whatever it threw.
+    const error = signal.aborted && !(thrown instanceof PermanentFailure) ? signal.reason : thrown
     const message = error instanceof Error ? error.message : String(error)
     const lease = { job: job.id, owner }
     const fields = { job: job.id, kind: job.kind, group: job.group, error: message }
-    if (error instanceof Later) {
-      log.debug({ ...fields, until: new Date(error.at).toISOString() }, 'a memory job waits')
+    if (error instanceof RetryLater) {
+      log.debug({ ...fields, until: new Date(error.at).toISOString() }, 'memory job postponed')
       return void (await store.fail(lease, message, error.at, false))
     }
-    const isOver = error instanceof Hopeless || job.attempts >= MOST_ATTEMPTS
-    log.warn({ ...fields, attempts: job.attempts }, 'a memory job failed')
-    await store.fail(lease, message, isOver ? undefined : now() + waitAfter(job.attempts))
+    const isOver = error instanceof PermanentFailure || job.attempts >= MOST_ATTEMPTS
+    log.warn({ ...fields, attempts: job.attempts }, 'memory job failed')
+    await store.fail(lease, message, isOver ? undefined : now() + retryDelayMs(job.attempts))
   }
 
   const perform = async (store: MemoryStore, job: Job): Promise<void> => {
@@ -92,13 +91,13 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
       await handlers[job.kind]?.(store, job, lease, signal)
       await store.finish(lease)
     } catch (error) {
-      await settle(store, job, error)
+      await recordFailure(store, job, error)
     } finally {
       clearInterval(renewal)
     }
   }
 
-  /** One job, if one is due; otherwise when to look again. */
+  /** Does one job that is due, or schedules the next look; returns whether there was one. */
   const step = (tenant: string): Promise<boolean> =>
     stores.with(tenant, async store => {
       if (prepare && !prepared.has(tenant)) await prepare(store)
@@ -114,16 +113,16 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
     wakeIn(tenant, due === undefined ? undefined : Math.min(LONGEST_TIMER_MS, Math.max(0, due - now()) + 10))
   }
 
-  const wakeIn = (tenant: string, wait: number | undefined): void => {
+  const wakeIn = (tenant: string, delayMs: number | undefined): void => {
     clearTimeout(timers.get(tenant))
     timers.delete(tenant)
-    if (wait !== undefined && !signal.aborted) timers.set(tenant, setTimeout(() => wake(tenant), wait).unref())
+    if (delayMs !== undefined && !signal.aborted) timers.set(tenant, setTimeout(() => wake(tenant), delayMs).unref())
   }
 
   const run = async (tenant: string): Promise<void> => {
     do {
       again.delete(tenant)
-      await breathe() // Jobs that wait for nothing would keep everybody else waiting.
+      await yieldToEventLoop() // jobs that never wait would block all other callers
     } while (!signal.aborted && ((await step(tenant)) || again.has(tenant)))
   }
 
@@ -132,8 +131,8 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
     if (busy.has(tenant)) return void again.add(tenant)
     const work = run(tenant)
       .catch((error: unknown) => {
-        log.warn({ err: error }, 'background work on memory stopped; it is taken up again in a while')
-        wakeIn(tenant, STOPPED_MS)
+        log.warn({ err: error, retryInMs: STORE_RETRY_MS }, 'background work on memory stopped')
+        wakeIn(tenant, STORE_RETRY_MS)
       })
       .finally(() => {
         busy.delete(tenant)
@@ -148,7 +147,7 @@ export const createWorker = ({ stores, handlers, log, prepare, now = Date.now }:
       for (const tenant of await stores.tenants()) wake(tenant)
     },
     close: async () => {
-      closing.abort(stoppedAt(now()))
+      closing.abort(stoppedError(now()))
       for (const timer of timers.values()) clearTimeout(timer)
       await Promise.allSettled(busy.values())
     },

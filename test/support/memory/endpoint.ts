@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { PAIRS } from '../../../src/servers/memory/extract/calibration.ts'
+import { SIMILAR_PAIRS } from '../../../src/servers/memory/extract/embedder.ts'
 
 /** A request a scripted endpoint got. */
 export interface Asked {
@@ -86,7 +86,7 @@ const chance = (seed: string): number => {
 export const noise = (text: string, length = 64): number[] => Array.from({ length }, (_, at) => chance(`${text} ${at}`))
 
 const MEANINGS: ReadonlyMap<string, string> = new Map(
-  PAIRS.flatMap((pair, place) => pair.map(sentence => [sentence, `pair ${place}`] as const)),
+  SIMILAR_PAIRS.flatMap((pair, place) => pair.map(sentence => [sentence, `pair ${place}`] as const)),
 )
 
 /** A vector of what a text means, as far as this little model knows. */

@@ -1,4 +1,4 @@
-import type { ExtractionOptions } from '../../../src/servers/memory/extract/options.ts'
+import type { ExtractionOptions } from '../../../src/servers/memory/extract/extract-job.ts'
 import { type Asked, type Scripted, said, scriptedEndpoint } from './endpoint.ts'
 import { startModels } from './models.ts'
 

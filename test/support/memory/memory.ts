@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { Caller, Upstream } from '../../../src/protocol/exchange.ts'
-import { type MemoryServerOptions, memory } from '../../../src/servers/memory/memory.ts'
+import { createMemoryServer, type MemoryServerOptions } from '../../../src/servers/memory/memory.ts'
 import { createRemember } from '../../../src/servers/memory/remember.ts'
 import { openSqliteStores } from '../../../src/servers/memory/sqlite/tenants.ts'
 import type { PlainObject } from '../../../src/wire/json/json.ts'
@@ -26,7 +26,7 @@ export type Found = Readonly<Record<string, unknown>> & {
 
 /** A memory server over files that go when the test is over, and ways to call it. */
 export const startMemory = async (options: Partial<MemoryServerOptions> = {}) => {
-  const server: Upstream = memory({
+  const server: Upstream = createMemoryServer({
     stores: openSqliteStores({ folder: await temporaryFolder() }),
     tenantBy: 'workspace',
     group: 'main',

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, vi } from 'vitest'
 import { createModels, type ModelOptions } from '../../../src/servers/memory/extract/models.ts'
 import type { Job } from '../../../src/servers/memory/model.ts'
-import { createRemember, type Told } from '../../../src/servers/memory/remember.ts'
+import { createRemember, type EpisodeInput } from '../../../src/servers/memory/remember.ts'
 import { openSqliteStores } from '../../../src/servers/memory/sqlite/tenants.ts'
 import type { MemoryStore } from '../../../src/servers/memory/store.ts'
 import { createWorker } from '../../../src/servers/memory/worker.ts'
@@ -46,7 +46,7 @@ export const startModels = async (
   })
   const use = <T>(work: (store: MemoryStore) => Promise<T>): Promise<T> => stores.with('t', work)
   /** Stores an episode, a moment after whatever was before. */
-  const tell = async (body: string, more: Partial<Told> = {}) => {
+  const tell = async (body: string, more: Partial<EpisodeInput> = {}) => {
     clock.at += 10
     const told = { group: 'main', name: 'note', body, source: 'text', sourceDescription: '', ...more } as const
     const { episode } = await use(store => remember(store, told))

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { openSqliteStore } from '../sqlite/store.ts'
-import { Hopeless, Later } from '../worker.ts'
+import { PermanentFailure, RetryLater } from '../worker.ts'
 import { createBudget, decide, type Ledger, tokensIn } from './budget.ts'
-import { Refused } from './endpoint.ts'
+import { RejectedRequest } from './endpoint.ts'
 
 const NOW = Date.UTC(2026, 4, 5, 12, 0, 30)
 const MIDNIGHT = Date.UTC(2026, 4, 6)
@@ -40,7 +40,7 @@ test('what is used up stays used up over a restart, until the next day', async (
   await first.close()
   const store = await openSqliteStore({ path })
   const late = await createBudget('x', limits, () => NOW)(store, 100, using(1)).catch((error: unknown) => error)
-  expect(late).toBeInstanceOf(Later)
+  expect(late).toBeInstanceOf(RetryLater)
   expect(late).toMatchObject({ at: MIDNIGHT, message: expect.stringContaining('1000 tokens') })
   await createBudget('other', limits, () => NOW)(store, 100, using(1))
   await createBudget('x', limits, () => MIDNIGHT)(store, 100, using(1))
@@ -57,11 +57,11 @@ test('calls that are made at once do not share what is left', async () => {
 test('a call that did not get through costs no tokens, one without an answer costs what was set aside', async () => {
   const store = await temporaryStore()
   const spend = createBudget('x', { tokensPerDay: 100 }, () => NOW)
-  for (const error of [new Later('down', 1), new Refused('too long')])
+  for (const error of [new RetryLater('down', 1), new RejectedRequest('too long')])
     await expect(spend(store, 90, () => Promise.reject(error))).rejects.toBe(error)
   await expect(spend(store, 90, () => Promise.reject(new Error('slow')))).rejects.toThrow('slow')
-  await expect(spend(store, 90, using(1))).rejects.toBeInstanceOf(Later)
-  await expect(spend(store, 101, using(1))).rejects.toBeInstanceOf(Hopeless)
+  await expect(spend(store, 90, using(1))).rejects.toBeInstanceOf(RetryLater)
+  await expect(spend(store, 101, using(1))).rejects.toBeInstanceOf(PermanentFailure)
 })
 
 test('tokens are guessed alike for all scripts', () => {

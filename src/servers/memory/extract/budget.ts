@@ -1,10 +1,15 @@
 import type { Instant } from '../model.ts'
 import type { MemoryStore } from '../store.ts'
-import { Hopeless, Later } from '../worker.ts'
-import { Refused } from './endpoint.ts'
-import type { Limits } from './options.ts'
+import { PermanentFailure, RetryLater } from '../worker.ts'
+import { RejectedRequest } from './endpoint.ts'
 
-/** What a tenant has used of its day and its minute, as it is kept in its store. */
+/** What one tenant may spend; no limit where a number is absent. */
+export interface BudgetLimits {
+  readonly tokensPerDay?: number | undefined // a day of UTC
+  readonly callsPerMinute?: number | undefined
+}
+
+/** What a tenant has spent in this day and minute, as stored. */
 export interface Ledger {
   readonly day: number
   readonly tokens: number
@@ -12,8 +17,8 @@ export interface Ledger {
   readonly calls: number
 }
 
-/** What was set aside for a call that is under way. */
-interface Reserved {
+/** The estimate that is booked while a call runs. */
+interface Reservation {
   readonly day: number
   readonly tokens: number
 }
@@ -23,7 +28,7 @@ type Decision =
   | { readonly kind: 'wait'; readonly until: Instant; readonly why: string }
   | { readonly kind: 'never'; readonly why: string }
 
-/** Makes one call at the cost of a tenant, or throws a Later when its budget is used up. */
+/** Makes one call on the budget of a tenant, or throws RetryLater when the budget is used up. */
 export type Spend = <Result extends { readonly tokens: number }>(
   store: MemoryStore,
   estimate: number,
@@ -33,12 +38,12 @@ export type Spend = <Result extends { readonly tokens: number }>(
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** About how many tokens a text is, for any script: a token is some four bytes. */
+/** Estimates the tokens of a text in any script: about four bytes each. */
 export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / 4)
 
-const readLedger = (kept: unknown, now: Instant): Ledger => {
+const readLedger = (stored: unknown, now: Instant): Ledger => {
   const [day, minute] = [Math.floor(now / DAY), Math.floor(now / MINUTE)]
-  const known = (typeof kept === 'object' && kept !== null ? kept : {}) as Partial<Ledger>
+  const known = (typeof stored === 'object' && stored !== null ? stored : {}) as Partial<Ledger>
   const count = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
   return {
     day,
@@ -48,9 +53,9 @@ const readLedger = (kept: unknown, now: Instant): Ledger => {
   }
 }
 
-/** Whether one more call may be made now. */
-export const decide = (kept: unknown, limits: Limits, tokens: number, now: Instant): Decision => {
-  const ledger = readLedger(kept, now)
+/** Whether one more call is allowed now. */
+export const decide = (stored: unknown, limits: BudgetLimits, tokens: number, now: Instant): Decision => {
+  const ledger = readLedger(stored, now)
   const { tokensPerDay = Number.POSITIVE_INFINITY, callsPerMinute = Number.POSITIVE_INFINITY } = limits
   if (tokens > tokensPerDay)
     return { kind: 'never', why: `This needs about ${tokens} tokens, more than the ${tokensPerDay} of a whole day.` }
@@ -65,34 +70,34 @@ export const decide = (kept: unknown, limits: Limits, tokens: number, now: Insta
   return { kind: 'granted', ledger: { ...ledger, tokens: ledger.tokens + tokens, calls: ledger.calls + 1 } }
 }
 
-/** What tenants may use. It rests in their stores, so that neither a restart nor another node begins anew. */
-export const createBudget = (name: string, limits: Limits = {}, now: () => Instant = Date.now): Spend => {
+/** The budget of every tenant for one kind of model. It is stored, so that restarts and several gateways share it. */
+export const createBudget = (name: string, limits: BudgetLimits = {}, now: () => Instant = Date.now): Spend => {
   const key = `budget ${name}`
-  const reserve = async (store: MemoryStore, tokens: number): Promise<Reserved> => {
+  const reserve = async (store: MemoryStore, tokens: number): Promise<Reservation> => {
     const at = now()
     let decision = decide(undefined, limits, tokens, at)
-    await store.amend(key, kept => {
-      decision = decide(kept, limits, tokens, at)
-      return decision.kind === 'granted' ? decision.ledger : kept
+    await store.amend(key, stored => {
+      decision = decide(stored, limits, tokens, at)
+      return decision.kind === 'granted' ? decision.ledger : stored
     })
-    if (decision.kind === 'wait') throw new Later(decision.why, decision.until)
-    if (decision.kind === 'never') throw new Hopeless(`${decision.why} Raise the budget.`)
+    if (decision.kind === 'wait') throw new RetryLater(decision.why, decision.until)
+    if (decision.kind === 'never') throw new PermanentFailure(`${decision.why} Raise the budget.`)
     return { day: Math.floor(at / DAY), tokens }
   }
-  const settle = async (store: MemoryStore, { day, tokens }: Reserved, used: number): Promise<void> => {
-    await store.amend(key, kept => {
-      const ledger = readLedger(kept, now())
-      return ledger.day === day ? { ...ledger, tokens: Math.max(0, ledger.tokens + used - tokens) } : kept
+  const settle = async (store: MemoryStore, { day, tokens }: Reservation, used: number): Promise<void> => {
+    await store.amend(key, stored => {
+      const ledger = readLedger(stored, now())
+      return ledger.day === day ? { ...ledger, tokens: Math.max(0, ledger.tokens + used - tokens) } : stored
     })
   }
   const spend: Spend = async (store, estimate, call) => {
-    const reserved = await reserve(store, estimate)
+    const reservation = await reserve(store, estimate)
     const result = await call().catch(async (error: unknown) => {
-      // What did not get through has cost nothing; what got no answer may have.
-      if (error instanceof Later || error instanceof Refused) await settle(store, reserved, 0)
+      // A rejected call is free; a call without an answer may not be.
+      if (error instanceof RetryLater || error instanceof RejectedRequest) await settle(store, reservation, 0)
       throw error
     })
-    await settle(store, reserved, result.tokens)
+    await settle(store, reservation, result.tokens)
     return result
   }
   const isLimited = limits.tokensPerDay !== undefined || limits.callsPerMinute !== undefined

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Asked, type Scripted, said, scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
 import { createChat, jsonIn } from './chat.ts'
-import { createEndpoint, Refused } from './endpoint.ts'
+import { createEndpoint, RejectedRequest } from './endpoint.ts'
 
 const QUESTION = { model: 'm', system: 'Be brief.', user: 'What?', name: 'answer', schema: { type: 'object' } }
 
@@ -34,8 +34,8 @@ test('an endpoint that knows no schemas is asked for an object, one that knows n
 
 test('what is refused in every form is refused, and the best form is tried again the next time', async () => {
   const { chat, asked } = await start(() => ({ status: 400 }))
-  await expect(chat(QUESTION)).rejects.toBeInstanceOf(Refused)
-  await expect(chat(QUESTION)).rejects.toBeInstanceOf(Refused)
+  await expect(chat(QUESTION)).rejects.toBeInstanceOf(RejectedRequest)
+  await expect(chat(QUESTION)).rejects.toBeInstanceOf(RejectedRequest)
   expect(formats(asked)[3]).toBe('json_schema')
 })
 

@@ -8,8 +8,7 @@ import {
   scriptedEndpoint,
 } from '../../../../test/support/memory/endpoint.ts'
 import { startModels } from '../../../../test/support/memory/models.ts'
-import { SENTENCES } from './calibration.ts'
-import type { EmbeddingOptions } from './options.ts'
+import { type EmbeddingOptions, SIMILAR_PAIRS } from './embedder.ts'
 
 const CONCEPTS = {
   cat: 'pet',
@@ -31,7 +30,8 @@ const start = async (script: (asked: Asked, nth: number) => Scripted, options: P
   const embedding = { url: endpoint.url, model: 'm', queryTimeoutMs: 5_000, ...options }
   const memory = await startModels({ embedding })
   /** All texts that were embedded, but for those of the check. */
-  const texts = () => endpoint.asked.flatMap(({ body }) => body.input).filter(text => !SENTENCES.includes(text))
+  const texts = () =>
+    endpoint.asked.flatMap(({ body }) => body.input).filter(text => !SIMILAR_PAIRS.flat().includes(text))
   return { ...endpoint, ...memory, embedding, texts }
 }
 
@@ -53,7 +53,7 @@ test('what is told gets vectors, and is found by what it means', async () => {
   await memory.tell('My cat is called Miu.')
   await memory.tell('The lorry broke down.')
   await memory.idle()
-  expect(memory.asked[0]).toMatchObject({ path: '/v1/embeddings', body: { model: 'm', input: SENTENCES } })
+  expect(memory.asked[0]).toMatchObject({ path: '/v1/embeddings', body: { model: 'm', input: SIMILAR_PAIRS.flat() } })
   expect((await near(memory, 'the name of the animal'))[0]).toBe('My cat is called Miu.')
   expect((await near(memory, 'what did I drive'))[0]).toBe('The lorry broke down.')
 })
@@ -210,9 +210,7 @@ test('a text the endpoint does not take holds up no other', async () => {
   await memory.tell('the cat sleeps')
   await memory.idle()
   expect((await near(memory, 'an animal'))[0]).toBe('the cat sleeps')
-  expect(memory.lines.map(({ message }) => message)).toContain(
-    'a text gets no vector: the embedding endpoint refuses it',
-  )
+  expect(memory.lines.map(({ message }) => message)).toContain('text not embedded: the endpoint rejected it')
 })
 
 test('a budget holds for vectors too, and what is done stays done', async () => {

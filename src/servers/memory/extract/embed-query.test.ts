@@ -47,7 +47,7 @@ test('one that does not answer in time delays no search twice, and is asked agai
   expect(await embed('where is Ann?')).toBeUndefined()
   expect(await embed('where is Bob?')).toBeUndefined()
   expect(asked).toHaveLength(1)
-  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('by words alone') }])
+  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('words only') }])
   become(answer)
   clock.at += 4_999
   expect(await embed('where is Ann?')).toBeUndefined()
@@ -60,7 +60,7 @@ test('one that is back is used again', async () => {
   clock.at += 3_600_000
   become(answer)
   expect(await embed('where is Ann?')).toMatchObject({ model: 'm@16' })
-  expect(lines.map(({ message }) => message).at(-1)).toBe('queries get vectors again')
+  expect(lines.map(({ message }) => message).at(-1)).toBe('query embedding recovered')
 })
 
 test('without a configured endpoint there are no vectors and no work for them', async () => {

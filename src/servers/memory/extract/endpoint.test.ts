@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
-import { Later } from '../worker.ts'
-import { createEndpoint, Refused, retryAfter } from './endpoint.ts'
-import type { EndpointOptions } from './options.ts'
+import { RetryLater } from '../worker.ts'
+import { createEndpoint, type EndpointOptions, RejectedRequest, retryAfterMs } from './endpoint.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
@@ -36,11 +35,11 @@ test('one that is down is left alone for a while, longer each time, and used aga
   const waits: number[] = []
   for (let time = 0; time < 4; time++) {
     const error = await failing(endpoint.post('x', {}))
-    expect(error).toBeInstanceOf(Later)
+    expect(error).toBeInstanceOf(RetryLater)
     expect(error.message).toContain('503')
     expect(() => endpoint.ensureReady()).toThrow(error.message)
-    waits.push((error as Later).at - now)
-    now = (error as Later).at
+    waits.push((error as RetryLater).at - now)
+    now = (error as RetryLater).at
     endpoint.ensureReady()
   }
   expect(waits[3]).toBeGreaterThan(4 * (waits[0] as number))
@@ -54,20 +53,20 @@ test('one that nobody listens at is said to be out of reach', async () => {
   const { url, stop } = await scriptedEndpoint(() => ({ json: {} }))
   await stop()
   const error = await failing(open({ url }).post('x', {}))
-  expect(error).toBeInstanceOf(Later)
+  expect(error).toBeInstanceOf(RetryLater)
   expect(error.message).toContain('cannot be reached')
 })
 
 test.each(['', 'api.example.com/v1', 'file:///etc'])('%j is no address, and work waits until it is put right', url => {
   const endpoint = open({ url, key: 'sk-secret' })
   expect(() => endpoint.ensureReady()).toThrow(/begins with http/)
-  expect(() => endpoint.ensureReady()).toThrow(Later)
+  expect(() => endpoint.ensureReady()).toThrow(RetryLater)
 })
 
 test('a limit of rate is kept to as long as the endpoint says', async () => {
   const { url } = await scriptedEndpoint(() => ({ status: 429, headers: { 'retry-after': '700' } }))
   const error = await failing(open({ url }, () => NOW).post('x', {}))
-  expect((error as Later).at).toBe(NOW + 700_000)
+  expect((error as RetryLater).at).toBe(NOW + 700_000)
 })
 
 test.each([
@@ -78,12 +77,12 @@ test.each([
   ['soon', 0],
   ['9e99', 23 * 3_600_000],
 ])('to be asked again after %j means %i ms', (header, wait) => {
-  expect(retryAfter(header, NOW)).toBe(wait)
+  expect(retryAfterMs(header, NOW)).toBe(wait)
 })
 
 test.each([401, 403, 404, 302, 500])('%i is about the endpoint, so its work waits', async status => {
   const { url } = await scriptedEndpoint(() => ({ status, json: {} }))
-  expect(await failing(open({ url }).post('x', {}))).toBeInstanceOf(Later)
+  expect(await failing(open({ url }).post('x', {}))).toBeInstanceOf(RetryLater)
 })
 
 test('what it refuses is said in its own words, without the key', async () => {
@@ -91,7 +90,7 @@ test('what it refuses is said in its own words, without the key', async () => {
   const { url } = await scriptedEndpoint(() => ({ status: 400, json: echo }))
   const endpoint = open({ url, key: 'sk-secret' })
   const error = await failing(endpoint.post('x', {}))
-  expect(error).toBeInstanceOf(Refused)
+  expect(error).toBeInstanceOf(RejectedRequest)
   expect(error.message).toContain('too long, dear [secret]')
   expect(error.message.length).toBeLessThan(300)
   endpoint.ensureReady()
@@ -106,7 +105,7 @@ test('no key is in what is said about a wrong one', async () => {
 test('one that is too slow is given up, which is an attempt', async () => {
   const { url } = await scriptedEndpoint(() => 'silence')
   const error = await failing(open({ url, timeoutMs: 60 }).post('x', {}))
-  expect(error).not.toBeInstanceOf(Later)
+  expect(error).not.toBeInstanceOf(RetryLater)
   expect(error.message).toContain('did not answer within 0.06 s')
 })
 
@@ -120,5 +119,5 @@ test('closing breaks off what is under way, to be done another time', async () =
   const endpoint = open({ url })
   const error = failing(endpoint.post('x', {}))
   await endpoint.close()
-  expect(await error).toBeInstanceOf(Later)
+  expect(await error).toBeInstanceOf(RetryLater)
 })

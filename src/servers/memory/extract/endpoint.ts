@@ -1,48 +1,52 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher, request } from 'undici'
 import type { Instant } from '../model.ts'
-import { Later, stoppedAt, waitAfter } from '../worker.ts'
-import type { EndpointOptions } from './options.ts'
+import { RetryLater, retryDelayMs, stoppedError } from '../worker.ts'
 
-/** The endpoint understood the request and will not do it, now or later. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
+/** An OpenAI-compatible HTTP endpoint. */
+export interface EndpointOptions {
+  readonly url: string // including the version, like https://api.example.com/v1
+  readonly key?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly timeoutMs?: number | undefined
 }
 
-/** One model endpoint. After a failure it is left alone for a while, by everybody. */
+/** The endpoint rejected the request for its content; a retry would not help. */
+export class RejectedRequest extends Error {
+  override readonly name = 'RejectedRequest'
+}
+
+/** One model endpoint. After a failure, all callers pause for a while. */
 export interface Endpoint {
-  /** Throws a Later while the endpoint is left alone. */
+  /** Throws RetryLater during a pause. */
   ensureReady(): void
-  /**
-   * Sends JSON and yields the JSON that comes back. Throws Later, Refused, or an Error that says what is wrong; a call
-   * that the signal breaks off throws its reason.
-   */
+  /** Sends JSON and returns the JSON of the response. Throws RetryLater, RejectedRequest, another Error, or the reason of the signal. */
   post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown>
-  /** Breaks off whatever is under way. */
+  /** Aborts all running calls. */
   close(): Promise<void>
 }
 
 const TIMEOUT_MS = 60_000
 const CONNECT_MS = 10_000
 const MOST_BYTES = 32 * 1024 * 1024
-const LONGEST_REST_MS = 23 * 60 * 60_000
+const LONGEST_PAUSE_MS = 23 * 60 * 60_000
 const MOST_SHOWN = 200
 
-class Closing extends Error {}
-class Slow extends Error {}
+class Aborted extends Error {}
+class TimedOut extends Error {}
 
-interface Reply {
+interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
 
-/** When the endpoint wants to be asked again, in milliseconds from now; it says seconds or a date. */
-export const retryAfter = (header: string | undefined, now: Instant): number => {
+/** The delay of a Retry-After header (seconds or a date), in milliseconds. */
+export const retryAfterMs = (header: string | undefined, now: Instant): number => {
   if (header === undefined) return 0
   const seconds = Number(header)
   const wait = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1000
-  return Number.isFinite(wait) ? Math.min(LONGEST_REST_MS, Math.max(0, wait)) : 0
+  return Number.isFinite(wait) ? Math.min(LONGEST_PAUSE_MS, Math.max(0, wait)) : 0
 }
 
 const readText = async (body: Dispatcher.ResponseData['body']): Promise<string> => {
@@ -56,8 +60,8 @@ const readText = async (body: Dispatcher.ResponseData['body']): Promise<string> 
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** What an endpoint says about its refusal, in the few forms that are common. */
-const explained = (text: string): string => {
+/** The message in an error body, in its common forms. */
+const errorMessageIn = (text: string): string => {
   try {
     const { error, message, detail } = JSON.parse(text) as Record<string, unknown>
     const nested = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).message : error
@@ -75,25 +79,24 @@ export const createEndpoint = (
   const base = url.endsWith('/') ? url : `${url}/`
   const address = URL.canParse(base) ? new URL(base) : undefined
   const secrets = [key, ...Object.values(headers)].filter(secret => secret !== undefined && secret.length >= 4)
-  const underWay = new Set<AbortController>()
+  const running = new Set<AbortController>()
   let isClosed = false
   let failures = 0
-  let restsUntil = 0
+  let pausedUntil = 0
   let reason = ''
 
-  const named = (what: string): string =>
+  const describe = (what: string): string =>
     secrets.reduce(
       (text: string, secret) => text.replaceAll(secret ?? '', '[secret]'),
       `The endpoint ${address?.host ?? ''} ${what}`,
     )
-  const stopped = (): Later => stoppedAt(now())
-  const rest = (what: string, atLeastMs = 0): Later => {
+  const pause = (what: string, atLeastMs = 0): RetryLater => {
     failures++
-    restsUntil = Math.round(now() + Math.max(atLeastMs, waitAfter(failures)))
-    reason = named(what)
-    return new Later(reason, restsUntil)
+    pausedUntil = Math.round(now() + Math.max(atLeastMs, retryDelayMs(failures)))
+    reason = describe(what)
+    return new RetryLater(reason, pausedUntil)
   }
-  const send = async (path: string, body: string, signal: AbortSignal): Promise<Reply> => {
+  const send = async (path: string, body: string, signal: AbortSignal): Promise<HttpReply> => {
     const reply = await request(new URL(path, address), {
       dispatcher: agent,
       method: 'POST',
@@ -103,59 +106,59 @@ export const createEndpoint = (
     })
     return { status: reply.statusCode, headers: reply.headers, text: await readText(reply.body) }
   }
-  const judge = ({ status, headers: said, text }: Reply): unknown => {
+  const readReply = ({ status, headers: received, text }: HttpReply): unknown => {
     if (status >= 200 && status < 300) return parsed(text)
-    const why = explained(text).slice(0, MOST_SHOWN)
+    const why = errorMessageIn(text).slice(0, MOST_SHOWN)
     const what = `answered ${status}${why && `: ${why}`}`
-    if (status === 400 || status === 413 || status === 422) throw new Refused(named(what))
-    // Everything else is about the endpoint, its key or its address, not about what was asked.
-    throw rest(what, retryAfter(said['retry-after'], now()))
+    if (status === 400 || status === 413 || status === 422) throw new RejectedRequest(describe(what))
+    // Any other status is a problem of the endpoint, its key or its address, not of the request.
+    throw pause(what, retryAfterMs(received['retry-after'], now()))
   }
   const parsed = (text: string): unknown => {
     try {
       return JSON.parse(text)
     } catch {
-      throw new Error(named('answered with something that is not JSON'))
+      throw new Error(describe('answered with something that is not JSON'))
     }
   }
-  /** What went wrong before there was a reply. */
+  /** The error of a call without a response. */
   const lost = (error: unknown): Error => {
-    if (isClosed || error instanceof Closing) return stopped()
-    // Too slow may be due to what was asked, so it is an attempt.
-    if (error instanceof Slow) return new Error(rest(`did not answer within ${timeoutMs / 1000} s`).message)
+    if (isClosed || error instanceof Aborted) return stoppedError(now())
+    // The request itself may be the cause of a timeout, so it counts as an attempt.
+    if (error instanceof TimedOut) return new Error(pause(`did not answer within ${timeoutMs / 1000} s`).message)
     const cause = error instanceof Error ? error.message : String(error)
-    return rest(`cannot be reached (${cause})`)
+    return pause(`cannot be reached (${cause})`)
   }
 
   return {
     ensureReady: () => {
-      if (isClosed) throw stopped()
-      if (restsUntil > now()) throw new Later(reason, restsUntil)
-      if (!address?.protocol.startsWith('http')) throw rest('has no address that begins with http:// or https://')
+      if (isClosed) throw stoppedError(now())
+      if (pausedUntil > now()) throw new RetryLater(reason, pausedUntil)
+      if (!address?.protocol.startsWith('http')) throw pause('has no address that begins with http:// or https://')
     },
     post: async (path, body, signal) => {
       signal?.throwIfAborted()
       const call = new AbortController()
-      const breakOff = (): void => call.abort(new Closing())
-      signal?.addEventListener('abort', breakOff, { once: true })
-      const timer = setTimeout(() => call.abort(new Slow()), timeoutMs).unref()
-      underWay.add(call)
+      const abort = (): void => call.abort(new Aborted())
+      signal?.addEventListener('abort', abort, { once: true })
+      const timer = setTimeout(() => call.abort(new TimedOut()), timeoutMs).unref()
+      running.add(call)
       try {
         const reply = await send(path, JSON.stringify(body), call.signal).catch((error: unknown) => {
           throw signal?.aborted ? signal.reason : lost(call.signal.aborted ? call.signal.reason : error)
         })
-        const value = judge(reply)
+        const value = readReply(reply)
         failures = 0
         return value
       } finally {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', breakOff)
-        underWay.delete(call)
+        signal?.removeEventListener('abort', abort)
+        running.delete(call)
       }
     },
     close: async () => {
       isClosed = true
-      for (const call of underWay) call.abort(new Closing())
+      for (const call of running) call.abort(new Aborted())
       await agent.destroy()
     },
   }

@@ -1,132 +1,138 @@
+import { BoundedCache } from '../../../std/bounded-cache.ts'
 import type { Log } from '../../../telemetry/log.ts'
 import type { EntityRef, Job, NewEntity, NewFact } from '../model.ts'
 import type { MemoryStore } from '../store.ts'
-import { type Handle, Hopeless } from '../worker.ts'
-import { type Spend, tokensIn } from './budget.ts'
-import type { Chat, Question } from './chat.ts'
-import { type Endpoint, Refused } from './endpoint.ts'
-import { type Findings, readFindings, Unusable } from './findings.ts'
-import { groundsOf } from './grounds.ts'
-import { type Judgement, NO_JUDGEMENT, questionAbout, readJudgement } from './judgement.ts'
-import { type Known, lookUp } from './known.ts'
-import { gather, type Material } from './material.ts'
-import type { ExtractionOptions } from './options.ts'
-import { kindsFor, questionOf } from './question-of-material.ts'
+import { type JobHandler, PermanentFailure } from '../worker.ts'
+import { type BudgetLimits, type Spend, tokensIn } from './budget.ts'
+import type { Chat, ChatQuestion } from './chat.ts'
+import {
+  type Candidates,
+  type Comparison,
+  comparisonQuestion,
+  findCandidates,
+  NO_MATCHES,
+  readComparison,
+} from './comparison.ts'
+import { type Endpoint, type EndpointOptions, RejectedRequest } from './endpoint.ts'
+import { type ExtractionMaterial, extractionQuestion, gatherMaterial, kindsFor } from './extraction-prompt.ts'
+import { type Findings, namesIn, readFindings, UnusableAnswer } from './findings.ts'
 
-export interface ExtractParts {
+/** A model that reads episodes for entities and facts. */
+export interface ExtractionOptions extends EndpointOptions {
+  readonly model: string
+  readonly smallModel?: string | undefined // compares findings with stored ones; `model` when absent
+  readonly budget?: BudgetLimits | undefined
+  readonly entityTypes?: Readonly<Record<string, string>> | undefined // name → meaning
+  readonly parameters?: Readonly<Record<string, unknown>> | undefined // added to every request
+  readonly mostCharacters?: number | undefined // of an episode that the model reads; rules read all of it
+}
+
+export interface ExtractJobOptions {
   readonly endpoint: Endpoint
   readonly chat: Chat
   readonly spend: Spend
   readonly options: ExtractionOptions
-  readonly embeds: boolean // what is found wants vectors too
+  readonly embeds: boolean // vectors are computed for the findings
   readonly log: Log
 }
 
 const MOST_CHARACTERS = 40_000
-const MOST_LIES = 3 // unusable answers to one episode
-const ANSWER_TOKENS = 800 // set aside for an answer
+const MOST_UNUSABLE = 3 // answers to one episode
+const ANSWER_TOKENS = 800 // estimated for an answer
 const CONFIDENCE = 0.7
 const MOST_KEPT = 100
 
-/** Lets a model read an episode: one call for all it states, and one more if something known comes near that. */
-export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }: ExtractParts): Handle => {
+/** Lets a model read an episode: one call for all its statements, and one more if similar ones are stored. */
+export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }: ExtractJobOptions): JobHandler => {
   const { model, smallModel = model, entityTypes, mostCharacters = MOST_CHARACTERS } = options
-  // What the first call found, while the second has to wait.
-  const kept = new WeakMap<MemoryStore, Map<number, Findings>>()
+  // The findings of jobs whose second call has to wait, so that the first is not paid twice.
+  const kept = new WeakMap<MemoryStore, BoundedCache<Findings>>()
 
-  const ask = async (store: MemoryStore, question: Question, signal: AbortSignal): Promise<unknown> => {
+  const ask = async (store: MemoryStore, question: ChatQuestion, signal: AbortSignal): Promise<unknown> => {
     endpoint.ensureReady()
     const estimate = tokensIn(question.system + question.user) + ANSWER_TOKENS
     const reply = await spend(store, estimate, () => chat(question, signal))
-    if (reply.kind === 'problem') throw new Unusable(reply.problem)
+    if (reply.kind === 'problem') throw new UnusableAnswer(reply.problem)
     return reply.value
   }
 
-  const find = async (store: MemoryStore, job: Job, material: Material, signal: AbortSignal): Promise<Findings> => {
-    const mine = kept.get(store) ?? new Map<number, Findings>()
-    kept.set(store, mine)
-    const before = mine.get(job.id)
+  const find = async (
+    store: MemoryStore,
+    job: Job,
+    material: ExtractionMaterial,
+    signal: AbortSignal,
+  ): Promise<Findings> => {
+    const ofStore = kept.get(store) ?? new BoundedCache(MOST_KEPT, Number.POSITIVE_INFINITY)
+    kept.set(store, ofStore)
+    const before = ofStore.get(String(job.id))
     if (before) return before
-    const { passages, wishes } = material
-    const bounds = { isNamed: groundsOf(material), kinds: kindsFor(material, entityTypes), excluded: wishes.excluded }
-    const answer = await ask(store, questionOf(material, model, entityTypes), signal)
-    const findings = readFindings(answer, { ...bounds, passages: passages.length })
-    if (mine.size >= MOST_KEPT) mine.clear()
-    mine.set(job.id, findings)
+    const answer = await ask(store, extractionQuestion(material, model, entityTypes), signal)
+    const findings = readFindings(answer, {
+      isNamed: namesIn(material),
+      kinds: kindsFor(material, entityTypes),
+      excluded: material.wishes.excluded,
+      passages: material.passages.length,
+    })
+    ofStore.set(String(job.id), findings)
     return findings
   }
 
-  const judge = async (
-    store: MemoryStore,
-    findings: Findings,
-    known: Known,
-    signal: AbortSignal,
-  ): Promise<Judgement> => {
-    const question = questionAbout(findings, known, smallModel)
-    return question ? readJudgement(await ask(store, question, signal), findings, known) : NO_JUDGEMENT
-  }
-
-  const perform: Handle = async (store, job, lease, signal) => {
+  const perform: JobHandler = async (store, job, lease, signal) => {
     const episode = job.episode === undefined ? undefined : await store.episode(job.episode)
     if (!episode) return
-    const findings = await find(store, job, await gather(store, episode, job.payload, mostCharacters), signal)
-    const known = await lookUp(store, episode, findings)
-    const judgement = await judge(store, findings, known, signal)
+    const findings = await find(store, job, await gatherMaterial(store, episode, job.payload, mostCharacters), signal)
+    const candidates = await findCandidates(store, episode, findings)
+    const question = comparisonQuestion(findings, candidates, smallModel)
+    const comparison = question ? readComparison(await ask(store, question, signal), findings, candidates) : NO_MATCHES
     const jobs = embeds ? [{ kind: 'embed' } as const] : []
-    const added = await store.enrich(episode.uuid, { ...learnt(findings, known, judgement), jobs }, lease)
-    kept.get(store)?.delete(job.id)
+    const added = await store.enrich(episode.uuid, { ...merge(findings, candidates, comparison), jobs }, lease)
+    kept.get(store)?.delete(String(job.id))
     const counts = { entities: findings.entities.length, facts: added.facts.length, closed: added.closed.length }
-    log.debug({ job: job.id, group: job.group, ...counts, dropped: findings.dropped }, 'a model read an episode')
+    log.debug({ job: job.id, group: job.group, ...counts, dropped: findings.dropped }, 'episode read by a model')
   }
 
   return (store, job, lease, signal) =>
     perform(store, job, lease, signal).catch((error: unknown) => {
-      const isOver = error instanceof Refused || (error instanceof Unusable && job.attempts >= MOST_LIES)
-      if (isOver || error instanceof Hopeless) kept.get(store)?.delete(job.id)
-      throw isOver ? new Hopeless((error as Error).message, { cause: error }) : error
+      const isOver =
+        error instanceof RejectedRequest || (error instanceof UnusableAnswer && job.attempts >= MOST_UNUSABLE)
+      if (isOver || error instanceof PermanentFailure) kept.get(store)?.delete(String(job.id))
+      throw isOver ? new PermanentFailure((error as Error).message, { cause: error }) : error
     })
 }
 
-/** What is to be stored, with what is known put in place of what was found again. */
-const learnt = (
+/** The findings to store, with references to the stored entities and facts they equal. */
+const merge = (
   { entities, facts }: Findings,
-  { named }: Known,
-  { sameEntity, sameFact, contradicted }: Judgement,
-): { readonly entities: readonly NewEntity[]; readonly facts: readonly NewFact[] } => {
-  const refs = entities.map(({ name }, place): EntityRef => {
+  { named }: Candidates,
+  { sameEntity, sameFact, contradicted }: Comparison,
+): { readonly entities: readonly NewEntity[]; readonly facts: readonly NewFact[] } => ({
+  entities: entities.map(({ name, aliases, kind, summary }, place): NewEntity => {
     const same = sameEntity.get(place)
-    return same ? { uuid: same.uuid } : { name }
-  })
-  const entityAt = (place: number): NewEntity[] => {
-    const found = entities[place]
-    if (!found) return []
-    const known = sameEntity.get(place) ?? named.get(place)
-    const same = sameEntity.get(place)
-    // Somebody's own words about it are not replaced by a model's.
-    const summary = found.summary !== '' && (known?.summary ?? '') === '' ? { summary: found.summary } : {}
-    const labels = ['Entity', ...(found.kind === undefined ? [] : [found.kind])]
-    return [{ name: found.name, aliases: found.aliases, labels, ...summary, ...(same && { uuid: same.uuid }) }]
-  }
-  return {
-    entities: entities.flatMap((_, place) => entityAt(place)),
-    facts: facts.flatMap(({ source, target, passage, ...fact }, place): NewFact[] => {
-      const [from, to] = [refs[source], refs[target]]
-      const [one, other] = [source, target].map(end => (sameEntity.get(end) ?? named.get(end))?.id)
-      // Two names that turned out to be one entity's leave nothing to state between them.
-      if (!from || !to || (one !== undefined && one === other)) return []
-      const [same, against] = [sameFact.get(place), contradicted.get(place)]
-      return [
-        {
-          ...fact,
-          source: from,
-          target: to,
-          origin: 'llm',
-          confidence: CONFIDENCE,
-          ...(passage !== undefined && { doc: passage }),
-          ...(same && { sameAs: same.uuid }),
-          ...(against && { contradicts: against.map(({ uuid }) => uuid) }),
-        },
-      ]
-    }),
-  }
-}
+    const known = same ?? named.get(place)
+    const labels = ['Entity', ...(kind === undefined ? [] : [kind])]
+    const isNew = summary !== '' && !known?.summary // a model does not replace a summary that is there
+    return { name, aliases, labels, ...(isNew && { summary }), ...(same && { uuid: same.uuid }) }
+  }),
+  facts: facts.flatMap(({ source, target, passage, ...fact }, place): NewFact[] => {
+    const idOf = (end: number): number | undefined => (sameEntity.get(end) ?? named.get(end))?.id
+    // Two names of one entity leave nothing to state between them.
+    if (idOf(source) !== undefined && idOf(source) === idOf(target)) return []
+    const refTo = (end: number): EntityRef => {
+      const same = sameEntity.get(end)
+      return same ? { uuid: same.uuid } : { name: entities[end]?.name ?? '' }
+    }
+    const [same, against] = [sameFact.get(place), contradicted.get(place)]
+    return [
+      {
+        ...fact,
+        source: refTo(source),
+        target: refTo(target),
+        origin: 'llm',
+        confidence: CONFIDENCE,
+        ...(passage !== undefined && { doc: passage }),
+        ...(same && { sameAs: same.uuid }),
+        ...(against && { contradicts: against.map(({ uuid }) => uuid) }),
+      },
+    ]
+  }),
+})

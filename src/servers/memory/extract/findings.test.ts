@@ -1,15 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Episode } from '../model.ts'
-import { type Bounds, readFindings, readWhen, Unusable } from './findings.ts'
-import { groundsOf } from './grounds.ts'
+import { type FindingChecks, namesIn, readFindings, readFoundDate, UnusableAnswer } from './findings.ts'
 
 const episode = { name: 'Kitchen talk', sourceDescription: '' } as Episode
 const wishes = { excluded: [], instructions: '', previous: undefined }
-const shown = (...passages: string[]) => groundsOf({ episode, passages, earlier: [], wishes })
+const shown = (...passages: string[]) => namesIn({ episode, passages, earlier: [], wishes })
 
 const PASSAGES = ['Ann: I moved to Berlin in May 2024.', "Bob: Hannah's cat likes the Harbour Street pool."]
-const BOUNDS: Bounds = {
+const BOUNDS: FindingChecks = {
   isNamed: shown(...PASSAGES),
   kinds: new Map([['person', 'Person']]),
   excluded: ['topic'],
@@ -97,7 +96,7 @@ test.each<[string, unknown]>([
   ['invents everything', { entities: [{ name: 'Zoe' }, { name: 'Yan' }], facts: [] }],
   ['states facts about nobody', { entities: [], facts: [FACT] }],
 ])('an answer that %s cannot be used', (_, answer) => {
-  expect(() => readFindings(answer, BOUNDS)).toThrow(Unusable)
+  expect(() => readFindings(answer, BOUNDS)).toThrow(UnusableAnswer)
 })
 
 test('an answer with nothing in it is fine', () => {
@@ -134,7 +133,7 @@ test.each([
   ['2024-13', false],
   ['99999-01-01', false],
 ])('%j is read as a date', (given, expected) => {
-  expect(readWhen(given)).toEqual(expected)
+  expect(readFoundDate(given)).toEqual(expected)
 })
 
 test('whatever a model says, what is kept points to what is kept', () => {
@@ -165,7 +164,7 @@ test('whatever a model says, what is kept points to what is kept', () => {
         }
         for (const { name } of found.entities) expect(BOUNDS.isNamed(name)).toBe(true)
       } catch (error) {
-        expect(error).toBeInstanceOf(Unusable)
+        expect(error).toBeInstanceOf(UnusableAnswer)
       }
     }),
   )

@@ -1,7 +1,8 @@
+import { membersOf, readDate } from '../input-checks.ts'
 import type { Granularity, Instant } from '../model.ts'
 import { normaliseName } from '../text/names.ts'
-import { readDate } from '../tools/dates.ts'
-import type { IsNamed } from './grounds.ts'
+import { foldWord, isStopWord, stemOf, wordsOf } from '../text/words.ts'
+import type { ExtractionMaterial } from './extraction-prompt.ts'
 
 /** An entity a model found in an episode. */
 export interface FoundEntity {
@@ -11,7 +12,7 @@ export interface FoundEntity {
   readonly summary: string
 }
 
-/** A fact a model found; its ends are places in the list of entities. */
+/** A fact a model found; `source` and `target` are indexes of entities. */
 export interface FoundFact {
   readonly source: number
   readonly target: number
@@ -23,24 +24,24 @@ export interface FoundFact {
   readonly passage: number | undefined
 }
 
-/** What is left of an answer when everything that cannot be true is taken out. */
+/** The valid part of an answer. */
 export interface Findings {
   readonly entities: readonly FoundEntity[]
   readonly facts: readonly FoundFact[]
   readonly dropped: number
 }
 
-/** What an answer is held against. */
-export interface Bounds {
+/** What an answer is checked against. */
+export interface FindingChecks {
   readonly isNamed: IsNamed
   readonly kinds: ReadonlyMap<string, string>
   readonly excluded: readonly string[]
   readonly passages: number
 }
 
-/** An answer of which nothing can be used. */
-export class Unusable extends Error {
-  override readonly name = 'Unusable'
+/** No part of the answer is valid. */
+export class UnusableAnswer extends Error {
+  override readonly name = 'UnusableAnswer'
 }
 
 const MOST_ENTITIES = 100
@@ -51,9 +52,6 @@ const LONGEST_RELATION = 64
 
 type Members = Readonly<Record<string, unknown>>
 
-const membersOf = (value: unknown): Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {}
-
 const textIn = (members: Members, key: string, longest: number): string | undefined => {
   const value = members[key]
   if (typeof value !== 'string' || value.includes('\0')) return undefined
@@ -63,13 +61,13 @@ const textIn = (members: Members, key: string, longest: number): string | undefi
 
 const COARSE = /^(\d{4})(?:-(\d{2}))?$/
 
-interface When {
+interface FoundDate {
   readonly at: Instant
   readonly granularity: Granularity
 }
 
-/** A date as models write it; `false` for one that is none. */
-export const readWhen = (given: unknown): When | undefined | false => {
+/** A date as models write it; `false` if it is invalid. */
+export const readFoundDate = (given: unknown): FoundDate | undefined | false => {
   if (given === undefined || given === null || given === '') return undefined
   if (typeof given !== 'string') return false
   const coarse = COARSE.exec(given.trim())
@@ -81,7 +79,7 @@ export const readWhen = (given: unknown): When | undefined | false => {
 
 const kindOf = (item: unknown): string => (textIn(membersOf(item), 'kind', LONGEST_NAME) ?? '').toLowerCase()
 
-const readEntity = (item: unknown, { isNamed, kinds }: Bounds): FoundEntity | undefined => {
+const readEntity = (item: unknown, { isNamed, kinds }: FindingChecks): FoundEntity | undefined => {
   const members = membersOf(item)
   const name = textIn(members, 'name', LONGEST_NAME)
   if (name === undefined || normaliseName(name) === '' || !isNamed(name)) return undefined
@@ -95,7 +93,7 @@ const readEntity = (item: unknown, { isNamed, kinds }: Bounds): FoundEntity | un
   }
 }
 
-/** Every name once; a name that is somebody's own is nobody else's alias. */
+/** Each name once; the name of one entity is not an alias of another. */
 const distinct = (entities: readonly FoundEntity[]): FoundEntity[] => {
   const byName = new Map<string, FoundEntity>()
   for (const entity of entities) {
@@ -117,7 +115,7 @@ const readFact = (item: unknown, places: ReadonlyMap<string, number>, passages: 
   const members = membersOf(item)
   const end = (key: string) => places.get(normaliseName(textIn(members, key, LONGEST_NAME) ?? ''))
   const [source, target, fact] = [end('source'), end('target'), textIn(members, 'fact', LONGEST_FACT)]
-  const [from, until] = [readWhen(members.valid_at), readWhen(members.invalid_at)]
+  const [from, until] = [readFoundDate(members.valid_at), readFoundDate(members.invalid_at)]
   if (source === undefined || target === undefined || source === target || fact === undefined) return undefined
   if (from === false || until === false || (from && until && until.at < from.at)) return undefined
   const passage = members.passage
@@ -136,21 +134,43 @@ const readFact = (item: unknown, places: ReadonlyMap<string, number>, passages: 
 
 const isPresent = <Item>(item: Item | undefined): item is Item => item !== undefined
 
-/** Reads an answer and keeps of it what can be true: names that were shown, facts between them, dates that exist. */
-export const readFindings = (answer: unknown, bounds: Bounds): Findings => {
+/** Whether a name occurs in what the model was shown. */
+type IsNamed = (name: string) => boolean
+
+const FIRST_PERSON = /\b(?:i|me|my|mine|myself|we|us|our|ours)\b/iu
+const SPEAKER = 'user' // the name of an unnamed speaker, as the prompt says
+const isAscii = (word: string): boolean => /^[\t-~]*$/.test(word)
+
+/** Every word of a name must occur in the material, in any inflection; in scripts without spaces, as a substring. */
+export const namesIn = ({ episode, passages, earlier }: ExtractionMaterial): IsNamed => {
+  const text = [episode.name, episode.sourceDescription, ...passages, ...earlier].join('\n')
+  const stems = new Set(wordsOf(text).map(stemOf))
+  const folded = foldWord(text)
+  const saysI = FIRST_PERSON.test(text)
+  const occurs = (word: string): boolean => stems.has(stemOf(word)) || (!isAscii(word) && folded.includes(word))
+  return name => {
+    const words = wordsOf(name)
+    const specific = words.filter(word => !isStopWord(word))
+    if (saysI && normaliseName(name) === SPEAKER) return true
+    return specific.length > 0 ? specific.every(occurs) : words.length > 0 && folded.includes(foldWord(name.trim()))
+  }
+}
+
+/** Keeps the valid part of an answer: names that were shown to the model, facts between them, existing dates. */
+export const readFindings = (answer: unknown, checks: FindingChecks): Findings => {
   const { entities, facts } = membersOf(answer)
   if (!Array.isArray(entities) || !Array.isArray(facts))
-    throw new Unusable('The answer of the model has no lists of entities and facts.')
-  const wanted = entities.filter(item => !bounds.excluded.includes(kindOf(item)))
-  const kept = distinct(wanted.map(item => readEntity(item, bounds)).filter(isPresent))
+    throw new UnusableAnswer('The answer of the model has no lists of entities and facts.')
+  const wanted = entities.filter(item => !checks.excluded.includes(kindOf(item)))
+  const kept = distinct(wanted.map(item => readEntity(item, checks)).filter(isPresent))
   if (wanted.length > 0 && kept.length === 0)
-    throw new Unusable(`The model named ${wanted.length} entities, and none of them stands in the episode.`)
+    throw new UnusableAnswer(`The model named ${wanted.length} entities, and none of them stands in the episode.`)
   const places = new Map(
     kept.flatMap(({ name, aliases }, place) => [...aliases, name].map(norm => [normaliseName(norm), place] as const)),
   )
-  const told = facts.map(item => readFact(item, places, bounds.passages)).filter(isPresent)
+  const stated = facts.map(item => readFact(item, places, checks.passages)).filter(isPresent)
   if (facts.length > 0 && entities.length === 0)
-    throw new Unusable(`The model stated ${facts.length} facts about nothing that stands in the episode.`)
-  const dropped = entities.length - kept.length + facts.length - told.length
-  return { entities: kept, facts: told.slice(0, MOST_FACTS), dropped }
+    throw new UnusableAnswer(`The model stated ${facts.length} facts about nothing that stands in the episode.`)
+  const dropped = entities.length - kept.length + facts.length - stated.length
+  return { entities: kept, facts: stated.slice(0, MOST_FACTS), dropped }
 }

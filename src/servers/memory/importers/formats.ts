@@ -1,19 +1,20 @@
-import { hasSpeakers } from './transcript.ts'
+import { isObject } from '../input-checks.ts'
+import { hasSpeakers } from './messages.ts'
 
-/** What can be read besides what we wrote ourselves. */
+/** The formats that can be imported; `dragoman` is an export of this program. */
 export const FORMATS = ['dragoman', 'server-memory', 'graphiti', 'chat', 'markdown', 'text'] as const
 
 export type Format = (typeof FORMATS)[number]
 
-/** What a stream is: the format, and for data whether every line is an object or all of it is one document. */
+/** The format of a stream, and its layout: one object per line, one JSON document, or text. */
 export interface Shape {
   readonly format: Format
-  readonly holds: 'lines' | 'document' | 'text'
+  readonly layout: 'lines' | 'document' | 'text'
 }
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What an object is a record of; undefined where it says nothing. */
+/** The format of an object; undefined if unknown. */
 const formatOf = (record: Members): Format | undefined => RECORDS.find(({ is }) => is(record))?.format
 
 const has = (record: Members, ...keys: readonly string[]): boolean => keys.some(key => record[key] !== undefined)
@@ -32,8 +33,8 @@ const RECORDS: readonly { readonly format: Format; readonly is: (record: Members
   { format: 'graphiti', is: record => has(record, 'content') && has(record, 'uuid', 'name') },
 ]
 
-/** By what stands in the beginning of a document that is not read whole. */
-const SIGNS: readonly (readonly [RegExp, Format])[] = [
+/** Tells the format of a document from the member names in its beginning. */
+const MEMBER_PATTERNS: readonly (readonly [RegExp, Format])[] = [
   [/"(?:entityType|relationType|observations)"\s*:/, 'server-memory'],
   [/"(?:mapping|chat_messages)"\s*:/, 'chat'],
   [/"(?:episode_body|group_id|source_description|episodes)"\s*:/, 'graphiti'],
@@ -41,41 +42,41 @@ const SIGNS: readonly (readonly [RegExp, Format])[] = [
   [/"content"\s*:/, 'graphiti'],
 ]
 
-/** Finds out what a text is by its beginning and its name; undefined where it cannot be told. */
-export const detect = (head: string, isWhole: boolean, name: string): Shape | undefined => {
+/** Detects the format by the beginning and the file name; undefined if it is unclear. */
+export const detectShape = (head: string, isWhole: boolean, name: string): Shape | undefined => {
   const start = head.trimStart()
   if (start.startsWith('{') || start.startsWith('[')) {
-    const found = detectData(start, isWhole)
+    const found = detectJson(start, isWhole)
     if (found || /\.(json|jsonl|ndjson)$/i.test(name)) return found
   }
-  if (/\.(md|markdown|mdx)$/i.test(name)) return { format: 'markdown', holds: 'text' }
-  return { format: hasSpeakers(head) ? 'chat' : 'text', holds: 'text' }
+  if (/\.(md|markdown|mdx)$/i.test(name)) return { format: 'markdown', layout: 'text' }
+  return { format: hasSpeakers(head) ? 'chat' : 'text', layout: 'text' }
 }
 
-const detectData = (start: string, isWhole: boolean): Shape | undefined => {
+const detectJson = (start: string, isWhole: boolean): Shape | undefined => {
   const end = start.indexOf('\n')
   const line = end < 0 && !isWhole ? undefined : objectIn(end < 0 ? start : start.slice(0, end))
-  const own = line && formatOf(line)
-  if (own) return { format: own, holds: 'lines' }
-  const format = SIGNS.find(([sign]) => sign.test(start))?.[1]
-  return format && { format, holds: 'document' }
+  const lineFormat = line && formatOf(line)
+  if (lineFormat) return { format: lineFormat, layout: 'lines' }
+  const format = MEMBER_PATTERNS.find(([pattern]) => pattern.test(start))?.[1]
+  return format && { format, layout: 'document' }
 }
 
 const objectIn = (text: string): Members | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
-/** How data of a format that was named is to be read, where its beginning does not show it. */
+/** The layout of data whose format the caller named. */
 export const shapeFor = (format: Format, head: string): Shape => {
-  if (format === 'text' || format === 'markdown') return { format, holds: 'text' }
+  if (format === 'text' || format === 'markdown') return { format, layout: 'text' }
   const start = head.trimStart()
-  if (format === 'chat' && !/^[[{]/.test(start)) return { format, holds: 'text' }
+  if (format === 'chat' && !/^[[{]/.test(start)) return { format, layout: 'text' }
   const end = start.indexOf('\n')
   const line = objectIn(end < 0 ? start : start.slice(0, end))
-  return { format, holds: format === 'dragoman' || (line && formatOf(line)) ? 'lines' : 'document' }
+  return { format, layout: format === 'dragoman' || (line && formatOf(line)) ? 'lines' : 'document' }
 }

@@ -196,7 +196,7 @@ describe('a chat', () => {
   it('names what is no message', async () => {
     const store = await temporaryStore()
     const { faults } = await importing(store).text(jsonl(...messages, { x: 1 }))
-    expect(faults).toEqual([{ where: 'line 5', why: 'is no message: it does not say who said what' }])
+    expect(faults).toEqual([{ where: 'line 5', why: 'is not a message: it needs a speaker and a text' }])
   })
 })
 

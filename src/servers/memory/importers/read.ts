@@ -1,69 +1,110 @@
-import { documentItems } from './documents.ts'
+import { uuidFor } from '../ids.ts'
+import { type ChatEpisodes, createChatEpisodes } from './chat-episodes.ts'
 import type { Format, Shape } from './formats.ts'
 import { graphitiItem } from './graphiti.ts'
-import type { Item, Origin } from './item.ts'
-import { type Conversation, isSilent, readConversation, readMessage } from './message.ts'
-import { type Record, recordsInDocument, recordsInLines } from './records.ts'
+import { isEmptyMessage, messagesIn, readConversation, readMessage } from './messages.ts'
+import { type ImportRecord, recordsInDocument, recordsInLines } from './records.ts'
 import { serverMemoryItem } from './server-memory.ts'
-import { createSessions, type Sessions } from './sessions.ts'
-import { linesOf } from './text-stream.ts'
-import { saidIn } from './transcript.ts'
+import type { ImportItem, ImportOrigin } from './store-items.ts'
+import { linesOf, type TextLine } from './text-stream.ts'
 
 const LONGEST_LINE = 64 * 1024
 
-/** What to read a stream as. `given` is the group somebody asked for, whatever the data says. */
-export interface Reading extends Origin {
-  readonly given: string | undefined
-}
-
 type Texts = AsyncIterable<string>
-type Read = (texts: Texts, shape: Shape, reading: Reading) => AsyncGenerator<Item>
+type Reader = (texts: Texts, shape: Shape, source: ImportOrigin) => AsyncGenerator<ImportItem>
 
-const recordsOf = (texts: Texts, { holds }: Shape): AsyncGenerator<Record> =>
-  holds === 'lines' ? recordsInLines(texts) : recordsInDocument(texts)
+const recordsOf = (texts: Texts, { layout }: Shape): AsyncGenerator<ImportRecord> =>
+  layout === 'lines' ? recordsInLines(texts) : recordsInDocument(texts)
 
-/** One item for each record. */
-const each = (item: (members: Readonly<{ [key: string]: unknown }>, where: string, reading: Reading) => Item): Read =>
-  async function* (texts, shape, reading) {
+/** Reads one item from each record. */
+const each = (
+  itemOf: (members: Readonly<Record<string, unknown>>, where: string, source: ImportOrigin) => ImportItem,
+): Reader =>
+  async function* (texts, shape, source) {
     for await (const record of recordsOf(texts, shape)) {
       const { where } = record
-      yield 'fault' in record ? { kind: 'fault', where, why: record.fault } : item(record.members, where, reading)
+      yield 'fault' in record ? { kind: 'fault', where, why: record.fault } : itemOf(record.members, where, source)
     }
   }
 
-/** Conversations each for itself; messages that stand alone are one conversation. */
-const chat: Read = async function* (texts, shape, reading) {
-  const alone = createSessions(reading)
-  if (shape.holds === 'text') for await (const said of saidIn(linesOf(texts, LONGEST_LINE))) yield* alone.add(said)
-  else for await (const record of recordsOf(texts, shape)) yield* chatItems(record, reading, alone)
-  yield* alone.end()
+/** Reads conversations; single messages together make one conversation. */
+const readChat: Reader = async function* (texts, shape, source) {
+  const single = createChatEpisodes(source)
+  if (shape.layout === 'text')
+    for await (const message of messagesIn(linesOf(texts, LONGEST_LINE))) yield* single.add(message)
+  else for await (const record of recordsOf(texts, shape)) yield* chatItems(record, source, single)
+  yield* single.end()
 }
 
-const chatItems = (record: Record, reading: Reading, alone: Sessions): readonly Item[] => {
+const chatItems = (record: ImportRecord, source: ImportOrigin, single: ChatEpisodes): readonly ImportItem[] => {
   const { where } = record
   if ('fault' in record) return [{ kind: 'fault', where, why: record.fault }]
   const conversation = readConversation(record.members)
-  if (conversation) return conversationItems(conversation, where, reading)
+  if (conversation) {
+    const { id = `${source.key}#${where}`, title = source.name, messages } = conversation
+    const episodes = createChatEpisodes({ ...source, key: id, name: title })
+    return [...messages.flatMap(message => episodes.add({ ...message, where })), ...episodes.end()]
+  }
   const message = readMessage(record.members)
-  if (message) return alone.add({ ...message, where })
-  if (isSilent(record.members)) return []
-  return [{ kind: 'fault', where, why: 'is no message: it does not say who said what' }]
+  if (message) return single.add({ ...message, where })
+  if (isEmptyMessage(record.members)) return []
+  return [{ kind: 'fault', where, why: 'is not a message: it needs a speaker and a text' }]
 }
 
-const conversationItems = ({ id, title, messages }: Conversation, where: string, reading: Reading): readonly Item[] => {
-  const key = id ?? `${reading.key}#${where}`
-  const sessions = createSessions({ ...reading, key, name: title ?? reading.name })
-  return [...messages.flatMap(message => sessions.add({ ...message, where })), ...sessions.end()]
+const PIECE_CHARACTERS = 256 * 1024 // a piece ends at the next heading or empty line
+const MOST_PIECE_CHARACTERS = 512 * 1024
+
+/** Reads a text as one episode, or several if it is long, cut between its sections. */
+const documentReader = (description: string): Reader =>
+  async function* (texts, _shape, { name, group, key, modified }) {
+    const uuidOf = (number: number): string => uuidFor('file', group, key, number)
+    let number = 0
+    for await (const { where, body } of piecesOf(linesOf(texts, LONGEST_LINE))) {
+      if (body.includes('\0')) {
+        yield { kind: 'fault', where, why: 'looks binary: it has a zero byte' }
+        return
+      }
+      const input = {
+        uuid: uuidOf(number),
+        group,
+        name: number === 0 ? name : `${name} (${number + 1})`,
+        body,
+        source: 'text',
+        sourceDescription: description,
+        validAt: modified,
+        chain: `file:${uuidFor(key)}`,
+      } as const
+      yield { kind: 'episode', where, input, isUndated: true }
+      number++
+    }
+    yield { kind: 'end', uuidOf, from: number }
+  }
+
+const piecesOf = async function* (lines: AsyncIterable<TextLine>): AsyncGenerator<{ where: string; body: string }> {
+  let [piece, size, start]: [string[], number, number] = [[], 0, 1]
+  for await (const { number, text } of lines) {
+    const isBreak = text.trim() === '' || /^#{1,6}\s/.test(text)
+    if ((size > PIECE_CHARACTERS && isBreak) || size + text.length > MOST_PIECE_CHARACTERS) {
+      if (piece.some(line => line.trim() !== '')) yield { where: `line ${start}`, body: piece.join('\n') }
+      ;[piece, size, start] = [[], 0, number]
+    }
+    piece.push(text)
+    size += text.length + 1
+  }
+  if (piece.some(line => line.trim() !== '')) yield { where: `line ${start}`, body: piece.join('\n') }
 }
 
-const READERS: Readonly<{ [format in Exclude<Format, 'dragoman'>]: Read }> = {
+const READERS: Readonly<Record<Exclude<Format, 'dragoman'>, Reader>> = {
   'server-memory': each(serverMemoryItem),
-  graphiti: each((members, where, { given, group }) => graphitiItem(members, where, { given, absent: group })),
-  chat,
-  markdown: (texts, _shape, reading) => documentItems(linesOf(texts, LONGEST_LINE), reading, 'Markdown file'),
-  text: (texts, _shape, reading) => documentItems(linesOf(texts, LONGEST_LINE), reading, 'text file'),
+  graphiti: each(graphitiItem),
+  chat: readChat,
+  markdown: documentReader('Markdown file'),
+  text: documentReader('text file'),
 }
 
-/** Reads a stream of somebody else's data, item by item. */
-export const readItems = (texts: Texts, shape: Shape & { readonly format: keyof typeof READERS }, reading: Reading) =>
-  READERS[shape.format](texts, shape, reading)
+/** Reads a stream of a foreign format, item by item. */
+export const readItems = (
+  texts: Texts,
+  shape: Shape & { readonly format: keyof typeof READERS },
+  source: ImportOrigin,
+) => READERS[shape.format](texts, shape, source)

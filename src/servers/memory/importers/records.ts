@@ -1,31 +1,99 @@
-import { DocumentError, itemsIn, type JsonItem } from './json-items.ts'
+import { isObject } from '../input-checks.ts'
 import { linesOf } from './text-stream.ts'
 
-/** An object read from data, or why there is none. */
-export type Record =
-  | { readonly where: string; readonly members: Readonly<{ [key: string]: unknown }> }
+/** The text of an object in a JSON document, and the line it starts on. */
+export interface JsonItem {
+  readonly line: number
+  readonly text: string
+}
+
+/** An object read from data, or why it cannot be read. */
+export type ImportRecord =
+  | { readonly where: string; readonly members: Readonly<Record<string, unknown>> }
   | { readonly where: string; readonly fault: string }
 
 const LONGEST_LINE = 64 * 1024 * 1024
+const LONGEST_OBJECT = 64 * 1024 * 1024
 
-/** Objects one a line; a line that is none is named by its number. */
-export const recordsInLines = async function* (texts: AsyncIterable<string>): AsyncGenerator<Record> {
-  let cut = 0 // the line that is too long, whose parts are passed over
+/** The document is not valid JSON, or one of its objects is too large. */
+export class DocumentError extends Error {
+  override readonly name = 'DocumentError'
+}
+
+/**
+ * The objects in the arrays of a JSON document. Only one is in memory at a time, so the document may be of any size.
+ * Objects within such an object are part of it.
+ */
+export const itemsIn = async function* (texts: AsyncIterable<string>): AsyncGenerator<JsonItem> {
+  const scanner = createScanner()
+  for await (const text of texts) yield* scanner.push(text)
+  scanner.end()
+}
+
+const createScanner = () => {
+  const open: ('{' | '[')[] = [] // the brackets around the current position, outside of any item
+  let [item, depth, line, startLine] = ['', 0, 1, 1]
+  let [isInString, isEscaped] = [false, false]
+
+  const openBracket = (sign: '{' | '['): void => {
+    if (depth > 0) depth++
+    else if (sign === '{' && open.at(-1) === '[') [depth, startLine] = [1, line]
+    else open.push(sign)
+  }
+  /** Returns whether an item ends here. */
+  const closeBracket = (sign: string): boolean => {
+    if (depth > 0) return --depth === 0
+    if (open.pop() !== (sign === '}' ? '{' : '['))
+      throw new DocumentError(`is not JSON: line ${line} has a ${sign} too many`)
+    return false
+  }
+  const readInString = (sign: string): void => {
+    if (isEscaped) isEscaped = false
+    else if (sign === '\\') isEscaped = true
+    else if (sign === '"') isInString = false
+  }
+  const push = function* (text: string): Generator<JsonItem> {
+    let from = 0 // where the item starts in this text
+    for (let at = 0; at < text.length; at++) {
+      const sign = text[at] ?? ''
+      if (sign === '\n') line++
+      if (isInString) readInString(sign)
+      else if (sign === '"') isInString = true
+      else if (sign === '{' || sign === '[') {
+        if (depth === 0) from = at
+        openBracket(sign)
+      } else if ((sign === '}' || sign === ']') && closeBracket(sign)) {
+        yield { line: startLine, text: item + text.slice(from, at + 1) }
+        item = ''
+      }
+    }
+    if (depth > 0) item += text.slice(from)
+    if (item.length > LONGEST_OBJECT) throw new DocumentError(`has an object at line ${startLine} that is too large`)
+  }
+  const end = (): void => {
+    if (depth > 0 || open.length > 0) throw new DocumentError(`breaks off in line ${line}`)
+  }
+  return { push, end }
+}
+
+/** Reads one object per line. */
+export const recordsInLines = async function* (texts: AsyncIterable<string>): AsyncGenerator<ImportRecord> {
+  let cut = 0 // the number of an overlong line, whose further parts are skipped
   for await (const { number, text, isCut } of linesOf(texts, LONGEST_LINE)) {
     if (isCut) {
       if (cut !== number) yield { where: `line ${number}`, fault: 'is too long' }
       cut = number
-    } else if (text.trim() !== '') yield read({ line: number, text })
+    } else if (text.trim() !== '') yield readRecord({ line: number, text })
   }
 }
 
-/** The objects in the arrays of a document. */
-export const recordsInDocument = async function* (texts: AsyncIterable<string>): AsyncGenerator<Record> {
+/** Reads the objects in the arrays of a document. */
+export const recordsInDocument = async function* (texts: AsyncIterable<string>): AsyncGenerator<ImportRecord> {
   let isEmpty = true
   try {
     for await (const item of itemsIn(texts)) {
       isEmpty = false
-      yield read(item)
+      yield readRecord(item)
     }
     if (isEmpty) yield { where: 'the document', fault: 'has no list of objects in it' }
   } catch (error) {
@@ -34,13 +102,11 @@ export const recordsInDocument = async function* (texts: AsyncIterable<string>):
   }
 }
 
-const read = ({ line, text }: JsonItem): Record => {
+const readRecord = ({ line, text }: JsonItem): ImportRecord => {
   const where = `line ${line}`
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return { where, members: value as Readonly<{ [key: string]: unknown }> }
-    return { where, fault: 'is not an object' }
+    return isObject(value) ? { where, members: value } : { where, fault: 'is not an object' }
   } catch {
     return { where, fault: 'is not JSON' }
   }

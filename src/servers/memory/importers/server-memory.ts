@@ -1,10 +1,11 @@
+import { uuidFor } from '../ids.ts'
 import type { NewEntity } from '../model.ts'
-import { type Item, type Origin, uuidFor } from './item.ts'
+import type { ImportItem, ImportOrigin } from './store-items.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** An entity or a relation of the reference memory server's file. */
-export const serverMemoryItem = (record: Members, where: string, origin: Origin): Item => {
+/** Reads an entity or a relation from a file of the reference memory server. */
+export const serverMemoryItem = (record: Members, where: string, origin: ImportOrigin): ImportItem => {
   if (record.type === 'relation' || 'relationType' in record) return relation(record, where, origin)
   if (record.type === 'entity' || 'observations' in record || 'entityType' in record)
     return entity(record, where, origin)
@@ -16,7 +17,7 @@ const textIn = (record: Members, key: string): string | undefined => {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-const relation = (record: Members, where: string, { group }: Origin): Item => {
+const relation = (record: Members, where: string, { group }: ImportOrigin): ImportItem => {
   const [from, to, type] = [textIn(record, 'from'), textIn(record, 'to'), textIn(record, 'relationType')]
   if (!from || !to || !type)
     return { kind: 'fault', where, why: 'is a relation without "from", "to" or "relationType"' }
@@ -32,37 +33,37 @@ const relation = (record: Members, where: string, { group }: Origin): Item => {
   return { kind: 'facts', where, group, entities: [], facts: [fact] }
 }
 
-const FITS_AS_SPEAKER = /^[\p{L}\p{N}_@.'’-]+(?: [\p{L}\p{N}_@.'’-]+){0,3}$/u
+const SPEAKER_NAME = /^[\p{L}\p{N}_@.'’-]+(?: [\p{L}\p{N}_@.'’-]+){0,3}$/u
 
-/** What was observed of an entity is an episode about it; without any it is only named. */
-const entity = (record: Members, where: string, { group, key, modified }: Origin): Item => {
+/** The observations of an entity become an episode about it; without any, only the entity is stored. */
+const entity = (record: Members, where: string, { group, key, modified }: ImportOrigin): ImportItem => {
   const name = textIn(record, 'name')
   if (!name) return { kind: 'fault', where, why: 'is an entity without a "name"' }
   const { observations = [] } = record
   if (!Array.isArray(observations) || observations.some(one => typeof one !== 'string'))
     return { kind: 'fault', where, why: 'has "observations" that are not a list of texts' }
   const type = textIn(record, 'entityType')
-  const spoken = name.replaceAll('_', ' ') // there names are written John_Smith
-  const aliases = spoken === name ? [] : [spoken]
-  const itself: NewEntity = { name, aliases, ...(type && { labels: [type] }) }
-  const seen = (observations as readonly string[]).map(one => one.trim()).filter(one => one !== '')
-  if (seen.length === 0) return { kind: 'facts', where, group, entities: [itself], facts: [] }
-  const isSpeaker = FITS_AS_SPEAKER.test(name)
+  const spaced = name.replaceAll('_', ' ') // the server writes names like John_Smith
+  const aliases = spaced === name ? [] : [spaced]
+  const self: NewEntity = { name, aliases, ...(type && { labels: [type] }) }
+  const lines = (observations as readonly string[]).map(one => one.trim()).filter(one => one !== '')
+  if (lines.length === 0) return { kind: 'facts', where, group, entities: [self], facts: [] }
+  const isSpeaker = SPEAKER_NAME.test(name)
   return {
     kind: 'episode',
     where,
     isUndated: true,
-    told: {
+    input: {
       uuid: uuidFor('server-memory', group, key, name),
       group,
       name,
-      // As if it spoke of itself: that ties every line to the entity.
-      body: seen.map(one => `${name}: ${one.replaceAll(/\s*\n\s*/g, ' ')}`).join(isSpeaker ? '\n' : '\n\n'),
+      // Written as messages of the entity, so that every line becomes a fact about it.
+      body: lines.map(one => `${name}: ${one.replaceAll(/\s*\n\s*/g, ' ')}`).join(isSpeaker ? '\n' : '\n\n'),
       source: isSpeaker ? 'message' : 'text',
       sourceDescription: type ? `observations of a ${type}` : 'observations',
       validAt: modified,
       chain: `entity:${uuidFor(key, name)}`,
-      entities: [itself],
+      entities: [self],
     },
   }
 }

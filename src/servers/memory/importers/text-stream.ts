@@ -1,11 +1,11 @@
-/** A line, or a part of one that is too long; where it stands, counted from 1. */
+/** A line, or a part of an overlong one; numbered from 1. */
 export interface TextLine {
   readonly number: number
   readonly text: string
-  readonly isCut: boolean
+  readonly isCut: boolean // part of a line that was too long
 }
 
-/** Bytes as text, however they are cut; a byte order mark is no text. */
+/** Decodes UTF-8 chunks; a byte order mark is dropped. */
 export const textOf = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8')
   for await (const chunk of chunks) {
@@ -16,7 +16,7 @@ export const textOf = async function* (chunks: AsyncIterable<Uint8Array>): Async
   if (rest !== '') yield rest
 }
 
-/** The beginning of a text, and the whole of it. */
+/** Reads the beginning of a text, about `most` characters; `all` yields the text from its start. */
 export const peek = async (
   texts: AsyncGenerator<string>,
   most: number,
@@ -39,21 +39,21 @@ export const peek = async (
   return { head: read.join(''), isWhole, all: all() }
 }
 
-/** Text line by line, in pieces of at most `most` characters. */
+/** Splits a text into lines; a line of over `most` characters is cut into several. */
 export const linesOf = async function* (texts: AsyncIterable<string>, most: number): AsyncGenerator<TextLine> {
-  let [number, waiting, isCut] = [1, '', false]
+  let [number, pending, isCut] = [1, '', false]
   for await (const text of texts) {
-    const lines = (waiting + text).split('\n')
-    waiting = lines.pop() ?? ''
+    const lines = (pending + text).split('\n')
+    pending = lines.pop() ?? ''
     for (const line of lines) {
       yield { number: number++, text: line.endsWith('\r') ? line.slice(0, -1) : line, isCut }
       isCut = false
     }
-    while (waiting.length > most) {
-      yield { number, text: waiting.slice(0, most), isCut: true }
-      waiting = waiting.slice(most)
+    while (pending.length > most) {
+      yield { number, text: pending.slice(0, most), isCut: true }
+      pending = pending.slice(most)
       isCut = true
     }
   }
-  if (waiting !== '') yield { number, text: waiting, isCut }
+  if (pending !== '') yield { number, text: pending, isCut }
 }

@@ -1,7 +1,7 @@
+import { newUuid } from '../ids.ts'
 import type { NewEpisode, Saga } from '../model.ts'
 import { sagaOf } from '../sqlite/rows.ts'
 import { StoreError } from '../store.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { idIn } from './rows.ts'
 

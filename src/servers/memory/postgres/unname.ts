@@ -1,6 +1,6 @@
+import { newUuid } from '../ids.ts'
 import { namingOf } from '../sqlite/forget-targets.ts'
 import type { Forget, Groups } from '../store.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { indexEntity } from './entities.ts'
 import { inGroups } from './rows.ts'

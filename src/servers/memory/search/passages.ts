@@ -1,18 +1,21 @@
 import type { Doc } from '../model.ts'
-import type { Groups, Hit, ReadStore, SearchStore } from '../store.ts'
+import type { Groups, Hit, ReadStore, SearchStore, VectorKind } from '../store.ts'
 import { sentencesOf } from '../text/sentences.ts'
 import { foldWord, wordsOf } from '../text/words.ts'
-import { fuse } from './fuse.ts'
 import type { Question } from './question.ts'
+import { fuse } from './ranking.ts'
 import type { Weights } from './weights.ts'
 
-/** A query as a vector of the model the store holds vectors of. */
+/** The vector of a query, and the model whose stored vectors it is compared with. */
 export interface Embedding {
   readonly model: string
   readonly vector: Float32Array
 }
 
-/** Where and with what to search. */
+/** Turns a query into a vector; undefined if no model is configured or it does not answer. */
+export type EmbedQuery = (text: string) => Promise<Embedding | undefined>
+
+/** A query and where to search. */
 export interface Search {
   readonly store: SearchStore & Pick<ReadStore, 'factsById' | 'entitiesById'>
   readonly groups: Groups
@@ -21,17 +24,17 @@ export interface Search {
   readonly weights: Weights
 }
 
-const TELLS_TIME =
+const STATES_TIME =
   /\b(?:yesterday|today|tomorrow|tonight|ago|last|next|since|weekend|this (?:week|month|year|morning|evening)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|(?:19|20)\d\d|weeks?|months?|years?|days?)\b/i
 
-/** Most of what is said is asked. */
+/** Whether at least half of the sentences are questions. */
 const isAsking = (text: string): boolean => {
   if (!/[?？]/.test(text)) return false
   const sentences = sentencesOf(text)
   return sentences.filter(sentence => /[?？]["'”’)]*$/.test(sentence.text)).length * 2 >= sentences.length
 }
 
-/** The query names the speaker: his whole name, or his first. */
+/** Whether the query contains the first word of the speaker's name. */
 const isNamed = (actor: string | undefined, { words }: Question): boolean =>
   actor !== undefined && words.has(wordsOf(actor)[0] ?? foldWord(actor))
 
@@ -40,7 +43,7 @@ const boostOf = (doc: Doc, question: Question, { boosts }: Weights): number => {
   let factor = 1
   if (isNamed(doc.actor, question)) factor *= boosts.actor
   if (doc.kind === 'turn' && isAsking(doc.text)) factor *= boosts.question
-  if (question.asksWhen && TELLS_TIME.test(doc.text)) factor *= boosts.when
+  if (question.asksWhen && STATES_TIME.test(doc.text)) factor *= boosts.when
   const { range } = question
   if (range && doc.validAt >= range.start && doc.validAt <= range.end) factor *= boosts.inRange
   return factor
@@ -52,9 +55,13 @@ const rank = (docs: readonly Hit<Doc>[], { question, weights }: Search): Doc[] =
     .toSorted((a, b) => b.score - a.score)
     .map(({ doc }) => doc)
 
-const nearest = async ({ store, groups, embedding, weights }: Search): Promise<number[]> => {
+/** The ids of the rows whose vectors are nearest to the query's, nearest first. */
+export const nearestRows = async (
+  { store, groups, embedding, weights }: Search,
+  kind: VectorKind,
+): Promise<number[]> => {
   if (!embedding) return []
-  const rows = await store.nearest({ kind: 'doc', ...embedding, groups, limit: weights.candidates })
+  const rows = await store.nearest({ kind, ...embedding, groups, limit: weights.candidates })
   return rows.map(({ rowId }) => rowId)
 }
 
@@ -65,7 +72,7 @@ export const searchPassages = async (search: Search): Promise<Doc[]> => {
   const limit = weights.candidates
   const hits = terms.length === 0 ? [] : await store.searchDocs({ terms, groups, limit, weights: weights.docs })
   const ranked = rank(hits, search)
-  const near = await nearest(search)
+  const near = await nearestRows(search, 'doc')
   if (near.length === 0) return ranked
   const docs = new Map(ranked.map(doc => [doc.id, doc]))
   for (const doc of await store.docs(near.filter(id => !docs.has(id)))) docs.set(doc.id, doc)

@@ -1,16 +1,15 @@
 import type { Instant } from '../model.ts'
-import type { Span } from '../text/dates.ts'
-import { datesIn } from '../text/dates.ts'
+import { datesIn, type Span } from '../text/dates.ts'
 import { normaliseName } from '../text/names.ts'
 import { type QueryTerm, queryTerms } from '../text/query.ts'
 import { isStopWord, wordsOf } from '../text/words.ts'
 
-/** What a query asks for, read once. */
+/** A parsed query. */
 export interface Question {
   readonly terms: readonly QueryTerm[]
-  readonly words: ReadonlySet<string> // all of them, folded
-  readonly names: readonly string[] // normalised word sequences that may name an entity
-  readonly range: Span | undefined // the time it speaks of
+  readonly words: ReadonlySet<string> // all words, folded
+  readonly names: readonly string[] // normalised word sequences that may be names of entities
+  readonly range: Span | undefined // the period it mentions
   readonly asksWhen: boolean
   readonly isAboutPast: boolean
 }
@@ -23,7 +22,7 @@ const ASKS_WHEN =
 const ABOUT_PAST =
   /\b(?:used to|previous(?:ly)?|former(?:ly)?|earlier|originally|in the past|no longer|back then|at that time|history|historical(?:ly)?|years? ago|before)\b/i
 
-/** Every sequence of up to four words that does not begin or end with a stop word. */
+/** All sequences of up to four words that neither start nor end with a stop word. */
 const namesIn = (query: string): string[] => {
   const words = normaliseName(query)
     .split(/[\s,;:!?()"“”]+/u)
@@ -45,7 +44,7 @@ const rangeOf = (query: string, now: Instant): Span | undefined => {
   return { start: Math.min(...dates.map(({ start }) => start)), end: Math.max(...dates.map(({ end }) => end)) }
 }
 
-/** Reads a query: its words, the names that may be in it, and the time it speaks of. */
+/** Parses a query; relative dates in it are relative to `now`. */
 export const readQuestion = (query: string, now: Instant): Question => {
   const head = query.slice(0, MOST_CHARACTERS)
   const range = rangeOf(head, now)

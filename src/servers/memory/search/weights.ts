@@ -1,20 +1,20 @@
 import type { DocWeights, EntityWeights, FactWeights } from '../store.ts'
 
-/** Everything search weighs with, in one place. */
+/** All weights of the search. */
 export interface Weights {
   readonly docs: DocWeights
   readonly facts: FactWeights
   readonly entities: EntityWeights
   /** Factors on the score of a passage or a fact. */
   readonly boosts: {
-    readonly actor: number // the query names who spoke
-    readonly question: number // a turn that asks tells little
-    readonly when: number // the query asks for a time and the passage tells one
-    readonly inRange: number // it happened in the time the query speaks of
+    readonly actor: number // the query names the speaker
+    readonly question: number // the turn is a question
+    readonly when: number // the query asks for a time and the passage states one
+    readonly inRange: number // it happened in the period of the query
     readonly linked: number // the fact is about an entity the query names
     readonly expired: number // the fact no longer holds
   }
-  /** How much each list counts when lists are fused; `constant` flattens the first places. */
+  /** The weight of each list in the fusion; a greater `constant` lessens the advantage of the first ranks. */
   readonly fusion: {
     readonly constant: number
     readonly passages: number
@@ -23,11 +23,11 @@ export interface Weights {
     readonly graph: number
     readonly vectors: number
   }
-  readonly candidates: number // of each list
-  readonly hops: number // from the entities a query names
+  readonly candidates: number // per list
+  readonly hops: number // from the entities that the query names
 }
 
-/** Found on two-person English talk and tried on a little other talk and a few notes about code: see docs/benchmarks.md. */
+/** Tuned on English conversations of two people, and checked on other conversations and notes about code: docs/benchmarks.md. */
 export const WEIGHTS: Weights = {
   docs: { text: 1, actor: 1, prev: 0.5, next: 0.4, dt: 0.2 },
   facts: { fact: 1, ents: 0.5, dt: 0.2 },

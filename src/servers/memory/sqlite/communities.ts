@@ -1,6 +1,6 @@
+import { newUuid } from '../ids.ts'
 import type { Community } from '../model.ts'
 import type { Groups } from '../store.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { inGroups } from './rows.ts'
 

@@ -1,9 +1,9 @@
 import type { SqlRow } from '../../../stores/sqlite.ts'
+import { newUuid } from '../ids.ts'
 import type { Entity, EntityRef, NewEntity } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { entityOf } from './rows.ts'
 

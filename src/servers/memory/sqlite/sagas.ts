@@ -1,6 +1,6 @@
+import { newUuid } from '../ids.ts'
 import type { NewEpisode, Saga } from '../model.ts'
 import { StoreError } from '../store.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { sagaOf } from './rows.ts'
 

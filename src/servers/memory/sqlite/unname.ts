@@ -1,6 +1,6 @@
 import type { SqlValue } from '../../../stores/sqlite.ts'
+import { newUuid } from '../ids.ts'
 import type { Forget, Groups } from '../store.ts'
-import { newUuid } from '../uuid.ts'
 import type { Context } from './context.ts'
 import { namingOf } from './forget-targets.ts'
 import { inGroups } from './rows.ts'

@@ -1,26 +1,24 @@
 import type { Plain, PlainObject } from '../../../wire/json/json.ts'
 
-/** What one argument takes: how it is written in a schema, and how a given value is read. */
-export interface Kind<T> {
+/** The type of an argument: its schema, and how a given value is read. */
+export interface ArgumentType<T> {
   readonly schema: PlainObject
-  /** The value as the tool wants it, or why it cannot be had. */
   readonly read: (given: unknown) => { readonly value: T } | Fault
 }
 
 interface Fault {
-  readonly type: string // in the words of the validator clients of this contract know
+  readonly type: string // as Pydantic names it, which clients of the contract know
   readonly message: string
 }
 
-/** An argument that must be given, or one with a default. */
-export type Argument<T> = { readonly kind: Kind<T>; readonly description?: string } & (
+/** A required argument, or one with a default. */
+export type Argument<T> = { readonly type: ArgumentType<T>; readonly description: string } & (
   | { readonly required: true }
-  | { readonly required: false; readonly fallback: T; readonly shown: boolean }
+  | { readonly required: false; readonly fallback: T }
 )
 
 export type Arguments = Readonly<Record<string, Argument<unknown>>>
 
-/** The values of a table of arguments. */
 export type Values<A extends Arguments> = {
   readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never
 }
@@ -28,13 +26,13 @@ export type Values<A extends Arguments> = {
 const ok = <T>(value: T) => ({ value })
 const fault = (type: string, message: string): Fault => ({ type, message })
 
-export const text: Kind<string> = {
+export const text: ArgumentType<string> = {
   schema: { type: 'string' },
   read: given => (typeof given === 'string' ? ok(given) : fault('string_type', 'Input should be a valid string')),
 }
 
-/** Whole numbers; "5" and 5.0 are five. */
-export const integer: Kind<number> = {
+/** Whole numbers; "5" and 5.0 are read as 5. */
+export const integer: ArgumentType<number> = {
   schema: { type: 'integer' },
   read: given => {
     const number = typeof given === 'string' && given.trim() !== '' ? Number(given) : given
@@ -52,7 +50,7 @@ const TRUTHS: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   ...['false', 'f', 'no', 'n', 'off', '0', 0, false].map(word => [word, false] as const),
 ])
 
-export const flag: Kind<boolean> = {
+export const flag: ArgumentType<boolean> = {
   schema: { type: 'boolean' },
   read: given => {
     const truth = TRUTHS.get(typeof given === 'string' ? given.toLowerCase() : given)
@@ -65,45 +63,45 @@ export const flag: Kind<boolean> = {
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(item => typeof item === 'string')
 
-/** A list of strings; a string that holds such a list as JSON is one, too. */
-export const texts: Kind<readonly string[]> = {
+/** A list of strings, or such a list as JSON text. */
+export const texts: ArgumentType<readonly string[]> = {
   schema: { type: 'array', items: { type: 'string' } },
   read: given => {
-    const list = unpacked(given)
+    const list = parseText(given)
     return isTexts(list) ? ok(list) : fault('list_type', 'Input should be a valid list of strings')
   },
 }
 
-/** One group or several; a client of any age may write them its way. */
-export const groups: Kind<readonly string[] | undefined> = {
+/** One group or several: a string, a list, or a list as JSON text. */
+export const groups: ArgumentType<readonly string[] | undefined> = {
   schema: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }, { type: 'null' }] },
   read: given => {
-    const list = unpacked(given)
+    const list = parseText(given)
     if (list === null || list === undefined) return ok(undefined)
     if (typeof given === 'string' && !Array.isArray(list)) return ok([given])
     return isTexts(list) ? ok(list) : fault('list_type', 'Input should be a string or a list of strings')
   },
 }
 
-/** Objects of the caller's own making, looked into by the tool itself. */
-export const objects = (items: PlainObject): Kind<readonly Readonly<Record<string, unknown>>[]> => ({
+/** A list of objects; the tool checks their members. */
+export const objects = (items: PlainObject): ArgumentType<readonly Readonly<Record<string, unknown>>[]> => ({
   schema: { type: 'array', items },
   read: given => {
-    const list = unpacked(given)
+    const list = parseText(given)
     const isFine =
       Array.isArray(list) && list.every(item => typeof item === 'object' && item !== null && !Array.isArray(item))
     return isFine ? ok(list) : fault('list_type', 'Input should be a valid list of objects')
   },
 })
 
-/** The same, or null, which is as good as absent. */
-export const maybe = <T>(kind: Kind<T>): Kind<T | undefined> => ({
-  schema: { anyOf: [kind.schema, { type: 'null' }] },
-  read: given => (given === null || given === undefined ? ok(undefined) : kind.read(given)),
+/** The same, or null, which means absent. */
+export const maybe = <T>(type: ArgumentType<T>): ArgumentType<T | undefined> => ({
+  schema: { anyOf: [type.schema, { type: 'null' }] },
+  read: given => (given === null || given === undefined ? ok(undefined) : type.read(given)),
 })
 
 /** Some clients send lists and objects as JSON text. */
-const unpacked = (given: unknown): unknown => {
+const parseText = (given: unknown): unknown => {
   if (typeof given !== 'string') return given
   try {
     return JSON.parse(given)
@@ -112,20 +110,22 @@ const unpacked = (given: unknown): unknown => {
   }
 }
 
-export const required = <T>(kind: Kind<T>, description?: string): Argument<T> => ({
-  kind,
+export const required = <T>(type: ArgumentType<T>, description: string): Argument<T> => ({
+  type,
   required: true,
-  ...(description && { description }),
+  description,
 })
 
-/** An argument that may be left out; its default stands in the schema. */
-export const optional = <T>(kind: Kind<T>, fallback: T, description?: string): Argument<T> => ({
-  kind,
+export const optional = <T>(type: ArgumentType<T>, fallback: T, description: string): Argument<T> => ({
+  type,
   required: false,
   fallback,
-  shown: true,
-  ...(description && { description }),
+  description,
 })
+
+export const optionalText = (description: string) => optional(maybe(text), undefined, description)
+
+export const GROUP_IDS = optional(groups, undefined, 'A group or a list of groups; the default group when absent')
 
 /** The input schema of a table of arguments. */
 export const schemaOf = (args: Arguments): PlainObject => {
@@ -139,12 +139,12 @@ export const schemaOf = (args: Arguments): PlainObject => {
 }
 
 const propertyOf = (arg: Argument<unknown>): PlainObject => ({
-  ...arg.kind.schema,
+  ...arg.type.schema,
   ...(!arg.required && { default: (arg.fallback ?? null) as Plain }),
-  ...(arg.description && { description: arg.description }),
+  description: arg.description,
 })
 
-/** Reads what a client sent; strange arguments are ignored, wrong ones are all named at once. */
+/** Reads the given arguments. Unknown ones are ignored; the error names all invalid ones. */
 export const readArguments = <A extends Arguments>(
   tool: string,
   args: A,
@@ -156,7 +156,7 @@ export const readArguments = <A extends Arguments>(
     const isGiven = Object.hasOwn(given, name)
     if (!isGiven && !arg.required) values[name] = arg.fallback
     else {
-      const read = isGiven ? arg.kind.read(given[name]) : fault('missing', 'Field required')
+      const read = isGiven ? arg.type.read(given[name]) : fault('missing', 'Field required')
       if ('value' in read) values[name] = read.value
       else faults.push(`${name}\n  ${read.message} [type=${read.type}]`)
     }
@@ -165,7 +165,7 @@ export const readArguments = <A extends Arguments>(
   return values as Values<A>
 }
 
-/** The arguments do not fit; the words follow those that clients of this contract know. */
+/** The arguments are invalid; the message has the form that clients of the contract know. */
 export class ArgumentsError extends Error {
   constructor(tool: string, faults: readonly string[]) {
     const count = `${faults.length} validation error${faults.length === 1 ? '' : 's'}`

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createDesk } from '../desk.ts'
-import { memoryTools } from './all.ts'
+import { memoryTools } from './memory-tools.ts'
 
 interface Declared {
   readonly name: string
@@ -18,7 +17,13 @@ const contract: readonly Declared[] = JSON.parse(
 ).tools
 
 const unused = () => Promise.reject(new Error('a list calls no tool'))
-const tools = memoryTools(createDesk(unused, 'main'), unused, unused)
+const tools = memoryTools({
+  withStore: unused,
+  defaultGroup: 'main',
+  remember: unused,
+  embed: unused,
+  embedLater: unused,
+})
 const declared = tools.map(tool => tool.description.toValue()) as unknown as readonly (Declared & {
   readonly title: string
   readonly description: string

@@ -1,19 +1,16 @@
 import type { PlainObject } from '../../../wire/json/json.ts'
-import type { EntityRef, NewEntity, NewFact } from '../model.ts'
-import { Refusal } from '../refusal.ts'
-import { notADate, readDate } from './dates.ts'
-import { LONGEST, refuseLong } from './lengths.ts'
+import { checkDate, checkLength, isObject, LONGEST, RequestError } from '../input-checks.ts'
+import type { NewEntity, NewFact } from '../model.ts'
 
 type Given = Readonly<Record<string, unknown>>
 
 const MOST_STATED = 500
-const CERTAIN = 1
 
 const string: PlainObject = { type: 'string' }
 const strings: PlainObject = { type: 'array', items: string }
 const date: PlainObject = { type: 'string', description: 'ISO 8601' }
 
-/** How an agent names an entity. */
+/** The schema of an entity that an agent states. */
 export const ENTITY_SCHEMA: PlainObject = {
   type: 'object',
   properties: {
@@ -26,7 +23,7 @@ export const ENTITY_SCHEMA: PlainObject = {
   required: ['name'],
 }
 
-/** How an agent states a fact. */
+/** The schema of a fact that an agent states. */
 export const FACT_SCHEMA: PlainObject = {
   type: 'object',
   properties: {
@@ -44,31 +41,31 @@ export const FACT_SCHEMA: PlainObject = {
   required: ['source', 'target', 'fact'],
 }
 
-/** Reads the entities an agent named. */
 export const readEntities = (given: readonly Given[] = []): readonly NewEntity[] => {
-  refuseMany('entities', given)
-  return given.map((item, at) => ({
-    name: textOf(item, 'name', `entities[${at}]`),
-    ...optionally('labels', textsOf(item, 'labels', `entities[${at}]`)),
-    ...optionally('aliases', textsOf(item, 'aliases', `entities[${at}]`)),
-    ...optionally('summary', maybeText(item, 'summary', `entities[${at}]`, LONGEST.sentence)),
-    ...optionally('attributes', membersOf(item, 'attributes', `entities[${at}]`)),
-  }))
+  checkCount('entities', given)
+  return given.map((item, at) => readEntity(item, `entities[${at}]`))
 }
 
-/** Reads the facts an agent stated. */
+const readEntity = (item: Given, where: string): NewEntity => ({
+  name: textOf(item, 'name', where),
+  ...optionally('labels', textsOf(item, 'labels', where)),
+  ...optionally('aliases', textsOf(item, 'aliases', where)),
+  ...optionally('summary', maybeText(item, 'summary', where, LONGEST.sentence)),
+  ...optionally('attributes', membersOf(item, 'attributes', where)),
+})
+
 export const readFacts = (given: readonly Given[] = []): readonly NewFact[] => {
-  refuseMany('facts', given)
+  checkCount('facts', given)
   return given.map((item, at) => readFact(item, `facts[${at}]`))
 }
 
 const readFact = (item: Given, where: string): NewFact => {
   const [validAt, invalidAt] = [dateOf(item, 'valid_at', where), dateOf(item, 'invalid_at', where)]
   if (validAt !== undefined && invalidAt !== undefined && invalidAt < validAt)
-    throw new Refusal(`${where} contradicts itself: invalid_at is before valid_at`)
+    throw new RequestError(`${where} contradicts itself: invalid_at is before valid_at`)
   return {
-    source: endpoint(textOf(item, 'source', where)),
-    target: endpoint(textOf(item, 'target', where)),
+    source: { name: textOf(item, 'source', where) },
+    target: { name: textOf(item, 'target', where) },
     name: maybeText(item, 'name', where)?.trim() || 'RELATES_TO',
     fact: textOf(item, 'fact', where, LONGEST.sentence),
     origin: 'agent',
@@ -81,11 +78,11 @@ const readFact = (item: Given, where: string): NewFact => {
   }
 }
 
-const endpoint = (name: string): EntityRef => ({ name })
-
-const refuseMany = (what: string, given: readonly Given[]): void => {
+const checkCount = (what: string, given: readonly Given[]): void => {
   if (given.length > MOST_STATED)
-    throw new Refusal(`${given.length} ${what} are too many for one episode; at most ${MOST_STATED} fit, split them`)
+    throw new RequestError(
+      `${given.length} ${what} are too many for one episode; at most ${MOST_STATED} fit, split them`,
+    )
 }
 
 const optionally = <K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } =>
@@ -94,8 +91,8 @@ const optionally = <K extends string, V>(key: K, value: V | undefined): { readon
 const textOf = (item: Given, key: string, where: string, most: number = LONGEST.name): string => {
   const value = item[key]
   if (typeof value !== 'string' || value.trim() === '')
-    throw new Refusal(`${where}.${key} must be a string that is not blank`)
-  refuseLong(`${where}.${key}`, value, most, '; a longer text belongs in episode_body')
+    throw new RequestError(`${where}.${key} must be a string that is not blank`)
+  checkLength(`${where}.${key}`, value, most, '; a longer text belongs in episode_body')
   return value
 }
 
@@ -106,28 +103,25 @@ const textsOf = (item: Given, key: string, where: string): readonly string[] | u
   const value = item[key]
   if (value === undefined || value === null) return undefined
   if (!Array.isArray(value) || !value.every(word => typeof word === 'string'))
-    throw new Refusal(`${where}.${key} must be a list of strings`)
-  for (const word of value) refuseLong(`${where}.${key}`, word, LONGEST.name)
+    throw new RequestError(`${where}.${key} must be a list of strings`)
+  for (const word of value) checkLength(`${where}.${key}`, word, LONGEST.name)
   return value
 }
 
 const membersOf = (item: Given, key: string, where: string): Given | undefined => {
   const value = item[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value === 'object' && !Array.isArray(value)) return value as Given
-  throw new Refusal(`${where}.${key} must be an object`)
+  if (isObject(value)) return value
+  throw new RequestError(`${where}.${key} must be an object`)
 }
 
 const dateOf = (item: Given, key: string, where: string): number | undefined => {
   const given = maybeText(item, key, where)
-  if (given === undefined) return undefined
-  const at = readDate(given)
-  if (at === undefined) throw new Refusal(`${where}.${key}: ${notADate(given)}`)
-  return at
+  return given === undefined ? undefined : checkDate(given, `${where}.${key}: `)
 }
 
 const confidenceOf = (item: Given, where: string): number => {
-  const value = item.confidence ?? CERTAIN
+  const value = item.confidence ?? 1
   if (typeof value === 'number' && value >= 0 && value <= 1) return value
-  throw new Refusal(`${where}.confidence must be a number from 0 to 1`)
+  throw new RequestError(`${where}.confidence must be a number from 0 to 1`)
 }

@@ -1,0 +1,121 @@
+import { bytesText } from '../progress.ts'
+import { table } from '../usage.ts'
+import {
+  type Action,
+  countText,
+  dayOf,
+  LIMIT,
+  type PresentedRow,
+  print,
+  printable,
+  printableLine,
+  printJson,
+  textIn,
+} from './action.ts'
+import { ownerText } from './target.ts'
+
+const NOTHING_FOUND = 'Nothing was found.\n'
+
+const search: Action['run'] = async ({ words, flags, groups, limit, admin }) => {
+  const found = await admin.passages(words.join(' '), groups, limit)
+  if (flags.json) return printJson(found)
+  return print(found.length === 0 ? NOTHING_FOUND : found.map(passageText).join('\n'))
+}
+
+const passageText = (passage: PresentedRow): string => {
+  const actor = textIn(passage, 'actor')
+  const about = [dayOf(textIn(passage, 'valid_at')), textIn(passage, 'group_id'), textIn(passage, 'episode_name')]
+  const text = printable(actor ? `${actor}: ${textIn(passage, 'text')}` : textIn(passage, 'text'))
+  return `${printable(about.join('  '))}\n${text.trim().replaceAll(/^/gm, '  ')}\n`
+}
+
+const facts: Action['run'] = async ({ words, flags, groups, limit, admin }) => {
+  const found = await admin.facts(words.join(' '), groups, limit)
+  if (flags.json) return printJson(found)
+  return print(found.length === 0 ? NOTHING_FOUND : found.map(factText).join(''))
+}
+
+const factText = (fact: PresentedRow): string => {
+  const [from, to] = [dayOf(textIn(fact, 'valid_at')), dayOf(textIn(fact, 'invalid_at') || textIn(fact, 'expired_at'))]
+  const time = [...(from ? [`since ${from}`] : []), ...(to ? [`until ${to}`] : [])].join(', ')
+  const about = textIn(fact, 'source_node_name')
+  const sentence = textIn(fact, 'fact')
+  const whole = about === '' || about === 'Note' || sentence.includes(about) ? sentence : `${about}: ${sentence}`
+  const said = printableLine(whole).trim()
+  return `${textIn(fact, 'uuid')}  ${said}${time ? `  (${time})` : ''}\n`
+}
+
+const episodes: Action['run'] = async ({ flags, groups, limit, admin }) => {
+  const found = await admin.episodes(groups, limit)
+  if (flags.json) return printJson(found)
+  if (found.length === 0) return print('There are no episodes.\n')
+  const rows = found.map(episode => [
+    textIn(episode, 'uuid'),
+    dayOf(textIn(episode, 'valid_at')),
+    textIn(episode, 'group_id'),
+    textIn(episode, 'source'),
+    printableLine(textIn(episode, 'name')),
+  ])
+  return print(table([['UUID', 'DATE', 'GROUP', 'SOURCE', 'NAME'], ...rows]))
+}
+
+const isoDate = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
+
+const COUNTS = ['episodes', 'entities', 'facts', 'expired'] as const
+
+const stats: Action['run'] = async ({ flags, target, admin }) => {
+  const found = await admin.stats()
+  const { groups, jobs, firstAt, lastAt, ...rest } = found
+  const span = { firstAt: isoDate(firstAt), lastAt: isoDate(lastAt) }
+  if (flags.json) return printJson({ owner: ownerText(target.tenant), ...rest, groups, jobs, ...span })
+  const sum = (key: (typeof COUNTS)[number]) => String(groups.reduce((total, group) => total + group[key], 0))
+  const where = target.database === undefined ? `in ${target.folder}` : 'in PostgreSQL'
+  return print(
+    `The memory of ${ownerText(target.tenant)}, ${where} (${rest.driver}), ${bytesText(rest.bytes)}\n\n` +
+      table([
+        ['GROUP', 'EPISODES', 'ENTITIES', 'FACTS', 'NO LONGER TRUE'],
+        ...groups.map(group => [group.group, ...COUNTS.map(key => String(group[key]))]),
+        ...(groups.length > 1 ? [['(all)', ...COUNTS.map(sum)]] : []),
+      ]) +
+      `\n${spanText(span)}${countText(rest.docs, 'passage')} to search, ${jobs.waiting + jobs.leased} jobs pending, ${jobs.failed} failed.\n`,
+  )
+}
+
+const spanText = ({ firstAt, lastAt }: { firstAt: string | null; lastAt: string | null }): string =>
+  firstAt && lastAt ? `From ${dayOf(firstAt)} to ${dayOf(lastAt)}; ` : ''
+
+const jobs: Action['run'] = async ({ flags, groups, limit, admin }) => {
+  const found = await admin.jobs(groups, limit)
+  if (flags.json) return printJson(found)
+  if (found.length === 0) return print('No background work waits.\n')
+  const rows = found.map(job => [
+    String(job.id),
+    ...['kind', 'state', 'group_id'].map(key => textIn(job, key)),
+    String(job.attempts),
+    printableLine(textIn(job, 'error')),
+  ])
+  return print(table([['ID', 'KIND', 'STATE', 'GROUP', 'ATTEMPTS', 'ERROR'], ...rows]))
+}
+
+const MANY = Number.MAX_SAFE_INTEGER
+
+/** The actions that read a memory. */
+export const READ_ACTIONS: Readonly<Record<string, Action>> = {
+  search: {
+    usage: 'search QUERY',
+    summary: 'find what was told, in its own words',
+    flags: LIMIT,
+    words: [1, MANY],
+    run: search,
+  },
+  facts: {
+    usage: 'facts QUERY',
+    summary: 'find facts, with the time they hold',
+    flags: LIMIT,
+    words: [1, MANY],
+    run: facts,
+  },
+  episodes: { usage: 'episodes', summary: 'list what was told last', flags: LIMIT, words: [0, 0], run: episodes },
+  stats: { usage: 'stats', summary: 'show how much there is', flags: {}, words: [0, 0], isUngrouped: true, run: stats },
+  jobs: { usage: 'jobs', summary: 'list background work that waits or failed', flags: LIMIT, words: [0, 0], run: jobs },
+}

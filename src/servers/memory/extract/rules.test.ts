@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import type { NewDoc, NewFact } from '../model.ts'
+import { readByRules, readJson } from './rules.ts'
+
+const MAY = Date.UTC(2023, 4, 10, 12)
+
+const turn = (actor: string, text: string): NewDoc => ({ kind: 'turn', actor, text, dt: '' })
+const passage = (text: string): NewDoc => ({ kind: 'passage', text, dt: '' })
+
+const ends = ({ source, target }: NewFact) => [source, target].map(ref => ('name' in ref ? ref.name : ref.uuid))
+
+test('every sentence of a turn is a fact that quotes it, from its speaker to what it names', () => {
+  const { facts, entities } = readByRules(
+    [turn('Ann', 'We met in Oslo yesterday. It was cold!'), turn('Bob', 'Ok')],
+    MAY,
+  )
+  expect(facts.map(fact => [fact.fact, fact.name, ends(fact), fact.doc])).toEqual([
+    ['We met in Oslo yesterday.', 'SAYS', ['Ann', 'Oslo'], 0],
+    ['It was cold!', 'SAYS', ['Ann', 'Note'], 0],
+  ])
+  expect(facts[0]).toMatchObject({ validAt: Date.UTC(2023, 4, 9), granularity: 'day', origin: 'rule' })
+  expect(facts[1]).toMatchObject({ validAt: MAY, granularity: 'second' })
+  expect(entities.map(entity => entity.name).toSorted()).toEqual(['Ann', 'Bob', 'Oslo'])
+})
+
+test('a text without a speaker joins the things it names', () => {
+  const { facts } = readByRules([passage('The team of Acme Corp hired Grace Hopper in 2021.')], MAY)
+  expect(facts.map(ends)).toEqual([['Acme Corp', 'Grace Hopper']])
+  expect(facts[0]).toMatchObject({ name: 'MENTIONS', granularity: 'year' })
+})
+
+test('somebody who speaks of himself does not point to himself', () => {
+  const { facts } = readByRules([turn('Ann', 'Nobody calls me Ann any more.')], MAY)
+  expect(facts.map(ends)).toEqual([['Ann', 'Note']])
+})
+
+test('an endless text gives a bounded number of facts', () => {
+  const docs = Array.from({ length: 500 }, () => passage('This is one. '.repeat(20)))
+  expect(readByRules(docs, MAY).facts.length).toBe(2_000)
+})
+
+test('JSON spells out relations between what has a name', () => {
+  const body = JSON.stringify({
+    company: { name: 'Acme', ceoName: 'Grace', tags: ['rockets', 'anvils'], office: { city: 'Oslo' } },
+    staff: [{ name: 'Bob', manager: { name: 'Grace' } }],
+  })
+  expect(readJson(body).facts.map(fact => [...ends(fact), fact.name])).toEqual([
+    ['Acme', 'Grace', 'CEO_NAME'],
+    ['Acme', 'rockets', 'TAGS'],
+    ['Acme', 'anvils', 'TAGS'],
+    ['Acme', 'Oslo', 'CITY'],
+    ['Bob', 'Grace', 'MANAGER'],
+  ])
+})
+
+test.each(['', '{', '[]', '3', 'null', '{"a":1}', '['.repeat(5_000) + ']'.repeat(5_000)])(
+  'JSON like %j tells nothing',
+  body => {
+    expect(readJson(body)).toEqual({ entities: [], facts: [] })
+  },
+)
+
+test('JSON without end gives a bounded number of facts', () => {
+  const body = JSON.stringify({ name: 'All', things: Array.from({ length: 5_000 }, (_, at) => `thing ${at}`) })
+  expect(readJson(body).facts).toHaveLength(500)
+})

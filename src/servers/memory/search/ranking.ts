@@ -1,0 +1,117 @@
+import type { SearchStore, Step } from '../store.ts'
+import { isUnspaced, type QueryTerm } from '../text/query.ts'
+import { stemOf, wordsOf } from '../text/words.ts'
+
+/** A ranked list and its weight. */
+export interface RankedList<Key> {
+  readonly keys: readonly Key[] // best first, each once
+  readonly weight: number
+}
+
+/** Weighted reciprocal rank fusion: each list adds weight ÷ (constant + rank) to the score of its keys. Best first. */
+export const fuse = <Key>(lists: readonly RankedList<Key>[], constant: number): Map<Key, number> => {
+  const scores = new Map<Key, number>()
+  for (const { keys, weight } of lists) {
+    keys.forEach((key, place) => {
+      scores.set(key, (scores.get(key) ?? 0) + weight / (constant + place + 1))
+    })
+  }
+  return new Map([...scores].toSorted(([, a], [, b]) => b - a))
+}
+
+/** The first item of each source in order, then the second of each, and so on, up to the limit. */
+export const interleave = <Item>(items: readonly Item[], sourceOf: (item: Item) => unknown, limit: number): Item[] => {
+  const seen = new Map<unknown, number>()
+  const rounds: Item[][] = [[]]
+  for (const item of items) {
+    const source = sourceOf(item)
+    const round = source === undefined ? 0 : (seen.get(source) ?? 0)
+    if (source !== undefined) seen.set(source, round + 1)
+    if (round === rounds.length) rounds.push([])
+    rounds[round]?.push(item)
+  }
+  return rounds.flat().slice(0, limit)
+}
+
+/** The share of a query's terms that a text contains, from 0 to 1; rare terms count more. */
+export type Overlap = (text: string) => number
+
+/** The stems of the words that may match a term: a stem starts with the same two letters as its word. */
+const stemsOf = (text: string, prefixes: ReadonlySet<string>): Set<string> =>
+  new Set(
+    wordsOf(text)
+      .filter(word => prefixes.has(word.slice(0, 2)))
+      .map(stemOf),
+  )
+
+const contains = (text: string, stems: ReadonlySet<string>, { word, stem }: QueryTerm): boolean =>
+  stems.has(stem) || (isUnspaced(word) && text.includes(word))
+
+/** Weighs each term by how few of the candidates contain it. */
+export const overlapWith = (terms: readonly QueryTerm[], candidates: readonly string[]): Overlap => {
+  const prefixes = new Set(terms.map(({ stem }) => stem.slice(0, 2)))
+  const read = candidates.map(text => ({ text, stems: stemsOf(text, prefixes) }))
+  const weights = terms.map(term => {
+    const count = read.filter(({ text, stems }) => contains(text, stems, term)).length
+    return Math.log(1 + (candidates.length - count + 0.5) / (count + 0.5)) + 0.1
+  })
+  const all = weights.reduce((sum, weight) => sum + weight, 0)
+  return text => {
+    const stems = stemsOf(text, prefixes)
+    const found = terms.reduce((sum, term, at) => sum + (contains(text, stems, term) ? (weights[at] ?? 0) : 0), 0)
+    return all === 0 ? 0 : found / all
+  }
+}
+
+const MOST_NODES = 5_000
+const MOST_STEPS = 20_000 // read per hop
+const CENTER_HOPS = 4
+
+/** The entities around some others. */
+export interface Neighbourhood {
+  readonly distances: ReadonlyMap<number, number> // entity → hops from the nearest start
+  readonly steps: readonly Step[] // nearest first
+}
+
+/** Walks along facts in both directions, up to `hops` away. */
+export const neighbourhoodOf = async (
+  store: Pick<SearchStore, 'neighbours'>,
+  from: readonly number[],
+  hops: number,
+  most = MOST_STEPS,
+): Promise<Neighbourhood> => {
+  const distances = new Map(from.map(id => [id, 0]))
+  const steps: Step[] = []
+  let frontier = [...from]
+  for (let hop = 1; hop <= hops && frontier.length > 0 && distances.size < MOST_NODES; hop++) {
+    const next = await store.neighbours(frontier, most)
+    frontier = []
+    for (const step of next) {
+      steps.push(step)
+      if (distances.has(step.to) || distances.size >= MOST_NODES) continue
+      distances.set(step.to, hop)
+      frontier.push(step.to)
+    }
+  }
+  return { distances, steps }
+}
+
+/** Sorts items by the distance of their entities from the center; equally near ones keep their order. */
+export const sortByDistance = async <Item>(
+  store: Pick<SearchStore, 'neighbours'>,
+  items: readonly Item[],
+  center: number | undefined,
+  entitiesOf: (item: Item) => readonly number[],
+): Promise<readonly Item[]> => {
+  if (center === undefined) return items
+  const { distances } = await neighbourhoodOf(store, [center], CENTER_HOPS)
+  const hopsTo = (item: Item): number => Math.min(...entitiesOf(item).map(id => distances.get(id) ?? CENTER_HOPS + 1))
+  return items.toSorted((a, b) => hopsTo(a) - hopsTo(b))
+}
+
+/** Each item once, at its first place. */
+export const distinct = <Item extends { readonly id: number }>(items: readonly Item[]): Item[] => {
+  const seen = new Map<number, Item>()
+  for (const item of items) if (!seen.has(item.id)) seen.set(item.id, item)
+  return [...seen.values()]
+}
