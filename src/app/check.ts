@@ -6,6 +6,7 @@ import { ask } from '../protocol/listing.ts'
 import type { Log } from '../telemetry/log.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
+import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
 import { LIST_KINDS } from '../workspace/catalog/kinds.ts'
 import { previewWorkspace, type ServerLists } from '../workspace/catalog/preview.ts'
@@ -32,7 +33,16 @@ const PATIENCE_MS = 15_000
 /** Meets every server of a configuration once, all at the same time, and says what the workspaces would show. */
 export const checkServers = async (snapshot: Snapshot, { log, version, data, met }: Options): Promise<Inspection> => {
   const host = new ProcessHost(snapshot.limits.concurrentStarts)
-  const building = { log, version, host, data, sources: () => snapshot.sources, ownPort: () => snapshot.listen.port }
+  const knownEras = new KnownEras()
+  const building = {
+    log,
+    version,
+    host,
+    knownEras,
+    data,
+    sources: () => snapshot.sources,
+    ownPort: () => snapshot.listen.port,
+  }
   const self = gatewayCaller(Json.of({ name: 'dragoman', version }))
   const meetings = await Promise.all(
     [...snapshot.servers.values()].map(async config => {

@@ -16,6 +16,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import { connectRemote } from '../upstreams/http/connect-remote.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
+import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { connectProcess } from '../upstreams/stdio/process-upstream.ts'
 import { Json } from '../wire/json/json.ts'
 import type { Member } from '../workspace/member.ts'
@@ -69,6 +70,7 @@ interface Room {
 export const createRuntime = (first: Snapshot, { log, version, data, ownPort, calls }: Options): Runtime => {
   const bridge = createBridge(first.limits)
   const host = new ProcessHost(first.limits.concurrentStarts)
+  const knownEras = new KnownEras()
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
@@ -83,7 +85,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     const sources = () => snapshot.sources
     const upstream = health.add(
       config,
-      buildServer(config, { log, version, host, data, sources, ownPort, sessionsPerPrincipal }),
+      buildServer(config, { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal }),
     )
     return { config, upstream, bridged: bridge.wrap(upstream, config.name) }
   }
@@ -214,6 +216,7 @@ interface Building {
   readonly log: Log
   readonly version: string
   readonly host: ProcessHost
+  readonly knownEras: KnownEras
   readonly data: string | undefined // the data directory
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session of their own
   readonly sources: () => Snapshot['sources'] // the files of the configuration now in force
@@ -222,7 +225,7 @@ interface Building {
 
 /** What a server is reached by; nothing is opened yet. */
 export const buildServer = (config: ServerConfig, building: Building): Upstream => {
-  const { log, version, host, ownPort, sessionsPerPrincipal } = building
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal } = building
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
@@ -232,6 +235,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
         log: log.child({ server: config.name }),
         identity: { name: 'dragoman', version },
         host,
+        knownEras,
         sessionsPerPrincipal,
       })
     case 'builtin':
@@ -245,7 +249,7 @@ export const buildServer = (config: ServerConfig, building: Building): Upstream 
 
 const buildBuiltin = (
   config: BuiltinServer & { readonly name: string },
-  { log, version, data, sources }: Omit<Building, 'host' | 'ownPort'>,
+  { log, version, data, sources }: Omit<Building, 'host' | 'knownEras' | 'ownPort'>,
 ): Upstream => {
   switch (config.builtin) {
     case 'demo':

@@ -32,7 +32,10 @@ export const servePipe = async (options: Options): Promise<void> => {
   const limits = DEFAULT_LIMITS
   const ticker = new KeepAlive(limits.keepAliveMs)
   let upstream = connect(options.daemon, options)
-  const current: Upstream = { open: caller => upstream.open(caller), close: () => upstream.close() }
+  const current: Upstream = {
+    open: (caller, sessionIndex) => upstream.open(caller, sessionIndex),
+    close: () => upstream.close(),
+  }
 
   const stayPresent = keepPresence(options.daemon, async () => {
     const daemon = await options.findAgain()

@@ -27,7 +27,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     const habit: GreetingHabit = { asks: undefined }
 
     const openLane: OpenLane = async (caller, lane) => {
-      const peer = await upstream.open({ ...caller, lane })
+      const peer = await upstream.open(caller, lane)
       return isModern(peer.revision) ? undefined : shared(peer)
     }
 

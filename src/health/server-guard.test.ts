@@ -252,7 +252,7 @@ test('the same peer has the same guard, and its members are read on each access'
 test('a server that rejects a further session of a caller stays healthy', async () => {
   const { far, guard, monitor } = start()
   far.opening = UNREACHABLE
-  const opening = expect(guard.open({ ...callerOf('me'), lane: 1 })).rejects.toThrow('upstream_unreachable')
+  const opening = expect(guard.open(callerOf('me'), 1)).rejects.toThrow('upstream_unreachable')
   await vi.advanceTimersByTimeAsync(1000)
   await opening
   expect([far.opens, monitor.failures, monitor.retries]).toEqual([1, 0, 0])

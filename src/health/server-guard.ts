@@ -51,13 +51,13 @@ export const createServerGuard = ({
 }: ServerGuardOptions): Upstream => {
   const guarded = new WeakMap<Peer, Peer>() // one guard for each peer: the bridge compares peers by identity
 
-  const open = (caller: Caller): Promise<Peer> =>
-    monitor.rejection ? monitor.retryNow().then(() => openNow(caller)) : openNow(caller)
+  const open = (caller: Caller, sessionIndex = 0): Promise<Peer> =>
+    monitor.rejection ? monitor.retryNow().then(() => openNow(caller, sessionIndex)) : openNow(caller, sessionIndex)
 
-  const openNow = (caller: Caller): Promise<Peer> => {
+  const openNow = (caller: Caller, sessionIndex: number): Promise<Peer> => {
     const begun = Date.now()
-    return upstream.open(caller).then(guard, (error: unknown) => {
-      if (caller.lane) throw error // that a caller with a session gets no further one says nothing about the server
+    return upstream.open(caller, sessionIndex).then(guard, (error: unknown) => {
+      if (sessionIndex > 0) throw error // that a caller with a session gets no further one says nothing about the server
       const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
       if (error instanceof RpcFailure) recordOpenFailure(error.error, begun)
       // No request has been sent yet, so any call may be retried.

@@ -29,7 +29,6 @@ export interface Caller {
   readonly logLevel?: Level | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
-  readonly lane?: number | undefined // a further session of the same kind, for a call that cannot wait for the first
   readonly isHealthCheck?: true // the gateway itself: what it opens holds nothing of any client
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
 }
@@ -65,7 +64,8 @@ export type Dispatch = (exchange: Exchange) => void
 
 /** One configured server. `open` probes, connects or leases; the bridge wraps an Upstream and is one. */
 export interface Upstream {
-  open(caller: Caller): Promise<Peer>
+  /** `sessionIndex` above 0: a further session of the caller, for a call that cannot wait for the first one. */
+  open(caller: Caller, sessionIndex?: number): Promise<Peer>
   /** Takes a request that goes on with a call which waits for it; nothing is opened for that. False: it does not. */
   resume?(exchange: Exchange): boolean
   /**

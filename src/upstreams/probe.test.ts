@@ -13,11 +13,10 @@ import { SILENT } from '../telemetry/log.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 import { createHttpLink } from './http/http-link.ts'
 import { classifyProbe, createEraDetector } from './probe.ts'
-import type { Answered } from './session/ask.ts'
+import type { Answered } from './session/gateway-request.ts'
 
 const response = (body: PlainObject): Answered => ({
   kind: 'response',
-  status: 200,
   headers: {},
   result: Json.of(body),
 })

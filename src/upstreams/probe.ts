@@ -4,7 +4,7 @@ import { Json } from '../wire/json/json.ts'
 import { type FailureDetails, UpstreamFailure, withQuote } from './failures.ts'
 import { failureOfStatus, isEraEvidence } from './http/http-failures.ts'
 import { type HttpLink, POST_HEADERS } from './http/http-link.ts'
-import { type Answered, ask } from './session/ask.ts'
+import { type Answered, sendRequest } from './session/gateway-request.ts'
 
 export type Era = 'modern' | 'legacy'
 
@@ -155,5 +155,5 @@ const discover = (link: HttpLink): Promise<Answered> => {
     [META.clientInfo]: link.identity,
     [META.clientCapabilities]: {},
   }
-  return ask(link, headers, 'server/discover', Json.of({ _meta: envelope }), 1)
+  return sendRequest(link, headers, 'server/discover', Json.of({ _meta: envelope }), 1)
 }

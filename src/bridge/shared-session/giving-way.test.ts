@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest'
+import { FakeSession } from '../../../test/support/fake-session.ts'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
-import { leaseOf } from '../../upstreams/session/lease.ts'
+import { leaseSession } from '../../upstreams/session/lease.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
 import { askForLinks } from '../links.ts'
 import { createParking } from '../parking/parking.ts'
@@ -30,18 +31,13 @@ const exch = (method: string, params: Plain, who: Partial<Caller> = {}) => {
 test('a caller nobody knows keeps its session while a person opens the links', async () => {
   const sent: Exchange[] = []
   let closed = false
-  const pooled = {
-    revision: '2025-11-25',
-    asks: true,
-    correlates: true,
-    isBusy: false,
-    lastUsed: 0,
-    close: async () => {
+  const session = new FakeSession(
+    async () => {
       closed = true
     },
-    dispatch: (e: Exchange) => void (e.method === 'tools/call' && sent.push(e)),
-  } as const
-  const d = askForLinks(new SharedSession(leaseOf(pooled as never)))
+    e => void (e.method === 'tools/call' && sent.push(e)),
+  )
+  const d = askForLinks(new SharedSession(leaseSession(session)))
   const x = exch('tools/call', { name: 'a' })
   d(x.e)
   void sent[0]?.sink({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Redirect } from '../http/redirect.ts'
-import { readClue } from './endpoint.ts'
+import { readEndpoint } from './endpoint.ts'
 
 const from = (url: string, keepsSecrets = true): Redirect => {
   const { origin, pathname, search } = new URL(url)
@@ -9,11 +9,11 @@ const from = (url: string, keepsSecrets = true): Redirect => {
 const HOME = from('https://tools.test/app/sse')
 
 const clue = (event: string, text: string, at = HOME, mayCross = false) =>
-  readClue({ event, data: Buffer.from(text), id: undefined, retry: undefined }, at, mayCross)
+  readEndpoint({ event, data: Buffer.from(text), id: undefined, retry: undefined }, at, mayCross)
 
 const addressOf = (event: string, text: string, at = HOME, mayCross = false) => {
   const found = clue(event, text, at, mayCross)
-  return found.kind === 'there' ? found.endpoint.target.origin + found.endpoint.target.path : found.kind
+  return found.kind === 'named' ? found.endpoint.target.origin + found.endpoint.target.path : found.kind
 }
 
 describe('the endpoint of a channel', () => {
@@ -43,7 +43,7 @@ describe('the endpoint of a channel', () => {
     ['lifecycle', '{"jsonrpc":"2.0","method":"streamOpened"}'],
     ['response', '{"jsonrpc":"2.0","id":1,"result":{}}'],
   ])('is where the channel is after a first %s %s', (event, text) => {
-    expect(addressOf(event, text)).toBe('here')
+    expect(addressOf(event, text)).toBe('same')
   })
 
   it.each([
@@ -57,7 +57,7 @@ describe('the endpoint of a channel', () => {
 
   it.each(['ftp://tools.test/x', 'http://', 'javascript:alert(1)'])('is never %s', text => {
     expect(clue('endpoint', text)).toMatchObject({
-      kind: 'bad',
+      kind: 'invalid',
       loss: { reason: 'upstream_protocol', text: 'named an endpoint that is no HTTP URL' },
     })
   })
@@ -73,7 +73,7 @@ describe('an endpoint on another origin', () => {
 
   it.each(strange)('%s is refused, and the refusal says how to allow it', text => {
     expect(clue('endpoint', text)).toMatchObject({
-      kind: 'bad',
+      kind: 'invalid',
       loss: { reason: 'upstream_protocol', text: expect.stringContaining('"allowCrossOriginEndpoint": true') },
     })
   })
@@ -84,14 +84,14 @@ describe('an endpoint on another origin', () => {
 
   it('never downgrades the connection, whatever the server believes to speak', () => {
     expect(addressOf('endpoint', 'http://tools.test/m?session_id=1')).toBe('https://tools.test/m?session_id=1')
-    expect(addressOf('endpoint', 'https://tools.test/m', from('http://tools.test/sse'))).toBe('bad')
+    expect(addressOf('endpoint', 'https://tools.test/m', from('http://tools.test/sse'))).toBe('invalid')
   })
 
   it('is none if it is another name of this machine: the message goes where the channel is', () => {
     const local = from('http://127.0.0.1:8765/sse')
     expect(addressOf('endpoint', 'http://localhost:8765/messages/', local)).toBe('http://127.0.0.1:8765/messages/')
     expect(addressOf('endpoint', 'http://0.0.0.0:8765/messages/', local)).toBe('http://127.0.0.1:8765/messages/')
-    expect(addressOf('endpoint', 'http://localhost:8766/messages/', local)).toBe('bad')
+    expect(addressOf('endpoint', 'http://localhost:8766/messages/', local)).toBe('invalid')
   })
 
   it('gets no secret that a redirect took away', () => {

@@ -1,16 +1,16 @@
 import { Json } from '../../wire/json/json.ts'
 import { type Message, resultPieces } from '../../wire/json-rpc.ts'
-import type { Channel } from './channel.ts'
+import type { SseChannel } from './sse-channel.ts'
 
 /** A channel that no session uses, and the last request id that was used on it. */
 interface Spare {
-  readonly channel: Channel
+  readonly channel: SseChannel
   readonly lastId: number
 }
 
 /**
  * Keeps the channel of a health check for the first caller. Servers with a single session exit when their channel
- * closes, so a check that closed it would end the server it found healthy.
+ * closes, so a health check that closed it would end the server it found healthy.
  */
 export class SpareChannel {
   readonly #idleMs: number
@@ -22,12 +22,11 @@ export class SpareChannel {
     this.#idleMs = idleMs
   }
 
-  keep(channel: Channel, lastId: number): void {
+  keep(channel: SseChannel, lastId: number): void {
     if (this.#spare || this.#isClosed || !channel.isOpen) return channel.close()
     this.#spare = { channel, lastId }
     channel.handTo({ message: message => answerPing(channel, message), lost: () => this.#forget() })
-    this.#timer = setTimeout(() => this.take()?.channel.close(), this.#idleMs)
-    this.#timer.unref()
+    this.#timer = setTimeout(() => this.take()?.channel.close(), this.#idleMs).unref()
   }
 
   take(): Spare | undefined {
@@ -47,8 +46,8 @@ export class SpareChannel {
   }
 }
 
-/** Nothing else that a server says on an unused channel has an addressee. */
-const answerPing = (channel: Channel, message: Message): void => {
+/** No session receives the other messages of an unused channel. */
+const answerPing = (channel: SseChannel, message: Message): void => {
   if (message.kind === 'request' && message.method === 'ping')
-    channel.tell(resultPieces(message.id, Json.empty), 'answer to ping')
+    channel.sendMessage(resultPieces(message.id, Json.empty), 'answer to ping')
 }

@@ -4,10 +4,10 @@ import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
 import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
 import { createEraDetector, type Era } from '../probe.ts'
-import { Refused } from '../session/handshake.ts'
-import { eraFor, LegacyLeg, takesGet } from '../session/legacy-leg.ts'
-import { createLegacy } from '../session/open-legacy.ts'
+import { HandshakeRefused } from '../session/handshake.ts'
+import { acceptsGet, chooseEra, LegacySupport } from '../session/legacy-support.ts'
 import { SessionPool } from '../session/pool.ts'
+import { createSessionOpener } from '../session/session-opener.ts'
 import { createStateless } from '../stateless/stateless.ts'
 import { createHttpLink, type HttpLinkOptions } from './http-link.ts'
 
@@ -52,32 +52,32 @@ const connectAlike = (server: Server, options: RemoteOptions): CallerUpstream =>
   const configured = server.type === 'sse' ? 'legacy' : server.era
   const detector = createEraDetector(link, { configured, legacyMs, backoffMs })
   const stateless = Promise.resolve(createStateless(link, () => detector.forgetEra()))
-  const legacy = createLegacy(link, server.type, idleMs)
-  const leg = new LegacyLeg(legacyMs)
+  const legacy = createSessionOpener(link, server.type, idleMs)
+  const leg = new LegacySupport(legacyMs)
   const pool = new SessionPool({
     name: server.name,
     idleMs,
     manner: server.pool,
     perPrincipal: options.sessionsPerPrincipal,
-    open: async (caller, place) => {
+    open: async (caller, slot) => {
       const isLeg = detector.era === 'modern'
-      const session = await legacy.open(caller, { ...place, holdMs, requiresHandshake: isLeg })
+      const session = await legacy.open(caller, { ...slot, holdMs, requiresHandshake: isLeg })
       if (!isLeg || session.hasBackChannel) return session
       void session.close()
-      throw new Refused(server.name, NO_BACK_CHANNEL)
+      throw new HandshakeRefused(server.name, NO_BACK_CHANNEL)
     },
   })
   let trial: Promise<void> | undefined // of the legacy leg of a modern server
   let closing: Promise<void> | undefined
 
-  const openSession = async (caller: Caller): Promise<Peer> => {
+  const openSession = async (caller: Caller, index: number): Promise<Peer> => {
     try {
-      const peer = await pool.open(caller)
+      const peer = await pool.open(caller, index)
       detector.markReachable()
       return peer
     } catch (error) {
       // A server that grants no further session, and a full pool, say nothing of the server.
-      if (error instanceof UpstreamFailure && !caller.lane && error.reason !== 'pool_exhausted') learn(error)
+      if (error instanceof UpstreamFailure && index === 0 && error.reason !== 'pool_exhausted') learn(error)
       throw error
     }
   }
@@ -88,36 +88,36 @@ const connectAlike = (server: Server, options: RemoteOptions): CallerUpstream =>
   }
 
   /** Opens a legacy session with a modern server; if the server grants none, its modern leg serves the caller. */
-  const openLeg = async (caller: Caller): Promise<Peer> => {
-    const wasKnown = leg.exists === true
-    if (!wasKnown) link.hasGetStream = true
-    if (!wasKnown && !(await takesGet(link))) return missLeg(true, NO_BACK_CHANNEL)
+  const openLeg = async (caller: Caller, index: number): Promise<Peer> => {
+    const wasKnown = leg.isSupported === true
+    if (!wasKnown) legacy.expectGetStream()
+    if (!wasKnown && !(await acceptsGet(link))) return missLeg(true, NO_BACK_CHANNEL)
     try {
-      const peer = await pool.open(caller)
-      leg.found()
+      const peer = await pool.open(caller, index)
+      leg.confirm()
       detector.markReachable()
       return peer
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || closing || error.reason === 'pool_exhausted') throw error
-      if (!(error instanceof Refused) && (wasKnown || error.reason === 'upstream_unreachable')) {
+      if (!(error instanceof HandshakeRefused) && (wasKnown || error.reason === 'upstream_unreachable')) {
         learn(error)
         throw error
       }
-      return missLeg(error instanceof Refused, error.details)
+      return missLeg(error instanceof HandshakeRefused, error.details)
     }
   }
 
   const missLeg = (isEvidence: boolean, { text }: FailureDetails): Promise<Peer> => {
-    leg.missed(isEvidence)
+    leg.deny(isEvidence)
     link.log.debug({ reason: text }, 'legacy callers are served by the modern leg of the server')
     return stateless
   }
 
   /** The first legacy caller finds out whether there is a legacy leg; those who come meanwhile wait for the verdict. */
-  const tryLeg = (caller: Caller): Promise<Peer> => {
-    if (leg.exists !== undefined) return openLeg(caller)
-    if (trial) return trial.then(() => open(caller))
-    const opening = openLeg(caller)
+  const tryLeg = (caller: Caller, index: number): Promise<Peer> => {
+    if (leg.isSupported !== undefined) return openLeg(caller, index)
+    if (trial) return trial.then(() => open(caller, index))
+    const opening = openLeg(caller, index)
     const over = (): void => {
       trial = undefined
     }
@@ -125,30 +125,30 @@ const connectAlike = (server: Server, options: RemoteOptions): CallerUpstream =>
     return opening
   }
 
-  const openAs = (era: Era, caller: Caller): Promise<Peer> => {
-    if (era === 'legacy') return openSession(caller)
-    return eraFor(caller, configured, era, leg) === 'legacy' ? tryLeg(caller) : stateless
+  const openAs = (era: Era, caller: Caller, index: number): Promise<Peer> => {
+    if (era === 'legacy') return openSession(caller, index)
+    return chooseEra(caller, configured, era, leg) === 'legacy' ? tryLeg(caller, index) : stateless
   }
 
-  const find = async (caller: Caller): Promise<Peer> => {
+  const find = async (caller: Caller, index: number): Promise<Peer> => {
     const wasKnown = detector.era !== undefined
     const era = await detector.detect()
     try {
-      return await openAs(era, caller)
+      return await openAs(era, caller, index)
     } catch (error) {
       // A verdict from before may be out of date: then the failure made the detector forget it.
       if (!wasKnown || closing || detector.era !== undefined) throw error
       // If it does not answer the probe either, the first error says more: a server may grant one session only.
       const now = await detector.detect().catch(() => era)
       if (now === era) throw error
-      return openAs(now, caller)
+      return openAs(now, caller, index)
     }
   }
 
-  const open = (caller: Caller): Promise<Peer> => {
+  const open = (caller: Caller, index = 0): Promise<Peer> => {
     if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
-    if (eraFor(caller, configured, detector.era, leg) === 'modern') return stateless
-    return pool.find(caller) ?? find(caller)
+    if (chooseEra(caller, configured, detector.era, leg) === 'modern') return stateless
+    return pool.find(caller, index) ?? find(caller, index)
   }
 
   const probe = async (): Promise<boolean> => {

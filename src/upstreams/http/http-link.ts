@@ -3,7 +3,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { Deadlines } from '../deadlines.ts'
-import { Offers } from '../session/offers.ts'
+import { CapabilityOffer } from '../session/capability-offer.ts'
 import { HttpClient, type ResponseTimeouts } from './http-client.ts'
 import { type HttpTarget, targetOf } from './redirect.ts'
 
@@ -34,9 +34,7 @@ export interface HttpLink {
   readonly identity: Json
   readonly offersCallerRevision: boolean
   readonly log: Log
-  readonly offers: Offers
-  hasGetStream: boolean // until the server says that it has no GET stream
-  correlates: boolean // until the server asks elsewhere than on the stream of a call
+  readonly offers: CapabilityOffer
 }
 
 const OURS: ReadonlySet<string> = new Set([
@@ -78,9 +76,7 @@ export const createHttpLink = (
     identity: Json.of({ name, version }),
     offersCallerRevision: options.offersCallerRevision ?? false,
     log,
-    offers: new Offers(server.name, log),
-    hasGetStream: true,
-    correlates: true,
+    offers: new CapabilityOffer(server.name, log),
   }
 }
 

@@ -62,11 +62,11 @@ export const connectPerCaller = ({ connect, most = MOST, ...purse }: Options): U
     }
   }
 
-  const open = async (caller: Caller): Promise<Peer> => {
+  const open = async (caller: Caller, sessionIndex?: number): Promise<Peer> => {
     const own = ownOf(caller)
     own.openings++
     try {
-      return keepPrivate(await own.upstream.open(caller))
+      return keepPrivate(await own.upstream.open(caller, sessionIndex))
     } finally {
       own.openings--
       own.handedAt = Date.now()

@@ -1,109 +1,173 @@
 import type { AbortReason } from '../../protocol/cancellation.ts'
 import { deliver, faultOf } from '../../protocol/deliver.ts'
 import type { RpcError } from '../../protocol/errors.ts'
-import type { Exchange, Frame } from '../../protocol/exchange.ts'
+import type { Exchange, Frame, Question } from '../../protocol/exchange.ts'
 import { methodRow } from '../../protocol/methods.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Message } from '../../wire/json-rpc.ts'
-import type { DeadlineEntry } from '../deadlines.ts'
-import { type FailureDetails, toRpcError, withQuote } from '../failures.ts'
+import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
+import { errorOfThrown, type FailureDetails, toRpcError, withQuote } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { failureOfStatus, retryAfterMs } from '../http/http-failures.ts'
-import type { HttpLink } from '../http/http-link.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
+import { FrameBuffer } from './frame-buffer.ts'
+
+/** What a reply that ended without a response means to the route; undefined: the call fails. */
+export type Recovery = 'handled' | 'elsewhere' | undefined // elsewhere: the response comes on another stream
+
+/** How the calls of one session or server travel. One object serves all of them; `T` is what a call is sent to. */
+export interface CallRoute<T> {
+  readonly link: { readonly name: string; readonly deadlines: Deadlines; readonly timeoutMs: number }
+  readonly isShared?: boolean // all calls are answered on one stream, which never waits for the reader of one call
+  /** Sends the request after `call.begin`; without a connection, arranges that it is sent later. */
+  send(call: Call<T>): PendingRequest | undefined
+  /** Handles a request of the server about this call; dropped by default. */
+  asked?(call: Call<T>, message: Extract<Message, { kind: 'request' }>): void | Promise<void>
+  /** Handles a message on the call's stream that is not about it; dropped by default. */
+  strayed?(call: Call<T>, message: Message): void
+  recover?(call: Call<T>, end: ResponseEnd): Recovery
+  /** Tells the server that the result is no longer wanted. */
+  cancel(call: Call<T>, reason: string): void
+  timedOut?(call: Call<T>): void
+  /** Called last, just before the final frame; without a frame if the call was aborted. */
+  finished(call: Call<T>, frame: Frame | undefined): void
+}
 
 const NEVER = Number.POSITIVE_INFINITY
 const DRAIN_MS = 5000 // for a server to end its stream after the response
-const LONGEST_WAIT_MS = 2000
+const LONGEST_WAIT_MS = 2000 // of a Retry-After that a call waits for
 
-/** One request under way to a server, from the first byte sent to the one frame that ends its exchange. */
-export abstract class Call implements ResponseHandler, DeadlineEntry {
+/** One request to a server, from the first byte sent to the frame that ends its exchange. */
+export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   readonly id: number // also its progress token
   readonly exchange: Exchange
+  readonly isListen: boolean
+  readonly canBeAsked: boolean
   deadline = NEVER
   slot = -1
-  protected readonly link: HttpLink
-  protected sending: PendingRequest | undefined
-  protected silenceMs: number
-  readonly #token: Json | undefined // the client's own progress token
+  readonly #route: CallRoute<T>
+  readonly #clientToken: Json | undefined // the client's own progress token
+  readonly #buffer: FrameBuffer | undefined
+  #target: T | undefined
+  #sending: PendingRequest | undefined
+  #openQuestions = 0
   #isDone = false
+  #isAccepted = false
+  #isElsewhere = false
   #hasRepeated = false
+  #hasRenewed = false
   #hasWaited = false
-  #sawNonsense = false
+  #sawInvalid = false
   #timer: NodeJS.Timeout | undefined
-  #release: () => void = () => {}
+  #stopListening: () => void = () => {}
 
-  constructor(link: HttpLink, exchange: Exchange, id: number) {
-    this.link = link
+  constructor(route: CallRoute<T>, exchange: Exchange, id: number) {
+    this.#route = route
     this.exchange = exchange
     this.id = id
-    this.silenceMs = link.timeoutMs
-    this.#token = exchange.params.get('_meta')?.get('progressToken')
+    this.isListen = exchange.method === 'subscriptions/listen'
+    this.canBeAsked = methodRow(exchange.method)?.asks === true
+    this.#clientToken = exchange.params.get('_meta')?.get('progressToken')
+    if (route.isShared) this.#buffer = new FrameBuffer(exchange.sink, error => this.#cancelAndFail(error))
   }
-
-  /** Sends the request, the first time or again. */
-  protected abstract send(): PendingRequest
-  /** A request of the server on this call's stream. */
-  protected abstract asked(message: Extract<Message, { kind: 'request' }>): void | Promise<void>
-  /** A message on this call's stream that is not for it. */
-  protected abstract strayed(message: Message): void
-  /** May take care of an end that came before the response; true if so. */
-  protected abstract recover(end: ResponseEnd): boolean
-  /** Nobody waits any more; the server should know. */
-  protected abstract cancelled(text: string): void
-  /** The last thing that happens to a call, just before its final frame; none if it was aborted. */
-  protected abstract finished(frame: Frame | undefined): void
 
   get isDone(): boolean {
     return this.#isDone
   }
 
+  /** The session, channel or process it was sent to; undefined before that, and while it waits for another. */
+  get target(): T | undefined {
+    return this.#target
+  }
+
+  /** The server took the POST that carried it. */
+  get isAccepted(): boolean {
+    return this.#isAccepted
+  }
+
+  /** The reply to its POST is over, and its response comes on a stream of the session. */
+  get isElsewhere(): boolean {
+    return this.#isElsewhere
+  }
+
   /** The request's params with our progress token in place of the client's. */
-  protected get params(): Json {
+  get params(): Json {
     const { params } = this.exchange
-    const meta = this.#token && params.get('_meta')
+    const meta = this.#clientToken && params.get('_meta')
     return meta ? params.with('_meta', meta.with('progressToken', this.id)) : params
   }
 
   start(): void {
     const { signal } = this.exchange
-    if (this.#isDone) return // while it had to wait
-    if (signal.reason) return this.finished(undefined)
-    this.#release = signal.onAbort(reason => this.#abort(reason))
-    this.link.deadlines.add(this)
+    if (signal.reason) return this.#route.finished(this, undefined)
+    this.#stopListening = signal.onAbort(reason => this.#abort(reason))
+    this.#route.link.deadlines.add(this)
     this.post()
   }
 
-  /** Sends now; the silence starts anew. */
+  /** Sends the request, the first time or again. */
   post(): void {
     if (this.#isDone) return
+    this.deadline = NEVER // until it is sent: a connection has a limit of its own
+    this.#target = this.#sending = undefined
+    this.#isAccepted = this.#isElsewhere = false
+    const sending = this.#route.send(this)
+    if (this.#isDone) sending?.abort()
+    else this.#sending ??= sending
+  }
+
+  postAfter(ready: Promise<unknown>): void {
+    ready.then(
+      () => this.post(),
+      (thrown: unknown) => this.fail(errorOfThrown(this.#route.link.name, thrown)),
+    )
+  }
+
+  /** The request is sent to that target now: the silence of the server counts from here. */
+  begin(target: T): void {
+    this.#target = target
     this.touch()
-    const sending = this.send()
-    if (this.#isDone) sending.abort()
-    else this.sending = sending
   }
 
-  /** Sends, or does whatever else, in a while. */
-  later(ms: number, act: () => void): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(act, ms)
+  /** Its stream goes on in another request. */
+  continueIn(sending: PendingRequest): void {
+    this.#sending = sending
   }
 
-  /** The server gave a sign of life. */
-  touch(): void {
-    this.deadline = this.silenceMs > 0 ? Date.now() + this.silenceMs : NEVER
-  }
-
-  /** Nothing is expected of the server until the next touch. */
-  hold(): void {
+  /** Sends the request once more when the session has been renewed; false if that was done before. */
+  renew(renewal: (lost: T | undefined) => Promise<void>): boolean {
+    if (this.#hasRenewed) return false
+    const lost = this.#target
+    this.#hasRenewed = true
+    this.#target = undefined
     this.deadline = NEVER
+    this.postAfter(renewal(lost))
+    return true
+  }
+
+  /** RestartBackoff the silence timeout; it stands still while the server waits for a user, and for a listen. */
+  touch(): void {
+    const { timeoutMs } = this.#route.link
+    const mayBeSilent = timeoutMs === 0 || this.isListen || this.#openQuestions > 0
+    this.deadline = mayBeSilent ? NEVER : Date.now() + timeoutMs
   }
 
   expire(): void {
-    if (this.#isDone) return this.sending?.abort()
-    this.cancelled('timed out')
-    const seconds = this.silenceMs / 1000
-    this.lose({ reason: 'upstream_timeout', text: `was silent for ${seconds} s after ${this.exchange.method}` })
+    if (this.#isDone) return this.#sending?.abort()
+    const { link } = this.#route
+    this.#route.cancel(this, 'timed out')
+    this.#route.timedOut?.(this)
+    const text = `was silent for ${link.timeoutMs / 1000} s after ${this.exchange.method}`
+    this.lose({ reason: 'upstream_timeout', text })
+  }
+
+  started(status: number): void {
+    this.#isAccepted = status < 300
+  }
+
+  received(): void {
+    this.touch()
   }
 
   message(message: Message): void | Promise<void> {
@@ -113,36 +177,82 @@ export abstract class Call implements ResponseHandler, DeadlineEntry {
         return this.#notified(message.method, message.params, message)
       case 'request':
         this.touch()
-        return this.asked(message)
+        return this.#route.asked?.(this, message)
       case 'response':
-        if (message.id.asNumber() !== this.id) return this.strayed(message)
-        return this.#finish({ kind: 'result', result: tidy(this.exchange.method, message.result) })
+        if (message.id.asNumber() !== this.id) return this.#route.strayed?.(this, message)
+        return this.#finish({ kind: 'result', result: withoutNullCursor(this.exchange.method, message.result) })
       case 'error':
-        if (message.id?.kind === 'number' && message.id.asNumber() !== this.id) return this.strayed(message)
+        if (message.id?.kind === 'number' && message.id.asNumber() !== this.id)
+          return this.#route.strayed?.(this, message)
         return this.#finish({ kind: 'failure', error: message.error })
       case 'invalid':
-        if (message.id?.asNumber() !== this.id) this.#sawNonsense = true
+        if (message.id?.asNumber() !== this.id) this.#sawInvalid = true
         else this.lose({ reason: 'upstream_protocol', text: `answered no JSON-RPC: ${message.reason}` })
     }
   }
 
-  received(): void {
-    this.touch()
+  notify(method: string, params: Json): void | Promise<void> {
+    return this.#deliver({ kind: 'notice', method, params })
   }
 
-  /** An error that is nobody else's was about this call, and this call is over. */
-  #late(message: Message): void {
-    if (message.kind !== 'error' || message.id?.kind === 'number') this.strayed(message)
+  ask(question: Question): void | Promise<void> {
+    this.#openQuestions++
+    return this.#deliver(question)
+  }
+
+  /** A question of this call was answered or withdrawn. */
+  settleQuestion(): void {
+    this.#openQuestions--
+    if (!this.#isDone) this.touch()
   }
 
   ended(end: ResponseEnd): void {
-    if (this.#isDone) return this.link.deadlines.delete(this)
-    if (end.kind === 'failed') this.sending?.abort()
-    if (!this.recover(end)) this.conclude(end)
+    const sending = this.#sending
+    this.#sending = undefined
+    if (this.#isDone) return this.#route.link.deadlines.delete(this)
+    if (end.kind === 'failed') sending?.abort()
+    const recovery = this.#route.recover?.(this, end)
+    this.#isElsewhere = recovery === 'elsewhere'
+    if (!recovery) this.#conclude(end)
   }
 
-  /** What is left to say when nothing recovers the call. */
-  protected conclude(end: ResponseEnd): void {
+  /** Fails with a loss. A request that is safe to repeat is sent once more where its stream was lost. */
+  lose(loss: FailureDetails): void {
+    if (loss.reason !== 'upstream_stream_lost' || !this.#mayRepeat())
+      return this.fail(toRpcError(this.#route.link.name, loss))
+    this.#hasRepeated = true
+    this.post()
+  }
+
+  /** Its process is gone. A listen goes on in the next process; what is safe to repeat is sent there once more. */
+  loseProcess(loss: FailureDetails): void {
+    const goesOn = loss.reason !== 'too_large' && (this.isListen || this.#mayRepeat())
+    if (!goesOn) return this.lose(loss)
+    this.#hasRepeated = true
+    this.post()
+  }
+
+  fail(error: RpcError): void {
+    this.end({ kind: 'failure', error })
+  }
+
+  /** Ends the call with that frame, whatever the server still sends. */
+  end(frame: Frame): void {
+    if (this.#isDone) return
+    this.#stop()
+    void this.#close(frame)
+  }
+
+  #mayRepeat(): boolean {
+    return !this.#hasRepeated && methodRow(this.exchange.method)?.safe === true
+  }
+
+  /** After the end, an error that names no other call was about this one. */
+  #late(message: Message): void {
+    if (message.kind !== 'error' || message.id?.kind === 'number') this.#route.strayed?.(this, message)
+  }
+
+  #conclude(end: ResponseEnd): void {
     const { method } = this.exchange
     switch (end.kind) {
       case 'refused':
@@ -152,106 +262,95 @@ export abstract class Call implements ResponseHandler, DeadlineEntry {
       case 'accepted':
         return this.lose({ reason: 'upstream_protocol', text: `accepted ${method} but sent no answer` })
       case 'closed':
-        if (!end.isStream || this.#sawNonsense)
+        if (!end.isStream || this.#sawInvalid)
           return this.lose({ reason: 'upstream_protocol', text: `answered without a response to ${method}` })
         return this.lose({ reason: 'upstream_stream_lost', text: `ended its stream without a response to ${method}` })
     }
   }
 
-  /** Fails with a loss; what is safe to repeat is repeated once where the stream was lost. */
-  lose(loss: FailureDetails): void {
-    const isRepeatable = loss.reason === 'upstream_stream_lost' && methodRow(this.exchange.method)?.safe
-    if (!isRepeatable || this.#hasRepeated) return this.fail(toRpcError(this.link.name, loss))
-    this.#hasRepeated = true
-    this.post()
-  }
-
-  fail(error: RpcError): void {
-    if (this.#isDone) return
-    this.#stop()
-    this.#close({ kind: 'failure', error })
-  }
-
   #refused(end: Extract<ResponseEnd, { kind: 'refused' }>): void {
     const { status, headers, error } = end
-    if (status === 429) return this.#busy(headers['retry-after'])
+    if (status === 429) return this.#retryLater(headers['retry-after'])
     const isAuth = status === 401 || status === 403
     const isAnswer = error && !isAuth && (status < 500 || error.id?.asNumber() === this.id)
     if (isAnswer) this.fail(error.error)
     else this.lose(this.exchange.caller.isHealthCheck ? withQuote(failureOfStatus(end)) : failureOfStatus(end))
   }
 
-  #busy(header: string | undefined): void {
+  #retryLater(header: string | undefined): void {
     const ms = retryAfterMs(header, Date.now())
     if (ms !== undefined && ms <= LONGEST_WAIT_MS && !this.#hasWaited) {
       this.#hasWaited = true
-      return this.later(ms, () => this.post())
+      this.#timer = setTimeout(() => this.post(), ms)
+      return
     }
     const loss: FailureDetails = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
-    this.fail(toRpcError(this.link.name, loss, { retryAfterMs: ms }))
+    this.fail(toRpcError(this.#route.link.name, loss, { retryAfterMs: ms }))
   }
 
   #notified(method: string, params: Json, message: Message): void | Promise<void> {
-    if (method === 'notifications/cancelled') return this.strayed(message)
-    if (method !== 'notifications/progress') return this.deliver({ kind: 'notice', method, params })
-    if (params.get('progressToken')?.asNumber() !== this.id) return this.strayed(message)
-    if (this.#token) return this.deliver({ kind: 'notice', method, params: params.with('progressToken', this.#token) })
+    if (method === NOTIFICATIONS.cancelled) return this.#route.strayed?.(this, message)
+    if (method !== NOTIFICATIONS.progress) return this.notify(method, params)
+    if (params.get('progressToken')?.asNumber() !== this.id) return this.#route.strayed?.(this, message)
+    if (this.#clientToken) return this.notify(method, params.with('progressToken', this.#clientToken))
     this.touch()
   }
 
-  /** Sinks a frame that is not the last; a slow reader is no silence of the server. */
-  protected deliver(frame: Frame): void | Promise<void> {
+  /** Sinks a frame that is not the last. While the client is slow, the silence of the server does not count. */
+  #deliver(frame: Frame): void | Promise<void> {
     this.touch()
+    if (this.#buffer) return this.#buffer.put(frame)
     try {
       const waiting = this.exchange.sink(frame)
       if (!waiting) return
-      this.hold()
+      this.deadline = NEVER
       const go = () => {
         if (!this.#isDone) this.touch()
       }
-      return waiting.then(go, (thrown: unknown) => this.#broke(thrown))
+      return waiting.then(go, (thrown: unknown) => this.#cancelAndFail(faultOf(thrown)))
     } catch (thrown) {
-      this.#broke(thrown)
+      this.#cancelAndFail(faultOf(thrown))
     }
   }
 
-  /** The gateway cannot hand on what the server said: the server is told, the caller gets a failure. */
-  #broke(thrown: unknown): void {
+  /** The client cannot be given what the server sent. */
+  #cancelAndFail(error: RpcError): void {
     if (this.#isDone) return
-    const error = faultOf(thrown)
-    this.cancelled(error.message)
+    this.#route.cancel(this, error.message)
     this.fail(error)
   }
 
-  /** The response is here: its stream may still end by itself, and keep the connection. */
+  /** Ends with the server's response. Its stream may still end by itself, which keeps the connection. */
   #finish(frame: Frame): void | Promise<void> {
-    this.deadline = Date.now() + DRAIN_MS
+    if (this.#sending) this.deadline = Date.now() + DRAIN_MS
+    else this.#route.link.deadlines.delete(this)
     return this.#close(frame)
   }
 
   #close(frame: Frame): void | Promise<void> {
     this.#isDone = true
     clearTimeout(this.#timer)
-    this.#release()
-    this.finished(frame)
-    return deliver(this.exchange.sink, frame)
+    this.#stopListening()
+    this.#route.finished(this, frame)
+    return this.#buffer ? this.#buffer.put(frame) : deliver(this.exchange.sink, frame)
   }
 
   #abort(reason: AbortReason): void {
     if (this.#isDone) return
     this.#isDone = true
     this.#stop()
-    this.cancelled(reason.kind === 'cancelled' ? (reason.text ?? 'cancelled by the client') : reason.kind)
-    this.finished(undefined)
+    const text = reason.kind === 'cancelled' ? (reason.text ?? 'cancelled by the client') : reason.kind
+    this.#route.cancel(this, text)
+    this.#route.finished(this, undefined)
   }
 
   #stop(): void {
     clearTimeout(this.#timer)
-    this.link.deadlines.delete(this)
-    this.sending?.abort()
+    this.#route.link.deadlines.delete(this)
+    this.#sending?.abort()
   }
 }
 
 /** `nextCursor: null` makes clients of both SDK generations reject the whole list. */
-const tidy = (method: string, result: Json): Json =>
+const withoutNullCursor = (method: string, result: Json): Json =>
   method.endsWith('/list') && result.get('nextCursor')?.kind === 'null' ? result.without('nextCursor') : result

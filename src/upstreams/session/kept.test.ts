@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
+import { FakeSession } from '../../../test/support/fake-session.ts'
 import { callerOf } from '../../../test/support/scripted-server.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Pooled, SessionPool } from './pool.ts'
+import { SessionPool } from './pool.ts'
 import { SessionReplay } from './session-replay.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -16,20 +17,12 @@ const bodyWith = (member: object): Json =>
 
 test('a session at a server keeps its caller, and not the request it was opened for', async () => {
   const opened: Caller[] = []
-  const pool = new SessionPool<Pooled>({
+  const pool = new SessionPool({
     name: 'far',
     idleMs: 60_000,
     open: async (caller, { onClosed }) => {
       opened.push(caller)
-      return {
-        revision: '2025-11-25',
-        asks: true,
-        correlates: true,
-        isBusy: false,
-        lastUsed: 0,
-        dispatch: () => {},
-        close: async () => onClosed(Promise.resolve()),
-      }
+      return new FakeSession(async () => onClosed(Promise.resolve()))
     },
   })
   closing.push(() => pool.close())
@@ -42,19 +35,19 @@ test('a session at a server keeps its caller, and not the request it was opened 
 })
 
 test('what a session told its server is kept without the messages it came in', () => {
-  const told = new SessionReplay()
+  const replay = new SessionReplay()
   const exchange = {
     kind: 'request',
     caller: callerOf(),
     signal: { reason: undefined, onAbort: () => () => {} },
   } as const
   const tell = (method: string, params: object) =>
-    told.remember({ ...exchange, method, params: bodyWith(params), sink: () => {} })
+    replay.remember({ ...exchange, method, params: bodyWith(params), sink: () => {} })
   tell('resources/subscribe', { uri: 'a:b' })
   tell('logging/setLevel', { level: 'info' })
-  expect(told.again().map(([method, params]) => [method, params.toString()])).toEqual([
+  expect(replay.requests().map(([method, params]) => [method, params.toString()])).toEqual([
     ['resources/subscribe', '{"uri":"a:b"}'],
     ['logging/setLevel', '{"level":"info"}'],
   ])
-  for (const [, params] of told.again()) expect(params.retained).toBeLessThan(1024)
+  for (const [, params] of replay.requests()) expect(params.retained).toBeLessThan(1024)
 })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FakeSession } from '../../../test/support/fake-session.ts'
 import { closeAll, connectSmall } from '../../../test/support/processes.ts'
 import {
   callerOf,
@@ -11,8 +12,7 @@ import {
 import type { SessionPooling } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { connectRemote } from '../http/connect-remote.ts'
-import { type Pooled, SessionPool } from './pool.ts'
-import { poolKey } from './pool-key.ts'
+import { poolKey, SessionPool } from './pool.ts'
 
 const MINUTE = 60_000
 const ana = callerOf({ principal: 'ana' })
@@ -23,24 +23,16 @@ describe('a further session of the same kind', () => {
 
   const createPool = () => {
     const open: string[] = []
-    const pool = new SessionPool<Pooled>({
+    const pool = new SessionPool({
       name: 'far',
       idleMs: 30 * MINUTE,
-      open: async ({ lane = 0, principal }, { onClosed }) => {
-        const name = `${principal} ${lane}`
+      open: async ({ principal }, { index, onClosed }) => {
+        const name = `${principal} ${index}`
         open.push(name)
-        return {
-          revision: '2025-11-25',
-          asks: true,
-          correlates: false,
-          isBusy: false,
-          lastUsed: Date.now(),
-          dispatch: () => {},
-          close: async () => {
-            open.splice(open.indexOf(name), 1)
-            onClosed(Promise.resolve())
-          },
-        }
+        return new FakeSession(async () => {
+          open.splice(open.indexOf(name), 1)
+          onClosed(Promise.resolve())
+        })
       },
     })
     return { pool, open }
@@ -48,17 +40,17 @@ describe('a further session of the same kind', () => {
 
   it('is another for each number, and the same for the same', async () => {
     const { pool } = createPool()
-    const peers = [await pool.open(ana), await pool.open({ ...ana, lane: 1 }), await pool.open({ ...ana, lane: 2 })]
+    const peers = [await pool.open(ana), await pool.open(ana, 1), await pool.open(ana, 2)]
     expect(new Set(peers).size).toBe(3)
-    expect(await pool.open({ ...ana, lane: 1 })).toBe(peers[1])
-    expect(await pool.open({ ...ana, lane: 0 })).toBe(peers[0])
+    expect(await pool.open(ana, 1)).toBe(peers[1])
+    expect(await pool.open(ana, 0)).toBe(peers[0])
     await pool.close()
   })
 
   it('ends soon after nobody uses it; the first does not', async () => {
     const { pool, open } = createPool()
     await pool.open(ana)
-    await pool.open({ ...ana, lane: 1 })
+    await pool.open(ana, 1)
     await vi.advanceTimersByTimeAsync(MINUTE)
     expect(open).toEqual(['ana 0', 'ana 1'])
     await vi.advanceTimersByTimeAsync(MINUTE)
@@ -69,17 +61,17 @@ describe('a further session of the same kind', () => {
   })
 })
 
-it.each<SessionPooling>(['sticky', 'stateless'])('the key of a %s server tells lanes apart', manner => {
-  const keys = [ana, { ...ana, lane: 1 }, { ...ana, lane: 2 }].map(caller => poolKey(caller, manner))
+it.each<SessionPooling>(['sticky', 'stateless'])('the key of a %s server tells further sessions apart', manner => {
+  const keys = [0, 1, 2].map(index => poolKey(ana, manner, index))
   expect(new Set(keys).size).toBe(3)
 })
 
 it('a further process is refused at once where there are as many as may be, so that its caller can wait instead', async () => {
   const { open, upstream } = connectSmall({ era: 'legacy' }, { limits: { processes: 2 } })
-  const peers = [await open(ana), await open({ ...ana, lane: 1 })]
+  const peers = [await open(ana), await upstream.open(ana, 1)]
   for (const peer of peers) exchangeWith(peer, 'tools/call', { caller: ana, params: { name: 'wait' } })
   expect(upstream.status().processes).toHaveLength(2)
-  await expect(open({ ...ana, lane: 2 })).rejects.toThrow('2 processes already')
+  await expect(upstream.open(ana, 2)).rejects.toThrow('2 processes already')
   await closeAll()
 })
 
@@ -98,7 +90,7 @@ it('a server that grants only one session is not taken for one that is down', as
     { log: SILENT },
   )
   await upstream.open(ana)
-  await expect(upstream.open({ ...ana, lane: 1 })).rejects.toThrow('503')
+  await expect(upstream.open(ana, 1)).rejects.toThrow('503')
   const peer = await upstream.open(ana)
   expect(await exchangeWith(peer, 'tools/call', { caller: ana }).result()).toMatchObject({ ok: true })
   await upstream.close()

@@ -1,23 +1,14 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { FakeSession } from '../../../test/support/fake-session.ts'
 import { exchangeWith } from '../../../test/support/scripted-server.ts'
-import { leaseOf } from './lease.ts'
-import type { Pooled } from './pool.ts'
+import { leaseSession } from './lease.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const lease = () => {
   const close = vi.fn(async () => {})
-  const session: Pooled = {
-    revision: '2025-11-25',
-    asks: true,
-    correlates: true,
-    isBusy: false,
-    lastUsed: 0,
-    dispatch: () => {},
-    close,
-  }
-  return { close, peer: leaseOf(session) }
+  return { close, peer: leaseSession(new FakeSession(close)) }
 }
 
 it('ends a session whose caller left before he sent anything', () => {

@@ -1,64 +1,25 @@
 import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import type { Pooled } from './pool.ts'
 
-const LISTEN = 'subscriptions/listen'
-const UNUSED_MS = 30_000 // for its caller to send a first request; one that left meanwhile never does
+const UNUSED_MS = 30_000 // for the caller to send its first request; it may have left meanwhile
 
 /**
- * A session for one caller nobody knows: it closes when nothing is under way any more. One exchange may become
- * several requests on the way down (a log level, then the call), and whoever sends them may listen meanwhile.
+ * Lends a session to one anonymous caller, and closes it when nothing is under way any more. One request of the client
+ * may become several requests here (a log level, then the call), with a listener meanwhile.
  */
-export const leaseOf = (session: Pooled): Peer => {
-  const watched = new Set<string>() // resources whose updates somebody waits for
+export const leaseSession = (session: Pooled): Peer => {
+  const subscribed = new Set<string>() // URIs of resources
   let underWay = 0
   const unused = setTimeout(() => void session.close(), UNUSED_MS)
   unused.unref()
 
   const closeIfUnused = (): void => {
     setImmediate(() => {
-      if (underWay === 0 && watched.size === 0) void session.close()
+      if (underWay === 0 && subscribed.size === 0) void session.close()
     })
   }
 
-  const follow = (exchange: Exchange): Exchange => {
-    let isOver = false
-    const over = (): void => {
-      if (isOver) return
-      isOver = true
-      underWay--
-      closeIfUnused()
-    }
-    underWay++
-    exchange.signal.onAbort(over)
-    return {
-      ...exchange,
-      sink: frame => {
-        const isFinal = frame.kind === 'result' || frame.kind === 'failure'
-        if (frame.kind === 'result') remember(exchange)
-        const waiting = exchange.sink(frame)
-        if (isFinal) over()
-        return waiting
-      },
-    }
-  }
-
-  const remember = ({ method, params }: Exchange): void => {
-    const uri = params.get('uri')?.asString() ?? ''
-    if (method === 'resources/subscribe') watched.add(uri)
-    else if (method === 'resources/unsubscribe') watched.delete(uri)
-  }
-
-  const dispatch = (exchange: Exchange): void => {
-    clearTimeout(unused)
-    if (exchange.kind === 'request' && exchange.method !== LISTEN) return session.dispatch(follow(exchange))
-    session.dispatch(exchange)
-    if (exchange.kind === 'notification') return closeIfUnused()
-    exchange.signal.onAbort(() => {
-      watched.clear() // nobody is left to hear of them
-      closeIfUnused()
-    })
-  }
-
+  /** Counts one use; the returned function ends it, once. */
   const hold = (): (() => void) => {
     let isHeld = true
     clearTimeout(unused)
@@ -69,6 +30,39 @@ export const leaseOf = (session: Pooled): Peer => {
       underWay--
       closeIfUnused()
     }
+  }
+
+  const track = (exchange: Exchange): Exchange => {
+    const release = hold()
+    exchange.signal.onAbort(release)
+    return {
+      ...exchange,
+      sink: frame => {
+        const isFinal = frame.kind === 'result' || frame.kind === 'failure'
+        if (frame.kind === 'result') noteSubscription(exchange)
+        const waiting = exchange.sink(frame)
+        if (isFinal) release()
+        return waiting
+      },
+    }
+  }
+
+  const noteSubscription = ({ method, params }: Exchange): void => {
+    const uri = params.get('uri')?.asString() ?? ''
+    if (method === 'resources/subscribe') subscribed.add(uri)
+    else if (method === 'resources/unsubscribe') subscribed.delete(uri)
+  }
+
+  const dispatch = (exchange: Exchange): void => {
+    clearTimeout(unused)
+    const isListen = exchange.method === 'subscriptions/listen'
+    if (exchange.kind === 'request' && !isListen) return session.dispatch(track(exchange))
+    session.dispatch(exchange)
+    if (exchange.kind === 'notification') return closeIfUnused()
+    exchange.signal.onAbort(() => {
+      subscribed.clear() // no listener is left for their updates
+      closeIfUnused()
+    })
   }
 
   return { revision: session.revision, asks: session.asks, correlates: session.correlates, dispatch, hold }

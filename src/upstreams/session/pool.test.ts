@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { FakeSession } from '../../../test/support/fake-session.ts'
 import {
   callerOf,
   exchangeWith,
@@ -13,7 +14,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { connectRemote, type RemoteOptions } from '../http/connect-remote.ts'
-import { type Pooled, SessionPool } from './pool.ts'
+import { SessionPool } from './pool.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -247,31 +248,19 @@ describe('closing', () => {
 })
 
 describe('a pool that is full', () => {
-  interface Fake extends Pooled {
-    isBusy: boolean
-  }
-
   /** A pool of few sessions, which only remember that they were closed. */
   const small = (perPrincipal: number) => {
     const closed: string[] = []
-    const opened: Fake[] = []
-    const pool = new SessionPool<Fake>({
+    const opened: FakeSession[] = []
+    const pool = new SessionPool({
       name: 'far',
       idleMs: 60_000,
       perPrincipal,
       open: async ({ principal, affinity }, { onClosed }) => {
-        const session: Fake = {
-          revision: '2025-11-25',
-          asks: true,
-          correlates: true,
-          isBusy: false,
-          lastUsed: Date.now(),
-          dispatch: () => {},
-          close: async () => {
-            closed.push(`${principal} ${affinity}`)
-            onClosed(Promise.resolve())
-          },
-        }
+        const session = new FakeSession(async () => {
+          closed.push(`${principal} ${affinity}`)
+          onClosed(Promise.resolve())
+        })
         opened.push(session)
         return session
       },
@@ -281,7 +270,7 @@ describe('a pool that is full', () => {
   }
   const of = (principal: string, affinity: number) => callerOf({ principal, affinity: String(affinity) })
   /** As if they had been idle for a while. */
-  const age = (sessions: readonly Fake[]) => {
+  const age = (sessions: readonly FakeSession[]) => {
     for (const [at, session] of sessions.entries()) session.lastUsed = Date.now() - 10_000 + at
   }
 

@@ -1,51 +1,57 @@
 import { DEFAULT_LIMITS, type SessionPooling } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
+import { fingerprint } from '../../protocol/fingerprint.ts'
 import { keptCaller } from '../../protocol/kept-caller.ts'
+import { shortKey } from '../../protocol/short-key.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
-import { leaseOf } from './lease.ts'
-import { ownerOf, poolKey } from './pool-key.ts'
+import { leaseSession } from './lease.ts'
 import { PoolQueue } from './pool-queue.ts'
 
-/** A conversation with a server that keeps something between requests, whichever way it travels. */
+/** A conversation with a server that keeps state between requests, whatever its transport. */
 export interface Pooled extends Peer {
   readonly correlates: boolean
   readonly isBusy: boolean
-  lastUsed: number
+  readonly lastUsed: number
+  /** Sets `lastUsed` to now. */
+  touch(): void
   close(): Promise<void>
 }
 
-/** What a new session is told about its place in the pool. */
-export interface Place {
-  readonly isDedicated: boolean // belongs to one client session and ends with its standing exchange
-  /** To be called once, as soon as the session is of no use, with what settles when the server knows of its end. */
+/** What a new session is told by the pool. */
+export interface PoolSlot {
+  readonly index: number // 0: the caller's first session; otherwise a further one
+  readonly isDedicated: boolean // belongs to one client session, and ends when its last listener leaves
+  /** To be called once, as soon as the session cannot be used; `closing` settles when the server knows of its end. */
   readonly onClosed: (closing: Promise<void>) => void
 }
 
-interface Options<S extends Pooled> {
+interface PoolOptions<S extends Pooled> {
   readonly name: string // of the server
-  readonly idleMs: number // after which a session nobody uses is closed
+  readonly idleMs: number // after which an unused session is closed
   readonly manner?: SessionPooling | undefined
-  readonly perPrincipal?: number | undefined // most sessions for callers without one of their own
+  readonly perPrincipal?: number | undefined // most sessions that are not dedicated
   /** Opens a session for that caller; rejects with UpstreamFailure. */
-  readonly open: (caller: Caller, place: Place) => Promise<S>
+  readonly open: (caller: Caller, slot: PoolSlot) => Promise<S>
 }
 
-interface Entry<S extends Pooled> {
+interface PoolEntry<S extends Pooled> {
   readonly isDedicated: boolean
-  readonly owner: string // for whom it counts
-  readonly bytes: number // it keeps of its caller
+  readonly owner: string
+  readonly bytes: number // retained of its caller
   readonly idleMs: number
   ready: Promise<S> | undefined
   session: S | undefined // once it is ready
 }
 
+const LONGEST_AFFINITY = 64 // characters; a longer one is replaced by its hash
 const TOTAL_SHARES = 4 // so many principals can have all the sessions they may have
-const BYTES_PER_PRINCIPAL = 2 * 1024 * 1024 // of what its clients said of themselves
+const BYTES_PER_PRINCIPAL = 2 * 1024 * 1024 // of capabilities and client info
 const ALWAYS = 4 // sessions that a principal may have even if the pool is full
-const LANE_IDLE_MS = 60_000 // a further session of somebody who has one already
-const HANDED_MS = 1000 // for whoever was given a session to send something on it
+const FURTHER_IDLE_MS = 60_000 // for a further session of a caller that has one already
+const HANDED_MS = 1000 // for a caller to send a request on the session it was given
 const EXHAUSTED: FailureDetails = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
+/** The sessions of one owner. */
 interface Share {
   count: number
   bytes: number
@@ -58,17 +64,34 @@ const refuseOthers = (thrown: unknown): never => {
   throw forOtherCallers(thrown)
 }
 
+/**
+ * The owner a session counts for: its principal. Anonymous callers share one owner, and so do all callers of a
+ * stateless pool.
+ */
+const ownerOf = ({ principal }: Caller, manner: SessionPooling = 'sticky'): string =>
+  principal === undefined || manner === 'stateless' ? '' : `=${principal}`
+
+/** Equal for callers that may share a session; undefined for a caller that needs a session for each request. */
+export const poolKey = (caller: Caller, manner: SessionPooling = 'sticky', index = 0): string | undefined => {
+  const { workspace, principal, session, capabilities, affinity = '' } = caller
+  if (session !== undefined) return JSON.stringify(['session', workspace, session])
+  // Two anonymous requests may be of different users.
+  if (principal === undefined || manner === 'isolated') return undefined
+  const owner = manner === 'stateless' ? [] : [principal, shortKey(affinity, LONGEST_AFFINITY)]
+  return JSON.stringify(['shared', workspace, fingerprint(capabilities), index, ...owner])
+}
+
 /** Decides which session a caller gets; nothing is shared between principals. */
 export class SessionPool<S extends Pooled> {
-  readonly #options: Options<S>
-  readonly #entries = new Map<string | symbol, Entry<S>>()
+  readonly #options: PoolOptions<S>
+  readonly #entries = new Map<string | symbol, PoolEntry<S>>()
   readonly #shares = new Map<string, Share>() // by owner, of sessions that are not dedicated
-  readonly #queue = new PoolQueue(owner => this.#hasRoom(owner))
-  readonly #leaving = new Set<Promise<void>>() // sessions of no use whose servers may not know it yet
+  readonly #queue = new PoolQueue(owner => this.#makeRoom(owner))
+  readonly #closing = new Set<Promise<void>>() // sessions whose servers may not know of their end yet
   #sweeper: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(options: Options<S>) {
+  constructor(options: PoolOptions<S>) {
     this.#options = options
   }
 
@@ -76,23 +99,23 @@ export class SessionPool<S extends Pooled> {
     return this.#entries.size
   }
 
-  /** The session this caller has already, if any. */
-  find(caller: Caller): Promise<Peer> | undefined {
-    const key = poolKey(caller, this.#options.manner)
+  /** The session this caller has already, if any. `index` as in `Upstream.open`. */
+  find(caller: Caller, index = 0): Promise<Peer> | undefined {
+    const key = poolKey(caller, this.#options.manner, index)
     return key === undefined ? undefined : this.#known(key)
   }
 
   /** Opens a session for this caller; rejects with UpstreamFailure. */
-  open(caller: Caller): Promise<Peer> {
-    const key = poolKey(caller, this.#options.manner)
+  open(caller: Caller, index = 0): Promise<Peer> {
+    const key = poolKey(caller, this.#options.manner, index)
     const known = key === undefined ? undefined : this.#known(key)
     if (known) return known
     const owner = ownerOf(caller, this.#options.manner)
     const create = (): Promise<Peer> => {
-      if (key === undefined) return this.#create(Symbol('isolated'), caller, owner).then(leaseOf)
-      return this.#known(key) ?? this.#create(key, caller, owner)
+      if (key === undefined) return this.#create(Symbol('isolated'), caller, index, owner).then(leaseSession)
+      return this.#known(key) ?? this.#create(key, caller, index, owner)
     }
-    if (caller.session !== undefined || this.#hasRoom(owner)) return create()
+    if (caller.session !== undefined || this.#makeRoom(owner)) return create()
     return new Promise((resolve, reject) => {
       this.#queue.join(owner, {
         start: () => resolve(create()),
@@ -101,35 +124,47 @@ export class SessionPool<S extends Pooled> {
     })
   }
 
+  /** Resolves when every session has ended at its server, also those that are being closed. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#sweeper)
+    const entries = [...this.#entries.values()]
+    this.#entries.clear()
+    this.#shares.clear()
+    const failed = () => {} // the caller that opened it has the failure
+    await Promise.all(entries.map(({ ready }) => ready?.then(session => session.close(), failed)))
+    await Promise.allSettled(this.#closing)
+  }
+
   #known(key: string): Promise<S> | undefined {
     const entry = this.#entries.get(key)
     if (!entry?.session) return entry?.ready?.catch(refuseOthers)
-    entry.session.lastUsed = Date.now()
+    entry.session.touch()
     return entry.ready
   }
 
-  /** Room for one more session of that owner; one of its own gives way first, then one of the owner with the most. */
-  #hasRoom(owner: string): boolean {
+  /** Whether that owner may open one more session; closes an unused one for it: its own, or of the largest owner. */
+  #makeRoom(owner: string): boolean {
     const { perPrincipal = DEFAULT_LIMITS.principalUpstreamSessions } = this.#options
-    const mine = this.#shares.get(owner) ?? NO_SHARE
-    let hasGivenWay = false
-    while (mine.count >= perPrincipal || (mine.bytes > BYTES_PER_PRINCIPAL && mine.count > ALWAYS)) {
+    const own = this.#shares.get(owner) ?? NO_SHARE
+    let hasClosed = false
+    while (own.count >= perPrincipal || (own.bytes > BYTES_PER_PRINCIPAL && own.count > ALWAYS)) {
       if (!this.#closeOldest(owner)) return false
-      hasGivenWay = true
+      hasClosed = true
     }
-    if (hasGivenWay) return true
-    let all = 0
+    if (hasClosed) return true
+    let total = 0
     let largest = owner
     for (const [other, { count }] of this.#shares) {
-      all += count
+      total += count
       if (count > (this.#shares.get(largest)?.count ?? 0)) largest = other
     }
-    return all < perPrincipal * TOTAL_SHARES || this.#closeOldest(largest) || mine.count < ALWAYS
+    return total < perPrincipal * TOTAL_SHARES || this.#closeOldest(largest) || own.count < ALWAYS
   }
 
-  /** Closes the session of that owner that has been unused for longest; false where all are in use. */
+  /** Closes the session of that owner that has been unused for longest; false if all are in use. */
   #closeOldest(owner: string): boolean {
-    // One that was handed out just now is not busy yet, and its new user could not use it any more.
+    // A session that was handed out just now is not busy yet, but its caller is about to use it.
     const handed = Date.now() - HANDED_MS
     let oldest: S | undefined
     for (const entry of this.#entries.values()) {
@@ -141,54 +176,49 @@ export class SessionPool<S extends Pooled> {
     return oldest !== undefined
   }
 
-  /** Settles when every session has ended at the server, also those that were about to. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearInterval(this.#sweeper)
-    const entries = [...this.#entries.values()]
-    this.#entries.clear()
-    this.#shares.clear()
-    const failed = () => {} // whoever opened it was told
-    await Promise.all(entries.map(({ ready }) => ready?.then(session => session.close(), failed)))
-    await Promise.allSettled(this.#leaving)
-  }
-
-  #create(key: string | symbol, asking: Caller, owner: string): Promise<S> {
-    const caller = keptCaller(asking) // a session outlives the request it is opened for
-    const idleMs = caller.lane ? Math.min(LANE_IDLE_MS, this.#options.idleMs) : this.#options.idleMs
-    const isDedicated = caller.session !== undefined
-    const bytes = caller.capabilities.retained + (caller.info?.retained ?? 0)
-    const entry: Entry<S> = { isDedicated, owner, bytes, idleMs, ready: undefined, session: undefined }
+  #create(key: string | symbol, requester: Caller, index: number, owner: string): Promise<S> {
+    const caller = keptCaller(requester) // a session outlives the request it is opened for
+    const { idleMs } = this.#options
+    const entry: PoolEntry<S> = {
+      isDedicated: caller.session !== undefined,
+      owner,
+      bytes: caller.capabilities.retained + (caller.info?.retained ?? 0),
+      idleMs: index > 0 ? Math.min(FURTHER_IDLE_MS, idleMs) : idleMs,
+      ready: undefined,
+      session: undefined,
+    }
     this.#entries.set(key, entry)
     this.#count(entry, 1)
-    entry.ready = this.#fill(key, entry, caller)
-    this.#sweep()
+    entry.ready = this.#fill(key, entry, caller, index)
+    this.#startSweeper()
     return entry.ready
   }
 
-  async #fill(key: string | symbol, entry: Entry<S>, caller: Caller): Promise<S> {
-    const forget = () => {
+  async #fill(key: string | symbol, entry: PoolEntry<S>, caller: Caller, index: number): Promise<S> {
+    const remove = () => {
       if (this.#entries.get(key) !== entry) return
       this.#entries.delete(key)
       this.#count(entry, -1)
     }
     const onClosed = (closing: Promise<void>) => {
-      forget()
-      this.#awaitEnd(closing)
+      remove()
+      const gone = () => this.#closing.delete(closing)
+      this.#closing.add(closing)
+      closing.then(gone, gone)
     }
     try {
       if (this.#isClosed) throw new UpstreamFailure(this.#options.name, DISCONNECTED)
-      const session = await this.#options.open(caller, { isDedicated: caller.session !== undefined, onClosed })
-      session.lastUsed = Date.now() // the handshake may have taken long
+      const session = await this.#options.open(caller, { index, isDedicated: entry.isDedicated, onClosed })
+      session.touch() // the handshake may have taken long
       entry.session = session
       return session
     } catch (error) {
-      forget()
+      remove()
       throw error
     }
   }
 
-  #count({ isDedicated, owner, bytes }: Entry<S>, by: 1 | -1): void {
+  #count({ isDedicated, owner, bytes }: PoolEntry<S>, by: 1 | -1): void {
     if (isDedicated) return
     const share = this.#shares.get(owner) ?? { count: 0, bytes: 0 }
     this.#shares.set(owner, share)
@@ -197,16 +227,8 @@ export class SessionPool<S extends Pooled> {
     if (share.count === 0) this.#shares.delete(owner)
   }
 
-  #awaitEnd(closing: Promise<void>): void {
-    const gone = () => this.#leaving.delete(closing)
-    this.#leaving.add(closing)
-    closing.then(gone, gone)
-  }
-
-  #sweep(): void {
-    if (this.#sweeper) return
-    this.#sweeper = setInterval(() => this.#closeIdle(), Math.min(60_000, this.#options.idleMs / 2))
-    this.#sweeper.unref()
+  #startSweeper(): void {
+    this.#sweeper ??= setInterval(() => this.#closeIdle(), Math.min(60_000, this.#options.idleMs / 2)).unref()
   }
 
   #closeIdle(): void {

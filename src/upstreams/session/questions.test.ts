@@ -94,27 +94,27 @@ describe('a server that asks very much at once', () => {
   })
 })
 
-describe('a postbox', () => {
+describe('a queue', () => {
   const open = (options: { most?: number; mostBytes?: number } = {}) => {
     const sent: { what: string; done: () => void }[] = []
     const warned: string[] = []
     const log = { ...SILENT, warn: (fields: object) => void warned.push((fields as { what: string }).what) }
     const post = (_: Buffer[], what: string, done: () => void) => void sent.push({ what, done })
-    const postbox = new SendQueue({ post, log, most: 2, ...options })
-    const put = (what: string, bytes = 1) => postbox.put([Buffer.alloc(bytes)], what)
-    return { postbox, put, sent, warned, names: () => sent.map(({ what }) => what) }
+    const queue = new SendQueue({ post, log, most: 2, ...options })
+    const put = (what: string, bytes = 1) => queue.put([Buffer.alloc(bytes)], what)
+    return { queue, put, sent, warned, names: () => sent.map(({ what }) => what) }
   }
 
   it('counts a message as taken once, however often that is said', () => {
-    const { postbox, put, sent, names } = open()
+    const { queue, put, sent, names } = open()
     for (const what of ['a', 'b', 'c', 'd']) put(what)
-    expect([names(), postbox.size]).toEqual([['a', 'b'], 4])
+    expect([names(), queue.size]).toEqual([['a', 'b'], 4])
     sent[0]?.done()
     sent[0]?.done()
-    expect([names(), postbox.size]).toEqual([['a', 'b', 'c'], 3])
+    expect([names(), queue.size]).toEqual([['a', 'b', 'c'], 3])
     for (const { done } of [...sent]) done()
     sent[3]?.done()
-    expect([names(), postbox.size]).toEqual([['a', 'b', 'c', 'd'], 0])
+    expect([names(), queue.size]).toEqual([['a', 'b', 'c', 'd'], 0])
   })
 
   it('keeps only so many bytes for a server that takes nothing, and says what it drops', () => {
@@ -130,9 +130,9 @@ describe('a postbox', () => {
   })
 
   it('sends nothing more when the session is over', () => {
-    const { postbox, put, sent, names } = open()
+    const { queue, put, sent, names } = open()
     for (const what of ['a', 'b', 'c']) put(what)
-    postbox.clear(true)
+    queue.close()
     sent[0]?.done()
     put('d')
     expect(names()).toEqual(['a', 'b'])
@@ -140,21 +140,21 @@ describe('a postbox', () => {
 
   it('does not keep what it has sent, even if it is never empty', async () => {
     const dones: (() => void)[] = []
-    const postbox = new SendQueue({ post: (_pieces, _what, done) => void dones.push(done), log: SILENT, most: 1 })
-    const letters: WeakRef<Buffer>[] = []
+    const queue = new SendQueue({ post: (_pieces, _what, done) => void dones.push(done), log: SILENT, most: 1 })
+    const messages: WeakRef<Buffer>[] = []
     const put = (): void => {
-      const letter = Buffer.alloc(10)
-      letters.push(new WeakRef(letter))
-      postbox.put([letter], 'answer')
+      const message = Buffer.alloc(10)
+      messages.push(new WeakRef(message))
+      queue.put([message], 'answer')
     }
     put()
     for (let i = 0; i < 5000; i++) {
       put()
       dones.shift()?.()
     }
-    expect(postbox.size).toBe(1)
+    expect(queue.size).toBe(1)
     await new Promise(setImmediate) // a WeakRef is kept for the turn it was made in
     collect()
-    expect(letters.filter(letter => letter.deref()).length).toBeLessThan(500)
+    expect(messages.filter(message => message.deref()).length).toBeLessThan(500)
   })
 })

@@ -1,42 +1,42 @@
 import type { Log } from '../../telemetry/log.ts'
 
-/** Sends one message that has no answer, and says when the server has taken or refused it. */
+/** Sends one message that has no answer; calls `done` once the server has taken or refused it. */
 type Post = (pieces: Buffer[], what: string, done: () => void) => void
 
-interface Letter {
+interface QueuedMessage {
   readonly pieces: Buffer[]
   readonly what: string
   readonly bytes: number
 }
 
-interface Options {
+interface SendQueueOptions {
   readonly post: Post
   readonly log: Log
   readonly most?: number // under way at a time: each takes a connection
-  readonly mostBytes?: number // that wait for their turn
+  readonly mostBytes?: number // of queued messages
 }
 
 const MOST = 16
 const MOST_BYTES = 16 * 1024 * 1024
-const SENT = 64 // letters at the head of the list, before they are taken off it
+const MOST_SENT = 64 // messages at the head of the list that were sent, before they are removed from it
 
-/** What one session says without waiting for an answer: a few messages at a time, begun in their order. */
+/** The messages one session sends without waiting for an answer: a few at a time, started in order. */
 export class SendQueue {
-  readonly #options: Required<Options>
-  #letters: Letter[] = []
-  #next = 0 // the first of them that has not been sent
+  readonly #options: Required<SendQueueOptions>
+  #messages: QueuedMessage[] = []
+  #next = 0 // index of the first message that has not been sent
   #underWay = 0
   #bytes = 0
   #isClosed = false
-  #isDropping = false // since it last took something: one line in the log is enough
+  #isDropping = false // since the server last took a message: the log has one line for that
 
-  constructor({ post, log, most = MOST, mostBytes = MOST_BYTES }: Options) {
+  constructor({ post, log, most = MOST, mostBytes = MOST_BYTES }: SendQueueOptions) {
     this.#options = { post, log, most, mostBytes }
   }
 
   /** How many messages the server has not taken yet. */
   get size(): number {
-    return this.#underWay + this.#letters.length - this.#next
+    return this.#underWay + this.#messages.length - this.#next
   }
 
   put(pieces: Buffer[], what: string): void {
@@ -49,34 +49,32 @@ export class SendQueue {
       return
     }
     this.#bytes += bytes
-    this.#letters.push({ pieces, what, bytes })
+    this.#messages.push({ pieces, what, bytes })
     this.#send()
   }
 
-  /** Forgets what has not been sent, for now or for good: nobody is there to take it. */
-  clear(isForGood = false): void {
-    this.#letters = []
+  /** Drops what has not been sent. */
+  clear(): void {
+    this.#messages = []
     this.#next = this.#bytes = 0
-    this.#isClosed ||= isForGood
   }
 
-  /** A box that is never empty must not keep all that ever was in it. */
-  #forgetSent(): void {
-    this.#letters.splice(0, this.#next)
-    this.#next = 0
+  close(): void {
+    this.clear()
+    this.#isClosed = true
   }
 
   #send(): void {
     const { post, most } = this.#options
     while (this.#underWay < most) {
-      const letter = this.#letters[this.#next]
-      if (!letter) return this.clear()
+      const message = this.#messages[this.#next]
+      if (!message) return this.clear()
       this.#next++
-      this.#bytes -= letter.bytes
-      if (this.#next > SENT && this.#next * 2 > this.#letters.length) this.#forgetSent()
+      this.#bytes -= message.bytes
+      if (this.#next > MOST_SENT && this.#next * 2 > this.#messages.length) this.#removeSent()
       this.#underWay++
       let isOver = false
-      post(letter.pieces, letter.what, () => {
+      post(message.pieces, message.what, () => {
         if (isOver) return
         isOver = true
         this.#underWay--
@@ -84,5 +82,11 @@ export class SendQueue {
         this.#send()
       })
     }
+  }
+
+  /** A queue that is never empty must not keep every message it ever had. */
+  #removeSent(): void {
+    this.#messages.splice(0, this.#next)
+    this.#next = 0
   }
 }

@@ -1,198 +1,319 @@
 import { deliver } from '../../protocol/deliver.ts'
+import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Revision } from '../../protocol/revisions.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, toRpcError } from '../failures.ts'
-import type { HttpLink } from '../http/http-link.ts'
-import { discovered } from './discovered.ts'
-import type { Place, Pooled } from './pool.ts'
+import { DISCONNECTED, toRpcError, UpstreamFailure } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import type { ResponseEnd } from '../http/response-reader.ts'
+import { Call, type CallRoute, type Recovery } from './call.ts'
+import { discoverResult, type Handshake } from './handshake.ts'
+import type { Pooled, PoolSlot } from './pool.ts'
 import { Questions } from './questions.ts'
-import { SendQueue } from './send-queue.ts'
-import type { Home, SessionCall } from './session-call.ts'
+import { SessionListeners } from './session-listeners.ts'
 import { SessionReplay } from './session-replay.ts'
-import { Standing } from './standing.ts'
+
+type Asked = Extract<Message, { kind: 'request' }>
 
 /** What a session is opened with. */
-export interface SessionOptions extends Place {
-  readonly holdMs: number // a question nobody can be asked yet
-  readonly requiresHandshake?: boolean | undefined // the server is modern and may refuse one
+export interface SessionOptions extends PoolSlot {
+  readonly holdMs: number // how long a question of the server waits for a listener
 }
 
-/** A legacy session with a remote server, as one caller; how it travels is said by those who extend it. */
-export abstract class LegacySession<C extends SessionCall> implements Pooled, Home {
-  readonly asks = true
-  readonly link: HttpLink
-  readonly questions = new Questions(
-    (pieces, what) => this.post(pieces, what),
-    () => this.postbox.size,
-  )
-  lastUsed = Date.now()
+/** How a legacy session travels: Streamable HTTP, HTTP+SSE or stdio. `T` is what a call is sent to. */
+export interface SessionTransport<T> {
+  readonly link: CallRoute<T>['link'] & { readonly log: Log }
+  readonly isShared: boolean // all messages of the server come on one stream
+  readonly correlates: boolean // false: a question does not tell which call it belongs to
+  readonly hasBackChannel: boolean // the server can send messages outside the streams of calls
+  readonly isBusy?: boolean // it needs the session although no call is under way
+  readonly unsent?: number // messages the server has not taken yet
+  /** Connects, and reports the handshake to the session; rejects with UpstreamFailure. */
+  open(): Promise<void>
+  send(call: Call<T>): PendingRequest | undefined
+  recover?(call: Call<T>, end: ResponseEnd): Recovery
+  timedOut?(call: Call<T>): void
+  /** Sends a message that has no answer; drops it where nothing is connected. */
+  post(pieces: Buffer[], what: string): void
+  /** Sends a notification of the client, and connects for it; by default as `post` does. */
+  notify?(pieces: Buffer[], method: string): void
+  noteUser?(caller: Caller): void
+  /** The call for a question that came on no stream of a call; undefined: the listeners get it. */
+  findAsked(calls: readonly Call<T>[]): Call<T> | undefined
+  /** A question arrived; the returned function is called once it is settled. */
+  questionAsked?(method: string): (() => void) | undefined
+  /** Ends the conversation. All calls have ended already. */
+  close(): Promise<void>
+}
 
-  protected readonly caller: Caller
-  protected readonly standing: Standing
-  protected readonly postbox: SendQueue
-  protected readonly told = new SessionReplay()
-  protected readonly calls: C[] = [] // a Map would keep dead calls alive, as SilenceWatch explains
-  protected readonly options: SessionOptions
+/** A legacy session with one server on behalf of one caller, whatever transport it uses. */
+export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
+  readonly asks = true
+  readonly #transport: SessionTransport<T>
+  readonly #options: SessionOptions
+  readonly #listeners: SessionListeners
+  readonly #replay = new SessionReplay()
+  readonly #calls: Call<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
+  readonly #questions = new Questions(
+    (pieces, what) => this.#transport.post(pieces, what),
+    () => this.#transport.unsent ?? 0,
+  )
+  #handshake: Handshake | undefined
   #closing: Promise<void> | undefined
   #lastId = 0
+  #lastUsed = Date.now()
 
-  constructor(link: HttpLink, caller: Caller, options: SessionOptions) {
-    this.link = link
-    this.caller = caller
-    this.options = options
-    this.standing = new Standing({ holdMs: options.holdMs, expectsSomebody: options.isDedicated })
-    this.postbox = new SendQueue({ post: (pieces, what, done) => this.transmit(pieces, what, done), log: link.log })
+  constructor(options: SessionOptions, createTransport: (session: LegacySession<T>) => SessionTransport<T>) {
+    this.#options = options
+    this.#listeners = new SessionListeners({ holdMs: options.holdMs, expectsListener: options.isDedicated })
+    this.#transport = createTransport(this)
   }
 
-  abstract get revision(): Revision
-  abstract get correlates(): boolean
-  /** Whether the server can say something outside the streams of calls. */
-  abstract get hasBackChannel(): boolean
-  /** The InitializeResult as it came. */
-  protected abstract get introduction(): Json
-  protected abstract createCall(exchange: Exchange, id: number): C
-  /** Starts the call as soon as there is somebody to send it to. */
-  protected abstract begin(call: C): void
-  /** The call a question belongs to that came on no stream of a call; undefined: none. */
-  protected abstract callAsked(): C | undefined
-  /** The call a notice belongs to that came on no stream of a call; undefined: none. */
-  protected abstract callTold(method: string): C | undefined
-  /** Sends something that has no answer; `done` is called once the server has taken or refused it. */
-  protected abstract transmit(pieces: Buffer[], what: string, done: () => void): void
-  /** Ends the conversation; all calls were told already. */
-  protected abstract disconnect(): Promise<void>
-
-  get isBusy(): boolean {
-    return this.calls.length > 0 || this.questions.size > 0 || this.standing.isNeeded
+  get link(): SessionTransport<T>['link'] {
+    return this.#transport.link
   }
 
-  protected get isClosing(): boolean {
+  get isShared(): boolean {
+    return this.#transport.isShared
+  }
+
+  get correlates(): boolean {
+    return this.#transport.correlates
+  }
+
+  get hasBackChannel(): boolean {
+    return this.#transport.hasBackChannel
+  }
+
+  get revision(): Revision {
+    return this.handshake.revision
+  }
+
+  get handshake(): Handshake {
+    if (!this.#handshake) throw new Error('a session without a handshake')
+    return this.#handshake
+  }
+
+  get calls(): readonly Call<T>[] {
+    return this.#calls
+  }
+
+  get lastUsed(): number {
+    return this.#lastUsed
+  }
+
+  get isClosing(): boolean {
     return this.#closing !== undefined
   }
 
-  protected nextId(): number {
-    return ++this.#lastId
+  /** Calls are under way, or the server waits for an answer. */
+  get isWorking(): boolean {
+    return this.#calls.length > 0 || this.#questions.size > 0
   }
 
-  protected get lastId(): number {
+  get isBusy(): boolean {
+    return this.isWorking || this.#transport.isBusy === true || this.#listeners.isNeeded
+  }
+
+  /** The client is subscribed to a resource. */
+  get hasSubscriptions(): boolean {
+    return this.#replay.hasSubscriptions
+  }
+
+  /** A listener waits for updates, which the server can send only while it is connected. */
+  get needsConnection(): boolean {
+    return this.hasSubscriptions && this.#listeners.size > 0 && !this.isClosing
+  }
+
+  get lastId(): number {
     return this.#lastId
   }
 
-  /** Requests of another session on the same channel had ids up to this one. */
-  protected startAfter(id: number): void {
+  nextId(): number {
+    return ++this.#lastId
+  }
+
+  /** Skips the ids that another session used on the same channel. */
+  startAfter(id: number): void {
     this.#lastId = Math.max(this.#lastId, id)
   }
 
+  touch(): void {
+    this.#lastUsed = Date.now()
+  }
+
+  async open(): Promise<this> {
+    await this.#transport.open()
+    return this
+  }
+
+  /** The server has initialized a session, the first or one in place of it. */
+  initialized(handshake: Handshake): void {
+    this.#handshake = handshake
+  }
+
   readonly dispatch: Dispatch = exchange => {
-    this.lastUsed = Date.now()
+    this.touch()
+    this.#transport.noteUser?.(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#closing)
       return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
-    if (exchange.method === 'server/discover') return this.#discover(exchange)
+    if (exchange.method === 'server/discover')
+      return void deliver(exchange.sink, { kind: 'result', result: discoverResult(this.handshake.result) })
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = this.createCall(exchange, this.nextId())
-    this.calls.push(call)
-    this.begin(call)
+    const call = new Call<T>(this, exchange, this.nextId())
+    this.#calls.push(call)
+    call.start()
   }
 
-  /** Sends something that has no answer, as soon as it is its turn. */
-  post(pieces: Buffer[], what: string): void {
-    this.postbox.put(pieces, what)
+  send(call: Call<T>): PendingRequest | undefined {
+    return this.#transport.send(call)
   }
 
-  /** A message that belongs to no call by the stream it came on. */
-  strayed(message: Message): void {
+  recover(call: Call<T>, end: ResponseEnd): Recovery {
+    return this.#transport.recover?.(call, end)
+  }
+
+  timedOut(call: Call<T>): void {
+    this.#transport.timedOut?.(call)
+  }
+
+  asked(call: Call<T>, message: Asked): void | Promise<void> {
+    return this.#ask(message, call)
+  }
+
+  strayed(_: Call<T>, message: Message): void {
+    this.received(message)
+  }
+
+  cancel(call: Call<T>, reason: string): void {
+    if (call.target === undefined) return // the server has not seen the request
+    const params = Json.of({ requestId: call.id, reason })
+    this.#transport.post(notificationPieces(NOTIFICATIONS.cancelled, params), 'cancellation')
+  }
+
+  finished(call: Call<T>, frame: Frame | undefined): void {
+    const at = this.#calls.indexOf(call)
+    if (at >= 0) this.#calls.splice(at, 1)
+    this.touch()
+    const heir = this.#listeners.last ?? this
+    // A call with a response did not own the questions that are still open; a cancelled one may not have, either.
+    const mayBeAnothers = !this.correlates && this.#calls.some(({ canBeAsked }) => canBeAsked)
+    if (frame || mayBeAnothers) this.#questions.handOver(call, heir)
+    else this.#questions.abandon(call, heir)
+    if (frame?.kind === 'result') this.#replay.remember(call.exchange)
+  }
+
+  /** Handles a message that belongs to no call by the stream it came on. */
+  received(message: Message): void {
     switch (message.kind) {
       case 'request':
-        return this.#asked(message)
+        return void this.#ask(message, this.#transport.findAsked(this.#calls))
       case 'notification':
-        return this.#noticed(message.method, message.params, message)
+        return this.#notified(message.method, message.params, message)
       case 'response':
       case 'error':
         return this.#answered(message)
       case 'invalid':
         if (message.id) void this.#callOf(message.id)?.message(message)
-        else this.link.log.debug({ reason: message.reason }, 'dropped something that is no message')
+        else this.link.log.debug({ reason: message.reason }, 'dropped an invalid message')
     }
   }
 
-  finished(call: C, frame: Frame | undefined): void {
-    const at = this.calls.indexOf(call)
-    if (at >= 0) this.calls.splice(at, 1)
-    this.lastUsed = Date.now()
-    const heir = this.standing.last ?? this
-    // A call the server has answered did not own what it still asks; a cancelled one may not have, either.
-    const mayBeAnothers = !this.correlates && this.calls.some(({ canBeAsked }) => canBeAsked)
-    if (frame || mayBeAnothers) this.questions.handOver(call, heir)
-    else this.questions.abandon(call, heir)
-    if (frame?.kind === 'result') this.told.remember(call.exchange)
+  /** The server has lost its state, and with it what it asked. */
+  clearQuestions(): void {
+    this.#questions.clear()
   }
 
-  /** Ends everything, here at once and at the server as soon as it answers. */
+  /** The requests that restore the state of the session at a new server: method and params. */
+  replayRequests(): [string, Json][] {
+    return this.#replay.requests()
+  }
+
+  /** The server behind the session is a new one. */
+  serverReplaced(): void {
+    this.#listeners.notifyListsChanged(this.#capabilities)
+  }
+
+  /** Ends the session if the failure says that the server is of another kind now; the next caller detects its era. */
+  closeIfReplaced(error: unknown): void {
+    if (error instanceof UpstreamFailure && error.reason === 'upstream_protocol') void this.close()
+  }
+
+  /** Ends everything: here at once, at the server as soon as it answers. */
   close(): Promise<void> {
     if (this.#closing) return this.#closing
     this.#closing = Promise.resolve().then(() => this.#end())
-    this.options.onClosed(this.#closing)
+    this.#options.onClosed(this.#closing)
     return this.#closing
   }
 
-  /** Says that every list may have changed: the server behind the session is a new one. */
-  protected announceChanges(): void {
-    this.standing.changed(this.introduction.get('capabilities'))
-  }
-
-  #discover(exchange: Exchange): void {
-    void deliver(exchange.sink, { kind: 'result', result: discovered(this.introduction) })
+  get #capabilities(): Json | undefined {
+    return this.handshake.result.get('capabilities')
   }
 
   #listen(exchange: Exchange): void {
-    this.standing.attach(exchange, this.introduction.get('capabilities'), () => {
-      this.questions.leave(exchange)
-      this.lastUsed = Date.now()
-      if (this.options.isDedicated && this.standing.size === 0) void this.close()
+    this.#listeners.add(exchange, this.#capabilities, () => {
+      this.#questions.leave(exchange)
+      this.touch()
+      if (this.#options.isDedicated && this.#listeners.size === 0) void this.close()
     })
   }
 
   #notify({ method, params }: Exchange): void {
-    // Ours was sent with the handshake.
-    if (method !== 'notifications/initialized') this.post(notificationPieces(method, params), method)
+    if (method === NOTIFICATIONS.initialized || this.#closing) return // the gateway sent its own after the handshake
+    const pieces = notificationPieces(method, params)
+    if (this.#transport.notify) this.#transport.notify(pieces, method)
+    else this.#transport.post(pieces, method)
   }
 
-  #asked(message: Extract<Message, { kind: 'request' }>): void {
-    if (message.method === 'ping') return this.post(resultPieces(message.id, Json.empty), 'answer to ping')
-    const call = this.callAsked()
-    if (call) return void call.message(message)
-    const question = this.questions.ask(message, this.standing.last ?? this)
-    if (question) this.standing.ask(question)
+  #ask(message: Asked, call: Call<T> | undefined): void | Promise<void> {
+    if (message.method === 'ping') return this.#transport.post(resultPieces(message.id, Json.empty), 'answer to ping')
+    const settled = this.#transport.questionAsked?.(message.method)
+    const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
+      call?.settleQuestion()
+      settled?.()
+    })
+    if (!question) return settled?.()
+    if (call) return call.ask(question)
+    this.#listeners.ask(question)
   }
 
-  #noticed(method: string, params: Json, message: Message): void {
-    if (method === 'notifications/cancelled') return this.questions.withdraw(params.get('requestId'))
-    const isProgress = method === 'notifications/progress'
-    const call = isProgress ? this.#callOf(params.get('progressToken')) : this.callTold(method)
-    if (call) void call.message(message)
-    else if (!isProgress) this.standing.notice(method, params)
+  #notified(method: string, params: Json, message: Message): void {
+    if (method === NOTIFICATIONS.cancelled) return this.#questions.withdraw(params.get('requestId'))
+    if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
+    // On a shared stream a log line names no call: it belongs to the only one, if there is only one.
+    const isOnly = this.isShared && method === NOTIFICATIONS.message && this.#calls.length === 1
+    if (isOnly) void this.#calls[0]?.message(message)
+    else this.#listeners.notify(method, params)
   }
 
-  /** Our ids are numbers: an error with any other, or none, is about whatever is under way. */
+  /** Our ids are numbers: an error with any other id, or none, is about everything under way. */
   #answered(message: Extract<Message, { kind: 'response' | 'error' }>): void {
     const { kind, id } = message
     if (id && (kind === 'response' || id.kind === 'number')) return void this.#callOf(id)?.message(message)
-    for (const call of [...this.calls]) void call.message(message)
+    for (const call of [...this.#calls]) void call.message(message)
   }
 
-  #callOf(id: Json | undefined): C | undefined {
+  #callOf(id: Json | undefined): Call<T> | undefined {
     const number = id?.asNumber()
-    return this.calls.find(call => call.id === number)
+    return this.#calls.find(call => call.id === number)
   }
 
   async #end(): Promise<void> {
-    for (const call of [...this.calls]) call.lose(DISCONNECTED)
-    this.questions.clear()
-    this.standing.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
-    this.postbox.clear(true)
-    await this.disconnect()
+    for (const call of [...this.#calls]) call.lose(DISCONNECTED)
+    this.#questions.clear()
+    this.#listeners.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    await this.#transport.close()
   }
 }
+
+const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
+
+/** Whether a refusal says that the server does not know the session any more. */
+export const isSessionGone = ({ status, error }: Extract<ResponseEnd, { kind: 'refused' }>): boolean =>
+  (status === 404 && error?.error.code !== METHOD_NOT_FOUND) ||
+  (status === 400 && error !== undefined && /session/i.test(error.error.message))

@@ -1,103 +1,89 @@
-import type { Exchange, Frame, Peer } from '../../protocol/exchange.ts'
+import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { join, type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
 import { toRpcError } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
-import { Call } from '../session/call.ts'
-import { tell } from '../session/tell.ts'
+import { Call, type CallRoute, type Recovery } from '../session/call.ts'
+import { sendMessage } from '../session/gateway-request.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
 
-const LISTEN = 'subscriptions/listen'
 const UNSUPPORTED_VERSION = -32022
-const WRONG_DOOR: ReadonlySet<number> = new Set([400, 404, 405, 406])
+const WRONG_ERA_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406])
 
 /** A server of 2026-07-28: every request stands alone, so all callers share one peer. */
 export const createStateless = (link: HttpLink, onDoubt: () => void): Peer => {
-  const shared: Shared = {
-    link,
-    onDoubt,
-    headers: [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN],
-  }
+  const route = new StatelessRoute(link, onDoubt)
   let lastId = 0
   return {
     revision: MODERN,
     asks: false,
     dispatch: exchange => {
-      if (exchange.kind === 'notification') notify(shared, exchange)
-      else new StatelessCall(shared, exchange, ++lastId).start()
+      if (exchange.kind === 'notification') route.notify(exchange)
+      else new Call(route, exchange, ++lastId).start()
     },
   }
 }
 
-interface Shared {
+/** Sends the requests of all callers, each as a POST of its own. */
+class StatelessRoute implements CallRoute<HttpLink> {
   readonly link: HttpLink
-  readonly headers: readonly string[]
-  readonly onDoubt: () => void // the server may have changed its era
-}
+  readonly #headers: readonly string[]
+  readonly #onDoubt: () => void // the server may have changed its era
 
-const notify = ({ link, headers }: Shared, { method, params, caller }: Exchange): void => {
-  const sent = addCallerHeaders([...headers, 'mcp-method', mcpMethod(method)], caller)
-  tell(link, 'POST', sent, notificationPieces(method, params), method)
-}
-
-class StatelessCall extends Call {
-  readonly #shared: Shared
-
-  constructor(shared: Shared, exchange: Exchange, id: number) {
-    super(shared.link, exchange, id)
-    this.#shared = shared
-    if (exchange.method === LISTEN) this.silenceMs = 0
+  constructor(link: HttpLink, onDoubt: () => void) {
+    this.link = link
+    this.#headers = [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN]
+    this.#onDoubt = onDoubt
   }
 
-  protected send(): PendingRequest {
-    const { method, caller } = this.exchange
-    const { link, headers } = this.#shared
-    const params = withEnvelope(this.params, caller)
+  notify({ method, params, caller }: Exchange): void {
+    const headers = addCallerHeaders([...this.#headers, 'mcp-method', mcpMethod(method)], caller)
+    sendMessage(this.link, 'POST', headers, notificationPieces(method, params), method)
+  }
+
+  send(call: Call<HttpLink>): PendingRequest {
+    const { method, caller } = call.exchange
+    const { http, target, maxBytes } = this.link
+    const params = withEnvelope(call.params, caller)
     const name = mcpName(method, params)
-    const sent = [...headers, 'mcp-method', mcpMethod(method)]
-    if (name !== undefined) sent.push('mcp-name', name)
-    return link.http.send(
-      {
-        method: 'POST',
-        target: link.target,
-        headers: addCallerHeaders(sent, caller),
-        body: join(requestPieces(this.id, method, params)),
-        isLongLived: method === LISTEN,
-      },
-      new ResponseReader(this, link.maxBytes),
+    const headers = [...this.#headers, 'mcp-method', mcpMethod(method)]
+    if (name !== undefined) headers.push('mcp-name', name)
+    addCallerHeaders(headers, caller)
+    const body = join(requestPieces(call.id, method, params))
+    call.begin(this.link)
+    return http.send(
+      { method: 'POST', target, headers, body, isLongLived: call.isListen },
+      new ResponseReader(call, maxBytes),
     )
   }
 
-  /** A modern server must not ask on a stream; one that does gets no answer. */
-  protected asked(message: Extract<Message, { kind: 'request' }>): void {
-    this.strayed(message)
+  /** A modern server must not ask on a stream; a request from it gets no answer. */
+  asked(call: Call<HttpLink>, message: Message): void {
+    this.strayed(call, message)
   }
 
-  protected strayed(message: Message): void {
-    this.link.log.debug(
-      { kind: message.kind, method: this.exchange.method },
-      'dropped a message that is not for this call',
-    )
+  strayed({ exchange }: Call<HttpLink>, message: Message): void {
+    this.link.log.debug({ kind: message.kind, method: exchange.method }, 'dropped a message that is not for this call')
   }
 
-  /** A refusal that no modern server would write is a reason to look again whom we talk to. */
-  protected recover(end: ResponseEnd): boolean {
-    if (end.kind !== 'refused' || !WRONG_DOOR.has(end.status)) return false
+  /** After a refusal that no modern server would write, the era of the server is detected again. */
+  recover(call: Call<HttpLink>, end: ResponseEnd): Recovery {
+    if (end.kind !== 'refused' || !WRONG_ERA_STATUSES.has(end.status)) return undefined
     const { error } = end
     if (error?.error.code === UNSUPPORTED_VERSION) {
-      this.#shared.onDoubt()
+      this.#onDoubt()
       const text = `no longer speaks ${MODERN}: call again, the gateway will find out what it speaks`
-      this.fail(toRpcError(this.link.name, { reason: 'upstream_protocol', text }))
-      return true
+      call.fail(toRpcError(this.link.name, { reason: 'upstream_protocol', text }))
+      return 'handled'
     }
-    if (error?.id?.asNumber() !== this.id) this.#shared.onDoubt()
-    return false
+    if (error?.id?.asNumber() !== call.id) this.#onDoubt()
+    return undefined
   }
 
   // Closing the request is the cancellation.
-  protected cancelled(): void {}
+  cancel(): void {}
 
-  protected finished(_: Frame | undefined): void {}
+  finished(): void {}
 }

@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest'
 import { Json } from '../../wire/json/json.ts'
-import { createVerdict } from './known-era.ts'
-import type { Opened } from './open-process.ts'
+import { KnownEras } from './known-era.ts'
+import type { OpenedProcess } from './open-process.ts'
 
 const DAY = 24 * 60 * 60_000
 const legacy = {
   era: 'legacy',
-  pipe: {} as Opened['pipe'],
-  greeting: { revision: '2025-11-25', result: Json.empty },
+  pipe: {} as OpenedProcess['pipe'],
+  handshake: { revision: '2025-11-25', result: Json.empty },
 } as const
 
-test('what an entry with an era of its own meets does not decide for an entry of the same command without one', () => {
-  createVerdict('program x', 'legacy', DAY).found(legacy)
-  expect(createVerdict('program x', 'auto', DAY).era).toBeUndefined()
-  createVerdict('program x', 'auto', DAY).found(legacy)
-  expect(createVerdict('program x', 'auto', DAY).era).toBe('legacy')
+test('the era of a server with a configured era does not decide for a server with the same command and none', () => {
+  const eras = new KnownEras()
+  eras.of('program x', 'legacy', DAY).detected(legacy)
+  expect(eras.of('program x', 'auto', DAY).era).toBeUndefined()
+  eras.of('program x', 'auto', DAY).detected(legacy)
+  expect(eras.of('program x', 'auto', DAY).era).toBe('legacy')
 })

@@ -1,67 +1,84 @@
+import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Era } from '../probe.ts'
-import { LegacyLeg } from '../session/legacy-leg.ts'
-import type { Greeting, Opened } from './open-process.ts'
+import type { Handshake } from '../session/handshake.ts'
+import { LegacySupport } from '../session/legacy-support.ts'
+import type { OpenedProcess } from './open-process.ts'
 
-interface Known {
+interface KnownProgram {
   readonly era: Era
   readonly at: number
-  readonly greeting: Greeting | undefined
-  readonly leg: LegacyLeg
+  readonly handshake: Handshake | undefined
+  readonly legacy: LegacySupport
 }
 
-// For the life of the gateway: a server that is configured anew is the same program.
-const known = new Map<string, Known>()
-const MOST_KNOWN = 1000
+const MOST_PROGRAMS = 1000
 
-/** What was found out about a program: how it speaks, and how it introduced itself. */
-export interface Verdict {
-  readonly era: Era | undefined
-  readonly greeting: Greeting | undefined // of a legacy session
-  readonly leg: LegacyLeg // of a modern server
-  found(opened: Opened): void
-  /** A process of a modern server took `initialize`. */
-  foundLeg(greeting: Greeting): void
-  /** It behaved otherwise: it is asked again. */
-  forget(): void
+/** What is known of the programs that servers run. It outlives their configuration: a changed server runs the same program. */
+export class KnownEras {
+  readonly #programs = new BoundedCache<KnownProgram>(MOST_PROGRAMS, Number.POSITIVE_INFINITY)
+
+  /** `fingerprint` names the program; a configured era says nothing about servers that configure none. */
+  of(fingerprint: string, configured: 'auto' | Era, legacyMs: number): KnownEra {
+    return new KnownEra(this.#programs, `${configured} ${fingerprint}`, configured, legacyMs)
+  }
 }
 
-/** A legacy verdict ends by itself, for an upgraded server still answers `initialize`. */
-export const createVerdict = (fingerprint: string, configured: 'auto' | Era, legacyMs: number): Verdict => {
-  const key = `${configured} ${fingerprint}` // what an entry with an era of its own meets says nothing of the others
-  const unknownLeg = new LegacyLeg(legacyMs)
-  const look = (): Known | undefined => {
-    const found = known.get(key)
-    return found?.era === 'legacy' && Date.now() - found.at > legacyMs ? undefined : found
+/** The era of one program, and its answer to `initialize`. */
+export class KnownEra {
+  readonly #programs: BoundedCache<KnownProgram>
+  readonly #key: string
+  readonly #configured: 'auto' | Era
+  readonly #legacyMs: number
+  readonly #unknown: LegacySupport
+
+  constructor(programs: BoundedCache<KnownProgram>, key: string, configured: 'auto' | Era, legacyMs: number) {
+    this.#programs = programs
+    this.#key = key
+    this.#configured = configured
+    this.#legacyMs = legacyMs
+    this.#unknown = new LegacySupport(legacyMs)
   }
-  const keep = (found: Known): void => {
-    if (known.size >= MOST_KNOWN) known.clear()
-    known.set(key, found)
+
+  get era(): Era | undefined {
+    return this.#configured === 'auto' ? this.#known?.era : this.#configured
   }
-  return {
-    get era() {
-      return configured === 'auto' ? look()?.era : configured
-    },
-    get greeting() {
-      return look()?.greeting
-    },
-    get leg() {
-      return look()?.leg ?? unknownLeg
-    },
-    found: opened => {
-      const before = look()
-      const same = before?.era === opened.era ? before : undefined
-      keep({
-        era: opened.era,
-        at: same?.at ?? Date.now(),
-        greeting: opened.era === 'legacy' ? opened.greeting : same?.greeting,
-        leg: same?.leg ?? new LegacyLeg(legacyMs),
-      })
-    },
-    foundLeg: greeting => {
-      const { era = 'modern', at = Date.now(), leg = new LegacyLeg(legacyMs) } = look() ?? {}
-      leg.found()
-      keep({ era, at, greeting, leg })
-    },
-    forget: () => void known.delete(key),
+
+  /** Of a legacy session. */
+  get handshake(): Handshake | undefined {
+    return this.#known?.handshake
+  }
+
+  /** Whether the server, if modern, accepts legacy sessions too. */
+  get legacy(): LegacySupport {
+    return this.#known?.legacy ?? this.#unknown
+  }
+
+  detected(opened: OpenedProcess): void {
+    const known = this.#known
+    const same = known?.era === opened.era ? known : undefined
+    this.#programs.set(this.#key, {
+      era: opened.era,
+      at: same?.at ?? Date.now(),
+      handshake: opened.era === 'legacy' ? opened.handshake : same?.handshake,
+      legacy: same?.legacy ?? new LegacySupport(this.#legacyMs),
+    })
+  }
+
+  /** A process of a modern server accepted `initialize`. */
+  legacyAccepted(handshake: Handshake): void {
+    const { era = 'modern', at = Date.now(), legacy = new LegacySupport(this.#legacyMs) } = this.#known ?? {}
+    legacy.confirm()
+    this.#programs.set(this.#key, { era, at, handshake, legacy })
+  }
+
+  /** The program behaved unlike its era: the next process is probed. */
+  forget(): void {
+    this.#programs.delete(this.#key)
+  }
+
+  /** Legacy expires, because an upgraded server still answers `initialize`. */
+  get #known(): KnownProgram | undefined {
+    const known = this.#programs.get(this.#key)
+    return known?.era === 'legacy' && Date.now() - known.at > this.#legacyMs ? undefined : known
   }
 }

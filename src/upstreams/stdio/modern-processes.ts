@@ -1,119 +1,121 @@
 import type { Caller, Peer } from '../../protocol/exchange.ts'
-import { leaseOf } from '../session/lease.ts'
+import { leaseSession } from '../session/lease.ts'
+import type { ModernProcess } from './modern-process.ts'
 import type { Pipe } from './pipe.ts'
-import type { StdioShared } from './shared-process.ts'
 
-interface ModernOptions {
+interface ModernProcessesOptions {
   readonly isForEveryone: boolean // one process for all principals
-  create(): StdioShared
+  create(onClosed: () => void): ModernProcess
 }
 
-interface Owned {
-  readonly shared: StdioShared
+interface OwnedProcess {
+  readonly process: ModernProcess
   readonly peer: Promise<Peer>
 }
 
-const MOST_OWNERS = 1000 // beyond that, those without a process are forgotten
+const MOST_OWNERS = 1000 // beyond that, owners without a running process are forgotten
 
-/** The modern processes of one server: one per principal, or one for everyone if its entry says so. */
+/** The modern processes of one server: one per principal, or one for everyone if the configuration says so. */
 export class ModernProcesses {
-  readonly #options: ModernOptions
-  readonly #owned = new Map<string, Owned>()
-  readonly #isolated = new Set<StdioShared>() // of anonymous callers, for one request each
-  #spare: Owned | undefined // used by health checks alone so far: the first caller gets it
+  readonly #options: ModernProcessesOptions
+  readonly #owned = new Map<string, OwnedProcess>()
+  readonly #isolated = new Set<ModernProcess>() // of anonymous callers, for one request each
+  #spare: OwnedProcess | undefined // used by health checks alone so far: the first caller gets it
 
-  constructor(options: ModernOptions) {
+  constructor(options: ModernProcessesOptions) {
     this.#options = options
   }
 
-  get all(): StdioShared[] {
-    const spare = this.#spare ? [this.#spare.shared] : []
-    return [...spare, ...[...this.#owned.values()].map(({ shared }) => shared), ...this.#isolated]
+  get all(): ModernProcess[] {
+    const spare = this.#spare ? [this.#spare.process] : []
+    return [...spare, ...[...this.#owned.values()].map(({ process }) => process), ...this.#isolated]
   }
 
   /** The process this caller has, if it runs. */
   find(caller: Caller): Promise<Peer> | undefined {
-    const owned = caller.isHealthCheck ? this.#checked() : this.#owned.get(this.#ownerOf(caller) ?? '')
-    return owned?.shared.isRunning ? owned.peer : undefined
+    const owned = caller.isHealthCheck ? this.#findForHealthCheck() : this.#owned.get(this.#ownerOf(caller) ?? '')
+    return owned?.process.isRunning ? owned.peer : undefined
   }
 
-  /** Starts a process for this caller where it has none; rejects with UpstreamFailure. */
+  /** Starts a process for this caller if it has none; rejects with UpstreamFailure. */
   async open(caller: Caller): Promise<Peer> {
     const owner = this.#ownerOf(caller)
     if (owner === undefined && !caller.isHealthCheck) return this.#isolate(caller)
-    const owned = caller.isHealthCheck ? (this.#checked() ?? this.#keepSpare()) : this.#assign(owner ?? '')
-    await owned.shared.ensure(caller)
+    const owned = caller.isHealthCheck ? (this.#findForHealthCheck() ?? this.#createSpare()) : this.#assign(owner ?? '')
+    await owned.process.ensure(caller)
     return owned.peer
   }
 
-  /** Keeps a process that turned out to be modern for the next caller. */
+  /** Keeps a process that was detected to be modern for the next caller. */
   adopt(pipe: Pipe): void {
-    const { shared } = this.#spare ?? this.#keepSpare()
-    if (shared.isRunning) return void pipe.child.stop()
+    const { process } = this.#spare ?? this.#createSpare()
+    if (process.isRunning) return void pipe.child.stop()
     try {
-      shared.adopt(pipe)
+      process.adopt(pipe)
     } catch {
-      void pipe.child.stop() // the session that started it holds the last place; another is started when it has left
+      void pipe.child.stop() // the limit of processes is reached until the session that started it has closed
     }
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.all.map(shared => shared.close()))
+    await Promise.all(this.all.map(process => process.close()))
   }
 
-  /** Equal for callers that share a process; undefined for an anonymous one without a session. */
+  /** Equal for callers that share a process; undefined for an anonymous caller without a session. */
   #ownerOf({ principal, workspace, session }: Caller): string | undefined {
     if (this.#options.isForEveryone) return 'everyone'
     if (principal !== undefined) return `principal ${principal}`
     return session === undefined ? undefined : `session ${workspace} ${session}`
   }
 
-  /** A health check leaves nothing behind in a process, so any will do. */
-  #checked(): Owned | undefined {
-    if (this.#spare?.shared.isRunning) return this.#spare
-    return [...this.#owned.values()].find(({ shared }) => shared.isRunning) ?? this.#spare
+  /** A health check leaves no state in a process, so it may use any. */
+  #findForHealthCheck(): OwnedProcess | undefined {
+    if (this.#spare?.process.isRunning) return this.#spare
+    return [...this.#owned.values()].find(({ process }) => process.isRunning) ?? this.#spare
   }
 
-  #keepSpare(): Owned {
-    this.#spare = ownedOf(this.#options.create())
+  #create(): OwnedProcess {
+    const process: ModernProcess = this.#options.create(() => void this.#isolated.delete(process))
+    return { process, peer: Promise.resolve<Peer>(process) }
+  }
+
+  #createSpare(): OwnedProcess {
+    this.#spare = this.#create()
     return this.#spare
   }
 
-  #assign(owner: string): Owned {
+  #assign(owner: string): OwnedProcess {
     const known = this.#owned.get(owner)
     if (known) return known
     if (this.#owned.size >= MOST_OWNERS) this.#forgetIdle()
-    const owned = this.#takeSpare() ?? ownedOf(this.#options.create())
-    this.#owned.set(owner, owned)
-    return owned
+    const process = this.#takeSpare() ?? this.#create()
+    this.#owned.set(owner, process)
+    return process
   }
 
   async #isolate(caller: Caller): Promise<Peer> {
-    const { shared } = this.#takeSpare() ?? ownedOf(this.#options.create())
-    this.#isolated.add(shared)
-    shared.onClosed = () => void this.#isolated.delete(shared)
+    const { process } = this.#takeSpare() ?? this.#create()
+    this.#isolated.add(process)
     try {
-      await shared.ensure(caller)
-      return leaseOf(shared)
+      await process.ensure(caller)
+      return leaseSession(process)
     } catch (error) {
-      void shared.close()
+      void process.close()
       throw error
     }
   }
 
-  #takeSpare(): Owned | undefined {
+  #takeSpare(): OwnedProcess | undefined {
     const spare = this.#spare
     this.#spare = undefined
     return spare
   }
 
   #forgetIdle(): void {
-    for (const [owner, { shared }] of this.#owned) {
-      if (shared.isRunning || shared.isWorking) continue
+    for (const [owner, { process }] of this.#owned) {
+      if (process.isRunning || process.isBusy) continue
       this.#owned.delete(owner)
-      void shared.close()
+      void process.close()
     }
   }
 }
-
-const ownedOf = (shared: StdioShared): Owned => ({ shared, peer: Promise.resolve<Peer>(shared) })

@@ -2,54 +2,53 @@ import type { Signal } from '../../protocol/cancellation.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
-import { isModern, isRevision, MODERN, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, type FailureDetails, failureOfHandshake, UpstreamFailure, withQuote } from '../failures.ts'
 import { classifyProbe, type Era } from '../probe.ts'
 import type { ProcessExit } from '../process/child.ts'
-import { mayBlameCapabilities } from '../session/offers.ts'
-import type { Pipe, PipeReader } from './pipe.ts'
+import { mayBlameCapabilities } from '../session/capability-offer.ts'
+import { answeredBy } from '../session/gateway-request.ts'
+import { type Handshake, initializeParams, readHandshake } from '../session/handshake.ts'
+import { DROP_ALL, type Pipe, type PipeReader } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
 
-/** What `initialize` settled. */
-export interface Greeting {
-  readonly revision: Revision
-  readonly result: Json // the InitializeResult as it came
-}
-
-/** A process that is ready for its first request, of the era it turned out to be. */
-export type Opened =
+/** A process that is ready for its first request, with the era it turned out to have. */
+export type OpenedProcess =
   | { readonly era: 'modern'; readonly pipe: Pipe }
-  | { readonly era: 'legacy'; readonly pipe: Pipe; readonly greeting: Greeting }
+  | { readonly era: 'legacy'; readonly pipe: Pipe; readonly handshake: Handshake }
+
+type Client = Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>
+type Answer = Extract<Message, { kind: 'response' | 'error' }>
 
 const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
 const INITIALIZE = 0
 const INITIALIZE_AGAIN = 'dragoman-initialize' // with fewer capabilities
-const NOBODY: PipeReader = { message: () => {}, gone: () => {} }
-const TRIAL_MS = 10_000 // for `initialize` where another leg can serve
+const TRIAL_MS = 10_000 // for `initialize` where the modern era can serve
 
 /**
- * Starts a process and finds out, or is told, how to speak with it; rejects with UpstreamFailure.
- * `isTrial`: the server need not speak that era; a failure is no crash, and a long silence no reason to wait.
+ * Starts a process and, if no era is given, detects it; rejects with UpstreamFailure.
+ * `isTrial`: the server need not have that era; a failure is no crash, and a long silence no reason to wait.
  */
 export const openProcess = async (
   server: StdioLink,
-  caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>,
+  client: Client,
   era: Era | undefined,
   signal: Signal,
   isTrial = false,
-): Promise<Opened> => {
+): Promise<OpenedProcess> => {
   const link = isTrial ? { ...server, startMs: Math.min(server.startMs, TRIAL_MS) } : server
   await link.restarts.wait()
   const leave = await link.host.startLimit.acquire()
   const startedAt = Date.now()
   try {
-    // Others may have found it broken while this one stood in line.
+    // Other starts may have failed while this one was queued.
     if (link.restarts.pausedMs > 0) await link.restarts.wait()
-    const opened = await new Opening(link, caller, signal, era === undefined).run(era)
+    const opened = await new ProcessOpening(link, client, signal, era === undefined).run(era)
     if (typeof opened !== 'string') return opened
-    return (await new Opening(link, caller, signal, false).run(opened)) as Opened
+    return (await new ProcessOpening(link, client, signal, false).run(opened)) as OpenedProcess
   } catch (error) {
     if (error instanceof UpstreamFailure && !signal.reason && !isTrial) {
       const { text, stderr } = withQuote(error.details)
@@ -62,41 +61,36 @@ export const openProcess = async (
   }
 }
 
-/** The first words with a new process. */
-class Opening implements PipeReader {
+/** The first messages to and from a new process. */
+class ProcessOpening implements PipeReader {
   readonly #link: StdioLink
-  readonly #caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>
+  readonly #client: Client
   readonly #signal: Signal
   readonly #probes: boolean
   #pipe: Pipe | undefined
-  #isAsked = false // `initialize` was sent
+  #isInitializing = false // `initialize` was sent
   #isProbed = false // the probe was answered
   #refusal: FailureDetails | undefined // of the first `initialize`
   #timer: NodeJS.Timeout | undefined
-  #settle: (opened: Opened | Era) => void = () => {}
+  #settle: (opened: OpenedProcess | Era) => void = () => {}
   #fail: (loss: FailureDetails) => void = () => {}
 
-  constructor(
-    link: StdioLink,
-    caller: Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>,
-    signal: Signal,
-    probes: boolean,
-  ) {
+  constructor(link: StdioLink, client: Client, signal: Signal, probes: boolean) {
     this.#link = link
-    this.#caller = caller
+    this.#client = client
     this.#signal = signal
     this.#probes = probes
   }
 
-  /** Only an era: start another process and speak that with it. */
-  async run(era: Era | undefined): Promise<Opened | Era> {
+  /** Resolves with an era alone if another process must be started and used in that era. */
+  async run(era: Era | undefined): Promise<OpenedProcess | Era> {
     if (this.#signal.reason) throw new UpstreamFailure(this.#link.name, DISCONNECTED)
     const pipe = await this.#link.start()
     this.#pipe = pipe
     if (era === 'modern') return { era, pipe }
-    const release = this.#signal.onAbort(() => this.#fail(DISCONNECTED))
+    const stopListening = this.#signal.onAbort(() => this.#fail(DISCONNECTED))
     try {
-      return await new Promise<Opened | Era>((resolve, reject) => {
+      return await new Promise<OpenedProcess | Era>((resolve, reject) => {
         this.#settle = resolve
         this.#fail = loss => reject(new UpstreamFailure(this.#link.name, loss))
         if (this.#signal.reason) return this.#fail(DISCONNECTED)
@@ -105,110 +99,97 @@ class Opening implements PipeReader {
         pipe.readBy(this)
       })
     } catch (error) {
-      pipe.readBy(NOBODY) // until it is gone it may say a lot, and nobody would ever read it
+      pipe.readBy(DROP_ALL) // until it exits it may write a lot, which would be kept
       void pipe.child.stop()
       throw error
     } finally {
-      release()
+      stopListening()
       clearTimeout(this.#timer)
     }
   }
 
   message(message: Message): void {
     if (message.kind !== 'response' && message.kind !== 'error') return
-    if (this.#probes && !this.#isProbed && isAnswerTo(message, PROBE, !this.#isAsked)) return this.#probed(message)
-    if (this.#isAsked && isAnswerTo(message, this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, false))
-      this.#greeted(message)
+    if (this.#probes && !this.#isProbed && isAnswerTo(message, PROBE, !this.#isInitializing))
+      return this.#probeAnswered(message)
+    if (this.#isInitializing && isAnswerTo(message, this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, false))
+      this.#initializeAnswered(message)
   }
 
   gone(exit: ProcessExit): void {
-    // Some servers quit when they are asked anything before `initialize`.
+    // Some servers exit when they are asked anything before `initialize`.
     if (this.#probes && !exit.isLineTooLong) return this.#settle('legacy')
     const { child } = this.#pipe as Pipe
     this.#fail(this.#link.lossOf(child, exit, 'upstream_unreachable'))
   }
 
   #probe(): void {
-    this.#pipe?.send(requestPieces(PROBE, 'server/discover', introduction(this.#link.identity)))
+    this.#pipe?.send(requestPieces(PROBE, 'server/discover', discoverParams(this.#link.identity)))
     this.#timer = setTimeout(() => this.#initialize(), this.#link.probeMs)
   }
 
-  #probed(message: Extract<Message, { kind: 'response' | 'error' }>): void {
+  #probeAnswered(message: Answer): void {
     this.#isProbed = true
-    const verdict = classifyProbe(
-      message.kind === 'response'
-        ? { kind: 'response', status: 0, headers: {}, result: message.result }
-        : { kind: 'error', ...message.error, data: message.error.data },
-    )
-    if (verdict.kind === 'none') this.#fail(verdict.failure)
-    else if (verdict.kind === 'modern') this.#modern(this.#pipe as Pipe)
-    else if (!this.#isAsked) this.#initialize()
+    const detected = classifyProbe(answeredBy(message))
+    if (detected.kind === 'none') this.#fail(detected.failure)
+    else if (detected.kind === 'modern') this.#isModern(this.#pipe as Pipe)
+    else if (!this.#isInitializing) this.#initialize()
   }
 
-  #modern(pipe: Pipe): void {
-    pipe.readBy(this.#isAsked ? NOBODY : undefined)
-    if (!this.#isAsked) return this.#settle({ era: 'modern', pipe })
-    // It answers late, and a server of both eras took our `initialize` for a choice.
+  #isModern(pipe: Pipe): void {
+    pipe.readBy(this.#isInitializing ? DROP_ALL : undefined)
+    if (!this.#isInitializing) return this.#settle({ era: 'modern', pipe })
+    // The answer came late: a server of both eras has taken `initialize` for the choice of the legacy one.
     void pipe.child.stop()
     this.#settle('modern')
   }
 
-  #initialize(capabilities = this.#link.offers.offer(this.#caller.capabilities)): void {
-    this.#isAsked = true
-    const params = Json.of({
-      protocolVersion: NEWEST_LEGACY,
-      capabilities,
-      clientInfo: this.#caller.info ?? this.#link.identity,
-    })
+  #initialize(capabilities = this.#link.offers.offer(this.#client.capabilities)): void {
+    this.#isInitializing = true
+    const params = initializeParams(capabilities, this.#client.info ?? this.#link.identity)
     this.#pipe?.send(requestPieces(this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, 'initialize', params))
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#giveUp(), this.#link.startMs)
+    this.#timer = setTimeout(() => this.#timedOut(), this.#link.startMs)
   }
 
-  #giveUp(): void {
+  #timedOut(): void {
     const { child } = this.#pipe as Pipe
     const text = `did not answer initialize within ${this.#link.startMs / 1000} s`
     this.#fail({ reason: 'upstream_timeout', text, stderr: this.#link.tailOf(child) })
   }
 
-  #greeted(message: Extract<Message, { kind: 'response' | 'error' }>): void {
-    // A refusal while the probe has no answer yet may be that of a modern server.
+  #initializeAnswered(message: Answer): void {
+    // A refusal before the answer to the probe may be that of a modern server.
     if (message.kind === 'error' && this.#probes && !this.#isProbed) return
     if (message.kind === 'error') return this.#refused(message.error)
-    const version = message.result.get('protocolVersion')?.asString()
-    if (!isRevision(version) || isModern(version)) {
-      const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
-      return this.#fail({ reason: 'upstream_protocol', text })
-    }
-    this.#link.offers.taken(version, this.#refusal && withQuote(this.#refusal).text)
+    const handshake = readHandshake(message.result)
+    if ('reason' in handshake) return this.#fail(handshake)
+    this.#link.offers.accepted(handshake.revision, this.#refusal && withQuote(this.#refusal).text)
     const pipe = this.#pipe as Pipe
-    pipe.readBy(undefined) // what it says from here on is for whoever takes it over
-    pipe.send(notificationPieces('notifications/initialized', Json.empty))
-    this.#settle({ era: 'legacy', pipe, greeting: { revision: version, result: message.result.compact() } })
+    pipe.readBy(undefined) // from here on messages are kept for the session
+    pipe.send(notificationPieces(NOTIFICATIONS.initialized, Json.empty))
+    this.#settle({ era: 'legacy', pipe, handshake })
   }
 
-  /** A server may have choked on a capability it does not know: it is asked once more with fewer. */
+  /** The server may have failed on a capability it does not know: it is asked once more with fewer. */
   #refused({ code, message }: RpcError): void {
     const refusal = failureOfHandshake(message)
-    const mayTakeLess = !this.#refusal && mayBlameCapabilities(code)
-    const less = mayTakeLess ? this.#link.offers.offerLess(this.#caller.capabilities) : undefined
-    const last = this.#refusal ?? refusal
-    this.#refusal = last
+    const mayAcceptLess = !this.#refusal && mayBlameCapabilities(code)
+    const less = mayAcceptLess ? this.#link.offers.offerLess(this.#client.capabilities) : undefined
+    const first = this.#refusal ?? refusal
+    this.#refusal = first
     if (less) return this.#initialize(less)
-    if (mayBlameCapabilities(code)) this.#link.offers.refused(withQuote(last).text)
-    this.#fail(this.#caller.isHealthCheck ? withQuote(last) : last)
+    if (mayBlameCapabilities(code)) this.#link.offers.refused(withQuote(first).text)
+    this.#fail(this.#client.isHealthCheck ? withQuote(first) : first)
   }
 }
 
-/** The params of a modern request of our own. */
-export const introduction = (identity: Json): Json =>
+/** The params of a `server/discover` of the gateway's own. */
+export const discoverParams = (identity: Json): Json =>
   Json.of({
     _meta: { [META.protocolVersion]: MODERN, [META.clientInfo]: identity, [META.clientCapabilities]: {} },
   })
 
-/** An error without an id answers whatever was asked alone. */
-const isAnswerTo = (
-  { kind, id }: Extract<Message, { kind: 'response' | 'error' }>,
-  wanted: string | number,
-  isAlone: boolean,
-): boolean => (id === undefined ? kind === 'error' && isAlone : id.toValue() === wanted)
+/** An error without an id answers a request that was sent alone. */
+const isAnswerTo = ({ kind, id }: Answer, wanted: string | number, isAlone: boolean): boolean =>
+  id === undefined ? kind === 'error' && isAlone : id.toValue() === wanted

@@ -10,29 +10,32 @@ export interface PipeReader {
   gone(exit: ProcessExit): void
 }
 
-/** JSON-RPC with one process, a message per line each way. What comes while nobody reads is kept. */
+/** Reads and drops everything. */
+export const DROP_ALL: PipeReader = { message: () => {}, gone: () => {} }
+
+/** JSON-RPC with one child process, a message per line each way. Messages are kept while there is no reader. */
 export class Pipe implements ChildHandler {
-  lines = 0 // read so far
-  noise = 0 // of them, those that are no messages
   readonly #log: Log
-  readonly #ignore: (line: Buffer) => void
+  readonly #onInvalidLine: (line: Buffer) => void
   readonly #kept: Message[] = []
+  #lines = 0
+  #invalidLines = 0
   #child: Child | undefined
   #reader: PipeReader | undefined
   #exit: ProcessExit | undefined
 
-  private constructor(log: Log, ignore: (line: Buffer) => void) {
+  private constructor(log: Log, onInvalidLine: (line: Buffer) => void) {
     this.#log = log
-    this.#ignore = ignore
+    this.#onInvalidLine = onInvalidLine
   }
 
-  /** Rejects as `start` does; `ignore` hears of lines that are no messages. */
+  /** Rejects as `start` does. */
   static async open(
     log: Log,
-    ignore: (line: Buffer) => void,
+    onInvalidLine: (line: Buffer) => void,
     start: (reader: ChildHandler) => Promise<Child>,
   ): Promise<Pipe> {
-    const pipe = new Pipe(log, ignore)
+    const pipe = new Pipe(log, onInvalidLine)
     pipe.#child = await start(pipe)
     return pipe
   }
@@ -42,7 +45,17 @@ export class Pipe implements ChildHandler {
     return this.#child
   }
 
-  /** From now on this one reads; undefined: nobody, until somebody does. */
+  /** Lines read so far. */
+  get lines(): number {
+    return this.#lines
+  }
+
+  /** Lines read so far that were no messages. */
+  get invalidLines(): number {
+    return this.#invalidLines
+  }
+
+  /** From now on that reader gets the messages; undefined: they are kept for the next reader. */
   readBy(reader: PipeReader | undefined): void {
     this.#reader = reader
     for (const message of this.#kept.splice(0)) this.#take(message)
@@ -54,16 +67,16 @@ export class Pipe implements ChildHandler {
   }
 
   line(line: Buffer): void {
-    this.lines++
+    this.#lines++
     try {
       const incoming = readIncoming(line)
-      // With an id it answers something, however badly.
+      // An invalid message with an id still answers a request.
       if (incoming.kind === 'invalid' && !incoming.id) this.#drop(line)
       else if (incoming.kind === 'batch') for (const message of incoming.messages) this.#take(message)
       else this.#take(incoming)
     } catch (error) {
       if (error instanceof JsonSyntaxError) this.#drop(line)
-      else this.#log.error({ err: error }, 'reading a message failed') // a fault of ours; the next line is another
+      else this.#log.error({ err: error }, 'reading a message failed') // a fault of the gateway; the next line is read
     }
   }
 
@@ -77,9 +90,9 @@ export class Pipe implements ChildHandler {
     else this.#kept.push(message)
   }
 
-  /** Some servers print a banner, or their logs, where only messages belong. */
+  /** Some servers print a banner, or their logs, to stdout. */
   #drop(line: Buffer): void {
-    this.noise++
-    this.#ignore(line)
+    this.#invalidLines++
+    this.#onInvalidLine(line)
   }
 }

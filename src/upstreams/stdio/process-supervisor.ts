@@ -1,74 +1,85 @@
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
-import type { Message } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import { Users } from '../../protocol/users.ts'
+import { sleep } from '../../std/time.ts'
+import type { Json } from '../../wire/json/json.ts'
+import { type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure, withoutQuotes } from '../failures.ts'
 import type { ProcessExit } from '../process/child.ts'
-import {
-  type ProcessLimit,
-  type ProcessOwner,
-  type UsageLimit,
-  type UsageLimits,
-  watchUsage,
-} from '../process/process-limits.ts'
-import type { Pipe } from './pipe.ts'
+import type { ProcessLimit, ProcessOwner } from '../process/process-limits.ts'
+import { type UsageLimit, type UsageLimits, watchUsage } from '../process/process-limits.ts'
+import type { Call } from '../session/call.ts'
+import { DROP_ALL, type Pipe } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
 
-/** Whoever a process is kept for. */
-export interface SupervisedProcess {
+/** The session, or the modern server, that a process runs for. */
+export interface SupervisorHandler {
   readonly lastUsed: number
-  readonly isWorking: boolean // its process must not be taken away
-  /** Starts a process and opens the conversation; rejects with UpstreamFailure. */
-  open(signal: Signal): Promise<Pipe>
-  /** The process is there and may be sent to. */
+  readonly isBusy: boolean // its process must not be ended
+  /** Starts a process and detects its era or initializes it; rejects with UpstreamFailure. */
+  startProcess(signal: Signal): Promise<Pipe>
+  /** The process runs and can be sent to. */
   ready(pipe: Pipe): void
   message(message: Message): void
-  /** That process is gone, unasked. */
+  /** That process has ended without being told to. */
   lost(pipe: Pipe, loss: FailureDetails): void
-  /** The process is older than it should be. */
+  /** The process has reached its greatest age. */
   aged(): void
   /** A request that every server of this era answers. */
   ping(): readonly Buffer[]
 }
 
-const ANSWER_MS = [50, 450, 4500] // looked for an answer after each
+/** What all processes of one server have in common. */
+export interface SupervisorOptions {
+  readonly limit: ProcessLimit
+  readonly bounds: UsageLimits
+}
 
-/** Keeps a process for a tenant: started when it is needed, and not kept for ever. */
+const ANSWER_MS = [50, 450, 4500] // an answer to a ping is looked for after each
+
+/** Runs the process of one session or modern server: starts it when it is needed, sends to it, and ends it when it is idle or broken. */
 export class ProcessSupervisor implements ProcessOwner {
   readonly #link: StdioLink
-  readonly #tenant: SupervisedProcess
-  readonly #roster: ProcessLimit
-  readonly #bounds: UsageLimits
+  readonly #handler: SupervisorHandler
+  readonly #options: SupervisorOptions
   readonly #closing = new Abort()
-  readonly #pipes = new Map<Pipe, () => void>() // those that run, each with what ends the watch over it
-  readonly #doubted = new WeakSet<Pipe>()
+  readonly #pipes = new Map<Pipe, () => void>() // of running processes, with what stops their monitoring
+  readonly #suspected = new WeakSet<Pipe>()
+  readonly #users = new Users()
   #pipe: Pipe | undefined
   #starting: Promise<Pipe> | undefined
+  #isStuck = false // the process does not read
 
-  constructor(link: StdioLink, tenant: SupervisedProcess, roster: ProcessLimit, bounds: UsageLimits) {
+  constructor(link: StdioLink, handler: SupervisorHandler, options: SupervisorOptions) {
     this.#link = link
-    this.#tenant = tenant
-    this.#roster = roster
-    this.#bounds = bounds
+    this.#handler = handler
+    this.#options = options
   }
 
-  /** The process to send to, if there is one. */
+  /** The process to send to, if one runs. */
   get pipe(): Pipe | undefined {
     return this.#pipe
   }
 
-  /** Every process that runs, also those that only finish what they began. */
+  /** Every running process, also those that only finish their last calls. */
   get pipes(): Pipe[] {
     return [...this.#pipes.keys()]
   }
 
   get lastUsed(): number {
-    return this.#tenant.lastUsed
+    return this.#handler.lastUsed
   }
 
   get isBusy(): boolean {
-    return this.#tenant.isWorking || this.#starting !== undefined
+    return this.#handler.isBusy || this.#starting !== undefined
   }
 
-  /** Settles with a process to send to; rejects with UpstreamFailure. */
+  /** With several users, no failure quotes what the process wrote: it may quote what another user sent. */
+  addUser(caller: Caller): void {
+    this.#users.add(caller)
+  }
+
+  /** Resolves with a process to send to; rejects with UpstreamFailure. */
   ensure(): Promise<Pipe> {
     if (this.#pipe) return Promise.resolve(this.#pipe)
     this.#starting ??= this.#start().finally(() => {
@@ -77,55 +88,87 @@ export class ProcessSupervisor implements ProcessOwner {
     return this.#starting
   }
 
-  /** Takes over a process that somebody else has opened. */
+  /** Calls `use` with the process: at once if one runs, else when it has started. */
+  withProcess(use: (pipe: Pipe) => void, failed: (thrown: unknown) => void): void {
+    if (this.#pipe) use(this.#pipe)
+    else this.ensure().then(use, failed)
+  }
+
+  /** Writes the request of a call; the call fails if the process is gone or does not read. */
+  write(call: Call<Pipe>, pipe: Pipe, params: Json): void {
+    if (call.isDone) return
+    if (pipe.child.isGone) return call.lose({ reason: 'upstream_lost', text: 'ended before it could be asked' })
+    if (pipe.child.pendingBytes > this.#link.pendingBytes)
+      return call.lose({ reason: 'upstream_busy', text: 'does not read what it is sent: try again later' })
+    call.begin(pipe)
+    pipe.send(requestPieces(call.id, call.exchange.method, params))
+  }
+
+  /** Sends a message that has no answer. It is dropped if no process runs, or if the process does not read. */
+  post(pieces: readonly Buffer[], what: string, pipe = this.#pipe): void {
+    if (!pipe) return
+    const wasStuck = this.#isStuck
+    this.#isStuck = pipe.child.pendingBytes > this.#link.pendingBytes
+    if (!this.#isStuck) pipe.send(pieces)
+    else if (!wasStuck) this.#link.log.warn({ what }, 'dropped a message: the server does not read what it is sent')
+  }
+
+  /** Sends a notification of a client; starts a process for it if none runs. */
+  notify(pieces: readonly Buffer[], method: string): void {
+    this.withProcess(
+      pipe => this.post(pieces, method, pipe),
+      () => this.#link.log.warn({ method }, 'dropped a notification: the server does not run'),
+    )
+  }
+
+  /** Takes over a process that was started for another session. */
   adopt(pipe: Pipe): void {
     if (this.#closing.reason) return void pipe.child.stop()
-    this.#roster.reserve(this)
-    this.#keep(pipe)
+    this.#options.limit.reserve(this)
+    this.#run(pipe)
   }
 
   endProcess(): void {
     if (this.#pipe) void this.end(this.#pipe)
   }
 
-  /** Sends nothing more there; `end` it when its last answer is in. */
+  /** Sends nothing more to the process; `end` it after its last answer. */
   retire(): void {
     this.#pipe = undefined
-    this.#roster.release(this)
+    this.#options.limit.release(this)
   }
 
-  /** Settles when nothing of that process is left. */
+  /** Resolves when nothing of that process is left. */
   end(pipe: Pipe): Promise<void> {
-    if (this.#forget(pipe)) pipe.readBy(NOBODY)
+    if (this.#remove(pipe)) pipe.readBy(DROP_ALL)
     return pipe.child.stop()
   }
 
-  /** A call was not answered: a process that does not answer a ping either hangs, and is ended. */
-  doubt(pipe: Pipe): void {
-    if (!this.#pipes.has(pipe) || this.#doubted.has(pipe)) return
+  /** A call timed out: the process is ended if it does not answer a ping either. */
+  suspect(pipe: Pipe): void {
+    if (!this.#pipes.has(pipe) || this.#suspected.has(pipe)) return
     const { lines } = pipe
-    this.#doubted.add(pipe)
-    pipe.send(this.#tenant.ping())
-    const look = () => {
-      this.#doubted.delete(pipe)
-      if (pipe.lines === lines && this.#pipes.has(pipe))
-        this.#endFor(pipe, 'did not answer a ping either and was ended')
+    this.#suspected.add(pipe)
+    pipe.send(this.#handler.ping())
+    const check = () => {
+      this.#suspected.delete(pipe)
+      if (pipe.lines === lines && this.#pipes.has(pipe)) this.#kill(pipe, 'did not answer a ping either and was ended')
     }
-    setTimeout(look, this.#link.pingMs).unref()
+    setTimeout(check, this.#link.pingMs).unref()
   }
 
-  /** Whether a process answers a ping; false: nothing was asked, because none runs or a call waits for it anyway. */
-  async answers(): Promise<boolean> {
+  /** Whether the process answers a ping. False: none was sent, because none runs or a call waits for it anyway. */
+  async answersPing(): Promise<boolean> {
     const pipe = this.#pipe
-    if (!pipe || this.#tenant.isWorking) return false
+    if (!pipe || this.#handler.isBusy) return false
     const { lines } = pipe
-    pipe.send(this.#tenant.ping())
+    pipe.send(this.#handler.ping())
     for (const ms of ANSWER_MS) {
-      await new Promise(resolve => setTimeout(resolve, ms).unref())
+      await sleep(ms)
       if (pipe.lines !== lines || pipe !== this.#pipe) return true
     }
-    if (this.#tenant.isWorking) return false
-    this.doubt(pipe)
+    if (this.#handler.isBusy) return false
+    this.suspect(pipe)
     throw new UpstreamFailure(this.#link.name, { reason: 'upstream_timeout', text: 'does not answer a ping' })
   }
 
@@ -136,77 +179,65 @@ export class ProcessSupervisor implements ProcessOwner {
 
   async #start(): Promise<Pipe> {
     if (this.#closing.reason) throw new UpstreamFailure(this.#link.name, DISCONNECTED)
-    this.#roster.reserve(this)
+    this.#options.limit.reserve(this)
     try {
-      const pipe = await this.#tenant.open(this.#closing)
+      const pipe = await this.#handler.startProcess(this.#closing)
       if (this.#closing.reason) {
         void pipe.child.stop()
         throw new UpstreamFailure(this.#link.name, DISCONNECTED)
       }
-      this.#keep(pipe)
+      this.#run(pipe)
       return pipe
     } catch (error) {
-      if (!this.#pipe) this.#roster.release(this)
-      throw error
+      if (!this.#pipe) this.#options.limit.release(this)
+      throw this.#users.areSeveral ? forOtherCallers(error) : error
     }
   }
 
-  #keep(pipe: Pipe): void {
-    const { child } = pipe
-    const idleSince = () => (this.#tenant.isWorking ? undefined : this.#tenant.lastUsed)
-    const subject = { pid: child.pid, startedAt: child.startedAt, idleSince }
+  #run(pipe: Pipe): void {
+    const { pid, startedAt } = pipe.child
+    const idleSince = () => (this.#handler.isBusy ? undefined : this.#handler.lastUsed)
     this.#pipe = pipe
     this.#pipes.set(
       pipe,
-      watchUsage(subject, this.#bounds, why => this.#due(pipe, why)),
+      watchUsage({ pid, startedAt, idleSince }, this.#options.bounds, why => this.#due(pipe, why)),
     )
-    this.#link.log.debug({ pid: child.pid }, 'started')
-    this.#tenant.ready(pipe)
-    pipe.readBy({ message: message => this.#tenant.message(message), gone: exit => this.#gone(pipe, exit) })
+    this.#link.log.debug({ pid }, 'process started')
+    this.#handler.ready(pipe)
+    pipe.readBy({ message: message => this.#handler.message(message), gone: exit => this.#gone(pipe, exit) })
   }
 
   #due(pipe: Pipe, why: UsageLimit): void {
     if (!this.#pipes.has(pipe)) return
-    if (why === 'memory') return this.#tooLarge(pipe)
+    if (why === 'memory') {
+      const mib = Math.round(this.#options.bounds.memoryBytes / 1024 / 1024)
+      return this.#kill(pipe, `used more than ${mib} MiB of memory and was ended`)
+    }
     if (pipe !== this.#pipe) return
-    if (why === 'idle') {
-      this.#link.log.info({ pid: pipe.child.pid }, 'ended a process nobody uses')
-      this.endProcess()
-    } else this.#tenant.aged()
+    if (why === 'lifetime') return this.#handler.aged()
+    this.#link.log.info({ pid: pipe.child.pid }, 'idle process ended')
+    this.endProcess()
   }
 
-  #tooLarge(pipe: Pipe): void {
-    const mib = Math.round(this.#bounds.memoryBytes / 1024 / 1024)
-    this.#endFor(pipe, `used more than ${mib} MiB of memory and was ended`)
-  }
-
-  #endFor(pipe: Pipe, text: string): void {
-    this.#link.log.warn({ pid: pipe.child.pid, reason: text }, 'ended the server')
+  #kill(pipe: Pipe, text: string): void {
+    this.#link.log.warn({ pid: pipe.child.pid, reason: text }, 'process killed')
     void this.end(pipe)
-    this.#tenant.lost(pipe, { reason: 'upstream_lost', text })
+    this.#handler.lost(pipe, { reason: 'upstream_lost', text })
   }
 
   #gone(pipe: Pipe, exit: ProcessExit): void {
-    if (!this.#forget(pipe)) return
+    if (!this.#remove(pipe)) return
     const { child } = pipe
     const loss = this.#link.lossOf(child, exit, 'upstream_lost')
     this.#link.restarts.recordCrash(loss, Date.now() - child.startedAt)
-    const { text, stderr } = loss
-    this.#link.log.warn(
-      { pid: child.pid, code: exit.code, signal: exit.signal, reason: text, stderr },
-      'the server ended',
-    )
-    this.#tenant.lost(pipe, loss)
+    const { text: reason, stderr } = loss
+    this.#link.log.warn({ pid: child.pid, code: exit.code, signal: exit.signal, reason, stderr }, 'process exited')
+    this.#handler.lost(pipe, this.#users.areSeveral ? withoutQuotes(loss) : loss)
   }
 
-  #forget(pipe: Pipe): boolean {
+  #remove(pipe: Pipe): boolean {
     this.#pipes.get(pipe)?.()
-    if (this.#pipe === pipe) {
-      this.#pipe = undefined
-      this.#roster.release(this)
-    }
+    if (this.#pipe === pipe) this.retire()
     return this.#pipes.delete(pipe)
   }
 }
-
-const NOBODY = { message: () => {}, gone: () => {} }

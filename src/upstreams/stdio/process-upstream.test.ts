@@ -9,6 +9,7 @@ import { summaryOf } from '../../protocol/errors.ts'
 import { type Log, SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { ProcessHost } from '../process/process-host.ts'
+import { KnownEras } from './known-era.ts'
 
 afterEach(closeAll)
 
@@ -44,10 +45,11 @@ describe('a server that is started', () => {
 
   it('is asked once by all who come at the same time, and the same program not again', async () => {
     const same = { server: { env: { TEST_RUN: 'asked-once' } } }
-    const { open, upstream } = connectSmall({ discover: 'silence' }, { ...same, options: { probeMs: 150 } })
+    const knownEras = new KnownEras()
+    const { open, upstream } = connectSmall({ discover: 'silence' }, { ...same, options: { knownEras, probeMs: 150 } })
     await Promise.all(['a', 'b', 'c'].map(session => open(callerOf({ session }))))
     expect(upstream.status().processes).toHaveLength(1) // the others start when they are called
-    const again = connectSmall({ discover: 'silence' }, { ...same, options: { probeMs: 60_000 } })
+    const again = connectSmall({ discover: 'silence' }, { ...same, options: { knownEras, probeMs: 60_000 } })
     expect(await callTool(await again.open(), 'echo', { text: 'at once' })).toBe('at once')
   })
 

@@ -6,28 +6,30 @@ import { DISCONNECTED, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
 import type { Era } from '../probe.ts'
 import { ProcessLimit } from '../process/process-limits.ts'
-import { eraFor } from '../session/legacy-leg.ts'
-import { type Place, SessionPool } from '../session/pool.ts'
-import { createVerdict } from './known-era.ts'
+import { chooseEra } from '../session/legacy-support.ts'
+import { type PoolSlot, SessionPool } from '../session/pool.ts'
+import { LegacySession } from '../session/session.ts'
+import { KnownEras } from './known-era.ts'
+import { ModernProcess } from './modern-process.ts'
 import { ModernProcesses } from './modern-processes.ts'
-import { createOpeners, OtherEra } from './openers.ts'
 import type { Pipe } from './pipe.ts'
-import { StdioShared } from './shared-process.ts'
-import { createStdioLink, type StdioOptions } from './stdio-link.ts'
-import { StdioSession } from './stdio-session.ts'
+import { createProcessOpener, WrongEra } from './process-opener.ts'
+import { createInvalidLineLog, createStdioLink, type StdioOptions } from './stdio-link.ts'
+import { StdioTransport } from './stdio-transport.ts'
 
 /** What `connectProcess` may be told; everything but the log has a default. */
 export interface ProcessOptions extends StdioOptions {
-  readonly holdMs?: number // a question nobody can be asked yet
-  readonly legacyMs?: number // how long a server counts as legacy without being asked again
-  readonly sessionsPerPrincipal?: number | undefined // for callers without one of their own
+  readonly holdMs?: number // how long a question of the server waits for a listener
+  readonly legacyMs?: number // how long a server counts as legacy without being probed again
+  readonly sessionsPerPrincipal?: number | undefined // for callers without a client session
+  readonly knownEras?: KnownEras // shared by all servers of the gateway
 }
 
 /** What is known of one process. */
 interface ProcessStatus {
   readonly pid: number
   readonly startedAt: number
-  readonly noise: number // lines on stdout that were no messages
+  readonly invalidLines: number // lines on stdout that were no messages
   readonly stderr: string // its last lines
 }
 
@@ -36,21 +38,23 @@ export interface ProcessUpstream extends Upstream {
   status(): { readonly processes: readonly ProcessStatus[]; readonly crashes: number }
 }
 
-const ATTEMPTS = 3 // to open: the era of a server, its legacy leg, and then what there is
+const ATTEMPTS = 3 // to open: the era of the server, its legacy sessions, and then what there is
 const EVERYONE = 'everyone'
 const DAY = 24 * 60 * 60_000
 
 type Server = ProcessServer & { readonly name: string }
+type SharedOptions = ProcessOptions & { readonly knownEras: KnownEras }
 
-/** A server that is started here and spoken to over its stdin and stdout. `open` rejects with UpstreamFailure. */
-export const connectProcess = (server: Server, options: ProcessOptions): ProcessUpstream => {
+/** A server that is started here and used over its stdin and stdout. `open` rejects with UpstreamFailure. */
+export const connectProcess = (server: Server, given: ProcessOptions): ProcessUpstream => {
   const { name, personal, env, limits = DEFAULT_PROCESS_LIMITS } = server
-  const roster = new ProcessLimit(name, limits.processes)
-  const noise = { isLogged: false }
-  if (!personal) return connectAlike(server, { ...options, noise }, roster)
+  const limit = new ProcessLimit(name, limits.processes)
+  const { knownEras = new KnownEras(), log } = given
+  const options: SharedOptions = { ...given, knownEras, logInvalidLine: createInvalidLineLog(log) }
+  if (!personal) return connectOne(server, options, limit)
   const all = new Set<ProcessUpstream>()
   const connect = (own: Readonly<Record<string, string>>) => {
-    const upstream = connectAlike({ ...server, env: { ...env, ...own } }, { ...options, noise }, roster)
+    const upstream = connectOne({ ...server, env: { ...env, ...own } }, options, limit)
     all.add(upstream)
     return { ...upstream, close: () => upstream.close().finally(() => all.delete(upstream)) }
   }
@@ -68,42 +72,40 @@ export const connectProcess = (server: Server, options: ProcessOptions): Process
 const variableFault = (text: string): string | undefined =>
   text.includes('\0') ? 'holds a character that no variable can hold' : undefined
 
-/** The same for every caller, or for one alone. */
-const connectAlike = (
-  server: Server,
-  options: ProcessOptions,
-  roster: ProcessLimit,
-): ProcessUpstream & CallerUpstream => {
-  const { holdMs = 20_000, legacyMs = DAY } = options
+/** One server with one environment: the same for every caller, or that of one caller. */
+const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit): ProcessUpstream & CallerUpstream => {
+  const { holdMs = 20_000, legacyMs = DAY, knownEras } = options
   const bounds = server.limits ?? DEFAULT_PROCESS_LIMITS
   const link = createStdioLink(server, options)
-  const verdict = createVerdict(link.fingerprint, server.era, legacyMs)
-  const sessions = new Set<StdioSession>()
+  const known = knownEras.of(link.fingerprint, server.era, legacyMs)
+  const sessions = new Map<LegacySession<Pipe>, StdioTransport>()
   let probing: { readonly caller: Caller; readonly peer: Promise<Peer> } | undefined
   let closing: Promise<void> | undefined
 
-  const openers = createOpeners({ server, link, verdict, adopt: pipe => modern.adopt(pipe) })
+  const { openModern, openLegacy } = createProcessOpener({ server, link, known, adopt: pipe => modern.adopt(pipe) })
 
-  const openSession = async (caller: Caller, { isDedicated, onClosed }: Place): Promise<StdioSession> => {
-    const leave: Place['onClosed'] = closing => {
+  const openSession = (caller: Caller, slot: PoolSlot): Promise<LegacySession<Pipe>> => {
+    const onClosed: PoolSlot['onClosed'] = closing => {
       sessions.delete(session)
-      onClosed(closing)
+      slot.onClosed(closing)
     }
-    const greeting = isLegUnknown() ? undefined : verdict.greeting
-    const place = { isDedicated, onClosed: leave }
-    const { openLegacy: open } = openers
-    const session = new StdioSession(link, caller, { ...place, roster, bounds, holdMs, greeting, open })
-    sessions.add(session)
-    await session.begin().catch(error => {
+    const handshake = isLegacyUnknown() ? undefined : known.handshake
+    const startsAtOnce = slot.index > 0
+    const transportOptions = { limit, bounds, handshake, startsAtOnce, start: openLegacy }
+    const session = new LegacySession<Pipe>({ ...slot, onClosed, holdMs }, created => {
+      const transport = new StdioTransport(created, link, caller, transportOptions)
+      sessions.set(created, transport)
+      return transport
+    })
+    return session.open().catch(error => {
       sessions.delete(session)
       throw error
     })
-    return session
   }
 
   const modern = new ModernProcesses({
     isForEveryone: server.share === 'everyone',
-    create: () => new StdioShared(link, { roster, bounds, open: openers.openModern }),
+    create: onClosed => new ModernProcess(link, { limit, bounds, start: openModern, onClosed }),
   })
   const pool = new SessionPool({
     name: server.name,
@@ -113,30 +115,31 @@ const connectAlike = (
     open: openSession,
   })
 
-  const eraOf = (caller: Caller): Era | undefined => eraFor(caller, server.era, verdict.era, verdict.leg)
+  const eraOf = (caller: Caller): Era | undefined => chooseEra(caller, server.era, known.era, known.legacy)
 
-  /** Whether no process of a modern server was asked yet if it takes `initialize`. */
-  const isLegUnknown = (): boolean => verdict.era === 'modern' && verdict.leg.exists === undefined
+  /** No process of the modern server has been sent `initialize` yet. */
+  const isLegacyUnknown = (): boolean => known.era === 'modern' && known.legacy.isSupported === undefined
 
-  /** False where a process has to be asked first. */
-  const isDecided = (caller: Caller): boolean => {
+  /** False where a process has to be probed first. */
+  const isEraKnown = (caller: Caller): boolean => {
     const era = eraOf(caller)
-    return era === 'legacy' ? !isLegUnknown() : era !== undefined
+    return era === 'legacy' ? !isLegacyUnknown() : era !== undefined
   }
 
-  const openAs = (caller: Caller): Promise<Peer> =>
-    eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(asOwner(caller))
+  const openOnce = (caller: Caller, index: number): Promise<Peer> =>
+    eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(asOwner(caller), index)
 
-  const openAnyway = async (caller: Caller, attempts = ATTEMPTS): Promise<Peer> => {
-    const isTrial = eraOf(caller) === 'legacy' && isLegUnknown()
+  /** Opens in another era if the process turns out not to have the one that was tried. */
+  const openInAnyEra = async (caller: Caller, index: number, attempts = ATTEMPTS): Promise<Peer> => {
+    const isTrial = eraOf(caller) === 'legacy' && isLegacyUnknown()
     try {
-      return await openAs(caller)
+      return await openOnce(caller, index)
     } catch (error) {
-      // A trial needs a process of its own; where there is no room for one, the modern process serves.
-      const hasNoRoom = isTrial && error instanceof UpstreamFailure && error.reason === 'upstream_busy'
-      if (hasNoRoom) verdict.leg.missed(false)
-      if (!(error instanceof OtherEra || hasNoRoom) || closing || attempts === 1) throw error
-      return openAnyway(caller, attempts - 1)
+      // A trial needs a process of its own; where the limit allows none, the modern process serves.
+      const isAtLimit = isTrial && error instanceof UpstreamFailure && error.reason === 'upstream_busy'
+      if (isAtLimit) known.legacy.deny(false)
+      if (!(error instanceof WrongEra || isAtLimit) || closing || attempts === 1) throw error
+      return openInAnyEra(caller, index, attempts - 1)
     }
   }
 
@@ -144,17 +147,17 @@ const connectAlike = (
   const asOwner = (caller: Caller): Caller =>
     server.share === 'everyone' ? { ...caller, principal: EVERYONE } : caller
 
-  /** The first caller finds out what the server speaks; those who come meanwhile share what he finds. */
-  const find = (caller: Caller): Promise<Peer> => {
-    if (isDecided(caller)) return openAnyway(caller)
+  /** The first caller detects the era; callers that come meanwhile wait for that. */
+  const detectAndOpen = (caller: Caller, index: number): Promise<Peer> => {
+    if (isEraKnown(caller)) return openInAnyEra(caller, index)
     if (probing) {
       const isOwn = isSameUser(probing.caller, caller)
       const refuse = (thrown: unknown): never => {
         throw isOwn ? thrown : forOtherCallers(thrown)
       }
-      return probing.peer.then(() => open(caller), refuse)
+      return probing.peer.then(() => open(caller, index), refuse)
     }
-    const peer = openAnyway(caller)
+    const peer = openInAnyEra(caller, index)
     const over = () => {
       probing = undefined
     }
@@ -163,33 +166,33 @@ const connectAlike = (
     return peer
   }
 
-  const open = (caller: Caller): Promise<Peer> => {
+  const open = (caller: Caller, index = 0): Promise<Peer> => {
     if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
     if (eraOf(caller) === 'modern' && (isModern(caller.revision) || sessions.size === 0))
-      return modern.find(caller) ?? find(caller)
-    // What is being opened to find out may turn out to be no session at all.
-    if (probing && !isDecided(caller)) return find(caller)
-    return pool.find(asOwner(caller)) ?? find(caller)
+      return modern.find(caller) ?? detectAndOpen(caller, index)
+    // The session that is being opened to detect the era may turn out to be no session at all.
+    if (probing && !isEraKnown(caller)) return detectAndOpen(caller, index)
+    return pool.find(asOwner(caller), index) ?? detectAndOpen(caller, index)
   }
 
-  /** One process is enough: another that hangs is found out by the calls it does not answer. */
+  /** One process is enough: another that hangs is found by the calls it does not answer. */
   const probe = async (): Promise<boolean> => {
     if (closing) return false
-    const shared = modern.all.find(({ isRunning }) => isRunning)
-    const session = [...sessions].find(({ pipes }) => pipes.length > 0)
-    return shared ? shared.answers() : (session?.answers() ?? false)
+    const running = modern.all.find(({ isRunning }) => isRunning)
+    const transport = [...sessions.values()].find(({ pipes }) => pipes.length > 0)
+    return (running ?? transport)?.answersPing() ?? false
   }
 
   const close = async (): Promise<void> => {
-    await Promise.all([modern.close(), ...[...sessions].map(session => session.close()), pool.close()])
+    await Promise.all([modern.close(), ...[...sessions.keys()].map(session => session.close()), pool.close()])
     await link.endAll()
     link.deadlines.close()
   }
 
-  const statusOf = ({ child, noise }: Pipe): ProcessStatus => ({
+  const statusOf = ({ child, invalidLines }: Pipe): ProcessStatus => ({
     pid: child.pid,
     startedAt: child.startedAt,
-    noise,
+    invalidLines,
     stderr: link.tailOf(child),
   })
 
@@ -199,7 +202,7 @@ const connectAlike = (
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({
-      processes: [...modern.all, ...sessions].flatMap(({ pipes }) => pipes).map(statusOf),
+      processes: [...modern.all, ...sessions.values()].flatMap(({ pipes }) => pipes).map(statusOf),
       crashes: link.restarts.crashes,
     }),
   }

@@ -9,16 +9,18 @@ import type { ProcessHost } from '../process/process-host.ts'
 import { RestartBackoff } from '../process/restart-backoff.ts'
 import { failureOfExit, startChild } from '../process/start-child.ts'
 import { createStderrLog, hideSecrets, lastLines } from '../process/stderr.ts'
-import { Offers } from '../session/offers.ts'
-import { createIgnore, type Noise } from './noise.ts'
+import { CapabilityOffer } from '../session/capability-offer.ts'
 import { Pipe } from './pipe.ts'
+
+/** Logs the first line of a server on stdout that is no message. */
+export type LogInvalidLine = (show: () => string) => void
 
 /** What may be tuned; tests shorten the times. */
 export interface StdioOptions {
   readonly log: Log
-  readonly identity?: { readonly name: string; readonly version: string } // who we are where the client is not known
+  readonly identity?: { readonly name: string; readonly version: string } // the gateway's, where the client is not known
   readonly host: ProcessHost // shared by all servers
-  readonly noise?: Noise // shared by all processes of a server
+  readonly logInvalidLine?: LogInvalidLine // shared by all processes of a server
   readonly probeMs?: number // for an answer to `server/discover`
   readonly pingMs?: number // for a process that was silent in a call
   readonly startMs?: number // for an answer to `initialize`; the first start may have to fetch the program
@@ -30,7 +32,7 @@ export interface StdioOptions {
   readonly steadyMs?: number
 }
 
-/** Everything the conversations with processes of one server share. */
+/** What all conversations with the processes of one server share. */
 export interface StdioLink {
   readonly name: string
   readonly log: Log
@@ -40,46 +42,58 @@ export interface StdioLink {
   readonly probeMs: number
   readonly pingMs: number
   readonly startMs: number
-  readonly maxBytes: number
   readonly pendingBytes: number
   readonly host: ProcessHost
   readonly restarts: RestartBackoff
-  readonly offers: Offers
+  readonly offers: CapabilityOffer
   readonly fingerprint: string // equal for servers that are started the same way
   /** Starts a process; rejects with UpstreamFailure. */
   start(): Promise<Pipe>
-  /** Settles when nothing of any process is left. */
+  /** Resolves when nothing of any process is left. */
   endAll(): Promise<void>
   /** Why a process that ended gives no answer. */
   lossOf(child: Child, exit: ProcessExit, reason: 'upstream_lost' | 'upstream_unreachable'): FailureDetails
-  /** The last lines of stderr, fit to be shown. */
+  /** The last lines of stderr, without secrets. */
   tailOf(child: Child): string
 }
 
 const MIB = 1024 * 1024
 const SHORTEST_SECRET = 8
+const MOST_SHOWN = 200 // characters
+
+/** Logs once for a server: its processes come and go, and all print the same. */
+export const createInvalidLineLog = (log: Log): LogInvalidLine => {
+  let isLogged = false
+  return show => {
+    if (isLogged) return
+    isLogged = true
+    const text = show().slice(0, MOST_SHOWN)
+    log.warn({ text }, 'the server writes text to stdout that is no message; such lines are ignored')
+  }
+}
 
 /** Prepares what every process of that server needs; none is started yet. */
 export const createStdioLink = (
   server: ProcessServer & { readonly name: string },
   options: StdioOptions,
 ): StdioLink => {
-  const { log, probeMs = 3000, pingMs = 30_000, startMs = 60_000 } = options
+  const { log, host, probeMs = 3000, pingMs = 30_000, startMs = 60_000 } = options
   const { maxBytes = 64 * MIB, pendingBytes = 64 * MIB } = options
   const { backoffMs = 250, breakAfter = 5, breakMs = 30_000, steadyMs = 10_000 } = options
+  const { logInvalidLine = createInvalidLineLog(log) } = options
   const { name = 'dragoman', version = '0.0.0' } = options.identity ?? {}
   const { exitMs, termMs } = server.limits ?? DEFAULT_PROCESS_LIMITS
   const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
   const tail = (child: Child): string => lastLines(child.stderr.text(), secrets)
 
   const show = (text: string): string => hideSecrets(text, secrets)
+  const onInvalidLine = (line: Buffer): void => logInvalidLine(() => show(line.toString('utf8')))
   const tapStderr = createStderrLog(log, show)
-  const ignore = createIgnore(log, show, options.noise ?? { isLogged: false })
   const children = new Set<Child>()
 
   const start = async (): Promise<Pipe> => {
-    const bounds = { host: options.host, maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
-    const pipe = await Pipe.open(log, ignore, reader => startChild(server, bounds, reader))
+    const bounds = { host, maxBytes, exitMs, termMs, onStderr: tapStderr?.() }
+    const pipe = await Pipe.open(log, onInvalidLine, reader => startChild(server, bounds, reader))
     children.add(pipe.child)
     void pipe.child.treeEnded.then(() => children.delete(pipe.child))
     return pipe
@@ -99,11 +113,10 @@ export const createStdioLink = (
     probeMs,
     pingMs,
     startMs,
-    maxBytes,
     pendingBytes,
-    host: options.host,
+    host,
     restarts: new RestartBackoff(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
-    offers: new Offers(server.name, log),
+    offers: new CapabilityOffer(server.name, log),
     fingerprint: fingerprintOf(server),
     start,
     endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),

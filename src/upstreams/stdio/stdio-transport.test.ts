@@ -23,7 +23,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     const { open, upstream } = connectSmall({ era, banner: true }, { options: { log } })
     const peer = await open()
     for (let i = 0; i < 3; i++) expect(await callTool(peer, 'chatter')).toBe('done')
-    expect(upstream.status().processes[0]?.noise).toBe(5)
+    expect(upstream.status().processes[0]?.invalidLines).toBe(5)
     expect(lines).toEqual(['the server writes text to stdout that is no message; such lines are ignored'])
   })
 

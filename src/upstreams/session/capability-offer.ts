@@ -5,9 +5,9 @@ import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'
 
-const BARE_MS = 24 * 60 * 60_000 // an upgraded server may know more
+const BARE_MS = 24 * 60 * 60_000 // an upgraded server may accept more
 
-/** Codes that do not blame the capabilities: the server knows no handshake, or no legacy one. */
+/** Codes that do not blame the capabilities: the server has no handshake, or no legacy one. */
 const OTHER_REASONS: ReadonlySet<number> = new Set([
   ERRORS.methodNotFound.code,
   ERRORS.headerMismatch.code,
@@ -15,17 +15,17 @@ const OTHER_REASONS: ReadonlySet<number> = new Set([
   ERRORS.unsupportedVersion.code,
 ])
 
-/** Whether a server that refused `initialize` with this code may have choked on the capabilities. */
+/** Whether a server that refused `initialize` with this code may have failed on the capabilities. */
 export const mayBlameCapabilities = (code: number | undefined): boolean =>
   code === undefined || !OTHER_REASONS.has(code)
 
-/** What one server is offered of its callers' capabilities, by what it answered to earlier handshakes. */
-export class Offers {
+/** Which of its callers' capabilities one server is offered, by its answers to earlier handshakes. */
+export class CapabilityOffer {
   readonly #server: string
   readonly #log: Log
   #revision: Revision | undefined
   #bareUntil = 0
-  #lastRefusal: string | undefined // was logged
+  #loggedRefusal: string | undefined
 
   constructor(server: string, log: Log) {
     this.#server = server
@@ -43,10 +43,10 @@ export class Offers {
     return fingerprint(bare) === fingerprint(this.offer(capabilities)) ? undefined : bare
   }
 
-  /** The server took the handshake; `refusal`: only after it had refused a fuller offer for that reason. */
-  taken(revision: Revision, refusal?: string): void {
+  /** The server accepted the handshake; `refusal` is why it refused a fuller offer before. */
+  accepted(revision: Revision, refusal?: string): void {
     this.#revision = revision
-    this.#lastRefusal = undefined
+    this.#loggedRefusal = undefined
     if (refusal === undefined) return
     this.#bareUntil = Date.now() + BARE_MS
     this.#log.warn(
@@ -57,8 +57,8 @@ export class Offers {
 
   /** The server refused every offer. */
   refused(reason: string): void {
-    if (this.#lastRefusal === reason) return
-    this.#lastRefusal = reason
+    if (this.#loggedRefusal === reason) return
+    this.#loggedRefusal = reason
     this.#log.warn({ server: this.#server, reason }, 'server refused the handshake')
   }
 }

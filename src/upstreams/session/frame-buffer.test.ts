@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Frame } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { Outbox } from './outbox.ts'
+import { FrameBuffer } from './frame-buffer.ts'
 
 const notice = (text: string): Frame => ({ kind: 'notice', method: 'notifications/message', params: Json.of({ text }) })
 const progress = (value: number): Frame => ({
@@ -23,28 +23,28 @@ const slowReader = () => {
         go = resolve
       })
   }
-  const outbox = new Outbox(sink, () => {
+  const buffer = new FrameBuffer(sink, () => {
     isOverflowing = true
   })
-  return { outbox, taken, resume: () => go?.(), isOverflowing: () => isOverflowing }
+  return { buffer, taken, resume: () => go?.(), isOverflowing: () => isOverflowing }
 }
 
 it('passes frames on at once while the reader keeps up', () => {
   const taken: Frame[] = []
-  const outbox = new Outbox(
+  const buffer = new FrameBuffer(
     frame => void taken.push(frame),
     () => {},
   )
-  outbox.put(notice('a'))
-  outbox.put(END)
+  buffer.put(notice('a'))
+  buffer.put(END)
   expect(taken).toHaveLength(2)
 })
 
 it('keeps the order for a reader that is behind, and of progress only the latest', async () => {
-  const { outbox, taken, resume } = slowReader()
+  const { buffer, taken, resume } = slowReader()
   const kept = [notice('a'), progress(1), notice('b'), progress(2), progress(3), END]
-  outbox.put(notice('first'))
-  for (const frame of kept) outbox.put(frame)
+  buffer.put(notice('first'))
+  for (const frame of kept) buffer.put(frame)
   expect(taken).toHaveLength(1)
   resume()
   await new Promise(setImmediate)
@@ -55,12 +55,12 @@ it.each([
   ['frames', 1001, 1],
   ['bytes', 5, 1024 * 1024],
 ])('gives up a reader that is too far behind in %s, and tells it so', async (_, count, size) => {
-  const { outbox, taken, resume, isOverflowing } = slowReader()
-  outbox.put(notice('first'))
-  for (let i = 0; i < count; i++) outbox.put(notice('x'.repeat(size)))
+  const { buffer, taken, resume, isOverflowing } = slowReader()
+  buffer.put(notice('first'))
+  for (let i = 0; i < count; i++) buffer.put(notice('x'.repeat(size)))
   expect(isOverflowing()).toBe(true)
-  outbox.put(notice('late'))
-  outbox.put(END)
+  buffer.put(notice('late'))
+  buffer.put(END)
   resume()
   await new Promise(setImmediate)
   expect(taken.slice(1)).toEqual([END])

@@ -10,18 +10,17 @@ import { failureOfStatus } from '../http/http-failures.ts'
 import { type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import type { Redirect } from '../http/redirect.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
-import type { Answered } from '../session/ask.ts'
-import { tell } from '../session/tell.ts'
-import { readClue } from './endpoint.ts'
+import { type Answered, answeredBy, sendMessage } from '../session/gateway-request.ts'
+import { readEndpoint } from './endpoint.ts'
 
 /** Receives the messages of a channel. */
-interface Hooks {
+interface ChannelListener {
   message(message: Message): void
-  /** The channel is over, after it was open. */
+  /** The channel was open and has ended. */
   lost(loss: FailureDetails): void
 }
 
-/** There is no channel; `isStream`: something that looked like one was. */
+/** The server opened no channel; `isStream`: it opened an event stream, but named no endpoint that can be used. */
 export class NoChannel extends UpstreamFailure {
   readonly isStream: boolean
 
@@ -31,30 +30,29 @@ export class NoChannel extends UpstreamFailure {
   }
 }
 
-const SILENT_MS = 1000 // for a first event of a server that accepted a request already
+const SILENT_MS = 1000 // for the first event of a server that accepted a POST at the same URL already
 const CLOSED: FailureDetails = { reason: 'upstream_stream_lost', text: 'closed its event stream' }
 
-/** An event stream of a server, and the address where it takes messages. */
-export class Channel implements ResponseHandler {
-  isHere = false // messages go to the address of the stream itself
+/** The event stream of an HTTP+SSE server, and the endpoint where the server takes messages. */
+export class SseChannel implements ResponseHandler {
   readonly #link: HttpLink
-  #hooks: Hooks
-  readonly #asked = new Map<number, (answered: Answered) => void>()
+  readonly #pending = new Map<number, (answered: Answered) => void>() // the gateway's own requests, by id
+  #listener: ChannelListener = { message: () => {}, lost: () => {} }
   #state: 'opening' | 'open' | 'over' = 'opening'
   #opened: (loss: FailureDetails | undefined) => void = () => {}
   #isStream = false
   #hasAccepted = false
+  #postsToItself = false
   #sending: PendingRequest | undefined
   #timer: NodeJS.Timeout | undefined
   #from: Redirect
-  #session: readonly string[] = []
-  #posting: HttpLink
+  #sessionHeaders: readonly string[] = []
+  #endpoint: HttpLink
   #postHeaders: readonly string[] = []
 
-  constructor(link: HttpLink, hooks: Hooks) {
+  constructor(link: HttpLink) {
     this.#link = link
-    this.#hooks = hooks
-    this.#posting = link
+    this.#endpoint = link
     this.#from = { target: link.target, keepsSecrets: true }
   }
 
@@ -62,9 +60,14 @@ export class Channel implements ResponseHandler {
     return this.#state === 'open'
   }
 
+  /** Messages are posted to the URL of the stream itself. */
+  get postsToItself(): boolean {
+    return this.#postsToItself
+  }
+
   /**
-   * Opens the stream and learns where to post; rejects with NoChannel.
-   * `hasAccepted`: the server took a request at this very address, so that it need not name another.
+   * Opens the stream and reads its endpoint; rejects with NoChannel.
+   * `hasAccepted`: the server accepted a POST at the URL of the stream, so it need not name another endpoint.
    */
   open(hasAccepted: boolean): Promise<void> {
     this.#hasAccepted = hasAccepted
@@ -89,42 +92,47 @@ export class Channel implements ResponseHandler {
     })
   }
 
-  /** From now on another session hears what comes here. */
-  handTo(hooks: Hooks): void {
-    this.#hooks = hooks
+  /** From now on that listener receives the messages. */
+  handTo(listener: ChannelListener): void {
+    this.#listener = listener
   }
 
-  /** From now on the server is told which revision was agreed on, if that revision wants it. */
-  agree(revision: Revision): void {
+  /** From now on requests carry the agreed revision, if that revision has a header for it. */
+  setRevision(revision: Revision): void {
     const version = manners(revision).versionHeader ? ['mcp-protocol-version', revision] : []
-    this.#postHeaders = [...this.#posting.headers, ...this.#session, ...version, ...POST_HEADERS]
+    this.#postHeaders = [...this.#endpoint.headers, ...this.#sessionHeaders, ...version, ...POST_HEADERS]
   }
 
-  /** Sends one request of the gateway's own and waits for its answer, wherever it comes; never rejects. */
-  ask(method: string, params: Json, id: number): Promise<Answered> {
+  /** Sends a request of the gateway's own and waits for its answer, in the reply or on the channel; never rejects. */
+  sendRequest(method: string, params: Json, id: number): Promise<Answered> {
     return new Promise(resolve => {
       const settle = (answered: Answered): void => {
         clearTimeout(timer)
-        this.#asked.delete(id)
+        this.#pending.delete(id)
         resolve(answered)
       }
       const { responseTimeouts, endpointMs } = this.#link
-      const ms = this.isHere ? endpointMs : responseTimeouts.headersMs
-      const timer = setTimeout(() => settle(silence(method, ms)), ms)
+      const ms = this.#postsToItself ? endpointMs : responseTimeouts.headersMs
+      const timer = setTimeout(() => settle(timedOut(method, ms)), ms)
       if (!this.isOpen) return settle(lost(CLOSED))
-      this.#asked.set(id, settle)
+      this.#pending.set(id, settle)
       this.post(join(requestPieces(id, method, params)), [], this.#answerReader(settle), responseTimeouts)
     })
   }
 
-  /** Posts a message; what comes back for it, if not on the channel, is for that reader. */
+  /** Sends a message that has no answer. */
+  sendMessage(pieces: readonly Buffer[], what: string, done?: () => void): void {
+    sendMessage(this.#endpoint, 'POST', this.#postHeaders, pieces, what, done)
+  }
+
+  /** Posts a message; `reader` reads the reply to the POST. */
   post(
     body: Buffer,
     headers: readonly string[],
     reader: ResponseHandler,
     responseTimeouts?: ResponseTimeouts,
   ): PendingRequest {
-    const { http, target, maxBytes } = this.#posting
+    const { http, target, maxBytes } = this.#endpoint
     const request = {
       method: 'POST' as const,
       target,
@@ -133,11 +141,6 @@ export class Channel implements ResponseHandler {
       responseTimeouts,
     }
     return http.send(request, new ResponseReader(reader, maxBytes))
-  }
-
-  /** Posts something that has no answer. */
-  tell(pieces: readonly Buffer[], what: string, done?: () => void): void {
-    tell(this.#posting, 'POST', this.#postHeaders, pieces, what, done)
   }
 
   close(): void {
@@ -152,31 +155,30 @@ export class Channel implements ResponseHandler {
     if (status >= 300) return
     this.#isStream = isEventStream(headers['content-type'])
     if (!this.#isStream) {
-      const type = headers['content-type'] ?? 'nothing that has a type'
+      const type = headers['content-type'] ?? 'a body without a type'
       return this.#opened({ reason: 'upstream_protocol', text: `offers ${type} instead of an event stream` })
     }
     this.#from = from
     const session = headers['mcp-session-id']
-    if (typeof session === 'string') this.#session = ['mcp-session-id', session]
-    this.#timer = setTimeout(() => this.#late(), this.#hasAccepted ? SILENT_MS : this.#link.endpointMs)
+    if (typeof session === 'string') this.#sessionHeaders = ['mcp-session-id', session]
+    this.#timer = setTimeout(() => this.#noEndpoint(), this.#hasAccepted ? SILENT_MS : this.#link.endpointMs)
   }
 
   event(event: SseEvent): boolean {
     if (this.#state !== 'opening') return false
-    const clue = readClue(event, this.#from, this.#link.allowsCrossOriginEndpoint)
-    if (clue.kind === 'there') this.#found(clue.endpoint)
-    else if (clue.kind === 'here') this.#foundHere()
-    else if (clue.kind === 'bad') this.#opened(clue.loss)
-    return clue.kind !== 'here' // then it may be a message already
+    const clue = readEndpoint(event, this.#from, this.#link.allowsCrossOriginEndpoint)
+    if (clue.kind === 'named') this.#found(clue.endpoint)
+    else if (clue.kind === 'same') this.#foundSame()
+    else if (clue.kind === 'invalid') this.#opened(clue.loss)
+    return clue.kind !== 'same' // then the event may be a message already
   }
 
   message(message: Message): void {
-    if (message.kind !== 'response' && message.kind !== 'error') return this.#hooks.message(message)
-    const asked = message.id && this.#asked.get(message.id.asNumber() ?? Number.NaN)
-    const answered = toAnswered(message)
-    if (asked) return asked(answered)
-    if (message.kind === 'error' && message.id?.kind !== 'number') this.#settleAll(answered)
-    this.#hooks.message(message)
+    if (message.kind !== 'response' && message.kind !== 'error') return this.#listener.message(message)
+    const settle = message.id && this.#pending.get(message.id.asNumber() ?? Number.NaN)
+    if (settle) return settle(answeredBy(message))
+    if (message.kind === 'error' && message.id?.kind !== 'number') this.#settleAll(answeredBy(message))
+    this.#listener.message(message)
   }
 
   ended(end: ResponseEnd): void {
@@ -185,62 +187,57 @@ export class Channel implements ResponseHandler {
     if (this.#state === 'opening') return this.#opened(loss)
     this.#settleAll(lost(loss))
     this.close()
-    this.#hooks.lost(loss)
+    this.#listener.lost(loss)
   }
 
-  #late(): void {
-    if (this.#hasAccepted) return this.#foundHere()
+  #noEndpoint(): void {
+    if (this.#hasAccepted) return this.#foundSame()
     const text = `opened an event stream but named no endpoint within ${this.#link.endpointMs / 1000} s`
     this.#opened({ reason: 'upstream_timeout', text })
   }
 
-  #foundHere(): void {
-    this.isHere = true
+  #foundSame(): void {
+    this.#postsToItself = true
     this.#found(this.#from)
   }
 
   #found(named: Redirect): void {
     clearTimeout(this.#timer)
     this.#state = 'open'
-    if (!this.isHere) this.#session = []
+    if (!this.#postsToItself) this.#sessionHeaders = []
     const { http, headers } = this.#link
     const endpoint = http.withScope(this.#from, named)
-    this.#posting = { ...this.#link, target: endpoint.target, headers: http.headersFor(endpoint, headers) }
-    this.#postHeaders = [...this.#posting.headers, ...this.#session, ...POST_HEADERS]
+    this.#endpoint = { ...this.#link, target: endpoint.target, headers: http.headersFor(endpoint, headers) }
+    this.#postHeaders = [...this.#endpoint.headers, ...this.#sessionHeaders, ...POST_HEADERS]
     this.#opened(undefined)
   }
 
   #answerReader(settle: (answered: Answered) => void): ResponseHandler {
-    let isTaken = false
+    let isAccepted = false
     return {
       started: status => {
-        isTaken = status < 300
+        isAccepted = status < 300
       },
       message: message => {
-        // In the body of the very request, whatever is an error is about it.
-        if (message.kind === 'error' && message.id?.kind !== 'number') settle(toAnswered(message))
+        // In the reply to the request itself, an error without a usable id is about that request.
+        if (message.kind === 'error' && message.id?.kind !== 'number') settle(answeredBy(message))
         else this.message(message)
       },
       ended: end => {
-        if (!isTaken) settle(end.kind === 'closed' ? lost(CLOSED) : end)
+        if (!isAccepted) settle(end.kind === 'closed' ? lost(CLOSED) : end)
       },
     }
   }
 
   #settleAll(answered: Answered): void {
-    for (const settle of [...this.#asked.values()]) settle(answered)
+    for (const settle of [...this.#pending.values()]) settle(answered)
   }
 }
 
-const lost = (loss: FailureDetails): Answered => ({ kind: 'failed', failure: loss, resume: undefined })
+const lost = (failure: FailureDetails): Answered => ({ kind: 'failed', failure, resume: undefined })
 
-const silence = (method: string, ms: number): Answered =>
+const timedOut = (method: string, ms: number): Answered =>
   lost({ reason: 'upstream_timeout', text: `did not answer ${method} within ${ms / 1000} s` })
-
-const toAnswered = (message: Extract<Message, { kind: 'response' | 'error' }>): Answered =>
-  message.kind === 'response'
-    ? { kind: 'response', status: 200, headers: {}, result: message.result }
-    : { kind: 'error', ...message.error, data: message.error.data }
 
 const lossOf = (end: ResponseEnd): FailureDetails => {
   if (end.kind === 'refused') return failureOfStatus(end)

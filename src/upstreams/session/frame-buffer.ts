@@ -1,33 +1,34 @@
 import { deliver, faultOf } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame, Sink } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const MOST_FRAMES = 1000
 const MOST_BYTES = 4 * 1024 * 1024
 const TOO_SLOW = rpcError(
   'internal',
-  'The client reads the messages of this request too slowly: it was given up',
+  'The client reads the messages of this request too slowly: the request was ended',
   Json.of({ reason: 'slow_reader' }),
 )
 
-/** Keeps the frames of one exchange while its reader is behind; the pipe they came on is shared and never waits. */
-export class Outbox {
+/** Buffers the frames of one call while its client is slow: the stream they come on is shared and never waits. */
+export class FrameBuffer {
   readonly #sink: Sink
-  readonly #giveUp: (error: RpcError) => void
-  #frames: Frame[] | undefined // while the reader is behind
+  readonly #fail: (error: RpcError) => void
+  #frames: Frame[] | undefined // while the client is slow
   #bytes = 0
   #isFull = false
 
-  /** `giveUp` ends the call: its reader is too slow, or its sink threw. The last frame must follow. */
-  constructor(sink: Sink, giveUp: (error: RpcError) => void) {
+  /** `fail` ends the call: its client is too slow, or its sink threw. The call then puts its last frame. */
+  constructor(sink: Sink, fail: (error: RpcError) => void) {
     this.#sink = sink
-    this.#giveUp = giveUp
+    this.#fail = fail
   }
 
   put(frame: Frame): void {
     const frames = this.#frames
-    if (!frames) return this.#give(frame)
+    if (!frames) return this.#deliver(frame)
     if (isLast(frame)) return void frames.push(frame)
     if (this.#isFull || replacesOlder(frames, frame)) return
     frames.push(frame)
@@ -35,10 +36,10 @@ export class Outbox {
     if (frames.length <= MOST_FRAMES && this.#bytes <= MOST_BYTES) return
     this.#isFull = true
     frames.length = 0
-    this.#giveUp(TOO_SLOW)
+    this.#fail(TOO_SLOW)
   }
 
-  #give(frame: Frame): void {
+  #deliver(frame: Frame): void {
     const waiting = isLast(frame) ? deliver(this.#sink, frame) : this.#try(frame)
     if (!waiting) return
     const frames: Frame[] = []
@@ -46,10 +47,10 @@ export class Outbox {
     this.#bytes = 0
     const flush = () => {
       this.#frames = undefined
-      for (const frame of frames) this.put(frame) // from the first that makes us wait again, the rest is kept again
+      for (const frame of frames) this.put(frame) // buffers the rest again from the first that has to wait
     }
     waiting.then(flush, (thrown: unknown) => {
-      this.#giveUp(faultOf(thrown))
+      this.#fail(faultOf(thrown))
       flush()
     })
   }
@@ -58,12 +59,12 @@ export class Outbox {
     try {
       return this.#sink(frame)
     } catch (thrown) {
-      this.#giveUp(faultOf(thrown))
+      this.#fail(faultOf(thrown))
     }
   }
 }
 
-/** Of progress that was not read yet only the latest counts. */
+/** Of the progress that the client has not read, only the latest is kept. */
 const replacesOlder = (frames: Frame[], frame: Frame): boolean => {
   const at = isProgress(frame) ? frames.findIndex(isProgress) : -1
   if (at >= 0) frames[at] = frame
@@ -72,6 +73,6 @@ const replacesOlder = (frames: Frame[], frame: Frame): boolean => {
 
 const isLast = ({ kind }: Frame): boolean => kind === 'result' || kind === 'failure'
 
-const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'
+const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === NOTIFICATIONS.progress
 
 const sizeOf = (frame: Frame): number => ('params' in frame ? frame.params.toBytes().length : 0)

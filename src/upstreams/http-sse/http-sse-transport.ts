@@ -1,0 +1,212 @@
+import type { Caller } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { Json } from '../../wire/json/json.ts'
+import { join, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { DISCONNECTED, type FailureDetails, toRpcError, UpstreamFailure } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
+import type { ResponseEnd } from '../http/response-reader.ts'
+import type { Call, Recovery } from '../session/call.ts'
+import { performHandshake } from '../session/handshake.ts'
+import { SendQueue } from '../session/send-queue.ts'
+import { isSessionGone, type LegacySession, type SessionTransport } from '../session/session.ts'
+import type { SpareChannel } from './spare-channel.ts'
+import { SseChannel } from './sse-channel.ts'
+
+interface HttpSseOptions {
+  readonly link: HttpLink
+  readonly requiresHandshake: boolean // the server is modern and need not accept one
+  readonly hasAccepted: boolean // the server accepted a POST at the URL of the channel
+  readonly spare: SpareChannel
+}
+
+const RECONNECT_MS = 1000
+const LONGEST_RECONNECT_MS = 30_000
+const CHANNEL_LOST: FailureDetails = {
+  reason: 'upstream_stream_lost',
+  text: 'lost the channel the answer was to come on',
+}
+
+/**
+ * Carries a legacy session over HTTP+SSE. A call is answered on the channel, in the reply to its POST, or on both:
+ * the first answer counts. If the channel breaks, the next call opens another.
+ */
+export class HttpSseTransport implements SessionTransport<SseChannel> {
+  readonly isShared = true
+  readonly correlates = false
+  readonly hasBackChannel = true
+  readonly link: HttpLink
+  readonly #session: LegacySession<SseChannel>
+  readonly #caller: Caller
+  readonly #options: HttpSseOptions
+  readonly #queue: SendQueue
+  #channel: SseChannel | undefined
+  #connecting: Promise<void> | undefined
+
+  constructor(session: LegacySession<SseChannel>, caller: Caller, options: HttpSseOptions) {
+    this.link = options.link
+    this.#session = session
+    this.#caller = caller
+    this.#options = options
+    this.#queue = new SendQueue({
+      post: (pieces, what, done) => this.#postNow(pieces, what, done),
+      log: this.link.log,
+    })
+  }
+
+  get unsent(): number {
+    return this.#queue.size
+  }
+
+  /** Rejects with NoChannel if there is no channel to use. */
+  async open(): Promise<void> {
+    if (!(await this.#takeSpare())) await this.#connect()
+  }
+
+  send(call: Call<SseChannel>): PendingRequest | undefined {
+    const channel = this.#openChannel
+    if (!channel || this.#connecting) {
+      call.postAfter(this.#reconnect())
+      return undefined
+    }
+    call.begin(channel)
+    const { method, caller } = call.exchange
+    return channel.post(join(requestPieces(call.id, method, call.params)), addCallerHeaders([], caller), call)
+  }
+
+  recover(call: Call<SseChannel>, end: ResponseEnd): Recovery {
+    if (end.kind !== 'refused') return call.isAccepted ? 'elsewhere' : undefined
+    return isSessionGone(end) && call.renew(lost => this.#renew(lost)) ? 'handled' : undefined
+  }
+
+  post(pieces: Buffer[], what: string): void {
+    this.#queue.put(pieces, what)
+  }
+
+  /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
+  findAsked(calls: readonly Call<SseChannel>[]): Call<SseChannel> | undefined {
+    return calls.findLast(({ canBeAsked }) => canBeAsked)
+  }
+
+  async close(): Promise<void> {
+    this.#queue.close()
+    if (!this.#channel) return
+    if (this.#caller.isHealthCheck) this.#options.spare.keep(this.#channel, this.#session.lastId)
+    else this.#channel.close()
+  }
+
+  get #openChannel(): SseChannel | undefined {
+    return this.#channel?.isOpen ? this.#channel : undefined
+  }
+
+  #postNow(pieces: Buffer[], what: string, done: () => void): void {
+    const channel = this.#openChannel
+    if (channel) return channel.sendMessage(pieces, what, done)
+    this.link.log.debug({ what }, 'dropped a message: the channel is closed')
+    done()
+  }
+
+  /** A server that forgot the session did not run the request: on a new channel it may. */
+  #renew(lost: SseChannel | undefined): Promise<void> {
+    if (lost && lost === this.#channel) this.#drop(lost)
+    return this.#reconnect()
+  }
+
+  #reconnect(): Promise<void> {
+    if (this.#openChannel && !this.#connecting) return Promise.resolve()
+    this.#connecting ??= this.#startOver().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  #reconnectIn(ms: number): void {
+    const again = () => this.#reconnectIn(Math.min(2 * ms, LONGEST_RECONNECT_MS))
+    const reconnect = () => {
+      if (this.#session.needsConnection) this.#reconnect().catch(again)
+    }
+    if (this.#session.needsConnection) setTimeout(reconnect, ms).unref()
+  }
+
+  async #startOver(): Promise<void> {
+    this.link.log.info({}, 'channel lost; opening a new one')
+    try {
+      const channel = await this.#connect()
+      for (const [method, params] of this.#session.replayRequests())
+        await channel.sendRequest(method, params, this.#session.nextId())
+    } catch (error) {
+      this.#session.closeIfReplaced(error)
+      throw error
+    }
+    this.#session.serverReplaced()
+  }
+
+  /** Initializes a session on the channel of a health check; false if there is none, or the server refuses. */
+  async #takeSpare(): Promise<boolean> {
+    const spare = this.#options.spare.take()
+    if (!spare?.channel.isOpen) return false
+    const { channel, lastId } = spare
+    this.#session.startAfter(lastId)
+    channel.handTo(this.#listenerOf(channel))
+    this.#channel = channel
+    try {
+      await this.#initialize(channel)
+      if (channel.isOpen) return true
+    } catch (error) {
+      this.link.log.debug({ err: error }, 'channel of a health check could not be used; opening a new one')
+    }
+    this.#drop(channel)
+    return false
+  }
+
+  async #connect(): Promise<SseChannel> {
+    const channel = new SseChannel(this.link)
+    channel.handTo(this.#listenerOf(channel))
+    this.#channel = channel // from its first event on the server may want an answer
+    try {
+      await channel.open(this.#options.hasAccepted)
+      await this.#initialize(channel)
+      if (!channel.isOpen || this.#session.isClosing) throw new UpstreamFailure(this.link.name, DISCONNECTED)
+    } catch (error) {
+      this.#drop(channel)
+      throw error
+    }
+    return channel
+  }
+
+  async #initialize(channel: SseChannel): Promise<void> {
+    const send = (method: string, params: Json) => channel.sendRequest(method, params, this.#session.nextId())
+    const handshake = await performHandshake(this.link, this.#caller, send, {
+      mayBeSilent: channel.postsToItself,
+      isRequired: this.#options.requiresHandshake,
+    })
+    this.#session.initialized(handshake)
+    if (handshake.isImplied) return
+    channel.setRevision(handshake.revision)
+    const pieces = notificationPieces(NOTIFICATIONS.initialized, Json.empty)
+    await new Promise<void>(done => channel.sendMessage(pieces, 'initialized', done))
+  }
+
+  #listenerOf(channel: SseChannel): Parameters<SseChannel['handTo']>[0] {
+    return {
+      message: message => this.#session.received(message),
+      lost: () => {
+        this.#lost(channel)
+        this.#reconnectIn(RECONNECT_MS)
+      },
+    }
+  }
+
+  #drop(channel: SseChannel): void {
+    channel.close()
+    this.#lost(channel)
+  }
+
+  #lost(channel: SseChannel): void {
+    if (this.#channel === channel) this.#channel = undefined
+    this.#session.clearQuestions()
+    this.#queue.clear()
+    const error = toRpcError(this.link.name, CHANNEL_LOST)
+    for (const call of this.#session.calls.filter(({ target }) => target === channel)) call.fail(error)
+  }
+}

@@ -1,0 +1,230 @@
+import type { Signal } from '../../protocol/cancellation.ts'
+import { deliver } from '../../protocol/deliver.ts'
+import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
+import { META } from '../../protocol/meta.ts'
+import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { MODERN } from '../../protocol/revisions.ts'
+import { areOneUser } from '../../protocol/users.ts'
+import { Json } from '../../wire/json/json.ts'
+import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { DISCONNECTED, errorOfThrown, type FailureDetails, toRpcError } from '../failures.ts'
+import { Call, type CallRoute } from '../session/call.ts'
+import type { Pooled } from '../session/pool.ts'
+import { withEnvelope } from '../stateless/envelope.ts'
+import { discoverParams } from './open-process.ts'
+import type { Pipe } from './pipe.ts'
+import { ProcessSupervisor, type SupervisorHandler, type SupervisorOptions } from './process-supervisor.ts'
+import type { StdioLink } from './stdio-link.ts'
+
+interface ModernProcessOptions extends SupervisorOptions {
+  /** Starts a process of a server that is modern; rejects with UpstreamFailure. */
+  start(signal: Signal): Promise<Pipe>
+  readonly onClosed: () => void
+}
+
+const COMPLETE: Frame = { kind: 'result', result: Json.of({ resultType: 'complete' }) }
+const RETRY_MS = 1000
+const MOST_LOGGED = 500 // characters of a notification
+
+/** A modern server over stdio: every request stands alone, so the callers of one owner share a process. */
+export class ModernProcess implements Pooled, CallRoute<Pipe>, SupervisorHandler {
+  readonly revision = MODERN
+  readonly asks = false
+  readonly correlates = true
+  readonly isShared = true
+  readonly link: StdioLink
+  readonly #options: ModernProcessOptions
+  readonly #supervisor: ProcessSupervisor
+  readonly #calls: Call<Pipe>[] = [] // in order of arrival
+  readonly #acknowledged = new WeakSet<Call<Pipe>>() // listens
+  #lastId = 0
+  #lastUsed = Date.now()
+  #isClosed = false
+
+  constructor(link: StdioLink, options: ModernProcessOptions) {
+    this.link = link
+    this.#options = options
+    this.#supervisor = new ProcessSupervisor(link, this, options)
+  }
+
+  get isRunning(): boolean {
+    return this.#supervisor.pipe !== undefined
+  }
+
+  get isBusy(): boolean {
+    return this.#calls.length > 0
+  }
+
+  get lastUsed(): number {
+    return this.#lastUsed
+  }
+
+  get pipes(): Pipe[] {
+    return this.#supervisor.pipes
+  }
+
+  touch(): void {
+    this.#lastUsed = Date.now()
+  }
+
+  answersPing(): Promise<boolean> {
+    return this.#supervisor.answersPing()
+  }
+
+  /** Resolves when the process runs; rejects with UpstreamFailure, the same for all callers that wait for one start. */
+  async ensure(caller: Caller): Promise<void> {
+    if (!caller.isHealthCheck) this.#supervisor.addUser(caller)
+    await this.#supervisor.ensure()
+  }
+
+  /** Takes over a process that was detected to be modern. */
+  adopt(pipe: Pipe): void {
+    this.#supervisor.adopt(pipe)
+  }
+
+  readonly dispatch: Dispatch = exchange => {
+    this.touch()
+    if (!exchange.caller.isHealthCheck) this.#supervisor.addUser(exchange.caller)
+    const { kind, method, params } = exchange
+    if (kind === 'notification') {
+      if (!this.#isClosed) this.#supervisor.notify(notificationPieces(method, params), method)
+      return
+    }
+    if (this.#isClosed)
+      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
+    const call = new Call<Pipe>(this, exchange, ++this.#lastId)
+    this.#calls.push(call)
+    call.start()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#options.onClosed()
+    const closing = this.#supervisor.close()
+    for (const call of [...this.#calls])
+      if (call.isListen) call.end(COMPLETE)
+      else call.lose(DISCONNECTED)
+    await closing
+  }
+
+  send(call: Call<Pipe>): undefined {
+    this.#supervisor.withProcess(
+      pipe => this.#supervisor.write(call, pipe, withEnvelope(call.params, call.exchange.caller)),
+      (thrown: unknown) => this.#notStarted(call, thrown),
+    )
+  }
+
+  cancel({ id, target }: Call<Pipe>, reason: string): void {
+    const pieces = notificationPieces(NOTIFICATIONS.cancelled, Json.of({ requestId: id, reason }))
+    if (target) this.#supervisor.post(pieces, 'cancellation', target)
+  }
+
+  timedOut({ target }: Call<Pipe>): void {
+    if (target) this.#supervisor.suspect(target)
+  }
+
+  finished(call: Call<Pipe>): void {
+    const at = this.#calls.indexOf(call)
+    if (at >= 0) this.#calls.splice(at, 1)
+    this.touch()
+    if (call.target && call.target !== this.#supervisor.pipe) this.#endIfUnused(call.target)
+  }
+
+  startProcess(signal: Signal): Promise<Pipe> {
+    return this.#options.start(signal)
+  }
+
+  ready(): void {}
+
+  message(message: Message): void {
+    switch (message.kind) {
+      case 'request': // a modern server must not ask; a request from it gets no answer
+        return this.link.log.debug({ method: message.method }, 'ignored a request of a modern server')
+      case 'notification':
+        return this.#notified(message)
+      default:
+        void this.#callOf(message.id)?.message(message)
+    }
+  }
+
+  lost(pipe: Pipe, loss: FailureDetails): void {
+    for (const call of this.#calls.filter(({ target }) => target === pipe)) call.loseProcess(loss)
+  }
+
+  /** New requests go to a new process; the old one finishes its calls. */
+  aged(): void {
+    const { pipe } = this.#supervisor
+    if (!pipe) return
+    this.link.log.info({ pid: pipe.child.pid }, 'process replaced after its maximum lifetime')
+    this.#supervisor.retire()
+    for (const call of this.#calls.filter(({ isListen, target }) => isListen && target === pipe)) call.post()
+    this.#endIfUnused(pipe)
+  }
+
+  ping(): readonly Buffer[] {
+    return requestPieces(++this.#lastId, 'server/discover', discoverParams(this.link.identity))
+  }
+
+  #endIfUnused(pipe: Pipe): void {
+    if (!this.#calls.some(({ target }) => target === pipe)) void this.#supervisor.end(pipe)
+  }
+
+  /** A listen outlasts an outage: it is sent as soon as a process runs again. */
+  #notStarted(call: Call<Pipe>, thrown: unknown): void {
+    if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOfThrown(this.link.name, thrown))
+    setTimeout(() => call.post(), this.link.restarts.pausedMs || RETRY_MS).unref()
+  }
+
+  #notified(message: Extract<Message, { kind: 'notification' }>): void {
+    const { method, params } = message
+    if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
+    if (method === NOTIFICATIONS.cancelled) return this.#listenEnded(this.#callOf(params.get('requestId')))
+    const subscription = params.get('_meta')?.get(META.subscriptionId)
+    if (subscription) return this.#listenNotified(this.#callOf(subscription), method, params)
+    const call = method === NOTIFICATIONS.message ? this.#findLogged() : undefined
+    if (call) return void call.notify(method, params)
+    const text = params.toString().slice(0, MOST_LOGGED)
+    this.link.log.debug({ method, text }, 'dropped a notification that names no call')
+  }
+
+  /**
+   * The call that gets a log line, which names no call: the earliest that wants logs, or a listen where no call runs.
+   * If calls of several users run, none gets it: the line may be about another user.
+   */
+  #findLogged(): Call<Pipe> | undefined {
+    const running = this.#calls.filter(({ isListen }) => !isListen)
+    const calls = running.length > 0 ? running : this.#calls
+    if (!areOneUser(calls.map(({ exchange }) => exchange.caller))) return undefined
+    return calls.find(({ exchange }) => exchange.caller.logLevel !== undefined)
+  }
+
+  /** A server may cancel a listen, and no other request. */
+  #listenEnded(call: Call<Pipe> | undefined): void {
+    if (call?.isListen) call.end(COMPLETE)
+  }
+
+  #listenNotified(call: Call<Pipe> | undefined, method: string, params: Json): void {
+    if (!call) return
+    const isAcknowledgement = method === NOTIFICATIONS.acknowledged
+    if (!isAcknowledgement || !this.#acknowledged.has(call)) void call.notify(method, params)
+    // A new process acknowledged it: the listener has missed what happened meanwhile.
+    else for (const [missed, given] of missedNotifications(params)) void call.notify(missed, given)
+    if (isAcknowledgement) this.#acknowledged.add(call)
+  }
+
+  #callOf(id: Json | undefined): Call<Pipe> | undefined {
+    const number = id?.asNumber()
+    return this.#calls.find(call => call.id === number)
+  }
+}
+
+/** Every notification, method and params, that the server acknowledged it would send. */
+const missedNotifications = (acknowledged: Json): [string, Json][] => {
+  const flags = acknowledged.get('notifications')
+  const lists = CHANGING_LISTS.filter(list => flags?.get(LIST_CHANGES[list].flag)?.asBoolean() === true)
+  const uris = flags?.get('resourceSubscriptions')?.elements() ?? []
+  return [
+    ...lists.map((list): [string, Json] => [LIST_CHANGES[list].method, Json.empty]),
+    ...uris.map((uri): [string, Json] => [NOTIFICATIONS.resourceUpdated, Json.of({ uri })]),
+  ]
+}

@@ -1,0 +1,180 @@
+import type { Signal } from '../../protocol/cancellation.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { Json } from '../../wire/json/json.ts'
+import { type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { errorOfThrown, type FailureDetails } from '../failures.ts'
+import type { Call } from '../session/call.ts'
+import type { Handshake } from '../session/handshake.ts'
+import type { LegacySession, SessionTransport } from '../session/session.ts'
+import type { Pipe } from './pipe.ts'
+import { ProcessSupervisor, type SupervisorHandler, type SupervisorOptions } from './process-supervisor.ts'
+import { RootsWait } from './roots-wait.ts'
+import type { StdioLink } from './stdio-link.ts'
+
+interface StdioTransportOptions extends SupervisorOptions {
+  readonly handshake: Handshake | undefined // of another process of this server: then the first call starts the process
+  readonly startsAtOnce: boolean // although the handshake is known: the caller has another session to fall back on
+  /** Starts a process that answers `initialize` as the one before did; rejects with UpstreamFailure. */
+  start(
+    caller: Caller,
+    signal: Signal,
+    expected: Handshake | undefined,
+  ): Promise<{ readonly pipe: Pipe; readonly handshake: Handshake }>
+}
+
+const RESTART_MS = 1000
+
+/** Carries a legacy session over stdio: one process for one caller. If the process ends, the next call starts another. */
+export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler {
+  readonly isShared = true
+  readonly correlates = false
+  readonly hasBackChannel = true
+  readonly link: StdioLink
+  readonly #session: LegacySession<Pipe>
+  readonly #caller: Caller
+  readonly #options: StdioTransportOptions
+  readonly #supervisor: ProcessSupervisor
+  #handshake: Handshake | undefined
+  #rootsWait: RootsWait | undefined // of the process that was started last
+  #hasRun = false
+
+  constructor(session: LegacySession<Pipe>, link: StdioLink, caller: Caller, options: StdioTransportOptions) {
+    this.link = link
+    this.#session = session
+    this.#caller = caller
+    this.#options = options
+    this.#supervisor = new ProcessSupervisor(link, this, options)
+    if (options.handshake) this.#adopt(options.handshake)
+  }
+
+  get lastUsed(): number {
+    return this.#session.lastUsed
+  }
+
+  /** A process with subscriptions is kept: it is the one that sends the updates. */
+  get isBusy(): boolean {
+    return this.#session.isWorking || this.#session.hasSubscriptions
+  }
+
+  get pipes(): Pipe[] {
+    return this.#supervisor.pipes
+  }
+
+  answersPing(): Promise<boolean> {
+    return this.#supervisor.answersPing()
+  }
+
+  async open(): Promise<void> {
+    if (!this.#handshake || this.#options.startsAtOnce) await this.#supervisor.ensure()
+  }
+
+  noteUser(caller: Caller): void {
+    this.#supervisor.addUser(caller)
+  }
+
+  send(call: Call<Pipe>): undefined {
+    this.#supervisor.withProcess(
+      pipe => this.#write(call, pipe),
+      (thrown: unknown) => call.fail(errorOfThrown(this.link.name, thrown)),
+    )
+  }
+
+  timedOut({ target }: Call<Pipe>): void {
+    if (target) this.#supervisor.suspect(target)
+  }
+
+  post(pieces: Buffer[], what: string): void {
+    this.#supervisor.post(pieces, what)
+  }
+
+  notify(pieces: Buffer[], method: string): void {
+    const isNeedless = method === NOTIFICATIONS.rootsChanged && !this.#supervisor.pipe // a new process asks for roots
+    if (!isNeedless) this.#supervisor.notify(pieces, method)
+  }
+
+  /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
+  findAsked(calls: readonly Call<Pipe>[]): Call<Pipe> | undefined {
+    const isWaiting = this.#rootsWait?.isOver === false // then also a call that has not been sent yet
+    return calls.findLast(({ canBeAsked, target }) => canBeAsked && (isWaiting || target !== undefined))
+  }
+
+  questionAsked(method: string): (() => void) | undefined {
+    return method === 'roots/list' ? this.#rootsWait?.asked() : undefined
+  }
+
+  close(): Promise<void> {
+    return this.#supervisor.close()
+  }
+
+  async startProcess(signal: Signal): Promise<Pipe> {
+    try {
+      const { pipe, handshake } = await this.#options.start(this.#caller, signal, this.#handshake)
+      this.#adopt(handshake)
+      return pipe
+    } catch (error) {
+      this.#session.closeIfReplaced(error)
+      throw error
+    }
+  }
+
+  /** Restores the state of the session: a new process has none of it. */
+  ready(pipe: Pipe): void {
+    if (this.#caller.capabilities.has('roots'))
+      this.#rootsWait = new RootsWait(() => {
+        pipe.send(this.ping())
+        return this.#session.lastId
+      })
+    if (this.#hasRun) {
+      for (const [method, params] of this.#session.replayRequests())
+        pipe.send(requestPieces(this.#session.nextId(), method, params))
+      this.#session.serverReplaced()
+    }
+    this.#hasRun = true
+  }
+
+  message(message: Message): void {
+    if (message.kind !== 'request' && message.kind !== 'notification') {
+      if (this.#rootsWait?.answered(message.id?.asNumber())) return
+      // An error without the id of a call is about the only call; an error with a foreign id is about no call.
+      const hasNoCall = message.kind === 'error' && message.id?.kind !== 'number'
+      if (hasNoCall && (message.id || this.#session.calls.length !== 1)) return
+    }
+    this.#session.received(message)
+  }
+
+  lost(pipe: Pipe, loss: FailureDetails): void {
+    this.#rootsWait?.end()
+    this.#session.clearQuestions()
+    for (const call of this.#session.calls.filter(({ target }) => target === pipe)) call.loseProcess(loss)
+    this.#restart()
+  }
+
+  aged(): void {
+    if (this.isBusy) return // the supervisor reports it again later
+    this.link.log.info({ pid: this.#supervisor.pipe?.child.pid }, 'process ended after its maximum lifetime')
+    this.#supervisor.endProcess()
+  }
+
+  ping(): readonly Buffer[] {
+    return requestPieces(this.#session.nextId(), 'ping', Json.empty)
+  }
+
+  #adopt(handshake: Handshake): void {
+    this.#handshake = handshake
+    this.#session.initialized(handshake)
+  }
+
+  /** Only calls during which servers may need roots wait for them. */
+  #write(call: Call<Pipe>, pipe: Pipe): void {
+    if (call.canBeAsked && this.#rootsWait) this.#rootsWait.run(() => this.#supervisor.write(call, pipe, call.params))
+    else this.#supervisor.write(call, pipe, call.params)
+  }
+
+  #restart(): void {
+    if (!this.#session.needsConnection) return
+    this.#supervisor.ensure().catch(() => {
+      setTimeout(() => this.#restart(), this.link.restarts.pausedMs || RESTART_MS).unref()
+    })
+  }
+}

@@ -1,0 +1,224 @@
+import type { Caller } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { manners } from '../../protocol/revisions.ts'
+import { Json } from '../../wire/json/json.ts'
+import { join, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import type { FailureDetails } from '../failures.ts'
+import type { PendingRequest } from '../http/http-client.ts'
+import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
+import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
+import type { Call, Recovery } from '../session/call.ts'
+import { type Answered, sendMessage, sendRequest } from '../session/gateway-request.ts'
+import { type Handshake, performHandshake } from '../session/handshake.ts'
+import { SendQueue } from '../session/send-queue.ts'
+import { isSessionGone, type LegacySession, type SessionTransport } from '../session/session.ts'
+import { GetStream } from './get-stream.ts'
+import { resumeStream } from './stream-resume.ts'
+
+/** What the sessions with one server have found out about it. */
+export class StreamableTraits {
+  #hasGetStream = true
+  #correlates = true
+
+  /** False once the server has said that it has no GET stream. */
+  get hasGetStream(): boolean {
+    return this.#hasGetStream
+  }
+
+  /** False once the server has asked elsewhere than on the stream of a call. */
+  get correlates(): boolean {
+    return this.#correlates
+  }
+
+  setGetStream(hasGetStream: boolean): void {
+    this.#hasGetStream = hasGetStream
+  }
+
+  asksElsewhere(): void {
+    this.#correlates = false
+  }
+}
+
+interface StreamableOptions {
+  readonly link: HttpLink
+  readonly traits: StreamableTraits
+  readonly requiresHandshake: boolean // the server is modern and need not accept one
+}
+
+const GET_STREAM_MS = 500 // a server that asks right after the handshake needs a stream to ask on
+const SESSION_ENDED: FailureDetails = {
+  reason: 'upstream_lost',
+  text: 'ended the session this belonged to: start again',
+}
+const STREAM_CUT: FailureDetails = {
+  reason: 'upstream_stream_lost',
+  text: 'broke off the stream the answer was to come on',
+}
+
+/** Carries a legacy session over Streamable HTTP. A call is sent to the session that a handshake opened. */
+export class StreamableTransport implements SessionTransport<Handshake> {
+  readonly isShared = false
+  readonly link: HttpLink
+  readonly #session: LegacySession<Handshake>
+  readonly #caller: Caller
+  readonly #options: StreamableOptions
+  readonly #getStream: GetStream
+  readonly #queue: SendQueue
+  #headers: readonly string[] = []
+  #postHeaders: readonly string[] = []
+  #renewing: Promise<void> | undefined
+
+  constructor(session: LegacySession<Handshake>, caller: Caller, options: StreamableOptions) {
+    const { link, traits } = options
+    this.link = link
+    this.#session = session
+    this.#caller = caller
+    this.#options = options
+    this.#queue = new SendQueue({
+      post: (pieces, what, done) => sendMessage(link, 'POST', this.#postHeaders, pieces, what, done),
+      log: link.log,
+    })
+    this.#getStream = new GetStream({
+      link,
+      traits,
+      headers: () => this.#headers,
+      message: message => session.received(message),
+      gone: () => this.#renew(session.handshake),
+      cut: () => this.#streamCut(),
+    })
+  }
+
+  get correlates(): boolean {
+    return this.#options.traits.correlates
+  }
+
+  get hasBackChannel(): boolean {
+    return this.#session.handshake.sessionId !== undefined && this.#options.traits.hasGetStream
+  }
+
+  get unsent(): number {
+    return this.#queue.size
+  }
+
+  async open(): Promise<void> {
+    this.#adopt(await this.#initialize())
+    await this.#completeHandshake()
+  }
+
+  send(call: Call<Handshake>): PendingRequest | undefined {
+    if (this.#renewing) {
+      call.postAfter(this.#renewing)
+      return undefined
+    }
+    const { method, caller } = call.exchange
+    const { http, target, maxBytes } = this.link
+    call.begin(this.#session.handshake)
+    const headers = addCallerHeaders([...this.#postHeaders], caller)
+    const body = join(requestPieces(call.id, method, call.params))
+    return http.send({ method: 'POST', target, headers, body }, new ResponseReader(call, maxBytes))
+  }
+
+  recover(call: Call<Handshake>, end: ResponseEnd): Recovery {
+    switch (end.kind) {
+      case 'accepted':
+        return this.#getStream.isOpen ? 'elsewhere' : undefined
+      case 'refused': {
+        const hasId = call.target?.sessionId !== undefined
+        return hasId && isSessionGone(end) && call.renew(lost => this.#renew(lost)) ? 'handled' : undefined
+      }
+      default:
+        return resumeStream(call, this.link, () => this.#headers, end.resume) ? 'handled' : undefined
+    }
+  }
+
+  post(pieces: Buffer[], what: string): void {
+    this.#queue.put(pieces, what)
+  }
+
+  findAsked(calls: readonly Call<Handshake>[]): Call<Handshake> | undefined {
+    const call = calls.findLast(({ canBeAsked, isElsewhere }) => canBeAsked && isElsewhere)
+    if (!call && calls.some(({ canBeAsked }) => canBeAsked)) this.#options.traits.asksElsewhere()
+    return call
+  }
+
+  async close(): Promise<void> {
+    this.#queue.close()
+    this.#getStream.stop()
+    // A session that is being opened in place of this one ends as soon as it is open.
+    await Promise.all([this.#delete(), this.#renewing?.catch(() => {})])
+  }
+
+  #adopt(handshake: Handshake): void {
+    const { revision, sessionId } = handshake
+    const version = manners(revision).versionHeader ? ['mcp-protocol-version', revision] : []
+    const session = sessionId === undefined ? [] : ['mcp-session-id', sessionId]
+    this.#headers = [...this.link.headers, ...version, ...session]
+    this.#postHeaders = [...this.#headers, ...POST_HEADERS]
+    this.#session.initialized(handshake)
+  }
+
+  async #completeHandshake(): Promise<void> {
+    if (this.#session.handshake.isImplied) return
+    await this.#getStream.start(GET_STREAM_MS)
+    const pieces = notificationPieces(NOTIFICATIONS.initialized, Json.empty)
+    await new Promise<void>(done => sendMessage(this.link, 'POST', this.#postHeaders, pieces, 'initialized', done))
+    if (!this.#session.isClosing) this.#getStream.retryRefused()
+  }
+
+  /** Opens a new session in place of the lost one; callers that lost the same session share the new one. */
+  #renew(lost: Handshake | undefined): Promise<void> {
+    if (lost !== this.#session.handshake) return this.#renewing ?? Promise.resolve()
+    this.#renewing ??= this.#startOver(lost).finally(() => {
+      this.#renewing = undefined
+    })
+    return this.#renewing
+  }
+
+  async #startOver(lost: Handshake): Promise<void> {
+    const { link } = this
+    link.log.info({}, 'server lost the session; opening a new one')
+    this.#adopt(await this.#initializeAgain())
+    if (this.#session.isClosing) return this.#delete()
+    this.#options.traits.setGetStream(true)
+    this.#getStream.stop()
+    this.#session.clearQuestions()
+    this.#queue.clear()
+    const isLost = (call: Call<Handshake>) => call.isAccepted && call.target === lost
+    for (const call of this.#session.calls.filter(isLost)) call.lose(SESSION_ENDED)
+    await this.#completeHandshake()
+    for (const [method, params] of this.#session.replayRequests())
+      await this.#request(this.#postHeaders, method, params)
+    this.#session.serverReplaced()
+  }
+
+  async #initializeAgain(): Promise<Handshake> {
+    try {
+      return await this.#initialize()
+    } catch (error) {
+      this.#session.closeIfReplaced(error)
+      throw error
+    }
+  }
+
+  #initialize(): Promise<Handshake> {
+    const { requiresHandshake: isRequired } = this.#options
+    const headers = [...this.link.headers, ...POST_HEADERS]
+    // A server that is known to be modern may want this header on every POST, whatever the era of the request.
+    const headersOf = (method: string) => (isRequired ? [...headers, 'mcp-method', method] : headers)
+    const send = (method: string, params: Json) => this.#request(headersOf(method), method, params)
+    return performHandshake(this.link, this.#caller, send, { isRequired })
+  }
+
+  #request(headers: readonly string[], method: string, params: Json): Promise<Answered> {
+    return sendRequest(this.link, headers, method, params, this.#session.nextId())
+  }
+
+  #streamCut(): void {
+    for (const call of this.#session.calls.filter(({ isElsewhere }) => isElsewhere)) call.lose(STREAM_CUT)
+  }
+
+  #delete(): Promise<void> {
+    if (this.#session.handshake.sessionId === undefined) return Promise.resolve()
+    return new Promise(done => sendMessage(this.link, 'DELETE', this.#headers, [], 'end of session', done))
+  }
+}
