@@ -1,4 +1,4 @@
-import { createInboundAuth } from '../auth/inbound.ts'
+import { createInboundAuth } from '../auth/inbound-auth.ts'
 import { hashSecret } from '../auth/token.ts'
 import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'

@@ -20,7 +20,7 @@ const fail = (address: string, times = 1): (number | undefined)[] =>
   )
 const said = () => log.lines.map(({ fields }) => [fields.address, fields.count])
 
-it('an address is told to wait after thirty failures in a minute, until the minute is over', () => {
+it('an address must wait after thirty failures in a minute, until the minute is over', () => {
   expect(fail('10.0.0.1', 30)).toEqual(new Array(30).fill(undefined))
   vi.advanceTimersByTime(20_000)
   expect(fail('10.0.0.1')).toEqual([40_000])
@@ -29,7 +29,7 @@ it('an address is told to wait after thirty failures in a minute, until the minu
   expect(fail('10.0.0.1')).toEqual([undefined])
 })
 
-it('the log has one line at once, then one a minute with the number', () => {
+it('the first failure is logged at once, further ones as one line a minute with their count', () => {
   fail('10.0.0.1', 500)
   fail('10.0.0.2')
   expect(said()).toEqual([
@@ -49,7 +49,7 @@ it('the log has one line at once, then one a minute with the number', () => {
   expect(log.lines).toHaveLength(5)
 })
 
-it('addresses that keep failing cost one timer in all', () => {
+it('addresses that keep failing share one timer', () => {
   for (let second = 0; second < 600; second++) {
     fail('10.0.0.1', 2)
     if (second % 7 === 0) fail(`10.0.1.${second % 5}`, 2)
@@ -58,7 +58,7 @@ it('addresses that keep failing cost one timer in all', () => {
   }
 })
 
-it('what was not logged yet is logged at the end', () => {
+it('failures that were not logged yet are logged on close', () => {
   fail('10.0.0.1', 3)
   failures.close()
   expect(said()).toEqual([
@@ -67,7 +67,7 @@ it('what was not logged yet is logged at the end', () => {
   ])
 })
 
-it('any number of addresses costs a bounded table and a bounded log', () => {
+it('the table and the log stay bounded for any number of addresses', () => {
   for (let i = 0; i < 100_000; i++) fail(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
   expect(log.lines.length).toBe(1001)
   expect(fail('11.0.0.1')[0]).toBeGreaterThan(0)

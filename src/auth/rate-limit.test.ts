@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createRateLimiter } from './rate-limit.ts'
+import { createRateLimiter } from './inbound-auth.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -15,8 +15,8 @@ const through = async (request: () => Promise<number | undefined>, count: number
   return taken
 }
 
-describe('the meter', () => {
-  it('takes so many in each second', async () => {
+describe('the rate limiter', () => {
+  it('allows the configured number in each second', async () => {
     const meter = createRateLimiter({ perPrincipal: { perSecond: 3, burst: 0 } })
     for (let second = 0; second < 3; second++) {
       expect(await through(() => meter('ada', 'default'), 5)).toBe(3)
@@ -24,7 +24,7 @@ describe('the meter', () => {
     }
   })
 
-  it('says how long to wait, and is right', async () => {
+  it('returns the time to wait, after which a request is allowed', async () => {
     const meter = createRateLimiter({ perPrincipal: { perSecond: 1, burst: 0 } })
     await meter('ada', 'default')
     vi.advanceTimersByTime(400)
@@ -35,7 +35,7 @@ describe('the meter', () => {
     expect(await meter('ada', 'default')).toBeUndefined()
   })
 
-  it('takes a burst, and another one ten seconds later', async () => {
+  it('allows a burst, and another one ten seconds later', async () => {
     const meter = createRateLimiter({ perPrincipal: { perSecond: 2, burst: 5 } })
     const taken: number[] = []
     for (let second = 0; second < 11; second++) {
@@ -45,7 +45,7 @@ describe('the meter', () => {
     expect(taken).toEqual([7, 2, 2, 2, 2, 2, 2, 2, 2, 2, 7])
   })
 
-  it('counts every principal and every workspace on its own', async () => {
+  it('counts each principal and each workspace separately', async () => {
     const meter = createRateLimiter({
       perPrincipal: { perSecond: 2, burst: 0 },
       perWorkspace: { perSecond: 3, burst: 0 },
@@ -64,7 +64,7 @@ describe('the meter', () => {
     expect(await through(() => meter('bob', 'a'), 1)).toBe(1)
   })
 
-  it('forgets whoever is gone', async () => {
+  it('drops its counters after their window', async () => {
     const meter = createRateLimiter({ perPrincipal: { perSecond: 1, burst: 1 } })
     for (let caller = 0; caller < 100; caller++) await through(() => meter(`caller ${caller}`, 'a'), 2)
     expect(vi.getTimerCount()).toBe(200)

@@ -22,8 +22,8 @@ const token = (id: string): Token => ({
   created: new Date().toISOString(),
 })
 
-describe('the file of tokens', () => {
-  it('is not there before the first one, and its owner’s alone afterwards', async () => {
+describe('the token file', () => {
+  it('is created with the first token, readable by its owner only', async () => {
     expect(await readTokens(file)).toBeUndefined()
     const one = token('one')
     await changeTokens(file, tokens => [...tokens, one])
@@ -32,7 +32,7 @@ describe('the file of tokens', () => {
     expect(await readdir(folder)).toEqual(['tokens.json'])
   })
 
-  it('loses nothing when many change it at once, and is whole at every moment', async () => {
+  it('loses no concurrent change, and is complete at every moment', async () => {
     const ids = Array.from({ length: 10 }, (_, index) => `t${index}`)
     let isDone = false
     const reader = (async () => {
@@ -46,14 +46,14 @@ describe('the file of tokens', () => {
     expect((await readTokens(file))?.map(({ id }) => id).sort()).toEqual(ids.sort())
   })
 
-  it('keeps what a newer version has written beside what we know', async () => {
+  it('keeps unknown members that a newer version has written', async () => {
     const one = { ...token('one'), note: 'x' }
     await writeFile(file, JSON.stringify({ version: 1, tokens: [one] }))
     await changeTokens(file, tokens => [...tokens, token('two')])
     expect((await readTokens(file))?.[0]).toEqual(one)
   })
 
-  it('stays as it was when a change fails, and can be changed again', async () => {
+  it('is unchanged after a failed change, and can be changed again', async () => {
     await changeTokens(file, () => [token('one')])
     const before = await readFile(file, 'utf8')
     const fail = () => {
@@ -64,7 +64,7 @@ describe('the file of tokens', () => {
     expect(await readdir(folder)).toEqual(['tokens.json'])
   })
 
-  it('gets over a lock that a dead program has left', async () => {
+  it('removes a lock that a dead program has left', async () => {
     const lock = `${file}.lock`
     await writeFile(lock, '')
     const longAgo = new Date(Date.now() - 60_000)

@@ -1,6 +1,6 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises' // keeps the command alive while it waits, unlike `sleep` of std
 import { z } from 'zod'
 import { replacePrivateFile } from '../config/data-dir.ts'
 import { ConfigError } from '../config/problems.ts'
@@ -8,7 +8,7 @@ import type { Token } from './token.ts'
 
 const VERSION = 1
 
-const moment = z.iso.datetime({ error: 'expected a date and time like "2030-01-31T12:00:00Z"' })
+const time = z.iso.datetime({ error: 'expected a date and time like "2030-01-31T12:00:00Z"' })
 
 const tokenSchema = z.looseObject({
   id: z.string().min(1),
@@ -17,8 +17,8 @@ const tokenSchema = z.looseObject({
   principal: z.string().min(1),
   workspaces: z.array(z.string().min(1)),
   policy: z.string().min(1).optional(),
-  created: moment,
-  expires: moment.optional(),
+  created: time,
+  expires: time.optional(),
 })
 
 const fileSchema = z.looseObject(
@@ -29,12 +29,11 @@ const fileSchema = z.looseObject(
   { error: 'expected a JSON object' },
 )
 
-/** Where the tokens of a data directory rest. */
 export const TOKEN_FILE = 'tokens.json'
 
 export const tokenFilePath = (directory: string): string => join(directory, TOKEN_FILE)
 
-/** The tokens in the file; undefined where there is none. Throws a ConfigError, without the content, if it is broken. */
+/** The tokens in the file; undefined if there is no file. Throws a ConfigError, without the content, if it is invalid. */
 export const readTokens = async (file: string): Promise<readonly Token[] | undefined> => {
   const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return undefined
@@ -57,11 +56,11 @@ const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // the parser's own words would quote the text
+    return undefined // the parser's message would quote the text
   }
 }
 
-/** Changes the tokens, one changer at a time; readers never see half of it. */
+/** Changes the tokens under a lock, atomically for readers. */
 export const changeTokens = async (
   file: string,
   change: (tokens: readonly Token[]) => readonly Token[],

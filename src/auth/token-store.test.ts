@@ -30,15 +30,15 @@ const token = (secret: string, id = 'one'): Token => ({
   created: new Date().toISOString(),
 })
 
-/** Does something and waits until the store has taken notice. */
+/** Runs a change and waits until the store has noticed it. */
 const changed = async (change: () => Promise<void>): Promise<void> => {
   const noticed = new Promise<void>(resolve => store?.onChange(resolve))
   await change()
   await noticed
 }
 
-describe('the store of tokens', () => {
-  it('has no tokens while there is no file, and takes notice when one appears', async () => {
+describe('the token store', () => {
+  it('has no tokens while there is no file, and notices when one appears', async () => {
     store = await TokenStore.open(folder, log.log)
     expect(store.exists).toBe(false)
     const one = token(createSecret())
@@ -47,7 +47,7 @@ describe('the store of tokens', () => {
     expect([...store.tokens.values()]).toEqual([one])
   })
 
-  it('strikes off what was revoked, and stays in force without any', async () => {
+  it('drops a revoked token, and still exists without any', async () => {
     await changeTokens(file, () => [token(createSecret())])
     store = await TokenStore.open(folder, log.log)
     expect(store.tokens.size).toBe(1)
@@ -56,8 +56,8 @@ describe('the store of tokens', () => {
     expect(store.exists).toBe(true)
   })
 
-  it('strikes off what was revoked, although the file could not be read at first', async () => {
-    // Elsewhere, so that no watch announces the repair: a failure that passes leaves no trace either.
+  it('drops a revoked token, although the file could not be read at first', async () => {
+    // In another directory, so that no watch event announces the repair.
     const elsewhere = await mkdtemp(join(tmpdir(), 'dragoman-store-'))
     const real = join(elsewhere, 'tokens')
     const write = async (text: string): Promise<void> => {
@@ -78,7 +78,7 @@ describe('the store of tokens', () => {
     }
   }, 15_000)
 
-  it('stays in force when the file is removed, or its whole directory', async () => {
+  it('still exists after its file or the whole directory is removed', async () => {
     await changeTokens(file, () => [token(createSecret())])
     store = await TokenStore.open(folder, log.log)
     await changed(() => rm(folder, { recursive: true }))
@@ -86,7 +86,7 @@ describe('the store of tokens', () => {
     expect(store.exists).toBe(true)
   })
 
-  it('keeps the last good tokens when the file breaks, says so, and recovers', async () => {
+  it('keeps the last valid tokens when the file breaks, logs it, and recovers', async () => {
     const one = token(createSecret())
     await changeTokens(file, () => [one])
     store = await TokenStore.open(folder, log.log)

@@ -5,11 +5,11 @@ import type { Log } from '../telemetry/log.ts'
 import type { Token } from './token.ts'
 import { readTokens, TOKEN_FILE } from './token-file.ts'
 
-const POLL_MS = 2000 // for file systems that announce nothing, and when the system has no watches left
-const UNREAD = 'unread' // no stamp of a file is this
+const POLL_MS = 2000 // for file systems without change events, and if no watches are left
+const UNREAD = 'unread' // equals no stamp of a file
 const OTHERS_BITS = 0o077
 
-/** The tokens of a data directory as they are now: the file is watched, also when it is not there yet. */
+/** The current tokens of a data directory; watches the file, even before it exists. */
 export class TokenStore {
   readonly #file: string
   readonly #log: Log
@@ -17,13 +17,13 @@ export class TokenStore {
   #tokens: ReadonlyMap<string, Token> = new Map() // by hash
   #stamp: string | undefined
   #exists = false
-  #complaint: string | undefined // why the last reading failed
+  #lastError: string | undefined // the last one logged
   #watcher: FSWatcher | undefined
   #poll: NodeJS.Timeout | undefined
   #reading: Promise<void> | undefined
   #isStale = false
 
-  /** Reads the tokens and begins to watch; a file that is broken from the start is a ConfigError. */
+  /** Reads the tokens and starts to watch the file; rejects with a ConfigError if it is invalid. */
   static async open(directory: string, log: Log): Promise<TokenStore> {
     const store = new TokenStore(join(directory, TOKEN_FILE), log)
     store.#watch()
@@ -41,7 +41,7 @@ export class TokenStore {
     this.#log = log
   }
 
-  /** True once there has been a file: taking the last token away must lock the door, not open it. */
+  /** True once there was a file: without its last token the gateway must reject callers, not admit all. */
   get exists(): boolean {
     return this.#exists
   }
@@ -60,29 +60,28 @@ export class TokenStore {
   }
 
   #watch(): void {
-    this.#poll = setInterval(() => void this.#look(), POLL_MS)
-    this.#poll.unref()
+    this.#poll = setInterval(() => void this.#refreshIfChanged(), POLL_MS).unref()
     try {
-      // The directory, because the file is replaced and not written.
+      // The directory: the file itself is replaced, not written.
       this.#watcher = watch(dirname(this.#file), { persistent: false }, (_event, name) => {
         if (name === null || name === TOKEN_FILE) this.#refresh()
       })
-      this.#watcher.on('error', error => this.#log.debug({ err: error }, 'tokens are polled, not watched'))
+      this.#watcher.on('error', error => this.#log.debug({ err: error }, 'token file is polled, not watched'))
     } catch (error) {
-      this.#log.debug({ err: error }, 'tokens are polled, not watched')
+      this.#log.debug({ err: error }, 'token file is polled, not watched')
     }
   }
 
-  async #look(): Promise<void> {
-    if ((await this.#stampNow()) !== this.#stamp) this.#refresh()
+  async #refreshIfChanged(): Promise<void> {
+    if ((await this.#readStamp()) !== this.#stamp) this.#refresh()
   }
 
-  async #stampNow(): Promise<string | undefined> {
+  async #readStamp(): Promise<string | undefined> {
     const found = await stat(this.#file).catch(() => undefined)
     return found && `${found.ino} ${found.mtimeMs} ${found.size} ${found.mode}`
   }
 
-  /** Reads again, after the reading under way if there is one. */
+  /** Reads the file again, after the read in progress if there is one. */
   #refresh(): void {
     this.#isStale = true
     this.#reading ??= this.#readWhileStale().finally(() => {
@@ -96,26 +95,26 @@ export class TokenStore {
       try {
         await this.#read()
       } catch (error) {
-        this.#complain((error as Error).message)
+        this.#logError((error as Error).message)
       }
     }
   }
 
-  /** Once for each reason: the file is read again at the next look, for a revocation must not wait for another change. */
-  #complain(reason: string): void {
+  /** Logs each reason once. The file is read again at the next poll: a revocation must not wait for another change. */
+  #logError(reason: string): void {
     this.#stamp = UNREAD
-    if (this.#complaint === reason) return
-    this.#complaint = reason
-    this.#log.error({ reason }, 'tokens could not be read; those known before still count')
+    if (this.#lastError === reason) return
+    this.#lastError = reason
+    this.#log.error({ reason }, 'tokens could not be read; those read before stay valid')
   }
 
   async #read(): Promise<void> {
-    // Before the text, so that a change in between is seen as one.
-    const stamp = await this.#stampNow()
+    // Before the content, so that a change in between is noticed.
+    const stamp = await this.#readStamp()
     this.#stamp = stamp
     this.#warnOfMode(stamp)
     const tokens = await readTokens(this.#file)
-    this.#complaint = undefined
+    this.#lastError = undefined
     if (tokens === undefined && !this.#exists) return
     this.#exists = true
     this.#tokens = new Map((tokens ?? []).map(token => [token.hash, token]))

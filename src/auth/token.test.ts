@@ -12,7 +12,7 @@ const tokenOf = (secret: string, more: Partial<Token> = {}): Token => ({
 })
 
 describe('a secret', () => {
-  it('has 256 bits behind a prefix that scanners know, and is never the same', () => {
+  it('has 256 bits after a prefix that scanners know, and is unique', () => {
     const secrets = Array.from({ length: 100 }, createSecret)
     for (const secret of secrets) {
       expect(secret).toMatch(/^drg_[A-Za-z0-9_-]{43}$/)
@@ -39,7 +39,7 @@ describe('a secret', () => {
       expect(findToken(tokens, wrong)).toBeUndefined()
   })
 
-  it('is not found through a store that lies about a hash', () => {
+  it('is not found through a store with a wrong hash', () => {
     const secret = createSecret()
     expect(findToken(new Map([[hashSecret(secret), tokenOf(createSecret())]]), secret)).toBeUndefined()
   })

@@ -1,13 +1,13 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** A bearer token as it rests: everything about it but the secret. */
+/** A bearer token as it is stored: everything but the secret. */
 export interface Token {
   readonly id: string
   readonly name: string
   readonly hash: string // SHA-256 of the secret, in hex
   readonly principal: string
   readonly workspaces: readonly string[] // names, or EVERY_WORKSPACE
-  readonly policy?: string | undefined // the name of one of the configuration's policies; undefined: it has none
+  readonly policy?: string | undefined // the name of a policy in the configuration
   readonly created: string // ISO 8601
   readonly expires?: string | undefined
 }
@@ -23,10 +23,10 @@ export const createSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toS
 /** A short name for a token that may be shown and logged. */
 export const createTokenId = (): string => randomBytes(5).toString('hex')
 
-/** A secret has 256 random bits, so one round without salt is enough: there is nothing to guess. */
+/** A secret has 256 random bits and cannot be guessed, so one round without salt is enough. */
 export const hashSecret = (secret: string): string => hash('sha256', secret, 'hex')
 
-/** Finds the token of a secret. What takes longer depends on the hash alone, which tells nothing about the secret. */
+/** Finds the token of a secret. The duration depends on the hash only, which reveals nothing about the secret. */
 export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): Token | undefined => {
   if (!SECRET.test(secret)) return undefined
   const digest = hashSecret(secret)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
-import { createInboundAuth, type InboundAuth, type InboundAuthOptions } from './inbound.ts'
+import { createInboundAuth, type InboundAuth, type InboundAuthOptions } from './inbound-auth.ts'
 import { createSecret, hashSecret, type Token } from './token.ts'
 import { changeTokens, tokenFilePath } from './token-file.ts'
 
@@ -41,11 +41,11 @@ const request = (authorization?: string, version?: string) => ({
 const EXPOSED = { host: '0.0.0.0', isLoopback: false }
 
 describe('without any token', () => {
-  it('a caller on loopback is the local one', async () => {
+  it('a caller on loopback has the local principal', async () => {
     expect((await open()).admit(request(), 'default')).toEqual({ kind: 'in', principal: 'local' })
   })
 
-  it('nobody is known where everybody is let in', async () => {
+  it('with --insecure every caller is anonymous', async () => {
     for (const more of [{}, EXPOSED])
       expect((await open({ insecure: true, ...more })).admit(request(), 'default')).toEqual({
         kind: 'in',
@@ -53,7 +53,7 @@ describe('without any token', () => {
       })
   })
 
-  it('it is refused to stand open to a network, with what to do', async () => {
+  it('listening on a network is rejected with a message that says what to do', async () => {
     await expect(open(EXPOSED)).rejects.toThrow(
       'refusing to listen on 0.0.0.0, where everybody who reaches it could use every server; ' +
         'create a token first (dragoman token create NAME), or listen on 127.0.0.1, or let everybody in with --insecure',
@@ -61,18 +61,18 @@ describe('without any token', () => {
     await expect(open({ ...EXPOSED, required: false })).rejects.toThrow('refusing to listen')
   })
 
-  it('nobody comes in where one is required', async () => {
+  it('every caller is rejected if a token is required', async () => {
     const { admit } = await open({ ...EXPOSED, required: true })
     expect(admit(request(), 'default')).toMatchObject({ kind: 'out', status: 401 })
   })
 
-  it('two contradicting orders are refused', async () => {
+  it('--insecure and auth.required together are rejected', async () => {
     await expect(open({ insecure: true, required: true })).rejects.toThrow('--insecure contradicts auth.required')
   })
 })
 
 describe('with a token', () => {
-  it('whoever sends it comes in as its principal, also beyond loopback', async () => {
+  it('a caller has the principal of the token, also beyond loopback', async () => {
     const secret = await create()
     for (const more of [{}, EXPOSED, { required: true }]) {
       const { admit } = await open(more)
@@ -97,7 +97,7 @@ describe('with a token', () => {
     })
   })
 
-  it('a wrong one is 401 invalid_token, and worth a line that does not show it', async () => {
+  it('an unknown token is 401 invalid_token, and is logged without its secret', async () => {
     await create()
     const { admit } = await open()
     const wrong = createSecret()
@@ -116,7 +116,7 @@ describe('with a token', () => {
     expect(JSON.stringify(log.lines)).not.toContain(wrong)
   })
 
-  it('an expired one is 401, from the moment it expires', async () => {
+  it('an expired token is 401 from the moment it expires', async () => {
     const secret = await create({ expires: new Date(Date.now() + 60_000).toISOString() })
     const { admit } = await open()
     expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ kind: 'in' })
@@ -128,7 +128,7 @@ describe('with a token', () => {
     })
   })
 
-  it('one of another workspace is 403 insufficient_scope', async () => {
+  it('a token of another workspace is 403 insufficient_scope', async () => {
     const secret = await create({ workspaces: ['mine'] })
     const { admit } = await open()
     expect(admit(request(`Bearer ${secret}`), 'mine')).toMatchObject({ kind: 'in' })
@@ -142,7 +142,7 @@ describe('with a token', () => {
     })
   })
 
-  it('modern callers get a code their range allows', async () => {
+  it('modern callers get a code that their revision allows', async () => {
     const secret = await create({ workspaces: ['mine'] })
     const { admit } = await open()
     for (const [version, code] of [
@@ -156,13 +156,13 @@ describe('with a token', () => {
     }
   })
 
-  it('asking can be turned off', async () => {
+  it('tokens can be turned off', async () => {
     await create()
     expect((await open({ required: false })).admit(request(), 'default')).toEqual({ kind: 'in', principal: 'local' })
     expect((await open({ insecure: true })).admit(request(), 'default')).toEqual({ kind: 'in', principal: undefined })
   })
 
-  it('the secret of the process itself opens every workspace, as the local caller', async () => {
+  it('the local secret opens every workspace with the local principal', async () => {
     const { admit, localSecret } = await open({ required: true })
     expect(admit(request(`Bearer ${localSecret}`), 'any')).toEqual({ kind: 'in', principal: 'local' })
     const another = await open({ required: true })
@@ -171,7 +171,7 @@ describe('with a token', () => {
 })
 
 describe('a workspace', () => {
-  it('is seen by those whose token opens it, and by nobody without a good one', async () => {
+  it('is visible with a valid token that opens it only', async () => {
     const secret = await create({ workspaces: ['b', 'x'] })
     const expired = await create({ id: 'two', expires: '2020-01-01T00:00:00Z' })
     const { canAccess: sees } = await open()
@@ -181,7 +181,7 @@ describe('a workspace', () => {
     expect(log.lines.filter(({ fields }) => fields.security)).toEqual([]) // looking is not coming in
   })
 
-  it('is seen by all where nobody is asked', async () => {
+  it('is visible to all if no token is required', async () => {
     expect((await open()).canAccess(request(), 'a')).toBe(true)
     expect((await open({ insecure: true })).canAccess(request(), 'a')).toBe(true)
   })
@@ -211,7 +211,7 @@ describe('the rate', () => {
     expect(await insecure.admit(from('2001:db8:1:3::1'), 'default')).toMatchObject({ kind: 'in' })
   })
 
-  it('does not count whoever is kept out anyway', async () => {
+  it('does not count rejected requests', async () => {
     const secret = await create()
     const { admit } = await open({ rate })
     for (let count = 0; count < 3; count++) expect(await admit(request(), 'default')).toMatchObject({ status: 401 })
@@ -219,24 +219,24 @@ describe('the rate', () => {
   })
 })
 
-describe('a workspace that there is not', () => {
+describe('an unknown workspace', () => {
   const hasWorkspace = (name: string): boolean => name === 'default'
 
-  it('looks like every other to somebody who may not come in', async () => {
+  it('looks like every other one to a rejected caller', async () => {
     await create({ workspaces: ['elsewhere'] })
     const { admit } = await open({ hasWorkspace })
     expect(admit(request(), 'nowhere')).toEqual(admit(request(), 'default'))
     expect(admit(request(), 'nowhere')).toMatchObject({ kind: 'out', status: 401 })
   })
 
-  it('looks like one it does not open to a token of another', async () => {
+  it('looks like a forbidden one to a token of another workspace', async () => {
     const secret = await create({ workspaces: ['elsewhere'] })
     const { admit } = await open({ hasWorkspace })
     for (const name of ['default', 'nowhere'])
       expect(admit(request(`Bearer ${secret}`), name)).toMatchObject({ kind: 'out', status: 403 })
   })
 
-  it('is not found by those who may know', async () => {
+  it('is 404 for an admitted caller', async () => {
     const secret = await create()
     const { admit } = await open({ hasWorkspace })
     const refused = {
@@ -250,7 +250,7 @@ describe('a workspace that there is not', () => {
 })
 
 describe('the policy of a token', () => {
-  it('is the one of that name as it is now', async () => {
+  it('is the one of that name in the current configuration', async () => {
     const secret = await create({ policy: 'reading' })
     let policy = { allow: {}, deny: {}, readOnly: true }
     const { admit } = await open({ policyOf: name => (name === 'reading' ? policy : undefined) })
@@ -259,7 +259,7 @@ describe('the policy of a token', () => {
     expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { readOnly: false } })
   })
 
-  it('allows nothing if nobody knows it, which is said once', async () => {
+  it('allows nothing if the configuration lacks it, which is logged once', async () => {
     const secret = await create({ policy: 'forgotten' })
     const { admit } = await open()
     for (let times = 0; times < 3; times++)

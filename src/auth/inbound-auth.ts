@@ -1,0 +1,127 @@
+import type { ServerResponse } from 'node:http'
+import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { ConfigError } from '../config/problems.ts'
+import type { RateLimit, RateLimits } from '../config/snapshot.ts'
+import type { Admission, Admit, HoldGrant, RequestInfo } from '../protocol/admission.ts'
+import { quotaOwner } from '../protocol/network.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Authenticator, type PolicyOf } from './authenticator.ts'
+import { tooManyRequests, unknownWorkspace } from './rejections.ts'
+import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
+
+export interface InboundAuthOptions {
+  readonly host: string
+  readonly isLoopback: boolean // the host cannot be reached from another machine
+  readonly data?: string | undefined // the data directory; without one there are no tokens
+  readonly required?: boolean | undefined // undefined: as soon as there is a token
+  readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
+  readonly rate?: RateLimits | undefined
+  readonly policyOf?: PolicyOf | undefined // of tokens
+  readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
+  readonly log: Log
+}
+
+/** Authentication and rate limits of incoming requests. */
+export interface InboundAuth {
+  readonly admit: Admit
+  /** Whether a request could use a workspace; it is not counted as a request. */
+  canAccess(request: RequestInfo, workspace: string): boolean
+  /** Whether a request may see the state of the whole gateway; undefined if no token is needed. */
+  admitOperator(request: RequestInfo): Admission | undefined
+  readonly onRevoked: HoldGrant
+  /** A token for every workspace, valid while this process lives: for programs of the same user on the same machine. */
+  readonly localSecret: string
+  close(): Promise<void>
+}
+
+type CheckRequest = (request: RequestInfo, workspace: string, response?: ServerResponse) => Admission
+
+const LOCAL = 'local'
+const OPEN_TO_ALL = 'everybody who reaches this address may use every server (--insecure)'
+const UNENCRYPTED = 'tokens are sent unencrypted to this address: use a proxy with TLS in front of it'
+
+/** Decides how callers are authenticated. Throws a ConfigError instead of serving a network without tokens. */
+export const createInboundAuth = async (options: InboundAuthOptions): Promise<InboundAuth> => {
+  const { host, isLoopback, data, required, insecure = false, rate, log } = options
+  const { policyOf = () => undefined, hasWorkspace = () => true } = options
+  if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
+  const localSecret = createSecret()
+  const localToken = createLocalToken(localSecret)
+  const authenticator =
+    insecure || required === false
+      ? undefined
+      : await Authenticator.open({ data, required: required ?? false, localToken, policyOf, log })
+  if (!isLoopback && !insecure && !authenticator?.isRequired) {
+    await authenticator?.close()
+    throw new ConfigError(
+      `refusing to listen on ${host}, where everybody who reaches it could use every server; ` +
+        'create a token first (dragoman token create NAME), or listen on 127.0.0.1, or let everybody in with --insecure',
+    )
+  }
+  if (!isLoopback) log.warn({ host }, insecure ? OPEN_TO_ALL : UNENCRYPTED)
+
+  // Without tokens callers have a principal only if the gateway cannot be reached from another machine.
+  const withoutToken: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
+  const check: CheckRequest = (request, workspace, response) => {
+    if (!authenticator?.isRequired) authenticator?.trackAnonymous(request, response)
+    const admission = authenticator?.isRequired ? authenticator.check(request, workspace, response) : withoutToken
+    // Last: a rejected caller learns no names.
+    return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : unknownWorkspace(workspace)
+  }
+  return {
+    admit: rate ? withRateLimit(check, rate) : check,
+    canAccess: (request, workspace) => !authenticator?.isRequired || authenticator.canAccess(request, workspace),
+    admitOperator: request => (authenticator?.isRequired ? authenticator.checkOperator(request) : undefined),
+    onRevoked: (request, end) => authenticator?.onRevoked(request, end) ?? (() => {}),
+    localSecret,
+    close: async () => authenticator?.close(),
+  }
+}
+
+const createLocalToken = (secret: string): Token => ({
+  id: LOCAL,
+  name: LOCAL,
+  hash: hashSecret(secret),
+  principal: LOCAL,
+  workspaces: [EVERY_WORKSPACE],
+  created: new Date().toISOString(),
+})
+
+const withRateLimit = (check: CheckRequest, rate: RateLimits): Admit => {
+  const limitRate = createRateLimiter(rate)
+  return async (request, workspace, response) => {
+    const admission = check(request, workspace, response)
+    if (admission.kind === 'out') return admission
+    const waitMs = await limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
+    return waitMs === undefined ? admission : tooManyRequests(request, waitMs)
+  }
+}
+
+const WINDOW_S = 1
+const BURST_WINDOW_S = 10
+
+/** Counts a request; resolves to the milliseconds to wait if there were too many. */
+type LimitRate = (owner: string, workspace: string) => Promise<number | undefined>
+
+export const createRateLimiter = ({ perPrincipal, perWorkspace }: RateLimits): LimitRate => {
+  const owners = perPrincipal && createLimiter(perPrincipal)
+  const workspaces = perWorkspace && createLimiter(perWorkspace)
+  return async (owner, workspace) =>
+    (owners && (await consume(owners, owner))) ?? (workspaces && (await consume(workspaces, workspace)))
+}
+
+/** Allows `perSecond` requests each second, and `burst` more in each ten. */
+const createLimiter = ({ perSecond, burst }: RateLimit): BurstyRateLimiter =>
+  new BurstyRateLimiter(
+    new RateLimiterMemory({ points: perSecond, duration: WINDOW_S }),
+    new RateLimiterMemory({ points: burst, duration: BURST_WINDOW_S }),
+  )
+
+const consume = (limiter: BurstyRateLimiter, key: string): Promise<number | undefined> =>
+  limiter.consume(key).then(
+    () => undefined,
+    (rejected: unknown) => {
+      if (rejected instanceof RateLimiterRes) return Math.max(1, rejected.msBeforeNext)
+      throw rejected
+    },
+  )
