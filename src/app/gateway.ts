@@ -128,7 +128,7 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
       const workspace = estate.snapshot.workspaces.get(name)
       return workspace && visibleServers(workspace, policy)
     },
-    visible: (knock: RequestInfo) => workspaces().filter(name => inbound.canAccess(knock, name)),
+    visibleTo: (knock: RequestInfo) => workspaces().filter(name => inbound.canAccess(knock, name)),
     version,
   }
   const operator = createOperatorRoutes({

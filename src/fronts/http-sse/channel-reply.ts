@@ -1,9 +1,7 @@
 import type { Abort } from '../../protocol/cancellation.ts'
-import type { RpcError } from '../../protocol/errors.ts'
 import type { FrontRequest } from '../http/front-request.ts'
-import { sendEmpty, sendError } from '../http/response.ts'
 import type { Responder } from '../sessions/receive.ts'
-import { BodyWriter, type CallOutcome, type ResponseWriter } from '../sessions/response-collector.ts'
+import { BodyWriter, type CallOutcome, EMPTY_RESPONDER, type ResponseWriter } from '../sessions/response-collector.ts'
 import type { PostEndpoint, SseChannel } from './channel.ts'
 
 const ACCEPTED = Buffer.from('Accepted')
@@ -13,34 +11,21 @@ const sendAccepted = ({ response }: FrontRequest): void => {
   response.end(ACCEPTED)
 }
 
-const sendEmptyAccepted = ({ response }: FrontRequest): void => sendEmpty(response, 202)
+const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept): Responder<SseChannel> => ({
+  createWriter: (_context, channel, request, isBatch) => {
+    if (endpoint === 'message') return new ChannelWriter(channel, endpoint, new BodyWriter(request.response, isBatch))
+    accept(request)
+    return new ChannelWriter(channel, endpoint)
+  },
+  accept,
+  reject: EMPTY_RESPONDER.reject,
+})
 
-const reject = ({ response }: FrontRequest, error: RpcError): void => sendError(response, 400, undefined, error)
-
-/** How each endpoint responds to a message for a channel. */
+/** How each endpoint responds to a message for a channel; `/message` repeats the responses in the body of the POST. */
 export const CHANNEL_RESPONDERS: Readonly<Record<PostEndpoint, Responder<SseChannel>>> = {
-  messages: {
-    createWriter: (_context, channel, request) => {
-      sendAccepted(request)
-      return new ChannelWriter(channel, 'messages')
-    },
-    accept: sendAccepted,
-    reject,
-  },
-  message: {
-    createWriter: (_context, channel, request, isBatch) =>
-      new ChannelWriter(channel, 'message', new BodyWriter(request.response, isBatch)),
-    accept: sendEmptyAccepted,
-    reject,
-  },
-  mcp: {
-    createWriter: (_context, channel, request) => {
-      sendEmptyAccepted(request)
-      return new ChannelWriter(channel, 'mcp')
-    },
-    accept: sendEmptyAccepted,
-    reject,
-  },
+  messages: createResponder('messages', sendAccepted),
+  message: createResponder('message'),
+  mcp: createResponder('mcp'),
 }
 
 /** Writes responses to the channel, and to the body of the POST if that has not been sent yet. */

@@ -7,7 +7,7 @@ import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import { invalidMessage, type ReadRequest, requestIdOf, type ServeRequest } from '../http/read-request.ts'
 import { DEFAULT_WORKSPACE, readQuery, requestedWorkspace, TWO_WORKSPACES } from '../http/request-url.ts'
 import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
-import { readInitialize } from '../sessions/handshake.ts'
+import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { receiveMessage } from '../sessions/receive.ts'
 import type { PostEndpoint, SseChannel } from './channel.ts'
 import { CHANNEL_RESPONDERS } from './channel-reply.ts'
@@ -18,7 +18,6 @@ const UNKNOWN_CHANNEL = rpcError(
   'invalidRequest',
   'Session not found: its stream has closed or is not yours; open a new one',
 )
-const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 const ONE_STREAM = rpcError('invalidRequest', 'This session is an SSE channel: it has the stream it was opened with')
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: open an SSE channel here with GET')
 const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: send messages here with POST')

@@ -5,11 +5,11 @@ import { Json } from '../../wire/json/json.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
-import { sendEmpty, sendError } from '../http/response.ts'
+import { sendError } from '../http/response.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import { answerInitialize, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import { BodyWriter } from '../sessions/response-collector.ts'
+import { BodyWriter, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 
 /** A legacy client without a session: 2024-11-05, no capabilities, one POST and its response. */
 class SessionlessClient extends ClientSession {
@@ -31,8 +31,7 @@ const createWriter = ({ response }: FrontRequest, isBatch: boolean): BodyWriter 
 
 const RESPONDER: Responder<SessionlessClient> = {
   createWriter: (_context, _client, request, isBatch) => createWriter(request, isBatch),
-  accept: ({ response }) => sendEmpty(response, 202),
-  reject: ({ response }, error) => sendError(response, 400, undefined, error),
+  ...EMPTY_RESPONDER,
 }
 
 /** Serves a message that belongs to no session, without a handshake and without keeping anything. */

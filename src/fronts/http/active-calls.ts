@@ -1,5 +1,6 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
+import { sleep, within } from '../../std/time.ts'
 
 const POLL_MS = 50
 
@@ -34,30 +35,21 @@ export class ActiveCalls {
   }
 
   /** Resolves when every call now in progress has ended, after `timeoutMs` at the latest. */
-  whenSettled(timeoutMs: number): Promise<void> {
-    const left = new Set(this.#calls)
-    const end = Date.now() + timeoutMs
-    return new Promise(resolve => {
-      const check = (): void => {
-        for (const call of left) if (call.slot < 0) left.delete(call)
-        if (left.size === 0 || Date.now() >= end) return resolve()
-        setTimeout(check, POLL_MS).unref()
-      }
-      check()
-    })
+  async whenSettled(timeoutMs: number): Promise<void> {
+    let left = [...this.#calls]
+    for (const end = Date.now() + timeoutMs; left.length > 0 && Date.now() < end; await sleep(POLL_MS))
+      left = left.filter(({ slot }) => slot >= 0)
   }
 
   /** Aborts the standing calls, waits up to `graceMs` for the others, then aborts those too. */
   async drain(graceMs: number): Promise<void> {
     for (const abort of [...this.#standing]) abort.abort({ kind: 'closing' })
-    if (this.#calls.length > 0)
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, graceMs)
-        this.#whenIdle = () => {
-          clearTimeout(timer)
-          resolve()
-        }
+    if (this.#calls.length > 0) {
+      const idle = new Promise<void>(resolve => {
+        this.#whenIdle = resolve
       })
+      await within(graceMs, idle, () => {})
+    }
     for (const abort of [...this.#calls]) abort.abort({ kind: 'closing' })
   }
 }

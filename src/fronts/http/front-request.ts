@@ -29,6 +29,14 @@ export interface FrontRequest {
   readonly acceptsSse: boolean
 }
 
+/** The workspaces and servers of the current configuration, as each caller may see them. */
+export interface WorkspaceDirectory {
+  readonly workspaces: () => readonly string[]
+  readonly visibleTo: (request: IncomingMessage) => readonly string[]
+  /** Undefined if there is no such workspace. */
+  readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
+}
+
 /** The owner whose quota sessions, channels and stream logs of this request count for. */
 export const requestOwner = ({ principal, raw }: FrontRequest): string =>
   quotaOwner(principal, raw.socket.remoteAddress)

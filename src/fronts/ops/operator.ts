@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, RequestInfo } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
-import type { Policy } from '../../protocol/policy.ts'
 import type { ServerStatus } from '../../protocol/status.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
+import type { WorkspaceDirectory } from '../http/front-request.ts'
 import { hostName, isLoopback } from '../http/guard.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import type { ReadRequest, ServeRequest } from '../http/read-request.ts'
 import { PRIVATE_HEADERS, rejectUnread, sendJson } from '../http/response.ts'
 import { indexHtml, indexJson } from './index-page.ts'
 
-interface OperatorOptions {
+interface OperatorOptions extends WorkspaceDirectory {
   readonly readRequest: ReadRequest
   readonly exposeMetrics: boolean
   /** Checks the token of a request; undefined if no token is needed. */
@@ -19,11 +19,6 @@ interface OperatorOptions {
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
-  readonly workspaces: () => readonly string[]
-  /** The servers of a workspace that a caller may see. */
-  readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
-  /** The workspaces a request may see. */
-  readonly visible: (request: IncomingMessage) => readonly string[]
   readonly log: Log
 }
 
@@ -44,7 +39,7 @@ const HIDDEN: OperatorView = {
 /** The operator's endpoints: liveness, readiness, metrics, and the index of workspaces. */
 export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
   const { readRequest, exposeMetrics, admitOperator, version, servers, scrape, log } = options
-  const { workspaces, serversOf, visible } = options
+  const { workspaces, serversOf, visibleTo } = options
   let isReady = false
 
   /** If tokens are required, details need one; otherwise the caller must be on this machine and behind no proxy. */
@@ -79,7 +74,7 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
   }
 
   const index: RequestHandler = (raw, response) => {
-    const names = visible(raw)
+    const names = visibleTo(raw)
     const sendIndex: ServeRequest = ({ policy }) => {
       const shown = names.map(name => ({ name, servers: serversOf(name, policy) ?? [] }))
       if (raw.headers.accept?.includes('text/html'))

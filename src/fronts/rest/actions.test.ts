@@ -27,7 +27,7 @@ const start = async (script: Script = {}, options: { admission?: Admission; limi
       readRequest: createRequestReader(front.context, () => options.admission ?? { kind: 'in', principal: 'ada' }),
       workspaces: () => ['default', 'other'],
       serversOf: workspace => ({ default: ['far'], other: ['near'] })[workspace],
-      visible: () => ['default', 'other'],
+      visibleTo: () => ['default', 'other'],
       version: '1',
     }),
     log: SILENT,

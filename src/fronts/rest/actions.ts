@@ -1,10 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import { rpcError } from '../../protocol/errors.ts'
-import type { Policy } from '../../protocol/policy.ts'
 import { readBody } from '../../wire/http-body.ts'
 import { Json } from '../../wire/json/json.ts'
 import { isJsonBody } from '../../wire/media-type.ts'
-import type { FrontContext, FrontRequest } from '../http/front-request.ts'
+import type { FrontContext, FrontRequest, WorkspaceDirectory } from '../http/front-request.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import { type ReadRequest, rejectBody } from '../http/read-request.ts'
 import {
@@ -18,13 +16,8 @@ import { rejectUnread, sendError } from '../http/response.ts'
 import { callTool } from './call-tool.ts'
 import { sendOpenApi } from './list-tools.ts'
 
-export interface ActionOptions {
+export interface ActionOptions extends WorkspaceDirectory {
   readonly readRequest: ReadRequest
-  readonly workspaces: () => readonly string[]
-  /** The servers of a workspace that a caller may see; undefined if there is no such workspace. */
-  readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
-  /** The workspaces a request may see. */
-  readonly visible: (request: IncomingMessage) => readonly string[]
   readonly version: string
 }
 
@@ -49,7 +42,7 @@ const NOT_AN_OBJECT = rpcError(
 
 /** The REST endpoint: one URL per tool; JSON arguments in, the tool's result out. */
 export const createActionRoutes = (context: FrontContext, options: ActionOptions): HttpRoutes => {
-  const { readRequest, workspaces, serversOf, visible } = options
+  const { readRequest, workspaces, serversOf, visibleTo } = options
 
   const handle: RequestHandler = (raw, response, path) => {
     const parsed = readActionPath(path)
@@ -60,7 +53,7 @@ export const createActionRoutes = (context: FrontContext, options: ActionOptions
     const target: ActionPath = { ...parsed, workspace: named ?? (isTool ? DEFAULT_WORKSPACE : undefined) }
     const method = isTool ? 'POST' : 'GET'
     if (raw.method !== method) return rejectUnread(raw, response, 405, isTool ? POST_ONLY : GET_ONLY, { allow: method })
-    const shown = target.workspace === undefined ? visible(raw) : [target.workspace]
+    const shown = target.workspace === undefined ? visibleTo(raw) : [target.workspace]
     const workspace = shown[0] ?? workspaces()[0] ?? ''
     const run = (request: FrontRequest): void =>
       void serve(request, target, shown.length > 0 ? shown : [workspace]).catch(error => {

@@ -1,4 +1,5 @@
 import type { Abort } from '../../protocol/cancellation.ts'
+import { rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
@@ -8,6 +9,9 @@ import type { FrontContext } from '../http/front-request.ts'
 import { findOversizedIdentity } from './client-limits.ts'
 import { abortOutcome } from './receive.ts'
 import type { CallOutcome } from './response-collector.ts'
+
+/** The error for a second `initialize` in a session. */
+export const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 
 /** What a legacy client says about itself in `initialize`, with the revision it gets. */
 export type ClientIdentity = Pick<Caller, 'revision' | 'capabilities' | 'info'>

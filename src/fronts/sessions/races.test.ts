@@ -28,8 +28,8 @@ const BOUNDS = { streamLogBytes: 1 << 20, streamLogEvents: 1000 }
 
 test('a slow reader of a finished stream gets everything, however long it takes', () => {
   vi.useFakeTimers()
-  const shelf = new StreamRetention({ total: 1 << 26, perOwner: 1 << 26 })
-  const log = new EventLog('p1', BOUNDS, shelf, 'me')
+  const retention = new StreamRetention({ total: 1 << 26, perOwner: 1 << 26 })
+  const log = new EventLog('p1', { limits: BOUNDS, retention }, 'me')
   const got: string[] = []
   let ended = false
   let room = 1
@@ -47,23 +47,23 @@ test('a slow reader of a finished stream gets everything, however long it takes'
   void log.append([Buffer.from('"one"')])
   void log.append([Buffer.from('"result"')])
   log.finish()
-  shelf.retain(log, 30_000, () => {})
+  retention.retain(log, 30_000, () => {})
   vi.advanceTimersByTime(31_000)
-  shelf.sweep(Date.now())
+  retention.sweep(Date.now())
   room = 10
   log.drained(reader)
   expect([got.length, ended]).toEqual([2, true])
 })
 
 test('discarding many small logs does not overflow the stack', () => {
-  const shelf = new StreamRetention({ total: 2_000_000, perOwner: 2_000_000 })
+  const retention = new StreamRetention({ total: 2_000_000, perOwner: 2_000_000 })
   for (let i = 0; i < 20_000; i++) {
-    const log = new EventLog(`p${i}`, { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
+    const log = new EventLog(`p${i}`, { limits: { ...BOUNDS, streamLogBytes: 1 << 26 }, retention }, 'me')
     void log.append([Buffer.from('{"a":1}')])
     log.finish()
-    shelf.retain(log, 30_000, () => {})
+    retention.retain(log, 30_000, () => {})
   }
-  const big = new EventLog('big', { ...BOUNDS, streamLogBytes: 1 << 26 }, shelf, 'me')
+  const big = new EventLog('big', { limits: { ...BOUNDS, streamLogBytes: 1 << 26 }, retention }, 'me')
   expect(() => void big.append([Buffer.alloc(1_990_000, 0x61)])).not.toThrow()
 })
 
@@ -201,8 +201,8 @@ test('response of a pipelined call that waits behind a stream is cut, not kept w
 })
 
 test('a large answer waits for a client that lost its stream', () => {
-  const shelf = new StreamRetention({ total: 1 << 26, perOwner: 1 << 26 })
-  const log = new EventLog('p1', { streamLogBytes: 1 << 20, streamLogEvents: 1000 }, shelf, 'me')
+  const retention = new StreamRetention({ total: 1 << 26, perOwner: 1 << 26 })
+  const log = new EventLog('p1', { limits: { streamLogBytes: 1 << 20, streamLogEvents: 1000 }, retention }, 'me')
   void log.append([Buffer.from('"first"')])
   void log.append([Buffer.alloc(2 << 20, 0x61)]) // the answer, nobody reads
   log.finish()

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
-import { sendEmpty, sendEvents, sendJson } from '../http/response.ts'
+import type { RpcError } from '../../protocol/errors.ts'
+import type { FrontRequest } from '../http/front-request.ts'
+import { sendEmpty, sendError, sendEvents, sendJson } from '../http/response.ts'
 
 /** The bytes of a JSON-RPC response, or 'none' for a request that gets none because it was cancelled. */
 export type CallOutcome = Buffer[] | 'none'
@@ -14,6 +16,12 @@ export interface ResponseWriter {
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
   respond(index: number, outcome: CallOutcome): void
+}
+
+/** How most endpoints respond to messages that need no response, and to those they reject. */
+export const EMPTY_RESPONDER = {
+  accept: ({ response }: FrontRequest): void => sendEmpty(response, 202),
+  reject: ({ response }: FrontRequest, error: RpcError): void => sendError(response, 400, undefined, error),
 }
 
 const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]

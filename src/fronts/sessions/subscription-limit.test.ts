@@ -56,7 +56,8 @@ test('a subscription counts while its answer is awaited, and not at all if its i
     arrived()
   }
   front = await startFront({ 'resources/subscribe': hold })
-  const { headers } = await openSession(front.url)
+  const session = await openSession(front.url)
+  const headers = { ...session.headers, accept: 'application/json' } // however long an answer takes, it is no stream
   const subscribe = async (id: number, name: string) => {
     const params = { uri: uriOf(name) }
     return (await send(front.url, { headers, body: { jsonrpc: '2.0', id, method: 'resources/subscribe', params } }))

@@ -117,8 +117,8 @@ class StatelessReply {
 
   #openStream(): EventLog {
     if (this.#log) return this.#log
-    const { limits, retention, keepAlive } = this.#context
-    this.#log = new EventLog(undefined, limits, retention, requestOwner(this.#request))
+    const { limits, keepAlive } = this.#context
+    this.#log = new EventLog(undefined, this.#context, requestOwner(this.#request))
     keepAlive.add(this.#log)
     streamTo(this.#request.response, this.#log, limits.stallMs)
     return this.#log

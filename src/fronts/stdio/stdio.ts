@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { OLDEST } from '../../protocol/revisions.ts'
@@ -14,9 +13,9 @@ import type { FrontContext } from '../http/front-request.ts'
 import { invalidMessage, requestIdOf } from '../http/read-request.ts'
 import { findOversizedBody } from '../sessions/client-limits.ts'
 import { ClientSession } from '../sessions/client-session.ts'
-import { readInitialize } from '../sessions/handshake.ts'
+import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import type { ResponseWriter } from '../sessions/response-collector.ts'
+import type { CallOutcome, ResponseWriter } from '../sessions/response-collector.ts'
 import { LineOutbox } from '../streams/outbox.ts'
 import { ModernRequests } from './modern-requests.ts'
 
@@ -30,7 +29,7 @@ interface StdioOptions {
 /** Serves one client of either era over a pipe, one message per line; resolves when the client has closed it. */
 export const serveStdio = (context: FrontContext, options: StdioOptions): Promise<void> =>
   new Promise(resolve => {
-    const pipe = new Pipe(context, options)
+    const pipe = new PipeSession(context, options)
     options.input.on('data', chunk => pipe.feed(chunk))
     let isClosed = false
     const close = (): void => {
@@ -42,36 +41,35 @@ export const serveStdio = (context: FrontContext, options: StdioOptions): Promis
     for (const event of ['close', 'error']) options.output.on(event, close)
   })
 
-class Pipe {
-  readonly #context: FrontContext
+/** The client on a pipe: a legacy session, beside which the client may send modern requests. */
+class PipeSession extends ClientSession {
   readonly #outbox: LineOutbox
-  readonly #session: PipeSession
   readonly #modern: ModernRequests
-  readonly #responder: Responder<PipeSession, undefined>
   readonly #lines: LineDecoder
+  readonly #responder: Responder<PipeSession, undefined>
 
   constructor(context: FrontContext, { output, workspace, principal }: StdioOptions) {
-    this.#context = context
-    const outbox = new LineOutbox(output, context.limits.bodyBytes)
     const base = { workspace, principal, headers: new Map() }
-    const caller = { ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() }
-    this.#outbox = outbox
-    this.#session = new PipeSession(caller, context, outbox)
-    this.#modern = new ModernRequests(context, base, this.#session.inFlight, outbox)
-    this.#lines = new LineDecoder(line => this.#receiveLine(line), { maxBytes: context.limits.bodyBytes })
+    super({ ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() }, context)
+    const maxBytes = context.limits.bodyBytes
+    this.#outbox = new LineOutbox(output, maxBytes)
+    this.#modern = new ModernRequests(context, base, this.inFlight, this.#outbox)
+    this.#lines = new LineDecoder(line => this.#receiveLine(line), { maxBytes })
     const writer: ResponseWriter = {
       canSendMore: true,
       expect: () => 0,
-      send: (pieces, merge) => outbox.send(pieces, merge),
-      respond: (_index, outcome) => {
-        if (outcome !== 'none') void outbox.send(outcome)
-      },
+      send: (pieces, merge) => this.send(pieces, merge),
+      respond: (_index, outcome) => this.#respond(outcome),
     }
     this.#responder = {
       createWriter: () => writer,
       accept: () => {},
       reject: (_request, error) => this.#reject(undefined, error),
     }
+  }
+
+  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
+    return this.#outbox.send(pieces, merge)
   }
 
   feed(chunk: Buffer): void {
@@ -84,7 +82,7 @@ class Pipe {
   }
 
   async end(): Promise<void> {
-    this.#session.end()
+    this.stop()
     await this.#outbox.finish()
   }
 
@@ -97,7 +95,7 @@ class Pipe {
     } catch (error) {
       if (error instanceof JsonSyntaxError)
         return this.#reject(undefined, rpcError('parse', `Parse error: ${error.message}`))
-      this.#context.log.error({ err: error }, 'message failed with an internal error')
+      this.context.log.error({ err: error }, 'message failed with an internal error')
     }
   }
 
@@ -108,42 +106,24 @@ class Pipe {
       if (incoming.method === 'initialize') return this.#initialize(incoming)
     }
     if (incoming.kind === 'notification') {
-      const { method, params } = incoming
-      if (method === NOTIFICATIONS.cancelled && this.#session.inFlight.cancel(params)) return
-      if (!this.#session.isInitialized) return this.#modern.notify(incoming)
+      if (incoming.method === NOTIFICATIONS.cancelled && this.inFlight.cancel(incoming.params)) return
+      if (!this.isInitialized) return this.#modern.notify(incoming)
     }
-    receiveMessage(this.#context, this.#session, undefined, incoming, this.#responder)
+    receiveMessage(this.context, this, undefined, incoming, this.#responder)
   }
 
   #initialize({ id, params }: Message & { kind: 'request' }): void {
     const identity = readInitialize(params)
     if (typeof identity === 'string') return this.#reject(id, rpcError('invalidParams', identity))
-    if (this.#session.isInitialized)
-      return this.#reject(id, rpcError('invalidRequest', 'This session is already initialized'))
-    this.#session.initialize(identity, id, new Abort(), outcome => {
-      if (outcome !== 'none') void this.#outbox.send(outcome)
-    })
+    if (this.isInitialized) return this.#reject(id, INITIALIZED)
+    this.initialize(identity, id, new Abort(), outcome => this.#respond(outcome))
+  }
+
+  #respond(outcome: CallOutcome): void {
+    if (outcome !== 'none') void this.send(outcome)
   }
 
   #reject(id: Json | undefined, error: RpcError): void {
-    void this.#outbox.send(errorPieces(id, error))
-  }
-}
-
-/** The legacy client on a pipe, which has one stream for everything. */
-class PipeSession extends ClientSession {
-  readonly #outbox: LineOutbox
-
-  constructor(caller: Caller, context: FrontContext, outbox: LineOutbox) {
-    super(caller, context)
-    this.#outbox = outbox
-  }
-
-  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
-    return this.#outbox.send(pieces, merge)
-  }
-
-  end(): void {
-    this.stop()
+    void this.send(errorPieces(id, error))
   }
 }

@@ -47,7 +47,7 @@ export class StreamableSession extends ClientSession {
 
   /** Opens a stream; its key is part of its event ids. */
   openStream(key = `p${++this.#streamCount}`): EventLog {
-    const log = new EventLog(key, this.context.limits, this.context.retention, this.owner)
+    const log = new EventLog(key, this.context, this.owner)
     this.#streams.set(key, log)
     return log
   }

@@ -5,22 +5,20 @@ import type { Incoming, Message } from '../../wire/json-rpc.ts'
 import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { requestIdOf } from '../http/read-request.ts'
 import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } from '../http/response.ts'
-import { answerInitialize, readInitialize } from '../sessions/handshake.ts'
+import { answerInitialize, INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import type { CallOutcome } from '../sessions/response-collector.ts'
+import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 import { SessionReply } from './session-reply.ts'
 import type { StreamableSession, StreamableSessions } from './sessions.ts'
 
 const UNKNOWN_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
-const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
 const UNKNOWN_EVENT = rpcError('invalidRequest', 'Unknown Last-Event-ID: the events after it are no longer kept')
 const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream')
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
 const RESPONDER: Responder<StreamableSession> = {
   createWriter: (context, session, request, isBatch) => new SessionReply(context, session, request, isBatch),
-  accept: ({ response }) => sendEmpty(response, 202),
-  reject: ({ response }, error) => sendError(response, 400, undefined, error),
+  ...EMPTY_RESPONDER,
 }
 
 /** Serves 2024-11-05 to 2025-11-25 over Streamable HTTP: a session per client, streams that outlive their sockets. */

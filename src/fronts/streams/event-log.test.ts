@@ -27,7 +27,7 @@ const make = (
   bounds = BOUNDS,
   retention = new StreamRetention({ total: 1e6, perOwner: 1e6 }),
 ) => ({
-  log: new EventLog(key, bounds, retention, 'me'),
+  log: new EventLog(key, { limits: bounds, retention }, 'me'),
   retention,
 })
 const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], merge)
@@ -122,7 +122,7 @@ test('a finished log sends its reader home once it has everything', () => {
 
 test('without a key nothing is kept once it was taken', () => {
   const { log, retention } = make('')
-  const plain = new EventLog(undefined, BOUNDS, retention, 'me')
+  const plain = new EventLog(undefined, { limits: BOUNDS, retention }, 'me')
   const { self } = reader()
   plain.attach(self)
   void say(plain, 'a')
@@ -163,7 +163,7 @@ test('an owner beyond its share loses its own oldest finished logs, and others l
   const retention = new StreamRetention({ total: 1e6, perOwner: 1000 })
   const gone: string[] = []
   const shelved = (key: string, owner: string) => {
-    const log = new EventLog(key, BOUNDS, retention, owner)
+    const log = new EventLog(key, { limits: BOUNDS, retention }, owner)
     void say(log, 'x'.repeat(350))
     log.finish()
     retention.retain(log, 1000, () => gone.push(key))
@@ -175,9 +175,9 @@ test('an owner beyond its share loses its own oldest finished logs, and others l
 
 test('streams that are still open make room too, those of the owner with the most first', () => {
   const retention = new StreamRetention({ total: 1000, perOwner: 1000 })
-  const hog = new EventLog('hog', BOUNDS, retention, 'ana')
+  const hog = new EventLog('hog', { limits: BOUNDS, retention }, 'ana')
   for (let i = 0; i < 2; i++) void say(hog, 'x'.repeat(350))
-  const small = new EventLog('small', BOUNDS, retention, 'ben')
+  const small = new EventLog('small', { limits: BOUNDS, retention }, 'ben')
   void say(small, 'y'.repeat(350))
   expect(retention.bytes).toBeLessThanOrEqual(1000)
   expect([hog.holds(-1), small.holds(-1)]).toEqual([false, true])
@@ -185,7 +185,7 @@ test('streams that are still open make room too, those of the owner with the mos
 
 test('of an owner that holds nothing any more nothing is kept', () => {
   const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
-  const log = new EventLog('k', BOUNDS, retention, 'ana')
+  const log = new EventLog('k', { limits: BOUNDS, retention }, 'ana')
   void say(log, 'x')
   expect(retention.owners).toBe(1)
   log.clear()

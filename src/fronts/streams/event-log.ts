@@ -1,3 +1,4 @@
+import type { Limits } from '../../config/snapshot.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { commentBytes, eventPieces } from '../../wire/sse.ts'
@@ -17,9 +18,10 @@ interface LogEntry {
   readonly merge: string | undefined
 }
 
-interface LogBounds {
-  readonly streamLogBytes: number
-  readonly streamLogEvents: number
+/** The bounds of a log, and the retention that counts its bytes. */
+interface LogContext {
+  readonly limits: Pick<Limits, 'streamLogBytes' | 'streamLogEvents'>
+  readonly retention: StreamRetention
 }
 
 /**
@@ -29,8 +31,7 @@ interface LogBounds {
 export class EventLog {
   readonly key: string | undefined
   readonly owner: string
-  readonly #bounds: LogBounds
-  readonly #retention: StreamRetention
+  readonly #context: LogContext
   #entries: LogEntry[] = []
   #first = 0 // sequence number of entries[0]
   #bytes = 0
@@ -42,11 +43,10 @@ export class EventLog {
   #whenDrained: (() => void)[] = []
 
   /** With a key, events carry ids `<key>.<sequence>` and are kept for a reconnect; without, they are dropped once taken. */
-  constructor(key: string | undefined, bounds: LogBounds, retention: StreamRetention, owner: string) {
+  constructor(key: string | undefined, context: LogContext, owner: string) {
     this.key = key
     this.owner = owner
-    this.#bounds = bounds
-    this.#retention = retention
+    this.#context = context
   }
 
   get bytes(): number {
@@ -158,7 +158,7 @@ export class EventLog {
 
   #resize(change: number): void {
     this.#bytes += change
-    this.#retention.add(this, change)
+    this.#context.retention.add(this, change)
   }
 
   #pump(): void {
@@ -194,23 +194,24 @@ export class EventLog {
     let waiting = 0
     for (let i = this.#cursor - this.#first; i < this.#entries.length; i++)
       waiting += (this.#entries[i] as LogEntry).bytes
-    return waiting > this.#bounds.streamLogBytes || this.next - this.#cursor > this.#bounds.streamLogEvents
+    const { streamLogBytes, streamLogEvents } = this.#context.limits
+    return waiting > streamLogBytes || this.next - this.#cursor > streamLogEvents
   }
 
   /** Drops events beyond the bounds, oldest first, but none that the reader has yet to take. */
   trim(): void {
-    const { streamLogBytes, streamLogEvents } = this.#bounds
+    const { limits, retention } = this.#context
     let drop = 0
     while (drop < this.#entries.length) {
       const isFull =
         this.key === undefined ||
-        this.#bytes > streamLogBytes ||
-        this.#entries.length - drop > streamLogEvents ||
-        this.#retention.isOverLimit(this.owner)
+        this.#bytes > limits.streamLogBytes ||
+        this.#entries.length - drop > limits.streamLogEvents ||
+        retention.isOverLimit(this.owner)
       const isTaken = this.#first + drop < this.#cursor
       // The newest event stays, however large: it is the one a client that lost its stream reconnects for.
       const isNewest = this.key !== undefined && drop === this.#entries.length - 1
-      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !this.#retention.isOverLimit(this.owner)
+      const isKept = this.#reader ? !isTaken : isNewest && !isTaken && !retention.isOverLimit(this.owner)
       if (!isFull || isKept) break
       const { bytes } = this.#entries[drop] as LogEntry
       this.#resize(-bytes)

@@ -9,10 +9,6 @@ export class DueQueue<T> {
     this.#act = act
   }
 
-  get items(): Iterable<T> {
-    return this.#dueAt.keys()
-  }
-
   /** The item is due for the first time after one interval. */
   add(item: T, now: number = Date.now()): void {
     this.#dueAt.set(item, now + this.#everyMs)
@@ -20,6 +16,11 @@ export class DueQueue<T> {
 
   delete(item: T): void {
     this.#dueAt.delete(item)
+  }
+
+  /** The items, the next one due first. */
+  protected get items(): Iterable<T> {
+    return this.#dueAt.keys()
   }
 
   run(now: number): void {
@@ -41,17 +42,15 @@ interface LiveStream {
 const TICKS_PER_INTERVAL = 15
 const SHORTEST_TICK_MS = 20
 
-/** The one timer of the fronts: keeps streams alive and runs periodic tasks, such as expiry of sessions and logs. */
-export class KeepAlive {
-  readonly #streams: DueQueue<LiveStream>
+/** The open streams and the one timer of the fronts, which keeps them alive and runs tasks such as the expiry of sessions. */
+export class KeepAlive extends DueQueue<LiveStream> {
   readonly #tasks: ((now: number) => void)[] = []
   readonly #timer: NodeJS.Timeout
 
   /** Each stream sends a comment every `keepAliveMs`. */
   constructor(keepAliveMs: number) {
-    this.#streams = new DueQueue(keepAliveMs, stream => stream.keepAlive())
-    this.#timer = setInterval(() => this.#tick(), Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL))
-    this.#timer.unref()
+    super(keepAliveMs, stream => stream.keepAlive())
+    this.#timer = setInterval(() => this.#tick(), Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL)).unref()
   }
 
   /** Runs a task at every tick. */
@@ -59,18 +58,10 @@ export class KeepAlive {
     this.#tasks.push(task)
   }
 
-  add(stream: LiveStream): void {
-    this.#streams.add(stream)
-  }
-
-  delete(stream: LiveStream): void {
-    this.#streams.delete(stream)
-  }
-
   /** Streams that a client is reading. */
   get streamCount(): number {
     let count = 0
-    for (const { hasReader } of this.#streams.items) if (hasReader) count++
+    for (const { hasReader } of this.items) if (hasReader) count++
     return count
   }
 
@@ -80,7 +71,7 @@ export class KeepAlive {
 
   #tick(): void {
     const now = Date.now()
-    this.#streams.run(now)
+    this.run(now)
     for (const task of this.#tasks) task(now)
   }
 }
