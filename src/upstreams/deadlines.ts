@@ -1,54 +1,52 @@
-/** Something that is given up when its time has passed. */
+/** An entry that expires when its deadline has passed. */
 export interface DeadlineEntry {
-  deadline: number // as Date.now() counts
-  slot: number // where the watch keeps it; -1: not watched
+  deadline: number // in the time of Date.now(); the owner may move it at any time
+  slot: number // its index in Deadlines; -1: not added
   expire(): void
 }
 
-/** Looks after everything that waits for one server: one timer for all, none while nothing waits. */
+/** Expires everything that waits for one server: one interval timer for all entries, none while there are none. */
 export class Deadlines {
   readonly #tickMs: number
-  // Not a Set: each time a Set outgrows its table, the old table keeps the new one alive, and with it every call
-  // that ever was in it, until the next full collection. It made a call cost a quarter more.
-  readonly #watched: DeadlineEntry[] = []
+  // Not a Set: when a Set grows, its old table keeps the new one alive, and with it every call that was ever added, until
+  // the next full garbage collection. That made a call cost a quarter more.
+  readonly #entries: DeadlineEntry[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(tickMs: number) {
     this.#tickMs = tickMs
   }
 
-  add(watched: DeadlineEntry): void {
-    if (watched.slot >= 0) return
-    watched.slot = this.#watched.push(watched) - 1
+  add(entry: DeadlineEntry): void {
+    if (entry.slot >= 0) return
+    entry.slot = this.#entries.push(entry) - 1
     if (this.#timer) return
     this.#timer = setInterval(() => this.#tick(), this.#tickMs)
     this.#timer.unref()
   }
 
-  delete(watched: DeadlineEntry): void {
-    const { slot } = watched
+  delete(entry: DeadlineEntry): void {
+    const { slot } = entry
     if (slot < 0) return
-    watched.slot = -1
-    const last = this.#watched.pop()
-    if (!last || last === watched) return
-    this.#watched[slot] = last
+    entry.slot = -1
+    const last = this.#entries.pop()
+    if (!last || last === entry) return
+    this.#entries[slot] = last
     last.slot = slot
   }
 
   close(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const watched of this.#watched.splice(0)) watched.slot = -1
+    for (const entry of this.#entries.splice(0)) entry.slot = -1
   }
 
   #tick(): void {
     const now = Date.now()
-    for (const watched of this.#watched.filter(({ deadline }) => deadline <= now)) {
-      this.delete(watched)
-      watched.expire()
+    for (const entry of this.#entries.filter(({ deadline }) => deadline <= now)) {
+      this.delete(entry)
+      entry.expire()
     }
-    if (this.#watched.length > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    if (this.#entries.length === 0) this.close()
   }
 }

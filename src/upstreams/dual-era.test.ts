@@ -57,7 +57,7 @@ const modernCaller = callerOf()
 const legacyCaller = (session = 'client-1') => callerOf({ revision: '2025-06-18', session })
 
 describe('a server that speaks both eras', () => {
-  it('is met by each caller in its own era', async () => {
+  it('serves each caller in the era of the caller', async () => {
     const { server, upstream } = await connect(bothEras())
     expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
     expect((await upstream.open(modernCaller)).revision).toBe('2026-07-28')
@@ -85,7 +85,7 @@ describe('a server that speaks both eras', () => {
     expect(await call.result()).toEqual({ content: [] })
   })
 
-  it('is asked for its legacy leg once by all legacy callers that come at the same time', async () => {
+  it('is tried once with initialize for all legacy callers that come at the same time', async () => {
     const { server, upstream } = await connect(modernOnly)
     await upstream.open(modernCaller)
     const peers = await Promise.all(['a', 'b', 'c'].map(session => upstream.open(legacyCaller(session))))
@@ -149,7 +149,7 @@ describe('a server that speaks both eras', () => {
     expect(server.of('initialize')).toHaveLength(0)
   })
 
-  it('is asked again for a legacy leg once the verdict has expired', async () => {
+  it('is tried again with initialize when the last result has expired', async () => {
     const { server, upstream } = await connect(modernOnly, {}, { legacyMs: 20 })
     expect((await upstream.open(legacyCaller())).revision).toBe('2026-07-28')
     server.become(bothEras())
@@ -157,14 +157,14 @@ describe('a server that speaks both eras', () => {
     expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
   })
 
-  it('that lost its legacy leg serves legacy callers by its modern one', async () => {
+  it('that stops taking legacy sessions serves legacy callers statelessly', async () => {
     const { server, upstream } = await connect(bothEras())
     expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
     server.become(modernOnly)
     expect((await upstream.open(legacyCaller('client-2'))).revision).toBe('2026-07-28')
   })
 
-  it.each(['modern', 'legacy'] as const)('is met by all in the era that its entry names: %s', async era => {
+  it.each(['modern', 'legacy'] as const)('serves all callers in the configured era: %s', async era => {
     const { upstream } = await connect(bothEras(), { era })
     const revision = era === 'modern' ? '2026-07-28' : '2025-11-25'
     for (const caller of [legacyCaller(), modernCaller]) expect((await upstream.open(caller)).revision).toBe(revision)

@@ -31,7 +31,7 @@ const capabilities = Json.of({ elicitation: {}, sampling: {}, roots: { listChang
 describe('a server on SDK v1', () => {
   const caller = callerOf({ revision: '2025-11-25', session: 'client', capabilities })
 
-  it('is found to be legacy and lists what it has', async () => {
+  it('is detected as legacy and returns its lists', async () => {
     const { peer, send } = await connect(startV1, caller)
     expect(peer).toMatchObject({ revision: '2025-11-25', asks: true })
     expect(await send('tools/list').result()).toMatchObject({
@@ -66,13 +66,13 @@ describe('a server on SDK v1', () => {
     expect(textOf(await asking.result())).toContain('"username":"a"')
   })
 
-  it('closes its stream in the middle and is taken up again', async () => {
+  it('closes its stream in the middle, and the gateway resumes it', async () => {
     const { call, journal } = await connect(startV1, caller)
     expect(textOf(await call('test_reconnection').result())).toBe('Answered after the stream was closed')
     expect(journal.entries.filter(({ kind }) => kind === 'called')).toHaveLength(1)
   })
 
-  it('is told of a cancellation', async () => {
+  it('gets the cancellation', async () => {
     const { call, journal } = await connect(startV1, caller)
     const waiting = call('wait', { _meta: { progressToken: 1 } })
     await waiting.notice('notifications/progress')
@@ -98,14 +98,14 @@ describe('a server on SDK v1', () => {
 describe('a server on SDK v2', () => {
   const caller = callerOf({ capabilities })
 
-  it('is found to be modern and lists what it has', async () => {
+  it('is detected as modern and returns its lists', async () => {
     const { peer, send } = await connect(startV2, caller)
     expect(peer).toMatchObject({ revision: '2026-07-28', asks: false })
     expect(await send('tools/list').result()).toMatchObject({ resultType: 'complete', tools: expect.any(Array) })
     expect(await send('server/discover').result()).toMatchObject({ supportedVersions: ['2026-07-28'] })
   })
 
-  it('reports progress, and logs to those who ask', async () => {
+  it('reports progress, and logs to callers with a log level', async () => {
     const { peer, call } = await connect(startV2, caller)
     const progressing = call('test_tool_with_progress', { _meta: { progressToken: 'mine' } })
     await progressing.result()
@@ -116,7 +116,7 @@ describe('a server on SDK v2', () => {
     expect(logging.frames).toHaveLength(4)
   })
 
-  it('asks by its result', async () => {
+  it('asks with an input_required result', async () => {
     const { call } = await connect(startV2, caller)
     const params = { arguments: { message: 'who?' } }
     const first = (await call('test_elicitation', params).result()) as {
@@ -141,7 +141,7 @@ describe('a server on SDK v2', () => {
     await journal.seen({ kind: 'cancelled', name: 'wait' })
   })
 
-  it('announces changes to those who listen', async () => {
+  it('announces changes to listeners', async () => {
     const { send, call } = await connect(startV2, caller)
     const listen = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await listen.notice('notifications/subscriptions/acknowledged')
@@ -150,7 +150,7 @@ describe('a server on SDK v2', () => {
     expect(listen.frames[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
   })
 
-  it('refuses what it does not know in its own words', async () => {
+  it('rejects an unknown method with its own error', async () => {
     const { send, call } = await connect(startV2, caller)
     expect(await send('acme/unknown').failure()).toMatchObject({ code: -32601 })
     expect(await call('no-such-tool').failure()).toMatchObject({ code: -32602 })

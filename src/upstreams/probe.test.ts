@@ -12,7 +12,7 @@ import {
 import { SILENT } from '../telemetry/log.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 import { createHttpLink } from './http/http-link.ts'
-import { classifyProbe, createEraDetector } from './probe.ts'
+import { classifyProbe, EraDetector } from './probe.ts'
 import type { Answered } from './session/gateway-request.ts'
 
 const response = (body: PlainObject): Answered => ({
@@ -41,7 +41,7 @@ const lost = (reason: 'upstream_unreachable' | 'upstream_timeout' | 'upstream_pr
   resume: undefined,
 })
 
-describe('judging the answer to server/discover', () => {
+describe('classifying the response to server/discover', () => {
   it.each<[string, Answered, string]>([
     ['a discover result', response(DISCOVERED), 'modern'],
     ['a discover result that lists several', response({ supportedVersions: ['2025-11-25', '2026-07-28'] }), 'modern'],
@@ -74,13 +74,13 @@ describe('judging the answer to server/discover', () => {
     expect(classifyProbe(answered).kind).toBe(expected)
   })
 
-  it('says which credentials were refused and where to mend it', () => {
+  it('says which credentials were rejected and what to change', () => {
     const verdict = classifyProbe(refused(401))
     expect(verdict).toMatchObject({ failure: { reason: 'upstream_auth', text: expect.stringContaining('"headers"') } })
   })
 })
 
-describe('finding out the era', () => {
+describe('detecting the era', () => {
   const closing: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const close of closing.splice(0)) await close()
@@ -98,10 +98,10 @@ describe('finding out the era', () => {
       () => server.close(),
     )
     const { legacyMs = 1000, backoffMs = 400, era = 'auto' } = options
-    return { server, detector: createEraDetector(link, { configured: era, legacyMs, backoffMs }) }
+    return { server, detector: new EraDetector(link, { configured: era, legacyMs, backoffMs }) }
   }
 
-  it('asks once, with everything a modern server wants to see, and remembers', async () => {
+  it('probes once, with all headers and _meta that a modern server requires', async () => {
     const { server, detector } = await detectorFor(modern(() => {}))
     expect(await Promise.all([detector.detect(), detector.detect()])).toEqual(['modern', 'modern'])
     expect(await detector.detect()).toBe('modern')
@@ -127,7 +127,7 @@ describe('finding out the era', () => {
     expect(await detector.detect()).toBe('modern')
   })
 
-  it('lets a legacy verdict end', async () => {
+  it('probes a legacy server again after a while', async () => {
     const { server, detector } = await detectorFor(
       legacy(() => {}),
       { legacyMs: 400 },
@@ -138,13 +138,13 @@ describe('finding out the era', () => {
     await expect.poll(() => detector.detect()).toBe('modern')
   })
 
-  it('asks nobody where the configuration says it', async () => {
+  it('sends no probe if the era is configured', async () => {
     const { server, detector } = await detectorFor(() => {}, { era: 'modern' })
     expect(await detector.detect()).toBe('modern')
     expect(server.arrivals).toHaveLength(0)
   })
 
-  it('stores nothing on an outage, tells callers at once for a while, then asks again', async () => {
+  it('detects nothing during an outage, fails at once during the backoff, then probes again', async () => {
     const { server, detector } = await detectorFor((_, response) => void response.writeHead(503).end())
     await expect(detector.detect()).rejects.toMatchObject({
       message: 'Server "far" is not available (HTTP 503)',
@@ -156,12 +156,12 @@ describe('finding out the era', () => {
     await expect.poll(() => detector.detect().catch(() => 'down')).toBe('modern')
   })
 
-  it('gives up on silence', async () => {
+  it('times out', async () => {
     const { detector } = await detectorFor(() => {})
     await expect(detector.detect()).rejects.toMatchObject({ reason: 'upstream_timeout' })
   })
 
-  it('asks again after a doubt, but not before every call', async () => {
+  it('probes again after the era was forgotten, but not before every call', async () => {
     const { server, detector } = await detectorFor(modern(() => {}))
     await detector.detect()
     detector.forgetEra()

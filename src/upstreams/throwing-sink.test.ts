@@ -94,7 +94,7 @@ describe.each(KINDS)('a call to %s whose sink', (_, open) => {
   })
 })
 
-it('a listener whose sink throws is told no more, and others still are', async () => {
+it('a listener whose sink throws gets no more notifications, and the others still do', async () => {
   const peer = await connectSmall({ era: 'legacy' }).open(callerOf({ revision: '2025-11-25', session: 's' }))
   const other = exchangeWith(peer, 'subscriptions/listen')
   const broken = exchangeWith(peer, 'subscriptions/listen', { onFrame: throwsOn('notice') })

@@ -253,7 +253,7 @@ describe('the endpoint', () => {
     const upstream = connectTo(server, closing, config, { ownPort: () => Number(new URL(own.origin).port) })
     await expect(upstream.open(dedicated)).rejects.toMatchObject({
       reason: 'upstream_redirect',
-      message: 'Server "far" sent us to the address of this gateway itself',
+      message: 'Server "far" pointed to the address of this gateway itself',
     })
     expect(own.arrivals).toHaveLength(0)
   })

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { isOwnAddress, isPrivate } from './address.ts'
+import { isOwnAddress, isPrivateAddress } from './address.ts'
 
 describe('an address', () => {
   it.each([
@@ -9,13 +9,13 @@ describe('an address', () => {
     ...['::', '::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:10.0.0.1', 'fe80::1', 'fe80::1%eth0', 'fec0::1'],
     ...['fc00::1', 'fd12:3456::1', 'fd00:ec2::254', 'ff02::1', '2002:7f00:1::', 'no address'],
   ])('%s is private', address => {
-    expect(isPrivate(address)).toBe(true)
+    expect(isPrivateAddress(address)).toBe(true)
   })
 
   it.each(['1.1.1.1', '8.8.8.8', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '::ffff:1.1.1.1'])(
     '%s is public',
     address => {
-      expect(isPrivate(address)).toBe(false)
+      expect(isPrivateAddress(address)).toBe(false)
     },
   )
 

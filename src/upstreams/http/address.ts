@@ -1,8 +1,10 @@
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
-/** Ranges that mean something else on every network: a public server has no business naming them. */
-const PRIVATE: readonly (readonly [network: string, bits: number])[] = [
+type Ranges = readonly (readonly [network: string, bits: number])[]
+
+/** Ranges that are not the public Internet. */
+const PRIVATE: Ranges = [
   ['0.0.0.0', 8], // this host
   ['10.0.0.0', 8],
   ['100.64.0.0', 10], // carriers and overlay networks
@@ -22,13 +24,13 @@ const PRIVATE: readonly (readonly [network: string, bits: number])[] = [
   ['ff00::', 8],
 ]
 
-const LOOPBACK: readonly (readonly [network: string, bits: number])[] = [
+const LOOPBACK: Ranges = [
   ['0.0.0.0', 8],
   ['127.0.0.0', 8],
   ['::', 127],
 ]
 
-const listOf = (ranges: typeof PRIVATE): BlockList => {
+const listOf = (ranges: Ranges): BlockList => {
   const list = new BlockList()
   for (const [network, bits] of ranges) list.addSubnet(network, bits, familyOf(network))
   return list
@@ -37,13 +39,13 @@ const listOf = (ranges: typeof PRIVATE): BlockList => {
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 const [privateList, loopbackList] = [listOf(PRIVATE), listOf(LOOPBACK)]
 
-/** True for addresses of this machine, the local network, and everything else that is not the public Internet. */
-export const isPrivate = (address: string): boolean => {
+/** True for this machine, the local network and every other address outside the public Internet. */
+export const isPrivateAddress = (address: string): boolean => {
   const plain = withoutZone(address)
   return isIP(plain) === 0 || privateList.check(plain, familyOf(plain))
 }
 
-/** True for every address this machine answers to. */
+/** True for the loopback addresses and those of this machine's network interfaces. */
 export const isOwnAddress = (address: string): boolean => {
   const plain = withoutZone(address)
   if (loopbackList.check(plain, familyOf(plain))) return true

@@ -63,7 +63,7 @@ describe('opening', () => {
     expect(server.of('server/discover')).toHaveLength(0)
   })
 
-  it('tells who is not there, why, and what to do', async () => {
+  it('says which server is down, why, and what to do', async () => {
     const { server, upstream } = await connect(() => {})
     await server.close()
     closing.shift()
@@ -76,7 +76,7 @@ describe('opening', () => {
     expect(Date.now() - began).toBeLessThan(2000)
   })
 
-  it('does not hammer a server that is down', async () => {
+  it('backs off from a server that is down', async () => {
     const { server, upstream } = await connect(
       (_, response) => void response.writeHead(503).end(),
       {},
@@ -101,7 +101,7 @@ describe('opening', () => {
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
   })
 
-  it('follows it also under a session that was open', async () => {
+  it('notices it also on an open session', async () => {
     const { server, upstream } = await connect(legacy(answerOk))
     const peer = await upstream.open(dedicated)
     const data = { supported: ['2026-07-28'], requested: '2025-11-25' }

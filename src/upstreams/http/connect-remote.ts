@@ -1,25 +1,27 @@
 import { headerValueError } from '../../config/remote.ts'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
+import { within } from '../../std/time.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
 import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
-import { createEraDetector, type Era } from '../probe.ts'
+import { type Era, EraDetector } from '../probe.ts'
 import { HandshakeRefused } from '../session/handshake.ts'
 import { acceptsGet, chooseEra, LegacySupport } from '../session/legacy-support.ts'
 import { SessionPool } from '../session/pool.ts'
+import type { LegacySession } from '../session/session.ts'
 import { createSessionOpener } from '../session/session-opener.ts'
 import { createStateless } from '../stateless/stateless.ts'
-import { createHttpLink, type HttpLinkOptions } from './http-link.ts'
+import { createHttpLink, type HttpLink, type HttpLinkOptions } from './http-link.ts'
 
 const MINUTE = 60_000
 
-/** What `connectRemote` may be told; everything but the log has a default. */
+/** Everything but the log has a default. */
 export interface RemoteOptions extends HttpLinkOptions {
-  readonly idleMs?: number // a session nobody uses
-  readonly holdMs?: number // a question nobody can be asked yet
-  readonly closeMs?: number // for sessions to be ended at the server when we close
-  readonly legacyMs?: number // how long a server counts as legacy without being asked again
-  readonly sessionsPerPrincipal?: number | undefined // for callers without one of their own
+  readonly idleMs?: number // until an unused session is closed
+  readonly holdMs?: number // for a question until a call can carry it
+  readonly closeMs?: number // to end sessions at the server when the upstream closes
+  readonly legacyMs?: number // until a legacy server is probed again
+  readonly sessionsPerPrincipal?: number | undefined // for callers without a session of their own
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
 }
 
@@ -28,150 +30,160 @@ const NO_BACK_CHANNEL: FailureDetails = {
   text: 'cannot ask its clients on a legacy session: the session has no id, or no GET stream',
 }
 
-type Server = RemoteServer & { readonly name: string }
+type NamedServer = RemoteServer & { readonly name: string }
 
-/** A server reached over HTTP, of whatever era it turns out to be. `open` rejects with UpstreamFailure. */
-export const connectRemote = (server: Server, options: RemoteOptions): Upstream => {
+/** Connects to a server over HTTP, of either era. `open` rejects with UpstreamFailure. */
+export const connectRemote = (server: NamedServer, options: RemoteOptions): Upstream => {
   const { name, personal, headers } = server
-  if (!personal) return connectAlike(server, options)
+  if (!personal) return new RemoteUpstream(server, options)
   const connect = (own: Readonly<Record<string, string>>) =>
-    connectAlike({ ...server, headers: { ...headers, ...own } }, options)
+    new RemoteUpstream({ ...server, headers: { ...headers, ...own } }, options)
   return connectPerCaller({ name, personal, faultOf: headerValueError, connect })
 }
 
-/** The same for every caller, or for one alone. */
-const connectAlike = (server: Server, options: RemoteOptions): CallerUpstream => {
-  const {
-    idleMs = 30 * MINUTE,
-    holdMs = 20_000,
-    closeMs = 1000,
-    legacyMs = 24 * 60 * MINUTE,
-    backoffMs = 250,
-  } = options
-  const link = createHttpLink(server, options)
-  const configured = server.type === 'sse' ? 'legacy' : server.era
-  const detector = createEraDetector(link, { configured, legacyMs, backoffMs })
-  const stateless = Promise.resolve(createStateless(link, () => detector.forgetEra()))
-  const legacy = createSessionOpener(link, server.type, idleMs)
-  const leg = new LegacySupport(legacyMs)
-  const pool = new SessionPool({
-    name: server.name,
-    idleMs,
-    manner: server.pool,
-    perPrincipal: options.sessionsPerPrincipal,
-    open: async (caller, slot) => {
-      const isLeg = detector.era === 'modern'
-      const session = await legacy.open(caller, { ...slot, holdMs, requiresHandshake: isLeg })
-      if (!isLeg || session.hasBackChannel) return session
-      void session.close()
-      throw new HandshakeRefused(server.name, NO_BACK_CHANNEL)
-    },
-  })
-  let trial: Promise<void> | undefined // of the legacy leg of a modern server
-  let closing: Promise<void> | undefined
+/** Detects the era of the server and opens peers of the era that fits the caller. */
+class RemoteUpstream implements CallerUpstream {
+  readonly #name: string
+  readonly #link: HttpLink
+  readonly #configured: 'auto' | Era
+  readonly #detector: EraDetector
+  readonly #stateless: Promise<Peer>
+  readonly #sessions: ReturnType<typeof createSessionOpener>
+  readonly #legacySupport: LegacySupport // of a modern server
+  readonly #pool: SessionPool<LegacySession>
+  readonly #closeMs: number
+  #trial: Promise<void> | undefined // the first attempt at a legacy session with a modern server
+  #closing: Promise<void> | undefined
 
-  const openSession = async (caller: Caller, index: number): Promise<Peer> => {
+  constructor(server: NamedServer, options: RemoteOptions) {
+    const { idleMs = 30 * MINUTE, holdMs = 20_000, closeMs = 1000, legacyMs = 24 * 60 * MINUTE } = options
+    this.#name = server.name
+    this.#closeMs = closeMs
+    this.#configured = server.type === 'sse' ? 'legacy' : server.era
+    this.#link = createHttpLink(server, options)
+    this.#detector = new EraDetector(this.#link, {
+      configured: this.#configured,
+      legacyMs,
+      backoffMs: options.backoffMs ?? 250,
+    })
+    this.#stateless = Promise.resolve(createStateless(this.#link, () => this.#detector.forgetEra()))
+    this.#sessions = createSessionOpener(this.#link, server.type, idleMs)
+    this.#legacySupport = new LegacySupport(legacyMs)
+    this.#pool = new SessionPool({
+      name: server.name,
+      idleMs,
+      manner: server.pool,
+      perPrincipal: options.sessionsPerPrincipal,
+      open: async (caller, slot) => {
+        const isModern = this.#detector.era === 'modern'
+        const session = await this.#sessions.open(caller, { ...slot, holdMs, requiresHandshake: isModern })
+        if (!isModern || session.hasBackChannel) return session
+        void session.close()
+        throw new HandshakeRefused(server.name, NO_BACK_CHANNEL)
+      },
+    })
+  }
+
+  open(caller: Caller, sessionIndex = 0): Promise<Peer> {
+    if (this.#closing) return Promise.reject(new UpstreamFailure(this.#name, DISCONNECTED))
+    if (chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport) === 'modern')
+      return this.#stateless
+    return this.#pool.find(caller, sessionIndex) ?? this.#detectAndOpen(caller, sessionIndex)
+  }
+
+  async probe(): Promise<boolean> {
+    if (this.#closing) return false
+    await this.#detector.checkReachable()
+    return true
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= within(this.#closeMs, this.#pool.close(), () => {}).then(() => {
+      this.#sessions.close()
+      return this.#link.http.close()
+    })
+    return this.#closing
+  }
+
+  isIdle(): boolean {
+    return this.#link.http.isIdle && this.#pool.size === 0
+  }
+
+  async #detectAndOpen(caller: Caller, sessionIndex: number): Promise<Peer> {
+    const wasKnown = this.#detector.era !== undefined
+    const era = await this.#detector.detect()
     try {
-      const peer = await pool.open(caller, index)
-      detector.markReachable()
+      return await this.#openAs(era, caller, sessionIndex)
+    } catch (error) {
+      // The known era may be out of date: then the failure made the detector forget it.
+      if (!wasKnown || this.#closing || this.#detector.era !== undefined) throw error
+      // If the probe fails too, the first error is more useful: a server may grant one session only.
+      const now = await this.#detector.detect().catch(() => era)
+      if (now === era) throw error
+      return this.#openAs(now, caller, sessionIndex)
+    }
+  }
+
+  #openAs(era: Era, caller: Caller, sessionIndex: number): Promise<Peer> {
+    if (era === 'legacy') return this.#openSession(caller, sessionIndex)
+    return chooseEra(caller, this.#configured, era, this.#legacySupport) === 'legacy'
+      ? this.#tryLegacy(caller, sessionIndex)
+      : this.#stateless
+  }
+
+  async #openSession(caller: Caller, sessionIndex: number): Promise<Peer> {
+    try {
+      const peer = await this.#pool.open(caller, sessionIndex)
+      this.#detector.markReachable()
       return peer
     } catch (error) {
-      // A server that grants no further session, and a full pool, say nothing of the server.
-      if (error instanceof UpstreamFailure && index === 0 && error.reason !== 'pool_exhausted') learn(error)
+      // A full pool, or a server that grants no further session, is no outage.
+      if (error instanceof UpstreamFailure && sessionIndex === 0 && error.reason !== 'pool_exhausted')
+        this.#record(error)
       throw error
     }
   }
 
-  const learn = (failure: UpstreamFailure): void => {
-    if (failure.reason === 'upstream_protocol') detector.forgetEra()
-    else detector.markUnreachable(failure)
+  #record(failure: UpstreamFailure): void {
+    if (failure.reason === 'upstream_protocol') this.#detector.forgetEra()
+    else this.#detector.markUnreachable(failure)
   }
 
-  /** Opens a legacy session with a modern server; if the server grants none, its modern leg serves the caller. */
-  const openLeg = async (caller: Caller, index: number): Promise<Peer> => {
-    const wasKnown = leg.isSupported === true
-    if (!wasKnown) legacy.expectGetStream()
-    if (!wasKnown && !(await acceptsGet(link))) return missLeg(true, NO_BACK_CHANNEL)
-    try {
-      const peer = await pool.open(caller, index)
-      leg.confirm()
-      detector.markReachable()
-      return peer
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || closing || error.reason === 'pool_exhausted') throw error
-      if (!(error instanceof HandshakeRefused) && (wasKnown || error.reason === 'upstream_unreachable')) {
-        learn(error)
-        throw error
-      }
-      return missLeg(error instanceof HandshakeRefused, error.details)
+  /** The first legacy caller finds out whether a modern server takes legacy sessions; the others wait for that. */
+  #tryLegacy(caller: Caller, sessionIndex: number): Promise<Peer> {
+    if (this.#legacySupport.isSupported !== undefined) return this.#openLegacy(caller, sessionIndex)
+    if (this.#trial) return this.#trial.then(() => this.open(caller, sessionIndex))
+    const opening = this.#openLegacy(caller, sessionIndex)
+    const end = (): void => {
+      this.#trial = undefined
     }
-  }
-
-  const missLeg = (isEvidence: boolean, { text }: FailureDetails): Promise<Peer> => {
-    leg.deny(isEvidence)
-    link.log.debug({ reason: text }, 'legacy callers are served by the modern leg of the server')
-    return stateless
-  }
-
-  /** The first legacy caller finds out whether there is a legacy leg; those who come meanwhile wait for the verdict. */
-  const tryLeg = (caller: Caller, index: number): Promise<Peer> => {
-    if (leg.isSupported !== undefined) return openLeg(caller, index)
-    if (trial) return trial.then(() => open(caller, index))
-    const opening = openLeg(caller, index)
-    const over = (): void => {
-      trial = undefined
-    }
-    trial = opening.then(over, over)
+    this.#trial = opening.then(end, end)
     return opening
   }
 
-  const openAs = (era: Era, caller: Caller, index: number): Promise<Peer> => {
-    if (era === 'legacy') return openSession(caller, index)
-    return chooseEra(caller, configured, era, leg) === 'legacy' ? tryLeg(caller, index) : stateless
-  }
-
-  const find = async (caller: Caller, index: number): Promise<Peer> => {
-    const wasKnown = detector.era !== undefined
-    const era = await detector.detect()
+  /** Opens a legacy session with a modern server; if the server grants none, the caller gets its stateless peer. */
+  async #openLegacy(caller: Caller, sessionIndex: number): Promise<Peer> {
+    const wasKnown = this.#legacySupport.isSupported === true
+    if (!wasKnown) this.#sessions.expectGetStream()
+    if (!wasKnown && !(await acceptsGet(this.#link))) return this.#useStateless(true, NO_BACK_CHANNEL)
     try {
-      return await openAs(era, caller, index)
+      const peer = await this.#pool.open(caller, sessionIndex)
+      this.#legacySupport.confirm()
+      this.#detector.markReachable()
+      return peer
     } catch (error) {
-      // A verdict from before may be out of date: then the failure made the detector forget it.
-      if (!wasKnown || closing || detector.era !== undefined) throw error
-      // If it does not answer the probe either, the first error says more: a server may grant one session only.
-      const now = await detector.detect().catch(() => era)
-      if (now === era) throw error
-      return openAs(now, caller, index)
+      if (!(error instanceof UpstreamFailure) || this.#closing || error.reason === 'pool_exhausted') throw error
+      if (!(error instanceof HandshakeRefused) && (wasKnown || error.reason === 'upstream_unreachable')) {
+        this.#record(error)
+        throw error
+      }
+      return this.#useStateless(error instanceof HandshakeRefused, error.details)
     }
   }
 
-  const open = (caller: Caller, index = 0): Promise<Peer> => {
-    if (closing) return Promise.reject(new UpstreamFailure(server.name, DISCONNECTED))
-    if (chooseEra(caller, configured, detector.era, leg) === 'modern') return stateless
-    return pool.find(caller, index) ?? find(caller, index)
+  #useStateless(isEvidence: boolean, { text }: FailureDetails): Promise<Peer> {
+    this.#legacySupport.deny(isEvidence)
+    this.#link.log.debug({ reason: text }, 'legacy callers use the stateless protocol of the server')
+    return this.#stateless
   }
-
-  const probe = async (): Promise<boolean> => {
-    if (closing) return false
-    await detector.checkReachable()
-    return true
-  }
-
-  const close = (): Promise<void> => {
-    closing ??= within(closeMs, pool.close()).then(() => {
-      legacy.close()
-      return link.http.close()
-    })
-    return closing
-  }
-
-  return { open, probe, close, isIdle: () => link.http.isIdle && pool.size === 0 }
-}
-
-const within = (ms: number, work: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

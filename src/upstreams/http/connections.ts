@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { Agent, buildConnector } from 'undici'
-import { isOwnAddress, isPrivate } from './address.ts'
+import { isOwnAddress, isPrivateAddress } from './address.ts'
 import { ADDRESS_REFUSED } from './http-failures.ts'
 
 /**
@@ -11,7 +11,7 @@ import { ADDRESS_REFUSED } from './http-failures.ts'
 export type AddressScope = 'configured' | 'elsewhere' | 'public'
 
 /** A connection that a server asked for and the gateway does not open. */
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   readonly code = ADDRESS_REFUSED
 }
 
@@ -21,65 +21,65 @@ export interface ConnectionOptions {
   readonly isPrivate?: ((address: string) => boolean) | undefined // tests have no public addresses
 }
 
-/** Opens connections within each reach, and knows which origins turned out to be public. */
+/** Pools of connections, one per address scope; records which origins have a public address. */
 export class Connections {
   readonly #options: ConnectionOptions
   readonly #agents = new Map<AddressScope, Agent>()
-  readonly #streams = new Map<AddressScope, Agent>()
+  readonly #streamAgents = new Map<AddressScope, Agent>()
   readonly #publicOrigins = new Set<string>()
 
   constructor(options: ConnectionOptions) {
     this.#options = options
   }
 
-  /** The pool of connections for a reach. Streams have one of their own: a pool looks through all its busy connections. */
-  agent(reach: AddressScope, isStream: boolean): Agent {
-    const agents = isStream ? this.#streams : this.#agents
-    const known = agents.get(reach)
+  /** Long-lived streams have a pool of their own: for each request a pool looks through all its busy connections. */
+  agent(scope: AddressScope, isStream: boolean): Agent {
+    const agents = isStream ? this.#streamAgents : this.#agents
+    const known = agents.get(scope)
     if (known) return known
-    const agent = this.#create(reach)
-    agents.set(reach, agent)
+    const agent = this.#create(scope)
+    agents.set(scope, agent)
     return agent
   }
 
-  /** How far a server at that origin may send us. */
-  from(origin: string): AddressScope {
+  /** The scope of a redirect by a server at that origin. */
+  scopeAfter(origin: string): AddressScope {
     return this.#publicOrigins.has(origin) ? 'public' : 'elsewhere'
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([...this.#agents.values(), ...this.#streams.values()].map(agent => agent.destroy()))
+    await Promise.all([...this.#agents.values(), ...this.#streamAgents.values()].map(agent => agent.destroy()))
   }
 
-  #create(reach: AddressScope): Agent {
-    const connect = buildConnector({ timeout: this.#options.connectMs, lookup: this.#lookup(reach) })
+  #create(scope: AddressScope): Agent {
+    const connect = buildConnector({ timeout: this.#options.connectMs, lookup: this.#lookup(scope) })
     const guarded: buildConnector.connector = (options, callback) => {
       const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
       const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
-      const early = isIP(host) > 0 ? this.#refusal(reach, host, port) : undefined // an address is not looked up
+      const early = isIP(host) > 0 ? this.#refusal(scope, host, port) : undefined // an IP address is not looked up
       if (early) return callback(early, null)
       connect(options, (...[error, socket]) => {
         if (error) return callback(error, null)
-        const refusal = this.#refusal(reach, socket.remoteAddress ?? '', port)
-        if (!refusal) this.#note(`${options.protocol}//${options.host ?? host}`, socket)
+        const refusal = this.#refusal(scope, socket.remoteAddress ?? '', port)
+        if (!refusal) this.#recordOrigin(`${options.protocol}//${options.host ?? host}`, socket)
         else socket.destroy()
         if (refusal) callback(refusal, null)
         else callback(null, socket)
       })
     }
-    // Silence is ours to judge (SilenceWatch), so the client keeps no timers for it.
+    // The gateway has timeouts of its own (Deadlines), so undici needs no timers for them.
     return new Agent({ connect: guarded, headersTimeout: 0, bodyTimeout: 0 })
   }
 
-  #note(origin: string, { remoteAddress }: Socket): void {
+  #recordOrigin(origin: string, { remoteAddress }: Socket): void {
     if (remoteAddress !== undefined && !this.#isPrivate(remoteAddress)) this.#publicOrigins.add(origin)
   }
 
-  #lookup(reach: AddressScope): LookupFunction {
+  #lookup(scope: AddressScope): LookupFunction {
     return (hostname, options, callback) =>
       lookup(hostname, { ...options, all: true }, (error, found) => {
         if (error) return callback(error, '')
-        const refused = found.map(({ address }) => this.#refusal(reach, address)).find(refusal => refusal)
+        const refused = found.map(({ address }) => this.#refusal(scope, address)).find(refusal => refusal)
         if (refused) return callback(refused, '')
         const [first] = found as [LookupAddress]
         if (options.all) callback(null, found)
@@ -88,16 +88,16 @@ export class Connections {
   }
 
   #isPrivate(address: string): boolean {
-    return (this.#options.isPrivate ?? isPrivate)(address)
+    return (this.#options.isPrivate ?? isPrivateAddress)(address)
   }
 
-  #refusal(reach: AddressScope, address: string, port?: number): AddressRefused | undefined {
-    if (reach === 'configured') return undefined
-    if (reach === 'public' && this.#isPrivate(address))
+  #refusal(scope: AddressScope, address: string, port?: number): AddressRefused | undefined {
+    if (scope === 'configured') return undefined
+    if (scope === 'public' && this.#isPrivate(address))
       return new AddressRefused(
         `redirected from a public server to the private address ${address}, which the gateway does not allow`,
       )
     const isSelf = port !== undefined && port === this.#options.ownPort?.() && isOwnAddress(address)
-    return isSelf ? new AddressRefused('sent us to the address of this gateway itself') : undefined
+    return isSelf ? new AddressRefused('pointed to the address of this gateway itself') : undefined
   }
 }

@@ -19,8 +19,8 @@ const serve = async (script: Script) => {
   return server
 }
 
-const connect = (secrets: string[] = [], more: Partial<ConstructorParameters<typeof HttpClient>[0]> = {}) => {
-  const http = new HttpClient({ secrets, connectMs: 2000, deadlines: new Deadlines(10), log: SILENT, ...more })
+const connect = (secretHeaders: string[] = [], more: Partial<ConstructorParameters<typeof HttpClient>[0]> = {}) => {
+  const http = new HttpClient({ secretHeaders, connectMs: 2000, deadlines: new Deadlines(10), log: SILENT, ...more })
   closing.push(() => http.close())
   return http
 }
@@ -36,11 +36,11 @@ const serveOn = async (host: string, answer: RequestListener): Promise<string> =
   return `http://${host}:${(server.address() as AddressInfo).port}/mcp`
 }
 
-const patience = { headersMs: 250, bodyMs: 250 }
+const responseTimeouts = { headersMs: 250, bodyMs: 250 }
 
 const post = (http: HttpClient, url: string, more: Partial<HttpRequest> = {}) => {
-  let settle: (end: { loss?: FailureDetails; status?: number; text?: string }) => void = () => {}
-  const done = new Promise<{ loss?: FailureDetails; status?: number; text?: string }>(resolve => {
+  let settle: (end: { failure?: FailureDetails; status?: number; text?: string }) => void = () => {}
+  const done = new Promise<{ failure?: FailureDetails; status?: number; text?: string }>(resolve => {
     settle = resolve
   })
   let status = 0
@@ -51,7 +51,7 @@ const post = (http: HttpClient, url: string, more: Partial<HttpRequest> = {}) =>
       target: targetOf(url),
       headers: ['x', 'y'],
       body: Buffer.from('{"a":1}'),
-      responseTimeouts: patience,
+      responseTimeouts,
       ...more,
     },
     {
@@ -60,7 +60,7 @@ const post = (http: HttpClient, url: string, more: Partial<HttpRequest> = {}) =>
       },
       bytes: chunk => void chunks.push(chunk),
       end: () => settle({ status, text: Buffer.concat(chunks).toString() }),
-      failed: loss => settle({ loss }),
+      failed: failure => settle({ failure }),
     },
   )
   return { done, sending }
@@ -70,26 +70,26 @@ describe('phases', () => {
   it('names a refused connection', async () => {
     const server = await scriptedServer(() => {})
     await server.close()
-    const { loss } = await post(connect(), server.url).done
-    expect(loss?.reason).toBe('upstream_unreachable')
-    expect(loss?.text).toMatch(/^did not answer: connect ECONNREFUSED 127\.0\.0\.1:\d+ \(is it running\?\)$/)
+    const { failure } = await post(connect(), server.url).done
+    expect(failure?.reason).toBe('upstream_unreachable')
+    expect(failure?.text).toMatch(/^did not answer: connect ECONNREFUSED 127\.0\.0\.1:\d+ \(is it running\?\)$/)
   })
 
   it('names a host that does not exist', async () => {
-    const { loss } = await post(connect(), 'http://nowhere.invalid/mcp').done
-    expect(loss).toMatchObject({ reason: 'upstream_unreachable', text: expect.stringContaining('nowhere.invalid') })
+    const { failure } = await post(connect(), 'http://nowhere.invalid/mcp').done
+    expect(failure).toMatchObject({ reason: 'upstream_unreachable', text: expect.stringContaining('nowhere.invalid') })
   })
 
-  it('gives up on a server that never answers', async () => {
+  it('times out on a server that never answers', async () => {
     const server = await serve(() => {})
-    expect((await post(connect(), server.url).done).loss).toEqual({
+    expect((await post(connect(), server.url).done).failure).toEqual({
       reason: 'upstream_timeout',
       text: 'did not answer in time',
     })
     await server.until(() => server.sockets.size === 0, 'the socket to close')
   })
 
-  it('gives up on a body that stops, and not on one that goes on', async () => {
+  it('times out on a body that stops, and not on one that goes on', async () => {
     const server = await serve((arrived, response) => {
       response.write('a')
       if (arrived.url === '/stops') return
@@ -103,7 +103,9 @@ describe('phases', () => {
     })
     const http = connect()
     expect((await post(http, `${server.origin}/goes-on`).done).text).toBe('abbbbbb')
-    expect((await post(http, `${server.origin}/stops`).done).loss?.text).toBe('fell silent in the middle of its answer')
+    expect((await post(http, `${server.origin}/stops`).done).failure?.text).toBe(
+      'fell silent in the middle of its answer',
+    )
   })
 
   it('tells a connection closed before the answer from one closed within it', async () => {
@@ -113,11 +115,11 @@ describe('phases', () => {
       response.write('half', () => response.destroy())
     })
     const http = connect()
-    expect((await post(http, `${server.origin}/before`).done).loss).toMatchObject({
+    expect((await post(http, `${server.origin}/before`).done).failure).toMatchObject({
       reason: 'upstream_stream_lost',
       text: expect.stringMatching(/^closed the connection before answering/),
     })
-    expect((await post(http, `${server.origin}/within`).done).loss).toMatchObject({
+    expect((await post(http, `${server.origin}/within`).done).failure).toMatchObject({
       reason: 'upstream_stream_lost',
       text: expect.stringMatching(/^broke off its answer/),
     })
@@ -127,13 +129,13 @@ describe('phases', () => {
     const server = await serve((_, response) => {
       response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')
     })
-    expect((await post(connect(), server.url).done).loss?.reason).toBe('upstream_protocol')
+    expect((await post(connect(), server.url).done).failure?.reason).toBe('upstream_protocol')
   })
 
-  it('fails a header nobody can send instead of throwing', async () => {
+  it('fails with an invalid header instead of throwing', async () => {
     const server = await serve(() => {})
-    const { loss } = await post(connect(), server.url, { headers: ['x', 'a\nb'] }).done
-    expect(loss).toMatchObject({ reason: 'upstream_protocol', text: expect.stringContaining('invalid x header') })
+    const { failure } = await post(connect(), server.url, { headers: ['x', 'a\nb'] }).done
+    expect(failure).toMatchObject({ reason: 'upstream_protocol', text: expect.stringContaining('invalid x header') })
   })
 })
 
@@ -163,7 +165,7 @@ describe('redirects', () => {
     ])
   })
 
-  it('leaves credentials behind on another origin, also when it remembers the way', async () => {
+  it('sends no credentials to another origin, also when it remembers the redirect', async () => {
     const other = await serve((_, response) => void response.end('ok'))
     const server = await serve((_, response) => void response.writeHead(308, { location: other.url }).end())
     const http = connect(['X-Api-Key'], { allowsCrossOrigin: true })
@@ -179,7 +181,7 @@ describe('redirects', () => {
     }
   })
 
-  it('goes back to the configured place when the remembered one is gone', async () => {
+  it('uses the configured URL again when the remembered one is gone', async () => {
     const other = await scriptedServer((_, response) => void response.end('other'))
     let isMoved = true
     const server = await serve((_, response) => {
@@ -190,7 +192,7 @@ describe('redirects', () => {
     expect((await post(http, server.url).done).text).toBe('other')
     await other.close()
     isMoved = false
-    expect((await post(http, server.url).done).loss?.reason).toMatch(/unreachable|stream_lost/)
+    expect((await post(http, server.url).done).failure?.reason).toMatch(/unreachable|stream_lost/)
     await expect.poll(async () => (await post(http, server.url).done).text).toBe('home')
   })
 
@@ -198,10 +200,10 @@ describe('redirects', () => {
     const other = await serve((_, response) => void response.end('ok'))
     const server = await serve((_, response) => void response.writeHead(status, { location: other.url }).end())
     const http = connect()
-    const { loss } = await post(http, server.url).done
-    expect(loss?.reason).toBe('upstream_redirect')
-    expect(loss?.text).toContain(`another origin (${other.origin})`)
-    expect(loss?.text).toContain('"allowCrossOriginRedirect": true')
+    const { failure } = await post(http, server.url).done
+    expect(failure?.reason).toBe('upstream_redirect')
+    expect(failure?.text).toContain(`another origin (${other.origin})`)
+    expect(failure?.text).toContain('"allowCrossOriginRedirect": true')
     await post(http, server.url).done
     expect(server.arrivals).toHaveLength(2) // it was not remembered
     expect(other.sockets.size).toBe(0)
@@ -215,9 +217,9 @@ describe('redirects', () => {
       const location = `http://${host}:${port}/mcp`
       const server = await serve((_, response) => void response.writeHead(308, { location }).end())
       const http = connect([], { allowsCrossOrigin: true, ownPort: () => port })
-      expect((await post(http, server.url).done).loss).toEqual({
+      expect((await post(http, server.url).done).failure).toEqual({
         reason: 'upstream_redirect',
-        text: 'sent us to the address of this gateway itself',
+        text: 'pointed to the address of this gateway itself',
       })
       expect(own.arrivals).toHaveLength(0)
       const direct = await post(http, own.url).done // what is configured may be anything
@@ -235,8 +237,8 @@ describe('redirects', () => {
       })
       const http = connect([], { allowsCrossOrigin: true, isPrivate: address => address !== '127.0.0.2' })
       for (let i = 0; i < 2; i++) {
-        const { loss } = await post(http, outside).done
-        expect(loss).toMatchObject({
+        const { failure } = await post(http, outside).done
+        expect(failure).toMatchObject({
           reason: 'upstream_redirect',
           text: expect.stringContaining('from a public server to the private address'),
         })
@@ -259,19 +261,19 @@ describe('redirects', () => {
 
   it('stops after five', async () => {
     const server = await serve((_, response) => void response.writeHead(307, { location: '/again' }).end())
-    expect((await post(connect(), server.url).done).loss).toEqual({
+    expect((await post(connect(), server.url).done).failure).toEqual({
       reason: 'upstream_protocol',
       text: 'redirected more than 5 times',
     })
     expect(server.arrivals).toHaveLength(6)
   })
 
-  it('refuses a place that is no URL', async () => {
+  it('refuses a location that is no URL', async () => {
     const server = await serve((_, response) => void response.writeHead(308, { location: 'mailto:x' }).end())
-    expect((await post(connect(), server.url).done).loss?.text).toContain('mailto:x')
+    expect((await post(connect(), server.url).done).failure?.text).toContain('mailto:x')
   })
 
-  it('hands other redirects on as the refusal they are', async () => {
+  it('delivers other redirects as responses', async () => {
     const server = await serve((_, response) => void response.writeHead(302, { location: '/login' }).end())
     expect((await post(connect(), server.url).done).status).toBe(302)
   })
@@ -312,7 +314,7 @@ describe('abort', () => {
   })
 })
 
-it('stops reading while the reader is behind', async () => {
+it('pauses reading while the receiver is busy', async () => {
   const size = 32 * 1024 * 1024
   let written = 0
   const server = await serve((_, response) => {
@@ -341,7 +343,7 @@ it('stops reading while the reader is behind', async () => {
           return read === chunk.length ? behind : undefined
         },
         end: resolve,
-        failed: loss => expect.unreachable(loss.text),
+        failed: failure => expect.unreachable(failure.text),
       },
     )
   })
@@ -365,5 +367,5 @@ it('keeps connections and leaves none behind', async () => {
   await http.close()
   await http.close()
   await server.until(() => server.sockets.size === 0, 'sockets to close')
-  expect((await post(http, server.url).done).loss?.text).toBe('is being disconnected')
+  expect((await post(http, server.url).done).failure?.text).toBe('is being disconnected')
 })

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Log } from '../../telemetry/log.ts'
 import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
-import type { FailureDetails } from '../failures.ts'
+import type { FailureDetails, FailureReason } from '../failures.ts'
 import { type ConnectionOptions, Connections } from './connections.ts'
 import { failureOfError, type RequestPhase } from './http-failures.ts'
 import { type HttpTarget, isCrossOrigin, type Redirect, resolveRedirect, withoutSecretHeaders } from './redirect.ts'
@@ -13,119 +13,119 @@ export interface HttpRequest {
   readonly target: HttpTarget
   readonly headers: readonly string[]
   readonly body: Buffer | null
-  readonly responseTimeouts?: ResponseTimeouts | undefined // absent: whoever sends keeps watch itself
-  readonly isLongLived?: boolean // a stream that stays open for long
+  readonly responseTimeouts?: ResponseTimeouts | undefined // absent: the sender has a deadline of its own
+  readonly isLongLived?: boolean // a stream that stays open
 }
 
-/** How long a phase may be silent; 0: for ever. */
+/** How long the server may be silent before and during its response; 0: without a limit. */
 export interface ResponseTimeouts {
   readonly headersMs: number
   readonly bodyMs: number
 }
 
-/** What a reply is read by. Exactly one of `end` and `lost` is last, unless the request is aborted. */
+/** Receives a response. Either `end` or `failed` is called last, unless the request is aborted. */
 export interface ResponseReceiver {
-  /** `from` is where redirects have led to, `sent` the headers of the request. */
+  /** `from` is the target after redirects, `sent` the headers of the request. */
   status(status: number, headers: IncomingHttpHeaders, from: Redirect, sent: readonly string[]): void
-  /** A promise stops the reading until it settles. */
+  /** Reading pauses until a returned promise settles. */
   bytes(chunk: Buffer): void | Promise<void>
   end(): void
-  failed(loss: FailureDetails): void
+  failed(failure: FailureDetails): void
 }
 
-/** A request under way. After `abort` its receiver hears nothing more. */
+/** After `abort` nothing more is delivered to the receiver. */
 export interface PendingRequest {
   abort(): void
 }
 
-interface Options extends ConnectionOptions {
-  readonly secrets: Iterable<string> // names of headers that belong to the configured origin alone
-  readonly allowsCrossOrigin?: boolean | undefined // redirects to other origins are followed
+interface HttpClientOptions extends ConnectionOptions {
+  readonly secretHeaders: Iterable<string> // names of headers for the configured origin only
+  readonly allowsCrossOrigin?: boolean | undefined // follow redirects to other origins
   readonly deadlines: Deadlines
   readonly log: Log
 }
 
-const MOST_HOPS = 5
-const MOST_SHOWN = 200 // characters of a location
+const MAX_REDIRECTS = 5
+const SHOWN_CHARACTERS = 200 // of a location
 const ALWAYS_SECRET = ['authorization', 'cookie', 'proxy-authorization']
 const ABORTED = Object.assign(new Error('aborted'), { code: 'ABORTED' })
-const LEADS_NOWHERE: ReadonlySet<FailureDetails['reason']> = new Set(['upstream_unreachable', 'upstream_redirect'])
-const FOREVER = Number.POSITIVE_INFINITY
+/** After these a permanent redirect is no longer used. */
+const UNUSABLE_REDIRECT: ReadonlySet<FailureReason> = new Set(['upstream_unreachable', 'upstream_redirect'])
+const NEVER = Number.POSITIVE_INFINITY
 
-/** Speaks HTTP with one server; the only place that does. */
+/** Sends HTTP requests to one server and follows its redirects. */
 export class HttpClient {
   readonly deadlines: Deadlines
   readonly log: Log
-  readonly #secrets: ReadonlySet<string>
+  readonly #secretHeaders: ReadonlySet<string>
   readonly #connections: Connections
-  readonly #mayCross: boolean
-  readonly #moved = new Map<string, Redirect>()
-  #underWay = 0
+  readonly #allowsCrossOrigin: boolean
+  readonly #permanentRedirects = new Map<string, Redirect>() // by URL
+  #pending = 0
   #closing: Promise<void> | undefined
 
-  constructor(options: Options) {
+  constructor(options: HttpClientOptions) {
     this.deadlines = options.deadlines
     this.log = options.log
-    this.#secrets = new Set([...ALWAYS_SECRET, ...[...options.secrets].map(name => name.toLowerCase())])
+    this.#secretHeaders = new Set([...ALWAYS_SECRET, ...[...options.secretHeaders].map(name => name.toLowerCase())])
     this.#connections = new Connections(options)
-    this.#mayCross = options.allowsCrossOrigin === true
+    this.#allowsCrossOrigin = options.allowsCrossOrigin === true
   }
 
-  /** Whether nothing has been sent that is not over. */
+  /** Whether no request is pending. */
   get isIdle(): boolean {
-    return this.#underWay === 0
+    return this.#pending === 0
   }
 
   send(request: HttpRequest, receiver: ResponseReceiver): PendingRequest {
-    this.#underWay++
+    this.#pending++
     const { target } = request
-    const moved = this.#moved.size > 0 ? this.#moved.get(target.origin + target.path) : undefined
-    const flight = new InFlightRequest(this, request, receiver, moved)
-    this.dispatch(request, moved, flight)
-    return flight
+    const isRedirected = this.#permanentRedirects.size > 0
+    const redirect = isRedirected ? this.#permanentRedirects.get(target.origin + target.path) : undefined
+    const pending = new InFlightRequest(this, request, receiver, redirect)
+    this.dispatch(request, redirect, pending)
+    return pending
   }
 
-  dispatch(request: HttpRequest, hop: Redirect | undefined, handler: Dispatcher.DispatchHandler): void {
-    const { origin, path, scope: reach = 'configured' } = hop?.target ?? request.target
-    const headers = hop ? this.headersFor(hop, request.headers) : request.headers
-    const agent = this.#connections.agent(reach, request.isLongLived === true)
-    // The client only reads the list, though its types do not say so.
+  dispatch(request: HttpRequest, redirect: Redirect | undefined, handler: Dispatcher.DispatchHandler): void {
+    const { origin, path, scope = 'configured' } = redirect?.target ?? request.target
+    const headers = redirect ? this.headersFor(redirect, request.headers) : request.headers
+    const agent = this.#connections.agent(scope, request.isLongLived === true)
+    // undici does not change the list, though its types allow it.
     agent.dispatch({ origin, path, method: request.method, headers: headers as string[], body: request.body }, handler)
   }
 
-  /** The headers that may be sent there. */
-  headersFor(hop: Redirect, headers: readonly string[]): readonly string[] {
-    return hop.keepsSecrets ? headers : withoutSecretHeaders(headers, this.#secrets)
+  /** The headers without secrets, if the redirect leads to another server. */
+  headersFor(redirect: Redirect, headers: readonly string[]): readonly string[] {
+    return redirect.keepsSecrets ? headers : withoutSecretHeaders(headers, this.#secretHeaders)
   }
 
-  /** A place that a server named, with the addresses it may lead to. */
+  /** The redirect `to` with the addresses that the server at `from` may send the gateway to. */
   withScope(from: Redirect, to: Redirect): Redirect {
-    const { scope: reach, origin } = from.target
-    if (to.target.origin === origin) return reach ? { ...to, target: { ...to.target, scope: reach } } : to
-    return { ...to, target: { ...to.target, scope: reach === 'public' ? reach : this.#connections.from(origin) } }
+    const { scope, origin } = from.target
+    if (to.target.origin === origin) return scope ? { ...to, target: { ...to.target, scope } } : to
+    return { ...to, target: { ...to.target, scope: scope === 'public' ? scope : this.#connections.scopeAfter(origin) } }
   }
 
-  /** Why a redirect is not followed; undefined where it is. */
+  /** Why a redirect is not followed; undefined if it is. */
   redirectRefusal(from: Redirect, to: Redirect): FailureDetails | undefined {
-    if (this.#mayCross || !isCrossOrigin(from, to)) return undefined
+    if (this.#allowsCrossOrigin || !isCrossOrigin(from, to)) return undefined
     const text =
       `redirected to another origin (${to.target.origin}): if that is right, use the new URL in the configuration ` +
       'or set "allowCrossOriginRedirect": true for it'
     return { reason: 'upstream_redirect', text }
   }
 
-  /** The server said for good where it lives now. */
-  rememberRedirect(target: HttpTarget, hop: Redirect): void {
-    this.#moved.set(target.origin + target.path, hop)
+  rememberRedirect(target: HttpTarget, redirect: Redirect): void {
+    this.#permanentRedirects.set(target.origin + target.path, redirect)
   }
 
   forgetRedirect(target: HttpTarget): void {
-    this.#moved.delete(target.origin + target.path)
+    this.#permanentRedirects.delete(target.origin + target.path)
   }
 
-  /** A request is over. */
   finished(): void {
-    this.#underWay--
+    this.#pending--
   }
 
   close(): Promise<void> {
@@ -135,7 +135,7 @@ export class HttpClient {
 }
 
 class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.DispatchHandler {
-  deadline = FOREVER
+  deadline = NEVER
   slot = -1
   readonly #http: HttpClient
   readonly #request: HttpRequest
@@ -143,16 +143,16 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
   #controller: Dispatcher.DispatchController | undefined
   #phase: RequestPhase = 'connect'
   #isDone = false
-  #hop: Redirect | undefined
-  #next: Redirect | undefined // where a redirect sends us once its body is over
-  #hops = 0
-  #isForGood = true // every redirect so far was a 308
+  #redirect: Redirect | undefined // the one in use
+  #next: Redirect | undefined // followed once the body of the redirect response has ended
+  #redirects = 0
+  #isPermanent = true // every redirect so far was a 308
 
-  constructor(http: HttpClient, request: HttpRequest, receiver: ResponseReceiver, hop: Redirect | undefined) {
+  constructor(http: HttpClient, request: HttpRequest, receiver: ResponseReceiver, redirect: Redirect | undefined) {
     this.#http = http
     this.#request = request
     this.#receiver = receiver
-    this.#hop = hop
+    this.#redirect = redirect
     if (request.responseTimeouts) http.deadlines.add(this)
   }
 
@@ -164,7 +164,7 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
 
   expire(): void {
     const text = this.#phase === 'headers' ? 'did not answer in time' : 'fell silent in the middle of its answer'
-    this.#lose({ reason: 'upstream_timeout', text })
+    this.#fail({ reason: 'upstream_timeout', text })
     this.#controller?.abort(ABORTED)
   }
 
@@ -172,20 +172,20 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
     if (this.#isDone) return controller.abort(ABORTED)
     this.#controller = controller
     this.#phase = 'headers'
-    this.#allow(this.#request.responseTimeouts?.headersMs)
+    this.#extendDeadline(this.#request.responseTimeouts?.headersMs)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
     this.#phase = 'body'
-    this.#allow(this.#request.responseTimeouts?.bodyMs)
-    if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirect(status, headers.location)
+    this.#extendDeadline(this.#request.responseTimeouts?.bodyMs)
+    if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirected(status, headers.location)
     else this.#receiver.status(status, headers, this.#from, this.#request.headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isDone || this.#next) return
-    this.#allow(this.#request.responseTimeouts?.bodyMs)
+    this.#extendDeadline(this.#request.responseTimeouts?.bodyMs)
     const reading = this.#receiver.bytes(chunk)
     if (!reading) return
     controller.pause()
@@ -201,53 +201,53 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    // What has no code was thrown by our own reading, inside a callback of the HTTP client.
-    if (!('code' in error)) this.#http.log.error({ err: error }, 'reading a reply failed')
-    this.#lose(failureOfError(error, this.#phase))
+    // An error without a code was thrown by the receiver, inside a callback of undici.
+    if (!('code' in error)) this.#http.log.error({ err: error }, 'reading a response failed')
+    this.#fail(failureOfError(error, this.#phase))
   }
 
   get #from(): Redirect {
-    return this.#hop ?? { target: this.#request.target, keepsSecrets: true }
+    return this.#redirect ?? { target: this.#request.target, keepsSecrets: true }
   }
 
-  #allow(ms: number | undefined): void {
-    if (ms !== undefined) this.deadline = ms > 0 ? Date.now() + ms : FOREVER
+  #extendDeadline(ms: number | undefined): void {
+    if (ms !== undefined) this.deadline = ms > 0 ? Date.now() + ms : NEVER
   }
 
-  #redirect(status: number, location: string): void {
+  #redirected(status: number, location: string): void {
     const next = resolveRedirect(this.#from, location)
-    this.#hops++
-    if (status !== 308) this.#isForGood = false
+    this.#redirects++
+    if (status !== 308) this.#isPermanent = false
     const refusal = this.#refusalOf(next, location)
     if (next && !refusal) {
       this.#next = this.#http.withScope(this.#from, next)
       return
     }
-    if (refusal) this.#lose(refusal)
+    if (refusal) this.#fail(refusal)
     this.#controller?.abort(ABORTED)
   }
 
   #refusalOf(next: Redirect | undefined, location: string): FailureDetails | undefined {
-    const said = (text: string): FailureDetails => ({ reason: 'upstream_protocol', text })
-    if (!next) return said(`redirected to "${location.slice(0, MOST_SHOWN)}", which is no HTTP URL`)
-    if (this.#hops > MOST_HOPS) return said(`redirected more than ${MOST_HOPS} times`)
+    const invalid = (text: string): FailureDetails => ({ reason: 'upstream_protocol', text })
+    if (!next) return invalid(`redirected to "${location.slice(0, SHOWN_CHARACTERS)}", which is no HTTP URL`)
+    if (this.#redirects > MAX_REDIRECTS) return invalid(`redirected more than ${MAX_REDIRECTS} times`)
     return this.#http.redirectRefusal(this.#from, next)
   }
 
-  #follow(hop: Redirect): void {
-    this.#hop = hop
+  #follow(redirect: Redirect): void {
+    this.#redirect = redirect
     this.#next = undefined
     this.#phase = 'connect'
     this.#controller = undefined
-    if (this.#isForGood) this.#http.rememberRedirect(this.#request.target, hop)
-    this.#http.dispatch(this.#request, hop, this)
+    if (this.#isPermanent) this.#http.rememberRedirect(this.#request.target, redirect)
+    this.#http.dispatch(this.#request, redirect, this)
   }
 
-  #lose(loss: FailureDetails): void {
+  #fail(failure: FailureDetails): void {
     if (this.#isDone) return
     this.#finish()
-    if (this.#hop && LEADS_NOWHERE.has(loss.reason)) this.#http.forgetRedirect(this.#request.target)
-    this.#receiver.failed(loss)
+    if (this.#redirect && UNUSABLE_REDIRECT.has(failure.reason)) this.#http.forgetRedirect(this.#request.target)
+    this.#receiver.failed(failure)
   }
 
   #finish(): void {

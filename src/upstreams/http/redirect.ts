@@ -4,13 +4,13 @@ import type { AddressScope } from './connections.ts'
 export interface HttpTarget {
   readonly origin: string
   readonly path: string
-  readonly scope?: AddressScope // undefined: it is configured
+  readonly scope?: AddressScope // undefined: `configured`
 }
 
-/** A target somebody sent us to; secrets meant for the first origin stay behind unless it is safe. */
+/** A target that a server named. */
 export interface Redirect {
   readonly target: HttpTarget
-  readonly keepsSecrets: boolean
+  readonly keepsSecrets: boolean // the configured headers may be sent there
 }
 
 export const targetOf = (url: string): HttpTarget => {
@@ -18,26 +18,26 @@ export const targetOf = (url: string): HttpTarget => {
   return { origin, path: pathname + search }
 }
 
-/** Follows a Location header; undefined where it names nothing we can ask. */
+/** Resolves a Location header; undefined if it is no HTTP URL. */
 export const resolveRedirect = (from: Redirect, location: string): Redirect | undefined => {
   const base = new URL(from.target.path, from.target.origin)
   const to = URL.canParse(location, base.href) ? new URL(location, base) : undefined
   if (to?.protocol !== 'http:' && to?.protocol !== 'https:') return undefined
-  return { target: targetOf(to.href), keepsSecrets: from.keepsSecrets && isTrusted(base, to) }
+  return { target: targetOf(to.href), keepsSecrets: from.keepsSecrets && isSameServer(base, to) }
 }
 
-/** Whether a hop leaves the server: another origin that is not the same host grown from http to https. */
+/** Whether a redirect leaves the server. */
 export const isCrossOrigin = (from: Redirect, to: Redirect): boolean =>
-  !isTrusted(new URL(from.target.origin), new URL(to.target.origin))
+  !isSameServer(new URL(from.target.origin), new URL(to.target.origin))
 
-/** The same origin, or the same host grown from http to https. */
-const isTrusted = (from: URL, to: URL): boolean => {
+/** The same origin, or the same host upgraded from http to https. */
+const isSameServer = (from: URL, to: URL): boolean => {
   if (from.origin === to.origin) return true
   const isUpgrade = from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname
   return isUpgrade && (to.port === '' || to.port === from.port)
 }
 
-/** The headers without those whose (lower-case) names are secret. */
+/** Removes the headers with these lower-case names. */
 export const withoutSecretHeaders = (headers: readonly string[], secrets: ReadonlySet<string>): string[] => {
   const kept: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {

@@ -11,10 +11,10 @@ import type { ResponseReceiver } from './http-client.ts'
 import { errorBodyText } from './http-failures.ts'
 import type { Redirect } from './redirect.ts'
 
-/** How a reply was over. */
+/** How a response ended. */
 export type ResponseEnd =
-  | { readonly kind: 'closed'; readonly isStream: boolean; readonly resume: ResumePoint | undefined } // read to its end
-  | { readonly kind: 'accepted' } // a good status and no body
+  | { readonly kind: 'closed'; readonly isStream: boolean; readonly resume: ResumePoint | undefined } // read completely
+  | { readonly kind: 'accepted' } // a success without a body
   | {
       readonly kind: 'refused'
       readonly status: number
@@ -24,43 +24,43 @@ export type ResponseEnd =
     }
   | { readonly kind: 'failed'; readonly failure: FailureDetails; readonly resume: ResumePoint | undefined }
 
-/** A JSON-RPC error in the body of a refusal. */
+/** A JSON-RPC error in the body of an HTTP error. */
 export type RpcErrorMessage = Extract<Message, { kind: 'error' }>
 
-/** Where and when to take up a stream that ended. */
+/** Where and when to resume a stream that ended. */
 export interface ResumePoint {
   readonly lastEventId: string | undefined
   readonly retryMs: number | undefined
 }
 
-/** Reads the messages of one reply. `ended` comes once and last. */
+/** Handles the messages of one response. `ended` is called once, last. */
 export interface ResponseHandler {
   started?(status: number, headers: IncomingHttpHeaders, from: Redirect): void
-  /** May take an event before it is read as a message; true if so. */
+  /** Called before an event is read as a message; true if it needs no more handling. */
   event?(event: SseEvent): boolean
-  /** More of a body has arrived that is one message, however large. */
+  /** Called for each chunk of a body that is one message. */
   received?(): void
   message(message: Message): void | Promise<void>
   ended(end: ResponseEnd): void
 }
 
-const REFUSAL_BYTES = 64 * 1024 // of an error page, nobody needs more
+const ERROR_BODY_BYTES = 64 * 1024 // the rest of a longer error page is ignored
 const MESSAGE_EVENTS: ReadonlySet<string> = new Set(['message', 'response', 'notification'])
 
-/** Turns the bytes of a reply, JSON or event stream, into messages. */
+/** Reads the messages of a response, which is JSON or an event stream. */
 export class ResponseReader implements ResponseReceiver {
-  readonly #reader: ResponseHandler
+  readonly #handler: ResponseHandler
   readonly #maxBytes: number
   readonly #body = new Gather()
   #headers: IncomingHttpHeaders = {}
   #status = 0
   #sentHeaders: readonly string[] = []
   #events: SseDecoder | undefined
-  #waiting: Promise<void> | undefined
-  #isOver = false
+  #pause: Promise<void> | undefined
+  #isEnded = false
 
-  constructor(reader: ResponseHandler, maxBytes: number) {
-    this.#reader = reader
+  constructor(handler: ResponseHandler, maxBytes: number) {
+    this.#handler = handler
     this.#maxBytes = maxBytes
   }
 
@@ -70,100 +70,102 @@ export class ResponseReader implements ResponseReceiver {
     this.#headers = headers
     if (status < 300 && isEventStream(headers['content-type']))
       this.#events = new SseDecoder(event => this.#event(event), { maxBytes: this.#maxBytes })
-    this.#reader.started?.(status, headers, from)
+    this.#handler.started?.(status, headers, from)
   }
 
   bytes(chunk: Buffer): void | Promise<void> {
-    if (this.#isOver) return
+    if (this.#isEnded) return
     if (!this.#events) return this.#gather(chunk)
-    this.#waiting = undefined
+    this.#pause = undefined
     try {
       this.#events.feed(chunk)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
       this.failed({ reason: 'too_large', text: `sent an event of more than ${this.#maxBytes} bytes` })
     }
-    return this.#waiting
+    return this.#pause
   }
 
   end(): void {
-    if (this.#isOver) return
+    if (this.#isEnded) return
     if (this.#events) return this.#end({ kind: 'closed', isStream: true, resume: this.#resume() })
     if (this.#status >= 300) return this.#end(this.#refused())
     if (this.#body.length === 0) return this.#end({ kind: 'accepted' })
-    const incoming = readText(this.#body.take())
+    const incoming = tryRead(this.#body.take())
     if (incoming) {
-      for (const message of messagesIn(incoming)) this.#reader.message(message)
+      for (const message of messagesIn(incoming)) this.#handler.message(message)
       return this.#end({ kind: 'closed', isStream: false, resume: undefined })
     }
-    if (this.#status === 202) return this.#end({ kind: 'accepted' }) // some write "Accepted"
+    if (this.#status === 202) return this.#end({ kind: 'accepted' }) // some servers write "Accepted"
     const type = this.#headers['content-type'] ?? 'a body without a type'
     this.failed({ reason: 'upstream_protocol', text: `answered something that is not JSON (${type})` })
   }
 
-  failed(loss: FailureDetails): void {
-    this.#end({ kind: 'failed', failure: loss, resume: this.#resume() })
+  failed(failure: FailureDetails): void {
+    this.#end({ kind: 'failed', failure, resume: this.#resume() })
   }
 
   #gather(chunk: Buffer): void {
-    if (this.#status >= 300 && this.#body.length >= REFUSAL_BYTES) return
+    if (this.#status >= 300 && this.#body.length >= ERROR_BODY_BYTES) return
     this.#body.push(chunk)
-    this.#reader.received?.()
+    this.#handler.received?.()
     if (this.#body.length <= this.#maxBytes) return
     this.#body.clear()
     this.failed({ reason: 'too_large', text: `answered more than ${this.#maxBytes} bytes` })
   }
 
   #event(event: SseEvent): void {
-    if (this.#isOver || event.data.length === 0 || this.#reader.event?.(event)) return
+    if (this.#isEnded || event.data.length === 0 || this.#handler.event?.(event)) return
     for (const message of messagesOf(event)) {
-      const waiting = this.#reader.message(message)
-      if (waiting) this.#waiting = waiting
+      const pause = this.#handler.message(message)
+      if (pause) this.#pause = pause
     }
   }
 
   #refused(): ResponseEnd {
     const body = this.#body.take()
-    const incoming = body.length > 0 ? readText(body) : undefined
+    const incoming = body.length > 0 ? tryRead(body) : undefined
     const error = incoming && messagesIn(incoming).find(message => message.kind === 'error')
     const text = errorBodyText(body, this.#sentHeaders)
     return { kind: 'refused', status: this.#status, headers: this.#headers, error, text }
   }
 
   #resume(): ResumePoint | undefined {
-    return this.#events && { lastEventId: sendable(this.#events.lastEventId), retryMs: waitable(this.#events.retry) }
+    return (
+      this.#events && { lastEventId: headerValueOf(this.#events.lastEventId), retryMs: clampRetry(this.#events.retry) }
+    )
   }
 
   #end(end: ResponseEnd): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#reader.ended(end)
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#handler.ended(end)
   }
 }
 
-const LEAST_RETRY_MS = 50 // a server that says 0 is not asked in a loop
-const MOST_RETRY_MS = 5 * 60_000 // beyond 2^31 a timer fires at once
+const SHORTEST_RETRY_MS = 50 // against a busy loop with a server that sends 0
+const LONGEST_RETRY_MS = 5 * 60_000
 
-const waitable = (ms: number | undefined): number | undefined =>
-  ms === undefined ? undefined : Math.min(MOST_RETRY_MS, Math.max(LEAST_RETRY_MS, ms))
+const clampRetry = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, ms))
 
-/** An event id as a header can carry it: in UTF-8, and only if it has no control characters. */
-const sendable = (id: string | undefined): string | undefined => {
+/** An event id as a header value, in UTF-8; undefined if it has control characters. */
+const headerValueOf = (id: string | undefined): string | undefined => {
   const text = id === undefined ? undefined : Buffer.from(id).toString('latin1')
   return text === undefined || /[^\t\x20-\x7e\x80-\xff]/.test(text) ? undefined : text
 }
 
 const NOT_JSON: Message = { kind: 'invalid', id: undefined, reason: 'the event is not JSON' }
 
-/** Whatever else a server names its events (ping, lifecycle, endpoint) is no message. */
+/** Events with other names (ping, lifecycle, endpoint) are no messages. */
 const messagesOf = (event: SseEvent): readonly Message[] => {
-  if (MESSAGE_EVENTS.has(event.event)) return messagesIn(readText(event.data) ?? NOT_JSON)
+  if (MESSAGE_EVENTS.has(event.event)) return messagesIn(tryRead(event.data) ?? NOT_JSON)
   return event.event === 'error' ? [readErrorEvent(event.data)] : []
 }
 
-/** `event: error` carries a bare `{code, message}`; it is about everything the stream was for. */
+/** `event: error` carries a bare `{code, message}` about the request of the stream. */
 const readErrorEvent = (data: Buffer): Message => {
-  const incoming = readText(data)
+  const incoming = tryRead(data)
   if (incoming?.kind === 'error') return incoming
   const error = incoming ? Json.parse(data) : undefined
   const message = error?.get('message')?.asString() ?? 'The server reported an error on its stream'
@@ -177,8 +179,8 @@ const readErrorEvent = (data: Buffer): Message => {
 const messagesIn = (incoming: Incoming): readonly Message[] =>
   incoming.kind === 'batch' ? incoming.messages : [incoming]
 
-/** Undefined for what is no JSON. */
-const readText = (bytes: Buffer): Incoming | undefined => {
+/** Undefined if the bytes are not JSON. */
+const tryRead = (bytes: Buffer): Incoming | undefined => {
   try {
     return readIncoming(bytes)
   } catch (error) {

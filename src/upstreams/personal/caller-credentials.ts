@@ -1,66 +1,65 @@
 import type { CallerTemplate, CallerTemplates, CallerValues } from '../../config/caller-values.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { type FailureDetails, UpstreamFailure } from '../failures.ts'
+import { UpstreamFailure } from '../failures.ts'
 
-/** The headers or variables of a server that differ by caller, and what such a value may not hold. */
+/** The headers or variables of a server that differ by caller. */
 export interface CallerCredentials {
   readonly name: string // of the server
   readonly personal: CallerValues
+  /** Why a text cannot be such a value; undefined if it can. */
   faultOf(text: string): string | undefined
 }
 
-const EVERYBODY_ELSE = '*'
+const ANY_OTHER_CALLER = '*'
+const ANONYMOUS = 'needs the credentials of each caller: an anonymous caller has none'
 
-/** What the server is told in the name of that caller; throws UpstreamFailure where there is nothing to tell. */
+/** The headers or variables for that caller; throws UpstreamFailure if it has none. */
 export const credentialsFor = (
   { name, personal, faultOf }: CallerCredentials,
   caller: Caller,
 ): Readonly<Record<string, string>> => {
   const { principal } = caller
   const refuse = (text: string): never => {
-    const loss: FailureDetails = { reason: 'no_credentials', text }
-    throw new UpstreamFailure(name, loss, principal === undefined ? {} : { principal })
+    throw new UpstreamFailure(name, { reason: 'no_credentials', text }, principal === undefined ? {} : { principal })
   }
   const fill = (template: CallerTemplate): string =>
-    template.map(piece => (typeof piece === 'string' ? piece : known(piece.caller))).join('')
+    template.map(piece => (typeof piece === 'string' ? piece : textOf(piece.caller))).join('')
 
-  const known = (what: 'name' | 'workspace'): string => {
+  const textOf = (what: 'name' | 'workspace'): string => {
     const text = what === 'name' ? principal : caller.workspace
-    if (text === undefined) return refuse(UNKNOWN)
+    if (text === undefined) return refuse(ANONYMOUS)
     const fault = text === text.trim() ? faultOf(text) : 'begins or ends with a blank'
-    return fault ? refuse(`cannot be told that ${JSON.stringify(text)} calls: the ${what} ${fault}`) : text
+    return fault ? refuse(`cannot be given the ${what} ${JSON.stringify(text)} of the caller: it ${fault}`) : text
   }
-  const own = { ...personal.values, ...credentialOf(personal, principal, refuse) }
-  return Object.fromEntries(Object.entries(own).map(([key, template]) => [key, fill(template)]))
+  const templates = { ...personal.values, ...configuredFor(personal, principal, refuse) }
+  return Object.fromEntries(Object.entries(templates).map(([key, template]) => [key, fill(template)]))
 }
 
-const credentialOf = (
+const configuredFor = (
   { credentials }: CallerValues,
   principal: string | undefined,
   refuse: (text: string) => never,
 ): CallerTemplates => {
   if (!credentials) return {}
-  const isNamed = principal !== undefined && principal !== EVERYBODY_ELSE && Object.hasOwn(credentials, principal)
-  const credential = Object.hasOwn(credentials, EVERYBODY_ELSE) ? credentials[EVERYBODY_ELSE] : undefined
-  const found = isNamed ? credentials[principal] : credential
+  const isNamed = principal !== undefined && principal !== ANY_OTHER_CALLER && Object.hasOwn(credentials, principal)
+  const fallback = Object.hasOwn(credentials, ANY_OTHER_CALLER) ? credentials[ANY_OTHER_CALLER] : undefined
+  const found = isNamed ? credentials[principal] : fallback
   if (found?.kind === 'values') return found.values
-  if (principal === undefined) return refuse(UNKNOWN)
+  if (principal === undefined) return refuse(ANONYMOUS)
   const why = found ? ` (${found.reason})` : ': add an entry to its "credentials" in the configuration'
   return refuse(`has no credentials for ${JSON.stringify(principal)}${why}`)
 }
 
-const UNKNOWN = 'is called in the name of each caller: it cannot be called by one nobody knows'
-
-/** Gives a name to a caller that is equal for callers who are the same to the server. */
+/** Returns a function whose keys are equal for callers that the server cannot tell apart. */
 export const createCallerKey = ({ personal }: CallerCredentials): ((caller: Caller) => string) => {
-  const tellsWorkspace = everythingIn(personal).some(templates => Object.values(templates).some(isAboutWorkspace))
-  return ({ principal, workspace }) => JSON.stringify([principal ?? null, ...(tellsWorkspace ? [workspace] : [])])
+  const usesWorkspace = allTemplates(personal).some(templates => Object.values(templates).some(namesWorkspace))
+  return ({ principal, workspace }) => JSON.stringify([principal ?? null, ...(usesWorkspace ? [workspace] : [])])
 }
 
-const everythingIn = ({ values, credentials = {} }: CallerValues): CallerTemplates[] => [
+const allTemplates = ({ values, credentials = {} }: CallerValues): CallerTemplates[] => [
   values,
   ...Object.values(credentials).map(credential => (credential.kind === 'values' ? credential.values : {})),
 ]
 
-const isAboutWorkspace = (template: CallerTemplate): boolean =>
+const namesWorkspace = (template: CallerTemplate): boolean =>
   template.some(piece => typeof piece !== 'string' && piece.caller === 'workspace')

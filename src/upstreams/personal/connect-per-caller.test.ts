@@ -16,14 +16,14 @@ afterEach(async () => {
 const NAME = { caller: 'name' } as const
 const valuesOf = (token: string) => ({ kind: 'values', values: { authorization: [token] } }) as const
 
-/** As many upstreams as callers, each of which only remembers what it was made with. */
-const connect = (personal: CallerValues, most?: number) => {
+/** Upstreams that only record the credentials they were created with. */
+const connect = (personal: CallerValues, limit?: number) => {
   const made: { values: Readonly<Record<string, string>>; isClosed: boolean; isIdle: boolean; peer: Peer }[] = []
   const upstream = connectPerCaller({
     name: 'far',
     personal,
     faultOf: headerValueError,
-    ...(most === undefined ? {} : { most }),
+    ...(limit === undefined ? {} : { limit }),
     connect: values => {
       const peer: Peer = {
         revision: '2026-07-28',
@@ -56,22 +56,22 @@ const refusal = async (opening: Promise<Peer>) => {
 describe('whose values are used', () => {
   const credentials = {
     alice: valuesOf('a'),
-    '*': valuesOf('everybody'),
+    '*': valuesOf('everyone'),
     bob: { kind: 'missing', reason: 'no BOB' },
   } as const
 
-  it('one’s own, else those for everybody else, with what everybody has', async () => {
+  it('the caller’s own, else those for all others, with the common ones', async () => {
     const { upstream, made } = connect({ values: { 'x-user': [NAME, '!'] }, credentials })
     for (const who of ['alice', 'carol', 'alice', '*', 'constructor']) await upstream.open(as(who))
     expect(made.map(({ values }) => values)).toEqual([
       { 'x-user': 'alice!', authorization: 'a' },
-      { 'x-user': 'carol!', authorization: 'everybody' },
-      { 'x-user': '*!', authorization: 'everybody' },
-      { 'x-user': 'constructor!', authorization: 'everybody' },
+      { 'x-user': 'carol!', authorization: 'everyone' },
+      { 'x-user': '*!', authorization: 'everyone' },
+      { 'x-user': 'constructor!', authorization: 'everyone' },
     ])
   })
 
-  it('nobody’s where one’s own are missing from the environment', async () => {
+  it('none if the caller’s own are missing from the environment', async () => {
     const { upstream, made } = connect({ values: {}, credentials })
     expect(await refusal(upstream.open(as('bob')))).toEqual({
       message: 'Server "far" has no credentials for "bob" (no BOB)',
@@ -80,7 +80,7 @@ describe('whose values are used', () => {
     expect(made).toEqual([])
   })
 
-  it('nobody’s where there are none', async () => {
+  it('none if none are configured', async () => {
     const { upstream, made } = connect({ values: {}, credentials: { alice: valuesOf('a') } })
     expect(await refusal(upstream.open(as('carol')))).toMatchObject({
       message: expect.stringMatching(/^Server "far" has no credentials for "carol": add an entry/),
@@ -101,22 +101,22 @@ describe('whose values are used', () => {
   ])('nobody’s for a name with %s', async (_what, name) => {
     const { upstream, made } = connect({ values: { 'x-user': [NAME] } })
     expect(await refusal(upstream.open(as(name)))).toMatchObject({
-      message: expect.stringContaining('cannot be told that'),
+      message: expect.stringContaining('cannot be given the name'),
       data: { reason: 'no_credentials', principal: name },
     })
     expect(made).toEqual([])
   })
 
-  it('nobody’s for somebody without a name, where the name is told', async () => {
+  it('none for an anonymous caller, if the name is sent', async () => {
     const { upstream } = connect({ values: { 'x-user': [NAME] } })
     expect(await refusal(upstream.open(as(undefined)))).toMatchObject({
-      message: expect.stringContaining('in the name of each caller'),
+      message: expect.stringContaining('an anonymous caller has none'),
     })
   })
 })
 
 describe('an upstream of one’s own', () => {
-  it('is the same whenever one comes, and nobody else’s, even with equal values', async () => {
+  it('is the same for every request of the caller, and for no other caller, even with equal values', async () => {
     const { upstream, made } = connect({ values: {}, credentials: { '*': valuesOf('same') } })
     const peers = [await upstream.open(as('a')), await upstream.open(as('b')), await upstream.open(as('a', 'other'))]
     expect(made).toHaveLength(2)
@@ -124,20 +124,20 @@ describe('an upstream of one’s own', () => {
     expect(peers[0]).not.toBe(peers[1])
   })
 
-  it('is one for each workspace, where the workspace is told', async () => {
+  it('is one per workspace, if the workspace is sent', async () => {
     const { upstream, made } = connect({ values: { at: [{ caller: 'workspace' }] } })
     for (const workspace of ['one', 'two', 'one']) await upstream.open(as('a', workspace))
     expect(made.map(({ values }) => values)).toEqual([{ at: 'one' }, { at: 'two' }])
   })
 
-  it('tells others nothing: what the server calls public is private', async () => {
+  it('marks results as private that the server calls public', async () => {
     const { upstream } = connect({ values: { 'x-user': [NAME] } })
     const peer = await upstream.open(as('a'))
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ cacheScope: 'private', ttlMs: 5 })
     expect(await exchangeWith(peer, 'acme/do').result()).toMatchObject({ cacheScope: 'public' })
   })
 
-  it('gives way, when there are many, where it is idle and was not used for longest', async () => {
+  it('is evicted beyond the limit, if it is idle and was used least recently', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { upstream, made } = connect({ values: { 'x-user': [NAME] } }, 3)
     for (const who of ['a', 'b', 'c']) await upstream.open(as(who))
@@ -153,7 +153,7 @@ describe('an upstream of one’s own', () => {
 })
 
 describe('an upstream that was handed out just now', () => {
-  it('does not give way before its caller has had the time to send anything', async () => {
+  it('is not evicted before its caller has had the time to send a request', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { upstream, made } = connect({ values: { 'x-user': [NAME] } }, 1)
     await Promise.all([upstream.open(as('a')), upstream.open(as('b'))])

@@ -3,96 +3,92 @@ import { methodRow } from '../../protocol/methods.ts'
 import { DISCONNECTED, UpstreamFailure } from '../failures.ts'
 import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
 
-/** An upstream that is there for one caller alone. */
+/** The upstream of one caller. */
 export interface CallerUpstream extends Upstream {
-  /** Whether it could be closed without anybody noticing. */
+  /** Whether it can be closed without an effect on any call. */
   isIdle(): boolean
 }
 
-interface Options extends CallerCredentials {
-  readonly connect: (values: Readonly<Record<string, string>>) => CallerUpstream
-  readonly most?: number // kept at a time, as long as some are idle
+interface PerCallerOptions extends CallerCredentials {
+  readonly connect: (credentials: Readonly<Record<string, string>>) => CallerUpstream
+  readonly limit?: number // upstreams kept; more while all are in use
 }
 
-const MOST = 1000
-const HANDED_MS = 1000 // for whoever was given a peer to send something
+const LIMIT = 1000
+const GRACE_MS = 1000 // for a caller that got a peer to send its request
 
-/** The upstream of one caller. */
-interface Own {
+interface CallerEntry {
   readonly upstream: CallerUpstream
-  openings: number // under way
-  handedAt: number // when a peer of it was last given to somebody
+  opening: number // calls of `open` that are not settled
+  openedAt: number // when `open` last returned a peer
 }
 
 /**
- * A server that is told who calls. Every caller has an upstream of his own, so that nothing can be shared: no
- * connection, no session, no finding about the server. `open` rejects with UpstreamFailure.
+ * Connects to a server with the credentials of each caller. Every caller has an upstream of its own, so that callers share
+ * no connection, no session and no knowledge about the server. `open` rejects with UpstreamFailure.
  */
-export const connectPerCaller = ({ connect, most = MOST, ...purse }: Options): Upstream => {
-  const identityOf = createCallerKey(purse)
-  const known = new Map<string, Own>() // whoever was used last is last
+export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCallerOptions): Upstream => {
+  const keyOf = createCallerKey(server)
+  const entries = new Map<string, CallerEntry>() // the most recently used last
   const peers = new WeakMap<Peer, Peer>()
-  const leaving = new Set<Promise<void>>()
+  const closingIdle = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
 
-  const ownOf = (caller: Caller): Own => {
-    if (closing) throw new UpstreamFailure(purse.name, DISCONNECTED)
-    const key = identityOf(caller)
-    const own = known.get(key) ?? create(caller)
-    known.delete(key)
-    known.set(key, own)
-    return own
+  const entryOf = (caller: Caller): CallerEntry => {
+    if (closing) throw new UpstreamFailure(server.name, DISCONNECTED)
+    const key = keyOf(caller)
+    const entry = entries.get(key) ?? create(caller)
+    entries.delete(key)
+    entries.set(key, entry)
+    return entry
   }
 
-  const create = (caller: Caller): Own => {
-    const upstream = connect(credentialsFor(purse, caller))
-    if (known.size >= most) makeRoom()
-    return { upstream, openings: 0, handedAt: 0 }
+  const create = (caller: Caller): CallerEntry => {
+    const upstream = connect(credentialsFor(server, caller))
+    if (entries.size >= limit) evictIdle()
+    return { upstream, opening: 0, openedAt: 0 }
   }
 
-  /** There may be more than one too many: nobody may have been idle before. */
-  const makeRoom = (): void => {
-    const handed = Date.now() - HANDED_MS
-    for (const [key, { upstream, openings, handedAt }] of known) {
-      if (openings > 0 || handedAt > handed || !upstream.isIdle()) continue
-      known.delete(key)
-      const left = upstream.close().finally(() => leaving.delete(left))
-      leaving.add(left)
-      if (known.size < most) return
+  /** May evict several: there are more than the limit if none was idle before. */
+  const evictIdle = (): void => {
+    const recent = Date.now() - GRACE_MS
+    for (const [key, { upstream, opening, openedAt }] of entries) {
+      if (opening > 0 || openedAt > recent || !upstream.isIdle()) continue
+      entries.delete(key)
+      const closed = upstream.close().finally(() => closingIdle.delete(closed))
+      closingIdle.add(closed)
+      if (entries.size < limit) return
     }
   }
 
   const open = async (caller: Caller, sessionIndex?: number): Promise<Peer> => {
-    const own = ownOf(caller)
-    own.openings++
+    const entry = entryOf(caller)
+    entry.opening++
     try {
-      return keepPrivate(await own.upstream.open(caller, sessionIndex))
+      const peer = await entry.upstream.open(caller, sessionIndex)
+      const known = peers.get(peer) ?? makePrivate(peer)
+      peers.set(peer, known)
+      return known
     } finally {
-      own.openings--
-      own.handedAt = Date.now()
+      entry.opening--
+      entry.openedAt = Date.now()
     }
   }
 
-  const keepPrivate = (peer: Peer): Peer => {
-    const own = peers.get(peer) ?? privatePeer(peer)
-    peers.set(peer, own)
-    return own
-  }
-
   const close = async (): Promise<void> => {
-    await Promise.allSettled([...[...known.values()].map(({ upstream }) => upstream.close()), ...leaving])
-    known.clear()
+    await Promise.allSettled([...[...entries.values()].map(({ upstream }) => upstream.close()), ...closingIdle])
+    entries.clear()
   }
 
   return {
     open,
-    probe: async () => (await [...known.values()].at(-1)?.upstream.probe?.()) ?? false,
+    probe: async () => (await [...entries.values()].at(-1)?.upstream.probe?.()) ?? false,
     close: () => (closing ??= close()),
   }
 }
 
-/** What a server calls public is so among those it cannot tell apart; here it can. */
-const privatePeer = (peer: Peer): Peer => {
+/** Marks results as private: a server that knows the caller may call a result public that differs by caller. */
+const makePrivate = (peer: Peer): Peer => {
   const hold = peer.hold?.bind(peer)
   const dispatch: Dispatch = exchange => {
     if (!methodRow(exchange.method)?.cacheable) return peer.dispatch(exchange)

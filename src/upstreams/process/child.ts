@@ -1,8 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { within } from '../../std/time.ts'
 import { LineDecoder, LineTooLong } from '../../wire/ndjson.ts'
-import type { Program } from './command.ts'
 import type { ProcessHost } from './process-host.ts'
+import type { Program } from './program.ts'
 import { StderrBuffer, type StderrListener } from './stderr.ts'
 
 interface ChildOptions {

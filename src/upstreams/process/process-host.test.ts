@@ -3,7 +3,7 @@ import { StartLimit } from './process-host.ts'
 
 afterEach(() => vi.useRealTimers())
 
-it('lets so many start at a time, the others in order, and counts a leaving once', async () => {
+it('limits concurrent starts, admits the others in order, and frees a slot once', async () => {
   const starts = new StartLimit(2)
   const order: string[] = []
   const enter = (name: string) =>
@@ -33,7 +33,7 @@ it.each([
   [4, 2500],
   [8, 5000],
   [12, 7500],
-])('%i starts that come to no end keep the next ones waiting for %i ms, four at a time', async (count, ms) => {
+])('%i starts that do not end delay the next one by %i ms, four at a time', async (count, ms) => {
   vi.useFakeTimers()
   const starts = new StartLimit(4)
   for (let i = 0; i < count; i++) void starts.acquire()
@@ -47,7 +47,7 @@ it.each([
   expect(hasEntered).toBe(true)
 })
 
-it('a start that leaves after it had to give its place away takes none from the others', async () => {
+it('a start that ends after its slot was freed frees no slot of the others', async () => {
   vi.useFakeTimers()
   const starts = new StartLimit(1)
   const leaveSlow = await starts.acquire()

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
-import { TAG_VARIABLE } from './environment.ts'
+import { TAG_VARIABLE } from './program.ts'
 
 const PAGE_BYTES = 4096
 const MAX_DEPTH = 16

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { FailureDetails } from '../failures.ts'
 import { RestartBackoff } from './restart-backoff.ts'
 
-const LOSS: FailureDetails = { reason: 'upstream_lost', text: 'exited with code 1; it last wrote: no key' }
+const CRASH: FailureDetails = { reason: 'upstream_lost', text: 'exited with code 1; it last wrote: no key' }
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -25,31 +25,31 @@ const waitOf = async (restarts: RestartBackoff): Promise<number> => {
 }
 
 describe('a server that crashes', () => {
-  it('is started again later each time', async () => {
+  it('is restarted with a growing delay', async () => {
     const restarts = create()
     expect(await waitOf(restarts)).toBe(0)
-    restarts.recordCrash(LOSS, 0)
+    restarts.recordCrash(CRASH, 0)
     expect(await waitOf(restarts)).toBe(100)
-    restarts.recordCrash(LOSS, 0)
+    restarts.recordCrash(CRASH, 0)
     expect(await waitOf(restarts)).toBe(200)
   })
 
-  it('too often in a row is not tried for a while, and callers hear why', async () => {
+  it('too often in a row is not restarted for a while, and callers get the reason', async () => {
     const restarts = create()
-    for (let i = 0; i < 3; i++) restarts.recordCrash(LOSS, 0)
+    for (let i = 0; i < 3; i++) restarts.recordCrash(CRASH, 0)
     await expect(restarts.wait()).rejects.toThrow(
       'Server "far" exited with code 1; it last wrote: no key. It failed 3 times and is tried again in 10 s',
     )
     vi.advanceTimersByTime(10_000)
     expect(await waitOf(restarts)).toBe(0)
-    restarts.recordCrash(LOSS, 0)
+    restarts.recordCrash(CRASH, 0)
     await expect(restarts.wait()).rejects.toThrow('It failed 4 times and is tried again in 20 s')
   })
 
-  it('after it ran for a while starts anew', async () => {
+  it('after a steady run has the first delay again', async () => {
     const restarts = create()
-    for (let i = 0; i < 3; i++) restarts.recordCrash(LOSS, 0)
-    restarts.recordCrash(LOSS, 5000)
+    for (let i = 0; i < 3; i++) restarts.recordCrash(CRASH, 0)
+    restarts.recordCrash(CRASH, 5000)
     expect(restarts.crashes).toBe(1)
     expect(await waitOf(restarts)).toBe(100)
   })

@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs'
 import type { ProcessServer } from '../../config/snapshot.ts'
 import { type FailureDetails, UpstreamFailure } from '../failures.ts'
 import { Child, type ChildHandler, type ProcessExit } from './child.ts'
-import { programOf } from './command.ts'
-import { environmentOf } from './environment.ts'
 import type { ProcessHost } from './process-host.ts'
+import { environmentOf, programOf } from './program.ts'
 import type { StderrListener } from './stderr.ts'
 
 interface StartOptions {

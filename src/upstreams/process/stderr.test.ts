@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { lastLines, StderrBuffer } from './stderr.ts'
 
-it('keeps the last bytes, however they came', () => {
+it('keeps the last bytes, however they are split', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-z]{0,40}$/), { maxLength: 30 }), chunks => {
       const ring = new StderrBuffer(16)

@@ -6,12 +6,12 @@ import { mcpName, withEnvelope } from './envelope.ts'
 const PREFIX = 'io.modelcontextprotocol/'
 
 describe('the envelope of a modern request', () => {
-  it('is left alone, byte for byte, where the client wrote it', () => {
+  it('is unchanged, byte for byte, if the client wrote it', () => {
     const params = Json.parse(Buffer.from(`{"n":1.0, "_meta":{"${PREFIX}protocolVersion":"2026-07-28","x":1e3}}`))
     expect(withEnvelope(params, callerOf())).toBe(params)
   })
 
-  it('is made from what a legacy session said', () => {
+  it('is made from the handshake of a legacy session', () => {
     const caller = callerOf({
       revision: '2025-06-18',
       info: Json.of({ name: 'c', version: '2' }),
@@ -29,7 +29,7 @@ describe('the envelope of a modern request', () => {
     })
   })
 
-  it('keeps what else _meta holds', () => {
+  it('keeps the other members of _meta', () => {
     const meta = withEnvelope(Json.of({ _meta: { progressToken: 4, 'acme/x': true } }), callerOf()).get('_meta')
     expect(meta?.toValue()).toMatchObject({ progressToken: 4, 'acme/x': true, [`${PREFIX}clientCapabilities`]: {} })
     expect(meta?.has(`${PREFIX}clientInfo`)).toBe(false)

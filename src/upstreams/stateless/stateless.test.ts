@@ -40,7 +40,7 @@ const connect = async (script: Script, config: Partial<RemoteServer> = {}, optio
 }
 
 describe('a request to a modern server', () => {
-  it('goes out under an id of ours, with headers made from the body and the configuration', async () => {
+  it('is sent with an id of the gateway, and headers from the body and the configuration', async () => {
     const { server, peer } = await connect(
       ({ body }, response) => sendJson(response, result(body.id, { resultType: 'complete', content: [] })),
       { headers: { 'X-Api-Key': 'k', 'Mcp-Method': 'spoofed' } },
@@ -69,7 +69,7 @@ describe('a request to a modern server', () => {
     expect(second?.body.id).toBe(Number(first?.body.id) + 1)
   })
 
-  it('keeps every byte of the params and of the result that nobody has to change', async () => {
+  it('keeps every byte of the params and of the result that need not change', async () => {
     const envelope = `"_meta":{"${META}protocolVersion":"2026-07-28","${META}clientCapabilities":{},"v":[1.0]}`
     const params = `{"name":"x","arguments":{"n":12345678901234567890,"x":1.0,"e":1e400},${envelope}}`
     const answer = '{"content":[],"structuredContent":{"n":12345678901234567890,"f":1.0},"unknown":{"é":"\\u00e9"}}'
@@ -83,7 +83,7 @@ describe('a request to a modern server', () => {
     expect(server.of('tools/call')[0]?.text).toContain(params)
   })
 
-  it('is stamped with the envelope of a legacy caller', async () => {
+  it('gets the envelope of a legacy caller', async () => {
     const { server, peer } = await connect(({ body }, response) => sendJson(response, result(body.id, {})))
     const caller = callerOf({
       revision: '2025-06-18',
@@ -391,12 +391,12 @@ describe('a misbehaving server', () => {
     })
   })
 
-  it.each(['server-error', null])('means this request by an error of id %s', async id => {
+  it.each(['server-error', null])('fails this request with an error of id %s', async id => {
     const { peer } = await connect((_, response) => sendJson(response, failure(id, -32600, 'Not Acceptable'), 406))
     expect(await exchangeWith(peer, 'tools/call').failure()).toMatchObject({ code: -32600, message: 'Not Acceptable' })
   })
 
-  it('means this request by an error event', async () => {
+  it('fails this request with an error event', async () => {
     const { peer } = await connect((_, response) => {
       const stream = openStream(response)
       stream.event({ code: -32050, message: 'out of memory' }, 'event: error\n')
@@ -433,7 +433,7 @@ describe('a misbehaving server', () => {
   })
 })
 
-describe('trying again', () => {
+describe('retrying', () => {
   it.each(['tools/list', 'resources/read', 'prompts/get', 'completion/complete'])(
     'repeats %s once when its stream is lost',
     async method => {
@@ -445,7 +445,7 @@ describe('trying again', () => {
     },
   )
 
-  it('does not repeat it for ever', async () => {
+  it('retries once only', async () => {
     const { server, peer } = await connect((_, response) => void response.destroy())
     await exchangeWith(peer, 'tools/list').failure()
     expect(server.of('tools/list')).toHaveLength(2)
@@ -474,7 +474,7 @@ describe('trying again', () => {
     expect(error.data?.retryAfterMs).toBe(retryAfterMs)
   })
 
-  it('looks again whom it talks to when a modern server turns legacy', async () => {
+  it('detects the era again when a modern server turns legacy', async () => {
     const { server, upstream, peer } = await connect(() => {})
     server.become(legacy(({ body }, response) => sendJson(response, failure(null, -32000, `no ${body.method}`), 400)))
     expect(await exchangeWith(peer, 'tools/call').failure()).toMatchObject({ message: 'no tools/call' })
@@ -505,7 +505,7 @@ describe('giving up', () => {
     expect(server.arrivals).toHaveLength(2)
   })
 
-  it('sends nothing for a caller who has left already', async () => {
+  it('sends nothing for a caller that has cancelled already', async () => {
     const { server, peer } = await connect(() => {})
     const abort = { reason: { kind: 'gone' }, onAbort: () => () => {} } as const
     peer.dispatch({
@@ -516,7 +516,7 @@ describe('giving up', () => {
     expect(server.of('tools/call')).toHaveLength(0)
   })
 
-  it('has patience with a call as long as messages come', async () => {
+  it('does not time out while messages arrive', async () => {
     const { peer } = await connect(
       ({ body }, response) => {
         const stream = openStream(response)
@@ -533,7 +533,7 @@ describe('giving up', () => {
     expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ done: true })
   })
 
-  it('has patience with one large message as long as it keeps arriving', async () => {
+  it('does not time out while a large message arrives', async () => {
     const { peer } = await connect(
       ({ body }, response) => {
         const text = JSON.stringify(result(body.id, { text: 'x'.repeat(800) }))
@@ -550,7 +550,7 @@ describe('giving up', () => {
     expect(await exchangeWith(peer, 'tools/call').result()).toEqual({ text: 'x'.repeat(800) })
   })
 
-  it('has unlimited patience with subscriptions/listen', async () => {
+  it('never times out on subscriptions/listen', async () => {
     const { server, peer } = await connect(
       (_, response) => {
         openStream(response).event(notice('notifications/subscriptions/acknowledged', { notifications: {} }))

@@ -1,3 +1,4 @@
+import { ERRORS } from '../../protocol/errors.ts'
 import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { join, type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
@@ -9,12 +10,12 @@ import { Call, type CallRoute, type Recovery } from '../session/call.ts'
 import { sendMessage } from '../session/gateway-request.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
 
-const UNSUPPORTED_VERSION = -32022
+/** Statuses with which a server of another era rejects a modern request. */
 const WRONG_ERA_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406])
 
-/** A server of 2026-07-28: every request stands alone, so all callers share one peer. */
-export const createStateless = (link: HttpLink, onDoubt: () => void): Peer => {
-  const route = new StatelessRoute(link, onDoubt)
+/** A server of 2026-07-28 over HTTP. Requests are independent of each other, so all callers share one peer. */
+export const createStateless = (link: HttpLink, onOtherEra: () => void): Peer => {
+  const route = new StatelessRoute(link, onOtherEra)
   let lastId = 0
   return {
     revision: MODERN,
@@ -30,12 +31,12 @@ export const createStateless = (link: HttpLink, onDoubt: () => void): Peer => {
 class StatelessRoute implements CallRoute<HttpLink> {
   readonly link: HttpLink
   readonly #headers: readonly string[]
-  readonly #onDoubt: () => void // the server may have changed its era
+  readonly #onOtherEra: () => void // called when the server seems to have changed its era
 
-  constructor(link: HttpLink, onDoubt: () => void) {
+  constructor(link: HttpLink, onOtherEra: () => void) {
     this.link = link
     this.#headers = [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN]
-    this.#onDoubt = onDoubt
+    this.#onOtherEra = onOtherEra
   }
 
   notify({ method, params, caller }: Exchange): void {
@@ -65,24 +66,24 @@ class StatelessRoute implements CallRoute<HttpLink> {
   }
 
   strayed({ exchange }: Call<HttpLink>, message: Message): void {
-    this.link.log.debug({ kind: message.kind, method: exchange.method }, 'dropped a message that is not for this call')
+    this.link.log.debug({ kind: message.kind, method: exchange.method }, 'message dropped: it is not for this call')
   }
 
   /** After a refusal that no modern server would write, the era of the server is detected again. */
   recover(call: Call<HttpLink>, end: ResponseEnd): Recovery {
     if (end.kind !== 'refused' || !WRONG_ERA_STATUSES.has(end.status)) return undefined
     const { error } = end
-    if (error?.error.code === UNSUPPORTED_VERSION) {
-      this.#onDoubt()
-      const text = `no longer speaks ${MODERN}: call again, the gateway will find out what it speaks`
+    if (error?.error.code === ERRORS.unsupportedVersion.code) {
+      this.#onOtherEra()
+      const text = `no longer speaks ${MODERN}: call again, the gateway will detect its revision`
       call.fail(toRpcError(this.link.name, { reason: 'upstream_protocol', text }))
       return 'handled'
     }
-    if (error?.id?.asNumber() !== call.id) this.#onDoubt()
+    if (error?.id?.asNumber() !== call.id) this.#onOtherEra()
     return undefined
   }
 
-  // Closing the request is the cancellation.
+  // The server sees the closed request as a cancellation.
   cancel(): void {}
 
   finished(): void {}

@@ -1,13 +1,11 @@
 import type { Signal } from '../../protocol/cancellation.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { META } from '../../protocol/meta.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
-import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, type FailureDetails, failureOfHandshake, UpstreamFailure, withQuote } from '../failures.ts'
-import { classifyProbe, type Era } from '../probe.ts'
+import { classifyProbe, discoverParams, type Era } from '../probe.ts'
 import type { ProcessExit } from '../process/child.ts'
 import { mayBlameCapabilities } from '../session/capability-offer.ts'
 import { answeredBy } from '../session/gateway-request.ts'
@@ -183,12 +181,6 @@ class ProcessOpening implements PipeReader {
     this.#fail(this.#client.isHealthCheck ? withQuote(first) : first)
   }
 }
-
-/** The params of a `server/discover` of the gateway's own. */
-export const discoverParams = (identity: Json): Json =>
-  Json.of({
-    _meta: { [META.protocolVersion]: MODERN, [META.clientInfo]: identity, [META.clientCapabilities]: {} },
-  })
 
 /** An error without an id answers a request that was sent alone. */
 const isAnswerTo = ({ kind, id }: Answer, wanted: string | number, isAlone: boolean): boolean =>

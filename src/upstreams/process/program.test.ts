@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Machine, programOf } from './command.ts'
+import { environmentOf, type Machine, programOf } from './program.ts'
 
 const windows = (...files: string[]): Machine => ({
   platform: 'win32',
@@ -59,5 +59,48 @@ describe('what is started for a command', () => {
 
   it('refuses a batch file arguments that would be further lines', () => {
     expect(programOf('npx', ['a\r\ndel *'], windows('C:\\Windows\\npx.cmd'))).toBeUndefined()
+  })
+})
+
+const INHERITED = {
+  PATH: '/bin',
+  HOME: '/home/a',
+  LC_ALL: 'C',
+  GITHUB_TOKEN: 'secret',
+  NODE_OPTIONS: '--inspect',
+  TERM: '() { evil; }',
+}
+
+describe('the environment of a child', () => {
+  it('is the least a program needs, and what is configured', () => {
+    expect(environmentOf({ KEY: 'value' }, 'm', INHERITED, 'linux')).toEqual({
+      PATH: '/bin',
+      HOME: '/home/a',
+      LC_ALL: 'C',
+      KEY: 'value',
+      DRAGOMAN_CHILD: 'm',
+    })
+  })
+
+  it('takes the configured value where both have one', () => {
+    expect(environmentOf({ PATH: '/opt' }, 'm', INHERITED, 'linux').PATH).toBe('/opt')
+  })
+
+  it('on Windows knows names in any case', () => {
+    const ours = { Path: 'C:\\Windows', SystemRoot: 'C:\\Windows', GITHUB_TOKEN: 'secret' }
+    expect(environmentOf({}, 'm', ours, 'win32')).toEqual({
+      Path: 'C:\\Windows',
+      SystemRoot: 'C:\\Windows',
+      DRAGOMAN_CHILD: 'm',
+    })
+    expect(environmentOf({ PATH: 'D:\\' }, 'm', ours, 'win32')).toEqual({
+      PATH: 'D:\\',
+      SystemRoot: 'C:\\Windows',
+      DRAGOMAN_CHILD: 'm',
+    })
+  })
+
+  it('keeps the tags of outer gateways', () => {
+    expect(environmentOf({}, 'inner', { DRAGOMAN_CHILD: 'outer' }, 'linux').DRAGOMAN_CHILD).toBe('outer,inner')
   })
 })

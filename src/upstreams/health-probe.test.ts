@@ -32,8 +32,8 @@ const refuse = (status: number): Script => {
   return (_arrived, response) => void response.writeHead(status).end()
 }
 
-describe('a look at a remote server', () => {
-  it('is one request that opens no session, whatever the server speaks', async () => {
+describe('a health probe of a remote server', () => {
+  it('is one request that opens no session, in either era', async () => {
     for (const script of [modern(refuse(500)), legacy(refuse(500)), refuse(404), refuse(405)]) {
       const { server, look } = await connect(script)
       for (let i = 0; i < 5; i++) expect(await look()).toBe(true)
@@ -54,7 +54,7 @@ describe('a look at a remote server', () => {
     await expect(look()).rejects.toMatchObject({ reason: 'upstream_unreachable' })
   })
 
-  it('does not happen any more when the server was closed', async () => {
+  it('is not sent after the upstream was closed', async () => {
     const { server, look, upstream } = await connect(refuse(404))
     await upstream.close()
     expect(await look()).toBe(false)
@@ -69,7 +69,7 @@ describe.each(['legacy', 'modern'])('a look at a process (%s)', era => {
     expect(living()).toEqual([])
   })
 
-  it('is a ping, and does not keep it from being ended when nobody uses it', async () => {
+  it('is a ping, and does not keep an idle process from being ended', async () => {
     const { upstream, open, living } = connectSmall({ era }, { limits: { idleMs: 400 } })
     await open()
     expect(await upstream.probe?.()).toBe(true)
@@ -86,7 +86,7 @@ describe.each(['legacy', 'modern'])('a look at a process (%s)', era => {
     call.abort.abort({ kind: 'gone' })
   })
 
-  it('finds one that does not answer, and that one is ended', async () => {
+  it('ends a process that does not answer', async () => {
     const { upstream, open, living } = connectSmall(
       { era },
       { options: { pingMs: 100 }, limits: { exitMs: 50, termMs: 50 } },
