@@ -28,18 +28,6 @@ export interface Action {
   readonly run: (request: ActionRequest) => Promise<number>
 }
 
-export const print = (text: string, code = 0): number => {
-  process.stdout.write(text)
-  return code
-}
-
-export const printJson = (value: unknown, code = 0): number => print(`${JSON.stringify(value, undefined, 2)}\n`, code)
-
-export const printError = (text: string, code = 1): number => {
-  process.stderr.write(`dragoman: ${text}\n`)
-  return code
-}
-
 /** A member that is text, or an empty text. */
 export const textIn = (row: PresentedRow, key: string): string => {
   const value = row[key]
@@ -56,7 +44,7 @@ export const dayOf = (time: string): string => time.slice(0, 10)
 
 const MOST = 1000
 
-export const LIMIT: Flags = { limit: { value: 'N', help: 'so many at most (10)' } }
+export const LIMIT: Flags = { limit: { value: 'N', help: 'at most N (default: 10)' } }
 
 export const limitOf = (flags: FlagValues): number => {
   const text = textOf(flags, 'limit')

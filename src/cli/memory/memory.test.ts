@@ -32,7 +32,7 @@ const memory = async (...args: readonly string[]) => {
   }
 }
 
-describe('a command line that is wrong', () => {
+describe('an invalid command line', () => {
   it.each([
     [['serch', 'x'], '"serch" is not an action; did you mean "search"?'],
     [['constructor'], '"constructor" is not an action; expected add, '],
@@ -54,9 +54,9 @@ describe('a command line that is wrong', () => {
   })
 })
 
-describe('what makes no sense', () => {
+describe('an invalid request', () => {
   it.each([
-    [['stats', '--workspace', 'nobody'], 'there is no memory of workspace nobody in'],
+    [['stats', '--workspace', 'missing'], 'there is no memory of workspace missing in'],
     [['add', '--at', 'yesterday', 'x'], '"yesterday" is not an ISO 8601 date'],
     [['add', '--source', 'xml', 'x'], 'There is no source "xml"; there are text, message, json'],
     [['add', '--source', 'json', '{'], 'is not valid JSON'],
@@ -64,7 +64,7 @@ describe('what makes no sense', () => {
     [['import', '/no/such/file'], 'Cannot read /no/such/file: there is no such file or folder'],
     [['import', import.meta.filename, '--format', 'excel'], 'There is no format "excel"; there are dragoman, '],
     [['retry', '7'], 'no failed job has the number 7'],
-    [['forget', '--entity', 'nobody', '--yes'], 'nobody'],
+    [['forget', '--entity', 'missing', '--yes'], 'missing'],
     [['export', '/no/such/folder/file'], 'cannot write /no/such/folder/file'],
     [['backup', '/no/such/folder/file'], 'No backup could be written to /no/such/folder/file'],
   ])('%j is refused with exit code 1', async (args, message) => {
@@ -74,7 +74,7 @@ describe('what makes no sense', () => {
   })
 })
 
-it('prints JSON in the words of the tools', async () => {
+it('prints JSON as the tools do', async () => {
   const add = await memory(
     'add',
     'Ann parked on Elm Street in May 2025.',
@@ -93,7 +93,7 @@ it('prints JSON in the words of the tools', async () => {
   expect(elsewhere).toMatchObject({ code: 0, stdout: 'Nothing was found.\n' })
 })
 
-it('has nothing to try again where nothing failed', async () => {
+it('retry says that no job has failed', async () => {
   await memory('add', 'There is something.')
-  expect(await memory('retry')).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to try again') })
+  expect(await memory('retry')).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to retry') })
 })

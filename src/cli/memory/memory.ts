@@ -1,7 +1,17 @@
 import { ensureDataDirectory, ensureReadable } from '../../config/data-dir.ts'
 import type { Context, Run } from '../command.ts'
-import { actionHelp, commandHelp, type Flags, findAction, readLine, UsageError } from '../usage.ts'
-import { type Action, type ActionRequest, limitOf, print, printError } from './action.ts'
+import {
+  actionHelp,
+  commandHelp,
+  type Flags,
+  findAction,
+  JSON_FLAG,
+  print,
+  printError,
+  readLine,
+  UsageError,
+} from '../usage.ts'
+import { type Action, type ActionRequest, limitOf } from './action.ts'
 import { READ_ACTIONS } from './read.ts'
 import { groupsOf, ownerText, readTarget, TARGET_FLAGS } from './target.ts'
 import { TRANSFER_ACTIONS } from './transfer.ts'
@@ -9,7 +19,7 @@ import { WRITE_ACTIONS } from './write.ts'
 
 const ACTIONS: Readonly<Record<string, Action>> = { ...WRITE_ACTIONS, ...READ_ACTIONS, ...TRANSFER_ACTIONS }
 
-const COMMON: Flags = { ...TARGET_FLAGS, json: { help: 'print JSON' } }
+const COMMON: Flags = { ...TARGET_FLAGS, ...JSON_FLAG }
 
 const { group: _group, ...UNGROUPED } = COMMON
 

@@ -1,17 +1,6 @@
 import { bytesText } from '../progress.ts'
-import { table } from '../usage.ts'
-import {
-  type Action,
-  countText,
-  dayOf,
-  LIMIT,
-  type PresentedRow,
-  print,
-  printable,
-  printableLine,
-  printJson,
-  textIn,
-} from './action.ts'
+import { print, printJson, table } from '../usage.ts'
+import { type Action, countText, dayOf, LIMIT, type PresentedRow, printable, printableLine, textIn } from './action.ts'
 import { ownerText } from './target.ts'
 
 const NOTHING_FOUND = 'Nothing was found.\n'
@@ -73,7 +62,7 @@ const stats: Action['run'] = async ({ flags, target, admin }) => {
   return print(
     `The memory of ${ownerText(target.tenant)}, ${where} (${rest.driver}), ${bytesText(rest.bytes)}\n\n` +
       table([
-        ['GROUP', 'EPISODES', 'ENTITIES', 'FACTS', 'NO LONGER TRUE'],
+        ['GROUP', 'EPISODES', 'ENTITIES', 'FACTS', 'EXPIRED'],
         ...groups.map(group => [group.group, ...COUNTS.map(key => String(group[key]))]),
         ...(groups.length > 1 ? [['(all)', ...COUNTS.map(sum)]] : []),
       ]) +
@@ -87,7 +76,7 @@ const spanText = ({ firstAt, lastAt }: { firstAt: string | null; lastAt: string 
 const jobs: Action['run'] = async ({ flags, groups, limit, admin }) => {
   const found = await admin.jobs(groups, limit)
   if (flags.json) return printJson(found)
-  if (found.length === 0) return print('No background work waits.\n')
+  if (found.length === 0) return print('There are no background jobs.\n')
   const rows = found.map(job => [
     String(job.id),
     ...['kind', 'state', 'group_id'].map(key => textIn(job, key)),
@@ -103,19 +92,19 @@ const MANY = Number.MAX_SAFE_INTEGER
 export const READ_ACTIONS: Readonly<Record<string, Action>> = {
   search: {
     usage: 'search QUERY',
-    summary: 'find what was told, in its own words',
+    summary: 'search the passages of episodes',
     flags: LIMIT,
     words: [1, MANY],
     run: search,
   },
   facts: {
     usage: 'facts QUERY',
-    summary: 'find facts, with the time they hold',
+    summary: 'search facts, with the time they are valid',
     flags: LIMIT,
     words: [1, MANY],
     run: facts,
   },
-  episodes: { usage: 'episodes', summary: 'list what was told last', flags: LIMIT, words: [0, 0], run: episodes },
-  stats: { usage: 'stats', summary: 'show how much there is', flags: {}, words: [0, 0], isUngrouped: true, run: stats },
-  jobs: { usage: 'jobs', summary: 'list background work that waits or failed', flags: LIMIT, words: [0, 0], run: jobs },
+  episodes: { usage: 'episodes', summary: 'list the latest episodes', flags: LIMIT, words: [0, 0], run: episodes },
+  stats: { usage: 'stats', summary: 'show counts and size', flags: {}, words: [0, 0], isUngrouped: true, run: stats },
+  jobs: { usage: 'jobs', summary: 'list waiting and failed background jobs', flags: LIMIT, words: [0, 0], run: jobs },
 }

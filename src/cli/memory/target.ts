@@ -1,22 +1,25 @@
 import { join } from 'node:path'
-import { dataDirectory } from '../../config/data-dir.ts'
 import { loadConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { BuiltinServer, ServerConfig } from '../../config/snapshot.ts'
 import { fillIn } from '../../config/variables.ts'
 import { WORKSPACE_NAME } from '../../config/workspace-schema.ts'
 import type { MemoryAdminOptions } from '../../servers/memory/memory-admin.ts'
-import { type Flags, type FlagValues, textOf, textsOf, UsageError } from '../usage.ts'
+import { DATA_FLAG, dataDirectoryOf, type Flags, type FlagValues, textOf, textsOf, UsageError } from '../usage.ts'
 import type { Groups } from './action.ts'
 
 /** The flags that select a memory. */
 export const TARGET_FLAGS: Flags = {
   workspace: { value: 'NAME', help: 'the memory of this workspace (default)' },
-  principal: { value: 'NAME', help: 'the memory of this principal, where each has one' },
-  anybody: { help: 'the memory of callers without a name, where each principal has one' },
-  group: { value: 'NAME', many: true, help: 'only this group, may be given again (every group; to add: main)' },
+  principal: { value: 'NAME', help: 'the memory of this principal, if each has its own' },
+  anybody: { help: 'the memory of anonymous callers, if each principal has its own' },
+  group: {
+    value: 'NAME',
+    many: true,
+    help: 'only this group; repeatable (default: all groups; for add and import: main)',
+  },
   config: { value: 'FILE', help: 'use the memory server of this configuration' },
-  data: { value: 'DIR', help: "data directory (default: $DRAGOMAN_DATA, else the platform's)" },
+  ...DATA_FLAG,
   database: { value: 'URL', help: 'a PostgreSQL database instead; ${NAME} is replaced by the environment variable' },
 }
 
@@ -26,7 +29,7 @@ type MemoryServer = Extract<BuiltinServer, { builtin: 'memory' }>
 export const readTarget = async (flags: FlagValues): Promise<MemoryAdminOptions> => {
   const settings = await settingsIn(textOf(flags, 'config'))
   return {
-    folder: join(dataDirectory({ flag: textOf(flags, 'data'), env: process.env }), 'memory'),
+    folder: join(dataDirectoryOf(flags), 'memory'),
     database: databaseOf(flags) ?? settings?.database,
     tenant: tenantOf(flags, settings?.tenant ?? 'workspace'),
     group: settings?.group ?? 'main',
@@ -67,7 +70,7 @@ const tenantOf = (flags: FlagValues, by: MemoryServer['tenant']): string => {
   if (principal !== undefined) return `principal:${principal}`
   const workspace = textOf(flags, 'workspace')
   if (workspace === undefined && by === 'principal')
-    throw new UsageError('this configuration keeps a memory for each principal; say whose with --principal NAME')
+    throw new UsageError('each principal has a memory of its own in this configuration; give --principal NAME')
   if (workspace !== undefined && !WORKSPACE_NAME.test(workspace))
     throw new UsageError(`--workspace: ${JSON.stringify(workspace)} is not a workspace name`)
   return `workspace:${workspace ?? 'default'}`
@@ -93,5 +96,5 @@ export const oneGroup = (groups: Groups): string | undefined => {
 /** The owner of a memory, for messages. */
 export const ownerText = (tenant: string): string => {
   const [kind = '', ...name] = tenant.split(':')
-  return name.length === 0 ? 'callers without a name' : `${kind} ${name.join(':')}`
+  return name.length === 0 ? 'anonymous callers' : `${kind} ${name.join(':')}`
 }

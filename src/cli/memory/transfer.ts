@@ -5,8 +5,8 @@ import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
 import { bytesText, createProgress, watchBackup } from '../progress.ts'
-import { type Flags, textOf, UsageError } from '../usage.ts'
-import { type Action, countText, type Groups, print, printableLine, printError, printJson } from './action.ts'
+import { type Flags, print, printError, printJson, textOf, UsageError } from '../usage.ts'
+import { type Action, countText, type Groups, printableLine } from './action.ts'
 import { oneGroup, ownerText } from './target.ts'
 
 type ImportReport = Awaited<ReturnType<MemoryAdmin['importFrom']>>
@@ -147,7 +147,7 @@ const backup: Action['run'] = async ({ words: [file = ''], flags, admin, target 
 export const TRANSFER_ACTIONS: Readonly<Record<string, Action>> = {
   export: {
     usage: 'export [FILE]',
-    summary: 'write everything as JSON lines (standard output)',
+    summary: 'write all data as JSON lines to a file or standard output',
     flags: {},
     words: [0, 1],
     run: exportMemory,
@@ -162,8 +162,8 @@ export const TRANSFER_ACTIONS: Readonly<Record<string, Action>> = {
   },
   backup: {
     usage: 'backup FILE',
-    summary: 'write a copy, also while a gateway runs',
-    flags: { yes: { help: 'do not ask' } },
+    summary: 'write a copy; a gateway may be running',
+    flags: { yes: { help: 'replace an existing file' } },
     words: [1, 1],
     isUngrouped: true,
     run: backup,

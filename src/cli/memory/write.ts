@@ -1,26 +1,16 @@
 import { createInterface } from 'node:readline/promises'
 import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
-import { type Flags, textOf, UsageError } from '../usage.ts'
-import {
-  type Action,
-  type ActionRequest,
-  countText,
-  type Groups,
-  print,
-  printable,
-  printError,
-  printJson,
-  textIn,
-} from './action.ts'
+import { type Flags, print, printError, printJson, textOf, UsageError } from '../usage.ts'
+import { type Action, type ActionRequest, countText, type Groups, printable, textIn } from './action.ts'
 import { oneGroup, ownerText } from './target.ts'
 
 type Forget = Parameters<MemoryAdmin['forget']>[0]
 type ForgetProof = Awaited<ReturnType<MemoryAdmin['forget']>>
 
 const ADD_FLAGS: Flags = {
-  name: { value: 'TITLE', help: 'its title (its first words)' },
-  at: { value: 'DATE', help: 'when it happened, ISO 8601 (now)' },
-  source: { value: 'KIND', help: 'what it is: text, message ("actor: text" lines) or json (text)' },
+  name: { value: 'TITLE', help: 'title (default: its first words)' },
+  at: { value: 'DATE', help: 'when it happened, ISO 8601 (default: now)' },
+  source: { value: 'KIND', help: 'text (default), message ("actor: text" lines) or json' },
   saga: { value: 'NAME', help: 'the chain of episodes it continues' },
 }
 
@@ -60,7 +50,7 @@ const add: Action['run'] = async ({ words, flags, groups, admin }) => {
 const FORGET_FLAGS: Flags = {
   subject: { value: 'NAME', help: 'everything that names this person or thing' },
   entity: { value: 'UUID', help: 'this entity and the facts about it' },
-  yes: { help: 'do not ask' },
+  yes: { help: 'do not ask for confirmation' },
 }
 
 const forget: Action['run'] = async request => {
@@ -135,15 +125,15 @@ const retry: Action['run'] = async ({ words: [word = 'all'], flags, admin }) => 
   if (flags.json) return printJson({ retried: count })
   if (count === 0 && word !== 'all')
     return printError(`no failed job has the number ${word}; "dragoman memory jobs" lists them`)
-  if (count === 0) return print('No background work has failed; there is nothing to try again.\n')
-  return print(`${countText(count, 'failed job')} will be tried again once a gateway runs.\n`)
+  if (count === 0) return print('No background job has failed; there is nothing to retry.\n')
+  return print(`${countText(count, 'failed job')} will be retried while a gateway runs.\n`)
 }
 
 /** The actions that change a memory. */
 export const WRITE_ACTIONS: Readonly<Record<string, Action>> = {
   add: {
     usage: 'add [TEXT]',
-    summary: 'remember a text, or standard input',
+    summary: 'add a text, or standard input',
     flags: ADD_FLAGS,
     words: [0, Number.MAX_SAFE_INTEGER],
     creates: true,
@@ -158,7 +148,7 @@ export const WRITE_ACTIONS: Readonly<Record<string, Action>> = {
   },
   retry: {
     usage: 'retry [ID]',
-    summary: 'let failed background work be tried again',
+    summary: 'retry a failed background job, or all',
     flags: {},
     words: [0, 1],
     isUngrouped: true,

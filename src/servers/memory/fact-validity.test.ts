@@ -42,7 +42,7 @@ test.each(CASES)('%s', (_, fresh, old, fresher, closed) => {
 const instants = fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined })
 const spans = fc.tuple(instants, instants, instants).map(([a, b, c]) => span(a, b, c))
 
-test('what is closed began before the new fact and ends where it begins', () => {
+test('a closed fact began before the new one and ends where the new one begins', () => {
   fc.assert(
     fc.property(spans, fc.array(spans), (fresh, old) => {
       for (const { old: before, span: after } of closeContradicted(fresh, old, NOW).closed) {

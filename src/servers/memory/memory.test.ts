@@ -7,7 +7,7 @@ const listed = async (server: Parameters<typeof talk>[0], workspace = 'default')
   return (list as { resources: { uri: string; title: string }[] }).resources
 }
 
-test('the latest episodes are resources, each tenant its own', async () => {
+test('the latest episodes of the tenant are listed as resources', async () => {
   const { server, result } = await startMemory()
   await result('write_memory', { text: 'The cat is called Ludo.' })
   const [only, ...more] = await listed(server)
@@ -47,7 +47,7 @@ test('an entity is read with the facts about it, a fact with its times, a group 
   expect(await read('memory://group/main')).toMatchObject({ episodes: [{ content: 'A note.' }] })
 })
 
-test('who watches a group hears of changes in it, and of nothing in another tenant', async () => {
+test('a subscriber of a group is notified of its changes, and of none in another tenant', async () => {
   const { server, result } = await startMemory()
   const listen = { notifications: { resourcesListChanged: true, resourceSubscriptions: ['memory://group/main'] } }
   const ours = await talk(server, 'subscriptions/listen', listen)
@@ -59,7 +59,7 @@ test('who watches a group hears of changes in it, and of nothing in another tena
   expect(noticesOf(theirs).map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged'])
 })
 
-test('a prompt tells an agent how to use memory, about its task', async () => {
+test('the prompt explains how to use memory for the given task', async () => {
   const { server } = await startMemory()
   const got = await (
     await talk(server, 'prompts/get', { name: 'use_memory', arguments: { task: 'bake bread' } })

@@ -20,7 +20,7 @@ const FINDING = {
   facts: [{ source: 'Ann', relation: 'EMPLOYED_BY', target: 'Acme', fact: 'Ann earns her money at Acme', passage: 0 }],
 }
 
-test('a model that is configured reads what is added, within what it may use, and its key goes with every call', async () => {
+test('a configured model reads added episodes within its budget, and every call carries the key', async () => {
   const endpoint = await scriptedEndpoint(() => said(FINDING))
   const extraction = { url: endpoint.url, key: 'k', model: 'large', callsPerMinute: 100, dailyTokens: 100_000 }
   const { call } = await start({ extraction })
@@ -30,7 +30,7 @@ test('a model that is configured reads what is added, within what it may use, an
   expect(endpoint.asked[0]?.headers.authorization).toBe('Bearer k')
 })
 
-test('work that a closed gateway left is taken up by the next', async () => {
+test('the next gateway continues the work of a closed one', async () => {
   const endpoint = await scriptedEndpoint(() => 'silence')
   const extraction = { url: endpoint.url, model: 'large' }
   const { server, folder, call } = await start({ extraction })
@@ -43,13 +43,13 @@ test('work that a closed gateway left is taken up by the next', async () => {
   await vi.waitFor(async () => expect(await found()).toContain('Ann earns her'), { timeout: 10_000, interval: 100 })
 })
 
-test('without a model nothing is asked for and nothing waits', async () => {
+test('without a model no job is enqueued', async () => {
   const { call } = await start()
   await call('add_memory', { name: 'Job', episode_body: 'Ann joined Acme.' })
   expect(await call('get_status')).toContain('0 jobs pending, 0 failed')
 })
 
-test('a fact that no episode told is made searchable by meaning, too', async () => {
+test('a fact without an episode is embedded, too', async () => {
   const endpoint = await scriptedEndpoint(() => 'silence')
   const { call } = await start({ embeddings: { url: endpoint.url, model: 'e' } })
   await call('add_triplet', { source_node_name: 'A', edge_name: 'KNOWS', fact: 'A knows B', target_node_name: 'B' })

@@ -49,7 +49,7 @@ const stallOf = async (work: () => Promise<unknown>): Promise<{ took: number; st
   return { took, stall }
 }
 
-test('adding, exporting and forgetting long texts does not hold up this thread', async () => {
+test('adding, exporting and forgetting long texts does not block this thread', async () => {
   const server = await start()
   await call(server, 'get_status')
   const stalls: { took: number; stall: number }[] = []
@@ -65,7 +65,7 @@ test('adding, exporting and forgetting long texts does not hold up this thread',
   expect(longest).toBeLessThan(total / 8) // on this thread each of them was one stall of a quarter of it and more
 }, 60_000)
 
-test('what is added is found, and subscribers hear of it', async () => {
+test('an added episode is found, and subscribers are notified', async () => {
   const server = await start()
   const listening = await talk(server, 'subscriptions/listen', { notifications: { resourcesListChanged: true } })
   const isNotice = (frame: Frame): frame is Frame => frame.kind === 'notice'
@@ -81,14 +81,14 @@ test('what is added is found, and subscribers hear of it', async () => {
   await listening.frame(isLast) // it ends with a result, as a shutdown says
 })
 
-test('a call that is refused or wrong fails with the words of the server', async () => {
+test('a rejected or invalid call fails with the message of the server', async () => {
   const server = await start()
   expect(await call(server, 'add_memory', { name: 'x', episode_body: ' ' })).toContain('nothing to remember')
   const failure = await (await talk(server, 'no/such/method')).failure()
   expect(failure).toEqual({ code: -32601, message: 'Method not found: no/such/method', data: undefined })
 })
 
-test('a call that is cancelled gets no answer, and the next one does', async () => {
+test('a cancelled call gets no response, and the next one does', async () => {
   const server = await start()
   const cancelled = await talk(server, ...callOf('add_memory', { name: 'x', episode_body: longText(1) }))
   cancelled.abort.abort({ kind: 'cancelled' })
@@ -96,7 +96,7 @@ test('a call that is cancelled gets no answer, and the next one does', async () 
   expect(cancelled.frames).toEqual([])
 })
 
-test('closing waits for what was acknowledged, ends what waits, and takes no more', async () => {
+test('closing waits for accepted calls, ends subscriptions and rejects new calls', async () => {
   const folder = await temporaryFolder()
   const server = await start(folder)
   await call(server, 'add_memory', { name: 'Job', episode_body: 'Zoe joined Initech.' })

@@ -19,7 +19,7 @@ const start = async (handle: JobHandler) => {
   return { stores, worker, enqueue, jobs }
 }
 
-test('jobs are done one after the other, and are gone when done', async () => {
+test('jobs run one after the other and are deleted when done', async () => {
   const done: string[] = []
   let running = 0
   const { enqueue, jobs } = await start(async (_store, { group }) => {
@@ -33,7 +33,7 @@ test('jobs are done one after the other, and are gone when done', async () => {
   expect(done).toEqual(['a', 'b', 'c'])
 })
 
-test('a job that fails waits longer each time and says why', async () => {
+test('a failed job is retried with backoff and records the error', async () => {
   const { enqueue, jobs } = await start(() => Promise.reject(new Error('the endpoint is down')))
   await enqueue('a')
   const failed = await vi.waitFor(async () => {
@@ -46,7 +46,7 @@ test('a job that fails waits longer each time and says why', async () => {
   expect(retryDelayMs(50, 1)).toBe(40 * 60_000)
 })
 
-test('one that nothing can bring about is given up at once, and stays to be seen', async () => {
+test('a PermanentFailure ends the job at once; it stays listed as failed', async () => {
   const { enqueue, jobs } = await start(() => Promise.reject(new PermanentFailure('the answer makes no sense')))
   await enqueue('a')
   await vi.waitFor(async () =>
@@ -54,7 +54,7 @@ test('one that nothing can bring about is given up at once, and stays to be seen
   )
 })
 
-test('what was left by a process that is gone is taken up by the next', async () => {
+test('resume does the jobs that an earlier process left', async () => {
   const done: string[] = []
   const { stores, worker } = await start(async (_store, { group }) => void done.push(group))
   await stores.with('t', store => store.enqueue('a', { kind: 'communities' }))
@@ -62,7 +62,7 @@ test('what was left by a process that is gone is taken up by the next', async ()
   await vi.waitFor(() => expect(done).toEqual(['a']))
 })
 
-test('one whose time has not come waits until it has, which is no attempt', async () => {
+test('RetryLater postpones a job without counting an attempt', async () => {
   const until = Date.now() + 3_600_000
   const { enqueue, jobs } = await start(() => Promise.reject(new RetryLater('the budget is used up', until)))
   await enqueue('a')
@@ -73,7 +73,7 @@ test('one whose time has not come waits until it has, which is no attempt', asyn
   )
 })
 
-test('what waits behind another is not due before it', async () => {
+test('a job is not due before an older job of its group', async () => {
   const until = Date.now() + 3_600_000
   const { enqueue, jobs, stores } = await start(() => Promise.reject(new RetryLater('not yet', until)))
   for (let at = 0; at < 3; at++) await enqueue('a')
@@ -81,7 +81,7 @@ test('what waits behind another is not due before it', async () => {
   expect(await stores.with('t', store => store.nextDue(['communities']))).toBe(until)
 })
 
-test('a memory is looked at once before its first job', async () => {
+test('prepare is called once per tenant, before its first job', async () => {
   const stores = openSqliteStores({ folder: await temporaryFolder() })
   const done: string[] = []
   const worker = createWorker({
@@ -104,7 +104,7 @@ test('a memory is looked at once before its first job', async () => {
   await vi.waitFor(() => expect(done).toEqual(['prepared', 'a', 'b']))
 })
 
-test('work that a busy file stopped is taken up again without anybody asking', async () => {
+test('work that stopped for a busy file is retried by a timer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const done: string[] = []
@@ -132,7 +132,7 @@ test('work that a busy file stopped is taken up again without anybody asking', a
   await worker.close()
 })
 
-test('closing breaks off the job that runs, which waits for another time without an attempt', async () => {
+test('closing aborts the running job, which stays enqueued without counting an attempt', async () => {
   const { stores, enqueue, jobs, worker } = await start(async (_store, _job, _lease, signal) => {
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('the call was cut'))))
   })
@@ -144,7 +144,7 @@ test('closing breaks off the job that runs, which waits for another time without
   expect(due).toBeLessThan(Date.now() + 60_000)
 })
 
-test('what is known to be hopeless when the worker closes is given up all the same', async () => {
+test('a PermanentFailure during closing still ends the job', async () => {
   const { enqueue, jobs, worker } = await start(async (_store, _job, _lease, signal) => {
     await new Promise((_, reject) =>
       signal.addEventListener('abort', () => reject(new PermanentFailure('no sense in it'))),
@@ -156,7 +156,7 @@ test('what is known to be hopeless when the worker closes is given up all the sa
   expect(await jobs()).toMatchObject([{ state: 'failed', error: 'no sense in it' }])
 })
 
-test('closing lets a job that minds no signal come to its end, and begins no other', async () => {
+test('closing waits for a job that ignores the signal, and starts no other', async () => {
   const begun: string[] = []
   let finish = (): void => {}
   const { enqueue, jobs, worker } = await start(async (_store, { group }) => {

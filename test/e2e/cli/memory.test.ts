@@ -197,7 +197,7 @@ describe('dragoman memory', { timeout: 60_000 }, () => {
     const extraction = { url: 'http://127.0.0.1:1/v1', key: 'c4nary-key', model: 'm' }
     write({ tenant: 'principal', group: 'team', extraction })
     const whose = await memory(['add', 'x', '--config', file])
-    expect([whose.code, whose.stderr]).toEqual([2, expect.stringContaining('say whose with --principal NAME')])
+    expect([whose.code, whose.stderr]).toEqual([2, expect.stringContaining('give --principal NAME')])
     const added = await memory(['add', 'Something to read.', '--config', file, '--principal', 'ada'])
     expect(added.stdout).toContain('in group team')
     const jobs = await memory(['jobs', '--principal', 'ada'])

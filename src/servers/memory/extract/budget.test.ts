@@ -32,7 +32,7 @@ test.each([
 
 const using = (tokens: number) => async () => ({ tokens })
 
-test('what is used up stays used up over a restart, until the next day', async () => {
+test('a spent budget stays spent after a restart, until the next day', async () => {
   const path = join(await temporaryFolder(), 'memory.db')
   const limits = { tokensPerDay: 1_000 }
   const first = await openSqliteStore({ path })
@@ -47,14 +47,14 @@ test('what is used up stays used up over a restart, until the next day', async (
   await store.close()
 })
 
-test('calls that are made at once do not share what is left', async () => {
+test('concurrent calls do not spend the same tokens', async () => {
   const store = await temporaryStore()
   const spend = createBudget('x', { callsPerMinute: 3 }, () => NOW)
   const calls = await Promise.allSettled(Array.from({ length: 10 }, () => spend(store, 1, using(1))))
   expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
 })
 
-test('a call that did not get through costs no tokens, one without an answer costs what was set aside', async () => {
+test('a rejected call costs no tokens, a call without an answer costs the estimate', async () => {
   const store = await temporaryStore()
   const spend = createBudget('x', { tokensPerDay: 100 }, () => NOW)
   for (const error of [new RetryLater('down', 1), new RejectedRequest('too long')])
@@ -64,7 +64,7 @@ test('a call that did not get through costs no tokens, one without an answer cos
   await expect(spend(store, 101, using(1))).rejects.toBeInstanceOf(PermanentFailure)
 })
 
-test('tokens are guessed alike for all scripts', () => {
+test('tokens are estimated for all scripts', () => {
   expect(tokensIn('four letters')).toBe(3)
   expect(tokensIn('東京都')).toBe(3)
 })

@@ -24,7 +24,7 @@ test('a schema is asked for first, and the tokens are counted', async () => {
   })
 })
 
-test('an endpoint that knows no schemas is asked for an object, one that knows no formats for plain JSON; once', async () => {
+test('an endpoint that rejects schemas is asked for an object, one that rejects formats for plain JSON; once', async () => {
   const { chat, asked } = await start(({ body }) => (body.response_format ? { status: 400 } : said('{"a":1}')))
   expect(await chat(QUESTION)).toMatchObject({ value: { a: 1 } })
   await chat(QUESTION)
@@ -32,21 +32,21 @@ test('an endpoint that knows no schemas is asked for an object, one that knows n
   expect(asked[3]?.body.messages[0]?.content).toContain('Its schema: {"type":"object"}')
 })
 
-test('what is refused in every form is refused, and the best form is tried again the next time', async () => {
+test('a request rejected in every format fails, and the best format is tried again the next time', async () => {
   const { chat, asked } = await start(() => ({ status: 400 }))
   await expect(chat(QUESTION)).rejects.toBeInstanceOf(RejectedRequest)
   await expect(chat(QUESTION)).rejects.toBeInstanceOf(RejectedRequest)
   expect(formats(asked)[3]).toBe('json_schema')
 })
 
-test('one that minds no format is asked more plainly the next time', async () => {
+test('an endpoint that ignores a format is asked in the next one from then on', async () => {
   const { chat, asked } = await start(() => said('I would rather not.'))
   expect(await chat(QUESTION)).toMatchObject({ kind: 'problem', problem: expect.stringContaining('not JSON') })
   await chat(QUESTION)
   expect(formats(asked)).toEqual(['json_schema', 'json_object'])
 })
 
-test('where no tokens are told they are guessed from what was said', async () => {
+test('without a usage report the tokens are estimated from the texts', async () => {
   const { chat } = await start(() => said({ text: 'x'.repeat(4_000) }))
   const { tokens } = await chat(QUESTION)
   expect(tokens).toBeGreaterThan(1_000)

@@ -16,11 +16,11 @@ test('a fact about oneself makes no community, and no facts make none', () => {
   expect(communitiesOf([])).toEqual([])
 })
 
-test('two that only know each other are one community', () => {
+test('two entities that are linked only to each other are one community', () => {
   expect(communitiesOf([{ from: 9, to: 3 }])).toEqual([[3, 9]])
 })
 
-test('the order of the facts does not matter, and nobody is in two communities', () => {
+test('the order of the facts does not matter, and no entity is in two communities', () => {
   const link = fc.record({ from: fc.nat(30), to: fc.nat(30) })
   fc.assert(
     fc.property(fc.array(link, { maxLength: 80 }), links => {

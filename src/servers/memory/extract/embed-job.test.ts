@@ -48,7 +48,7 @@ const near = async ({ use, embed }: Memory, query: string): Promise<string[]> =>
   })
 }
 
-test('what is told gets vectors, and is found by what it means', async () => {
+test('added episodes are embedded, and found by their vectors', async () => {
   const memory = await start(vectors())
   await memory.tell('My cat is called Miu.')
   await memory.tell('The lorry broke down.')
@@ -67,7 +67,7 @@ test('many texts go in batches', async () => {
   expect(await use(store => store.unembedded('doc', 'm@64', 99))).toEqual([])
 })
 
-test('texts of episodes that wait go together, each once', async () => {
+test('texts of waiting episodes share a batch, each once', async () => {
   const { tell, idle, become, settled, pass, asked } = await start(vectors())
   await tell('the first dog barked')
   await idle()
@@ -95,7 +95,7 @@ test('later episodes cost only their own texts', async () => {
   expect(added).not.toContain('the first dog barked')
 })
 
-test('another model takes over in the background: the old vectors go when the new ones are all there', async () => {
+test('another model replaces vectors in the background; the old ones are dropped when all new ones exist', async () => {
   const first = await start(vectors(32))
   for (const animal of ['cat', 'dog']) await first.tell(`the ${animal} sleeps`)
   await first.idle()
@@ -123,7 +123,7 @@ test('another model takes over in the background: the old vectors go when the ne
   expect(first.asked).toHaveLength(asked)
 })
 
-test('what came without an episode has its vectors after the next start', async () => {
+test('rows without an episode are embedded after the next start', async () => {
   const first = await start(vectors())
   await first.tell('the cat sleeps')
   await first.idle()
@@ -139,7 +139,7 @@ test('what came without an episode has its vectors after the next start', async 
   await second.idle()
 })
 
-test('a model that changes the length of its vectors is noticed, and everything is done anew', async () => {
+test('when a model changes the length of its vectors, all are computed again', async () => {
   const memory = await start(vectors(32))
   await memory.tell('the cat sleeps')
   await memory.idle()
@@ -152,7 +152,7 @@ test('a model that changes the length of its vectors is noticed, and everything 
   expect(await memory.use(store => store.dropVectorsExcept('m@40'))).toBe(0)
 })
 
-test('vectors of a length that is not the configured one are not kept', async () => {
+test('vectors of another length than configured are rejected', async () => {
   const { tell, settled, use, asked } = await start(vectors(32), { dimensions: 64 })
   await tell('the cat sleeps')
   await settled([
@@ -162,7 +162,7 @@ test('vectors of a length that is not the configured one are not kept', async ()
   expect((await use(store => store.stats())).vectors).toBe(0)
 })
 
-test('vectors that say nothing are not used', async () => {
+test('vectors that fail the calibration are not used', async () => {
   const { tell, settled, use, embed } = await start(({ body }) => embedded(body.input, text => noise(text)))
   await tell('the cat sleeps')
   await settled([{ state: 'waiting', attempts: 0, error: expect.stringContaining('do not tell what is alike') }])
@@ -170,7 +170,7 @@ test('vectors that say nothing are not used', async () => {
   expect(await embed('an animal')).toBeUndefined()
 })
 
-test('unless they are trusted', async () => {
+test('a trusted model skips the calibration', async () => {
   const { tell, idle, use } = await start(({ body }) => embedded(body.input, text => noise(text)), { trusted: true })
   await tell('the cat sleeps')
   await idle()
@@ -184,14 +184,14 @@ test.each<[string, (texts: readonly string[]) => unknown]>([
   ['vectors of two lengths', texts => ({ data: texts.map((_, at) => ({ embedding: Array(2 + (at % 2)).fill(1) })) })],
   ['one vector many times', texts => ({ data: texts.map(() => ({ index: 0, embedding: [1, 2] })) })],
   ['something else', () => ({ vectors: [] })],
-])('%s are not kept, and the job says so', async (_, answer) => {
+])('%s are rejected, and the job says so', async (_, answer) => {
   const { tell, settled, use } = await start(({ body }) => ({ json: answer(body.input) }))
   await tell('the cat sleeps')
   await settled([{ state: 'waiting', attempts: 1, error: expect.stringContaining('The embedding endpoint') }])
   expect((await use(store => store.stats())).vectors).toBe(0)
 })
 
-test('vectors that come in another order find their texts', async () => {
+test('vectors in another order are matched to their texts', async () => {
   const memory = await start(asked => {
     const { json } = vectors()(asked) as { json: { data: unknown[] } }
     return { json: { ...json, data: json.data.toReversed() } }
@@ -202,7 +202,7 @@ test('vectors that come in another order find their texts', async () => {
   expect((await near(memory, 'what did I drive'))[0]).toBe('the lorry stops')
 })
 
-test('a text the endpoint does not take holds up no other', async () => {
+test('a text that the endpoint rejects does not block the others', async () => {
   const memory = await start(asked =>
     asked.body.input.some(text => text.includes('cursed')) ? { status: 400 } : vectors()(asked),
   )
@@ -213,7 +213,7 @@ test('a text the endpoint does not take holds up no other', async () => {
   expect(memory.lines.map(({ message }) => message)).toContain('text not embedded: the endpoint rejected it')
 })
 
-test('a budget holds for vectors too, and what is done stays done', async () => {
+test('the budget limits embedding, and finished vectors stay', async () => {
   const { tell, idle, settled, pass, use, clock } = await start(vectors(), { batch: 1, budget: { callsPerMinute: 2 } })
   clock.at = Math.ceil(clock.at / 60_000) * 60_000
   await tell('the cat and the dog\n\nsleep')

@@ -21,7 +21,7 @@ const start = async (script: (asked: Asked, nth: number) => Scripted, queryTimeo
 
 const answer = ({ body }: Asked): Scripted => embedded(body.input, text => meaning(text, 16))
 
-test('a query is asked for once, and so is the check of the model', async () => {
+test('a query is embedded once, and the model calibrated once', async () => {
   const { embed, asked } = await start(answer)
   const first = await embed('where is Ann?')
   expect(first).toMatchObject({ model: 'm@16', vector: expect.any(Float32Array) })
@@ -42,7 +42,7 @@ test('of many queries only the latest are kept', async () => {
   expect(asked).toHaveLength(before + 1)
 })
 
-test('one that does not answer in time delays no search twice, and is asked again later', async () => {
+test('an endpoint that times out delays one search only, and is asked again after a pause', async () => {
   const { embed, asked, clock, become, lines } = await start(() => 'silence', 40)
   expect(await embed('where is Ann?')).toBeUndefined()
   expect(await embed('where is Bob?')).toBeUndefined()
@@ -54,7 +54,7 @@ test('one that does not answer in time delays no search twice, and is asked agai
   expect(asked).toHaveLength(1)
 })
 
-test('one that is back is used again', async () => {
+test('an endpoint that recovered is used again', async () => {
   const { embed, clock, become, lines } = await start(() => ({ status: 500 }))
   expect(await embed('where is Ann?')).toBeUndefined()
   clock.at += 3_600_000

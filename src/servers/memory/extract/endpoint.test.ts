@@ -28,7 +28,7 @@ test('JSON goes there with the key, and JSON comes back', async () => {
   })
 })
 
-test('one that is down is left alone for a while, longer each time, and used again when it is back', async () => {
+test('an endpoint that is down is paused with backoff, and used again when it is back', async () => {
   let now = NOW
   const { url, become, asked } = await scriptedEndpoint(() => ({ status: 503 }))
   const endpoint = open({ url }, () => now)
@@ -49,7 +49,7 @@ test('one that is down is left alone for a while, longer each time, and used aga
   expect(asked).toHaveLength(5)
 })
 
-test('one that nobody listens at is said to be out of reach', async () => {
+test('an address without a listener is reported as unreachable', async () => {
   const { url, stop } = await scriptedEndpoint(() => ({ json: {} }))
   await stop()
   const error = await failing(open({ url }).post('x', {}))
@@ -63,7 +63,7 @@ test.each(['', 'api.example.com/v1', 'file:///etc'])('%j is no address, and work
   expect(() => endpoint.ensureReady()).toThrow(RetryLater)
 })
 
-test('a limit of rate is kept to as long as the endpoint says', async () => {
+test('a rate limit is respected as long as Retry-After says', async () => {
   const { url } = await scriptedEndpoint(() => ({ status: 429, headers: { 'retry-after': '700' } }))
   const error = await failing(open({ url }, () => NOW).post('x', {}))
   expect((error as RetryLater).at).toBe(NOW + 700_000)
@@ -85,7 +85,7 @@ test.each([401, 403, 404, 302, 500])('%i is about the endpoint, so its work wait
   expect(await failing(open({ url }).post('x', {}))).toBeInstanceOf(RetryLater)
 })
 
-test('what it refuses is said in its own words, without the key', async () => {
+test('a rejection quotes the endpoint, without the key', async () => {
   const echo = { error: { message: `too long, dear sk-secret; ${'x'.repeat(500)}` } }
   const { url } = await scriptedEndpoint(() => ({ status: 400, json: echo }))
   const endpoint = open({ url, key: 'sk-secret' })
@@ -96,13 +96,13 @@ test('what it refuses is said in its own words, without the key', async () => {
   endpoint.ensureReady()
 })
 
-test('no key is in what is said about a wrong one', async () => {
+test('an error about a wrong key does not contain the key', async () => {
   const { url } = await scriptedEndpoint(() => ({ status: 401, json: { error: 'no such key: sk-secret' } }))
   const error = await failing(open({ url, key: 'sk-secret' }).post('x', {}))
   expect(`${error.message} ${error.stack}`).not.toContain('sk-secret')
 })
 
-test('one that is too slow is given up, which is an attempt', async () => {
+test('a timeout counts as an attempt', async () => {
   const { url } = await scriptedEndpoint(() => 'silence')
   const error = await failing(open({ url, timeoutMs: 60 }).post('x', {}))
   expect(error).not.toBeInstanceOf(RetryLater)
@@ -114,7 +114,7 @@ test.each(['', '<html>', '{"cut'])('%j is not JSON', async text => {
   expect((await failing(open({ url }).post('x', {}))).message).toContain('not JSON')
 })
 
-test('closing breaks off what is under way, to be done another time', async () => {
+test('closing aborts running calls with RetryLater', async () => {
   const { url } = await scriptedEndpoint(() => 'silence')
   const endpoint = open({ url })
   const error = failing(endpoint.post('x', {}))

@@ -13,7 +13,7 @@ import { startModels } from '../../../../test/support/memory/models.ts'
 
 const LIE = finding([entity('Zoe'), entity('Yan')], [fact('Zoe', 'KNOWS', 'Yan')])
 
-test('an answer that cannot be used is asked for thrice, then given up with the reason; nothing of it is stored', async () => {
+test('an unusable answer is retried three times, then the job fails with the reason; nothing is stored', async () => {
   const { tell, use, facts, asked, settled, pass } = await startExtraction(() => LIE)
   const { uuid } = await tell('Ann lives in Berlin.')
   const before = await use(store => store.stats())
@@ -29,7 +29,7 @@ test('an answer that cannot be used is asked for thrice, then given up with the 
   expect(await use(store => store.episode(uuid))).toMatchObject({ state: 'failed', error })
 })
 
-test('one wrong answer is forgiven when the next is right', async () => {
+test('a valid answer after an unusable one succeeds', async () => {
   const { tell, facts, settled, pass, idle } = await startExtraction((_, nth) =>
     nth === 1 ? said('not JSON') : finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin')]),
   )
@@ -40,7 +40,7 @@ test('one wrong answer is forgiven when the next is right', async () => {
   expect(await facts()).toHaveLength(1)
 })
 
-test('what an endpoint refuses is given up at once, and the next episode is read', async () => {
+test('a rejected request fails at once, and the next episode is read', async () => {
   const { tell, settled, asked, facts } = await startExtraction(({ body }) =>
     body.messages[1]?.content.includes('huge')
       ? { status: 400, json: { error: { message: 'too long' } } }
@@ -53,7 +53,7 @@ test('what an endpoint refuses is given up at once, and the next episode is read
   expect(asked).toHaveLength(4) // in three forms, and the second episode
 })
 
-test('while an endpoint is down work waits in order, unspent, and is done when it is back', async () => {
+test('while an endpoint is down jobs wait in order without counting attempts', async () => {
   const { tell, settled, become, asked, pass, idle, facts, lines } = await startExtraction(() => ({ status: 503 }))
   for (const city of ['Berlin', 'Paris', 'Rome']) await tell(`Ann was in ${city}.`)
   for (let hour = 1; hour <= 3; hour++) {
@@ -72,7 +72,7 @@ test('while an endpoint is down work waits in order, unspent, and is done when i
   expect(JSON.stringify(lines)).not.toContain('sk-secret')
 })
 
-test('one that is too slow is an attempt each time, and is given up in the end', async () => {
+test('each timeout counts as an attempt, until the job fails', async () => {
   const { tell, settled, pass } = await startExtraction(() => 'silence', { timeoutMs: 30 })
   await tell('Ann lives in Berlin.')
   const error = expect.stringContaining('did not answer within')
@@ -83,7 +83,7 @@ test('one that is too slow is an attempt each time, and is given up in the end',
   await settled([{ state: 'failed', attempts: 12, error }])
 })
 
-test('beyond the budget work waits until it is back, says so, and what the first call found is not asked for again', async () => {
+test('a job beyond the budget is postponed with the reason, and keeps the findings of its first call', async () => {
   const { tell, settled, asked, pass, idle, facts, clock } = await startExtraction(
     moving({ entities: [], facts: [{ fact: 0, same_as: null, contradicts: [0] }] }),
     { budget: { callsPerMinute: 2 } },
@@ -120,7 +120,7 @@ test('a budget of tokens holds over a restart', async () => {
   expect(first.asked).toHaveLength(2)
 })
 
-test('of a long episode as much is shown as may be', async () => {
+test('a long episode is shown up to mostCharacters', async () => {
   const { tell, idle, asked } = await startExtraction(() => finding([]), { mostCharacters: 2_000 })
   await tell(Array.from({ length: 50 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
   await idle()
@@ -129,7 +129,7 @@ test('of a long episode as much is shown as may be', async () => {
   expect(user.length).toBeLessThan(4_000)
 })
 
-test('an episode that is deleted meanwhile is left alone', async () => {
+test('the job of a deleted episode does nothing', async () => {
   const { tell, use, idle, become, settled, pass, facts } = await startExtraction(() => ({ status: 503 }))
   const { uuid } = await tell('Ann lives in Berlin.')
   await settled([{ state: 'waiting', attempts: 0, error: expect.any(String) }])
@@ -140,7 +140,7 @@ test('an episode that is deleted meanwhile is left alone', async () => {
   expect(await facts()).toEqual([])
 })
 
-test('a stop breaks off a call, and the work is not held up for it', async () => {
+test('a stop aborts the call, and the job stays enqueued', async () => {
   const first = await startExtraction(() => 'silence')
   await first.tell('Ann lives in Berlin.')
   await vi.waitFor(() => expect(first.asked).toHaveLength(1), 8_000)

@@ -29,7 +29,7 @@ test('one call brings entities and facts beside what rules read, with their orig
   expect((await use(store => store.episode(uuid)))?.state).toBe('ready')
 })
 
-test('the wishes of the caller reach the model, and what is unwanted is left out even if the model names it', async () => {
+test("the caller's wishes reach the model, and excluded kinds are dropped from the answer", async () => {
   const lively = finding(
     [entity('Ann'), entity('Jazz', 'Topic'), entity('Bob')],
     [fact('Ann', 'LIKES', 'Jazz'), fact('Ann', 'KNOWS', 'Bob')],
@@ -39,7 +39,7 @@ test('the wishes of the caller reach the model, and what is unwanted is left out
   )
   const first = await tell('Ann used to sing.', { name: 'first' })
   await idle()
-  const other = await tell('Nobody else may read of Xanadu.', { group: 'other' })
+  const other = await tell('No other group may read of Xanadu.', { group: 'other' })
   await idle()
   const extraction = { excluded: ['topic'], instructions: 'Mind the music.', previous: [first.uuid, other.uuid] }
   await tell('Ann likes Jazz and knows Bob.', { extraction })
@@ -55,7 +55,7 @@ test('the wishes of the caller reach the model, and what is unwanted is left out
   expect(jazz?.labels ?? []).not.toContain('Topic')
 })
 
-test('a talk is read with what was said before it', async () => {
+test('a message is read with the earlier messages', async () => {
   const { tell, idle, asked } = await startExtraction(() => finding([]))
   await tell('Ann: I found a flat.', { source: 'message', validAt: 1_000 })
   await tell('Ann: It is in Berlin.', { source: 'message', validAt: 2_000 })
@@ -73,7 +73,7 @@ const move = async (judgement: unknown) => {
   return memory
 }
 
-test('a second call finds what is contradicted, which ends when the new begins; there is never a third', async () => {
+test('a second call finds contradicted facts, which end when the new one begins; there is no third', async () => {
   const judgement = { entities: [], facts: [{ fact: 0, same_as: null, contradicts: [0] }] }
   const { asked, facts } = await move(judgement)
   expect(asked.map(({ body }) => body.model)).toEqual(['large', 'large', 'small'])
@@ -98,7 +98,7 @@ test.each([
   expect((await facts()).map(({ invalidAt }) => invalidAt)).toEqual([undefined, undefined])
 })
 
-test('what is told again in other words is the same fact, told twice', async () => {
+test('a fact in other words is stored once, with both episodes', async () => {
   const again = { entities: [], facts: [{ fact: 0, same_as: 0, contradicts: [] }] }
   const { tell, idle, facts } = await startExtraction(({ body }) => {
     if (body.model === 'small') return said(again)
@@ -114,7 +114,7 @@ test('what is told again in other words is the same fact, told twice', async () 
   expect(all[0]?.episodes).toHaveLength(2)
 })
 
-test('an entity under another name is the known one where the model is sure of it', async () => {
+test('an entity under another name is the known one if the model says so', async () => {
   const { tell, idle, facts, use } = await startExtraction(({ body }) => {
     if (body.model === 'small') return said({ entities: [{ entity: 1, same_as: 0 }], facts: [] })
     return body.messages[1]?.content.includes('the city of York')

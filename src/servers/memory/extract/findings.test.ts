@@ -32,7 +32,7 @@ const FACT = {
 const read = (facts: readonly unknown[], entities: readonly unknown[] = ENTITIES) =>
   readFindings({ entities, facts }, BOUNDS)
 
-test('what stands in the episode is kept, names and dates in order', () => {
+test('names and dates of the episode are kept', () => {
   const { entities, facts, dropped } = read([FACT])
   expect(entities).toEqual([
     { name: 'Ann', kind: 'Person', aliases: [], summary: 'Lives in Berlin.' },
@@ -54,7 +54,7 @@ test('what stands in the episode is kept, names and dates in order', () => {
 })
 
 test.each([
-  ['about somebody who is not there', { ...FACT, source: 'Zoe' }],
+  ['about an entity that is not there', { ...FACT, source: 'Zoe' }],
   ['about an entity that was not listed', { ...FACT, source: 'Bob' }],
   ['of a thing with itself', { ...FACT, target: 'Ann' }],
   ['that says nothing', { ...FACT, fact: ' ' }],
@@ -74,11 +74,11 @@ test.each([
   ['that is not shown', 99],
   ['that is no number', '0'],
   ['below the first', -1],
-])('a passage %s is forgotten', (_, passage) => {
+])('a passage %s is ignored', (_, passage) => {
   expect(read([{ ...FACT, passage }]).facts[0]?.passage).toBeUndefined()
 })
 
-test('entities that do not stand in the episode, or are not wanted, go with their facts', () => {
+test('entities that are not in the episode, or excluded, are dropped with their facts', () => {
   const invented = { name: 'Zoe', kind: 'person', aliases: [], summary: '' }
   const unwanted = { name: 'pool', kind: 'Topic', aliases: [], summary: '' }
   const { entities, facts } = read(
@@ -94,7 +94,7 @@ test.each<[string, unknown]>([
   ['is a list', [FACT]],
   ['is nothing', null],
   ['invents everything', { entities: [{ name: 'Zoe' }, { name: 'Yan' }], facts: [] }],
-  ['states facts about nobody', { entities: [], facts: [FACT] }],
+  ['states facts without entities', { entities: [], facts: [FACT] }],
 ])('an answer that %s cannot be used', (_, answer) => {
   expect(() => readFindings(answer, BOUNDS)).toThrow(UnusableAnswer)
 })
@@ -113,7 +113,7 @@ test.each([
   ['Berlin Wall', false],
   ['User', true],
   ['...', false],
-])('%s stands in the talk: %s', (name, expected) => {
+])('%s occurs in the episode: %s', (name, expected) => {
   expect(BOUNDS.isNamed(name)).toBe(expected)
 })
 
@@ -136,7 +136,7 @@ test.each([
   expect(readFoundDate(given)).toEqual(expected)
 })
 
-test('whatever a model says, what is kept points to what is kept', () => {
+test('for any answer, kept facts refer to kept entities', () => {
   const names = fc.constantFrom('Ann', 'Berlin', 'Zoe', '', 'Hannah')
   const item = fc.oneof(
     fc.jsonValue(),

@@ -29,17 +29,17 @@ test('a text without a speaker joins the things it names', () => {
   expect(facts[0]).toMatchObject({ name: 'MENTIONS', granularity: 'year' })
 })
 
-test('somebody who speaks of himself does not point to himself', () => {
-  const { facts } = readByRules([turn('Ann', 'Nobody calls me Ann any more.')], MAY)
+test('a speaker who names themselves is not both ends of a fact', () => {
+  const { facts } = readByRules([turn('Ann', 'They no longer call me Ann.')], MAY)
   expect(facts.map(ends)).toEqual([['Ann', 'Note']])
 })
 
-test('an endless text gives a bounded number of facts', () => {
+test('a very long text gives a bounded number of facts', () => {
   const docs = Array.from({ length: 500 }, () => passage('This is one. '.repeat(20)))
   expect(readByRules(docs, MAY).facts.length).toBe(2_000)
 })
 
-test('JSON spells out relations between what has a name', () => {
+test('JSON gives relations between named objects', () => {
   const body = JSON.stringify({
     company: { name: 'Acme', ceoName: 'Grace', tags: ['rockets', 'anvils'], office: { city: 'Oslo' } },
     staff: [{ name: 'Bob', manager: { name: 'Grace' } }],
@@ -60,7 +60,7 @@ test.each(['', '{', '[]', '3', 'null', '{"a":1}', '['.repeat(5_000) + ']'.repeat
   },
 )
 
-test('JSON without end gives a bounded number of facts', () => {
+test('very long JSON gives a bounded number of facts', () => {
   const body = JSON.stringify({ name: 'All', things: Array.from({ length: 5_000 }, (_, at) => `thing ${at}`) })
   expect(readJson(body).facts).toHaveLength(500)
 })

@@ -28,7 +28,7 @@ const start = async (script: (asked: Asked) => Scripted) => {
   return { ...memory, asked, search }
 }
 
-test('with vectors that say nothing search is exactly as good as without', async () => {
+test('meaningless vectors do not change the search results', async () => {
   const { tell, settled, search, asked } = await start(({ body }) => embedded(body.input, text => noise(text)))
   for (const { at, lines } of SESSIONS) await tell(lines.join('\n'), { source: 'message', validAt: at })
   const error = expect.stringContaining('do not tell what is alike')
@@ -37,7 +37,7 @@ test('with vectors that say nothing search is exactly as good as without', async
   expect(asked.length).toBeGreaterThan(0)
 })
 
-test('with vectors that mean something, what no word leads to is found', async () => {
+test('meaningful vectors find what no word matches', async () => {
   const concepts = { cat: 'pet', animal: 'pet', lorry: 'vehicle' }
   const { tell, idle, search } = await start(({ body }) => embedded(body.input, text => meaning(text, 64, concepts)))
   await tell('My cat is called Miu.')
@@ -47,7 +47,7 @@ test('with vectors that mean something, what no word leads to is found', async (
   expect((await search('which animal', true))[0]?.text).toBe('My cat is called Miu.')
 })
 
-test('what a model finds in an episode gets vectors too', async () => {
+test('findings of a model are embedded, too', async () => {
   const answer = finding([entity('Ann'), entity('Miu')], [fact('Ann', 'FEEDS', 'Miu')])
   const { url } = await scriptedEndpoint(({ path, body }) =>
     path.endsWith('/embeddings') ? embedded(body.input, text => meaning(text)) : answer,

@@ -41,7 +41,7 @@ describe('a file of the reference memory server', () => {
     { type: 'relation', from: 'John_Smith', to: 'Anthropic', relationType: 'works_at' },
   )
 
-  it('becomes entities, facts and what was observed; twice is once', async () => {
+  it('becomes entities, facts and observations, once however often imported', async () => {
     const store = await temporaryStore()
     const { text, all } = importing(store)
     expect(await text(file)).toMatchObject({ format: 'server-memory', created: 1, entities: 1, facts: 1, faulty: 0 })
@@ -57,7 +57,7 @@ describe('a file of the reference memory server', () => {
     expect((await store.stats()).groups).toEqual(before.groups)
   })
 
-  it('may be the answer of its read_graph, too', async () => {
+  it('may be the result of read_graph, too', async () => {
     const store = await temporaryStore()
     const graph = {
       entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
@@ -70,7 +70,7 @@ describe('a file of the reference memory server', () => {
     })
   })
 
-  it('names the lines that cannot be read, and keeps the rest', async () => {
+  it('reports invalid lines and imports the rest', async () => {
     const store = await temporaryStore()
     const broken = `${file}{"type":"entity"}\nnonsense\n{"type":"relation","from":"a"}\n[1]\n${jsonl({
       type: 'entity',
@@ -123,7 +123,7 @@ describe('episodes of Graphiti', () => {
     }
   })
 
-  it('go where they are told, and say what is wrong with them', async () => {
+  it('go to the group that was asked for, and invalid ones are reported', async () => {
     const store = await temporaryStore()
     const { text, all } = importing(store)
     const wrong = [episode('a', { content: '' }), episode('b', { created_at: 'soon' }), { fact: 'x', group_id: 'g' }]
@@ -148,7 +148,7 @@ describe('a chat', () => {
     { author: { role: 'user' }, content: { parts: ['Thanks!'] }, create_time: at + 86_400 },
   ]
 
-  it('is one episode a day, whoever wrote the file', async () => {
+  it('is one episode per day, in every chat format', async () => {
     for (const content of [JSON.stringify(messages, undefined, 1), jsonl(...messages), JSON.stringify({ messages })]) {
       const store = await temporaryStore()
       const { text, all } = importing(store)
@@ -161,7 +161,7 @@ describe('a chat', () => {
     }
   })
 
-  it('with a tree of tries is the branch that was spoken last', async () => {
+  it('with retries is its current branch', async () => {
     const node = (id: string, parent: string | null, role: string, said: string) => ({
       [id]: {
         id,
@@ -185,7 +185,7 @@ describe('a chat', () => {
     expect(await all()).toMatchObject([{ name: 'Cars, 2025-05-01', content: 'user: first\nassistant: second' }])
   })
 
-  it('in "actor: text" lines is found out', async () => {
+  it('in "actor: text" lines is detected', async () => {
     const store = await temporaryStore()
     const { text, all } = importing(store)
     const transcript = '[2025-05-01 09:00] Ann: hello\nmore\n[2025-05-01 09:01] Bob Ray: hi\nAnn: bye\n'
@@ -193,7 +193,7 @@ describe('a chat', () => {
     expect(await all()).toMatchObject([{ content: 'Ann: hello\nmore\nBob Ray: hi\nAnn: bye', validAt: at * 1000 }])
   })
 
-  it('names what is no message', async () => {
+  it('reports records that are no message', async () => {
     const store = await temporaryStore()
     const { faults } = await importing(store).text(jsonl(...messages, { x: 1 }))
     expect(faults).toEqual([{ where: 'line 5', why: 'is not a message: it needs a speaker and a text' }])
@@ -208,7 +208,7 @@ describe('a folder of notes', () => {
     }
   }
 
-  it('is an episode for each text, with its place as name and its time', async () => {
+  it('is an episode per text, with its relative path and its time', async () => {
     const folder = await temporaryFolder()
     await write(folder, {
       'a.md': '# Plans\n\nWe ship in May.\n',
@@ -235,7 +235,7 @@ describe('a folder of notes', () => {
     expect((await all()).map(({ content }) => content)).toEqual(['# Plans\n\nWe ship in June.', 'Ann likes tea.'])
   })
 
-  it('may hold a text of any length: it is cut between sections, and what it loses is lost', async () => {
+  it('may have a text of any length, cut between sections; removed sections are deleted', async () => {
     const folder = await temporaryFolder()
     const section = (number: number) => `# Part ${number}\n\n${'All work and no play. '.repeat(4000)}\n\n`
     const parts = Array.from({ length: 12 }, (_, number) => section(number))
@@ -257,8 +257,8 @@ describe('a folder of notes', () => {
   })
 })
 
-describe('what we exported', () => {
-  it('comes back as it was, and a line that is broken is named', async () => {
+describe('an export of this program', () => {
+  it('is restored, and an invalid line is reported', async () => {
     const store = await temporaryStore()
     await importing(store).text('Ann: hi\nBob: hello\nAnn: bye\n')
     const lines: string[] = []
@@ -275,7 +275,7 @@ describe('what we exported', () => {
   })
 })
 
-describe('nonsense', () => {
+describe('invalid input', () => {
   it.each([
     ['', 'nothing in it'],
     ['\n \n', 'nothing in it'],
@@ -284,14 +284,14 @@ describe('nonsense', () => {
     await expect(importing(await temporaryStore()).text(content)).rejects.toThrow(message)
   })
 
-  it('is told from what merely breaks off', async () => {
+  it('differs from a document that breaks off', async () => {
     const { text, all } = importing(await temporaryStore())
     const { created, faults } = await text('[{"role":"user","content":"kept"},\n{"role":"user","con')
     expect([created, faults]).toEqual([1, [{ where: 'the document', why: 'breaks off in line 2' }]])
     expect(await all()).toHaveLength(1)
   })
 
-  it('of a name is refused', async () => {
+  it('in a format name is rejected', async () => {
     const { run, text } = importing(await temporaryStore())
     await expect(run({ path: '/no/such/place' })).rejects.toThrow('there is no such file or folder')
     await expect(text('x', { format: 'excel' })).rejects.toThrow('There is no format "excel"; there are dragoman,')

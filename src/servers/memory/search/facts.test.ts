@@ -42,16 +42,16 @@ const tell = (body: string, source: 'text' | 'message' = 'text') =>
   remember(store, { group: 'main', name: 'note', body, source, sourceDescription: '', validAt: NOW })
 
 test('given facts and sentences of an episode are found together, the given first', async () => {
-  await tell('The garden gate squeaks. Nobody oils it.')
+  await tell('The garden gate squeaks. It needs oil.')
   await add(given('Ann', 'OWNS', 'Garden', 'Ann owns the garden behind the mill'))
   expect(await find('garden of Ann')).toEqual([
     'Ann owns the garden behind the mill',
     'The garden gate squeaks.',
-    'Nobody oils it.',
+    'It needs oil.',
   ])
 })
 
-test('a fact that no longer holds comes after one that does, unless the question is about the past', async () => {
+test('an expired fact ranks below a valid one, unless the question is about the past', async () => {
   await add(
     given('Ann', 'LIVES_IN', 'Oslo', 'Ann lives in Oslo city', { validAt: 1_000, invalidAt: 2_000 }),
     given('Ann', 'LIVES_IN', 'Bergen', 'Ann lives in Bergen city', { validAt: 2_000 }),
@@ -60,7 +60,7 @@ test('a fact that no longer holds comes after one that does, unless the question
   expect(await find('In which city did Ann live before?')).toContain('Ann lives in Oslo city')
 })
 
-test('only facts of the time asked for are found', async () => {
+test('a date filter limits the facts', async () => {
   await add(
     given('Ann', 'BOUGHT', 'Boat', 'Ann bought a boat', { validAt: Date.UTC(2020, 1, 1) }),
     given('Ann', 'BOUGHT', 'Barn', 'Ann bought a barn', { validAt: Date.UTC(2022, 1, 1) }),
@@ -71,7 +71,7 @@ test('only facts of the time asked for are found', async () => {
   expect(await find('what Ann bought', { filter: { names: ['SOLD'] } })).toEqual([])
 })
 
-test('what is known two steps from a named entity is found without a common word', async () => {
+test('a fact two hops from a named entity is found without a common word', async () => {
   await add(
     given('Ann', 'MARRIED_TO', 'Bert', 'They married in spring'),
     given('Bert', 'WORKS_AT', 'Observatory', 'He polishes lenses'),
@@ -81,7 +81,7 @@ test('what is known two steps from a named entity is found without a common word
   expect(found).toEqual(['They married in spring', 'He polishes lenses'])
 })
 
-test('with a centre the nearest facts come first, as far as the way really is', async () => {
+test('with a center the nearest facts come first, by the shortest path', async () => {
   await add(
     given('Hub', 'NEAR', 'One', 'red house one'),
     given('One', 'NEAR', 'Two', 'red house two'),
@@ -97,7 +97,7 @@ test('with a centre the nearest facts come first, as far as the way really is', 
   expect((await find('red house', { center: await idOf('Far') }))[0]).toBe('red house far red house')
 })
 
-test('entities are found by name, by what is said of them, by label, and near a centre', async () => {
+test('entities are found by name, by summary, by label, and near a center', async () => {
   await store.addFacts('main', {
     entities: [
       { name: 'Lighthouse', labels: ['Location'], summary: 'a tower with a lamp at the harbour' },
@@ -117,7 +117,7 @@ test('entities are found by name, by what is said of them, by label, and near a 
   expect((await search('harbour', { center: await idOf('Anchor') }))[0]).toBe('Harbour Master')
 })
 
-test('a limit is kept', async () => {
+test('the limit is respected', async () => {
   await tell(Array.from({ length: 40 }, (_, index) => `ann: apple number ${index}`).join('\n'), 'message')
   expect(await find('apple', { limit: 7 })).toHaveLength(7)
 })

@@ -64,7 +64,7 @@ describe.each([
   })
 })
 
-test('what stands around a line helps to find it', async () => {
+test('neighbouring lines help to find a line', async () => {
   const alone = { ...WEIGHTS, docs: { ...WEIGHTS.docs, prev: 0, next: 0 } }
   expect(await answered(passages, 5)).toBeGreaterThan(await answered(passages, 5, alone))
 })
@@ -74,13 +74,13 @@ test.each(NOTE_QUESTIONS)('the note for %j comes first', async (question, name) 
   expect(first?.episodeName).toBe(name)
 })
 
-test('facts are spread over what they were read from', async () => {
+test('facts are spread over their passages', async () => {
   const found = await searchFacts({ ...searchFor('talk', 'Ingrid beehives honey library cottage'), limit: 10 })
   expect(found).toHaveLength(10)
   expect(new Set(found.map(({ docId }) => docId)).size).toBe(10)
 })
 
-test('nothing is found in another group, nor by nothing', async () => {
+test('another group or an empty query finds nothing', async () => {
   expect(await searchFacts({ ...searchFor('talk', 'QuoteService cache'), limit: 10 })).toEqual([])
   expect(await searchFacts({ ...searchFor('talk', '???'), limit: 10 })).toEqual([])
   expect(await searchEntities({ ...searchFor('notes', 'Ingrid'), limit: 10 })).toEqual([])

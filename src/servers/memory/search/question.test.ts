@@ -4,7 +4,7 @@ import { readQuestion } from './question.ts'
 const NOW = Date.UTC(2024, 0, 10)
 const read = (query: string) => readQuestion(query, NOW)
 
-test('names of several words are looked for, stop words at their ends are not', () => {
+test('names of several words are looked up, without stop words at their ends', () => {
   const { names } = read('What did Ann Lee say about the New York office?')
   expect(names).toEqual(expect.arrayContaining(['ann lee', 'ann', 'lee', 'new york', 'new york office']))
   expect(names.some(name => /^(?:what|the|did|about)\b|\b(?:the|about)$/.test(name))).toBe(false)
@@ -28,7 +28,7 @@ test.each([
   expect(read(query).isAboutPast).toBe(isAboutPast)
 })
 
-test('the time a query speaks of is a range', () => {
+test('the period that a query mentions is its range', () => {
   expect(read('events in March 2023').range).toEqual({
     start: Date.UTC(2023, 2, 1),
     end: Date.UTC(2023, 3, 1) - 1,
@@ -36,7 +36,7 @@ test('the time a query speaks of is a range', () => {
   expect(read('events').range).toBeUndefined()
 })
 
-test('a query of a thousand words, or of none, is read', () => {
+test('a query of a thousand words, or of none, is parsed', () => {
   const long = read(Array.from({ length: 1_000 }, (_, index) => `word${index}`).join(' '))
   expect(long.names.length).toBeLessThanOrEqual(160)
   expect(long.terms.length).toBeLessThanOrEqual(32)

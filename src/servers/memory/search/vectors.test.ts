@@ -34,7 +34,7 @@ const asking = (store: MemoryStore, query: string, vector?: Float32Array, model 
   ...(vector && { embedding: { model, vector } }),
 })
 
-test('what has no word of the query is found by its meaning, as a passage and as a fact', async () => {
+test('passages and facts without a word of the query are found by their vectors', async () => {
   const store = await filled(row => towards(row))
   const search = asking(store, 'stringed instrument', towards(1))
   expect((await searchPassages(search))[0]?.text).toContain('cello')
@@ -42,7 +42,7 @@ test('what has no word of the query is found by its meaning, as a passage and as
   expect(await searchFacts(asking(store, 'stringed instrument'))).toEqual([])
 })
 
-test('an entity that has no word of the query is found by its meaning', async () => {
+test('an entity without a word of the query is found by its vector', async () => {
   const store = await temporaryStore()
   const { entities } = await store.addFacts('main', { entities: [], facts: [stated('Automobile', 'NEEDS', 'Petrol')] })
   const vectors = entities.map(
@@ -56,7 +56,7 @@ test('an entity that has no word of the query is found by its meaning', async ()
 test.each([
   ['another length', Float32Array.of(1, 0), 'm'],
   ['another model', towards(1), 'other'],
-])('a query of %s finds what words find, and fails nothing', async (_, vector, model) => {
+])('a query with %s finds what words find', async (_, vector, model) => {
   const store = await filled(row => towards(row))
   const plain = asking(store, 'Who has the oven?')
   const search = asking(store, 'Who has the oven?', vector, model)
@@ -65,7 +65,7 @@ test.each([
   expect(await searchEntities(search)).toEqual(await searchEntities(plain))
 })
 
-test('vectors that say nothing do not push the best words from the first places', async () => {
+test('meaningless vectors do not displace the best word matches', async () => {
   const noise = (seed: number) => Float32Array.from({ length: SIZE }, (_, at) => Math.sin(seed * 7919 + at * 104_729))
   const store = await filled(noise)
   for (const [at, topic] of TOPICS.entries()) {
@@ -75,13 +75,13 @@ test('vectors that say nothing do not push the best words from the first places'
   }
 })
 
-test('what is near in another group is not seen', async () => {
+test('near vectors of another group are not found', async () => {
   const store = await filled(row => towards(row))
   const search = asking(store, 'stringed instrument', towards(1), 'm', ['elsewhere'])
   expect([await searchPassages(search), await searchFacts(search), await searchEntities(search)]).toEqual([[], [], []])
 })
 
-test('a changed entity is embedded anew', async () => {
+test('a changed entity is embedded again', async () => {
   const store = await filled(row => towards(row))
   const [ann] = await store.entitiesNamed(['ann'], 'all')
   await store.setEntity(ann?.uuid ?? '', { summary: 'Plays the cello' })

@@ -38,7 +38,7 @@ test('the month after one of 31 days is the next, not the one after', () => {
   expect(mention?.start).toBe(Date.UTC(2023, 8, 1))
 })
 
-test('a mention is quoted as it stands', () => {
+test('a mention is quoted as written', () => {
   expect(datesIn('It was last Thurs, late', REFERENCE)[0]?.text.trim()).toBe('last Thurs')
 })
 
@@ -48,16 +48,16 @@ test('a time of day is known to the minute', () => {
   expect(mention?.start).toBe(Date.UTC(2023, 4, 9, 10, 30))
 })
 
-test('the time zone of the machine plays no part', () => {
+test('the time zone of the machine is irrelevant', () => {
   const late = new Date(Date.UTC(2023, 4, 8, 23, 59))
   expect(datesIn('today', late)[0]?.start).toBe(Date.UTC(2023, 4, 8))
 })
 
-test('a reference that is no date has no dates', () => {
+test('an invalid reference date gives no dates', () => {
   expect(datesIn('yesterday', new Date(Number.NaN))).toEqual([])
 })
 
-test('a day is put in words', () => {
+test('dateWords writes the day in words', () => {
   expect(dateWords(REFERENCE.getTime())).toBe('Monday 8 May 2023')
 })
 

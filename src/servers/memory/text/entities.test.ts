@@ -22,12 +22,12 @@ test.each([
   expect(names(text)).toEqual(expected)
 })
 
-test('a first word is a name if somebody knows it', () => {
+test('a single first word is a name if the caller knows it', () => {
   expect(entitiesIn('Dorothea paints.')).toEqual([])
   expect(entitiesIn('Dorothea paints.', norm => norm === 'dorothea').map(({ text }) => text)).toEqual(['Dorothea'])
 })
 
-test('every span stands where it says', () => {
+test('every span is at its offset', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom('Ann', 'b', ' ', '.', '"', '`', '@', '_', '/', "'s", 'É'), maxLength: 40 }),
@@ -41,7 +41,7 @@ test('every span stands where it says', () => {
   )
 })
 
-test('a quoted span that holds code is not told with a gap in the place of the code', () => {
+test('a quotation that contains code is not found with a gap', () => {
   expect(entitiesIn('"Ann\'sAnn"').map(({ text }) => text)).not.toContain("Ann'    ")
 })
 
@@ -59,10 +59,10 @@ test.each([
   ['Ola also prefers tea.', ['Ola']],
   ['Someone said so. They moved. It left.', []],
   ['Dinner was great. Tests passed.', []],
-])('a first word that does what people do is somebody: %s', (text, names) => {
+])('a first word before a verb of people is a name: %s', (text, names) => {
   expect(entitiesIn(text).map(span => span.text)).toEqual(names)
 })
 
-test('what is far too long for a name is none', () => {
+test('an overlong span is not a name', () => {
   expect(entitiesIn(`See https://x.test/${'a'.repeat(5_000)} and ${'aB'.repeat(3_000)} here.`)).toEqual([])
 })

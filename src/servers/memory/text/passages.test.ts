@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { passagesOf } from './passages.ts'
 
-test('a message has its turns, with lines that go on', () => {
+test('a message is split into turns, with their continuation lines', () => {
   const content = 'Ann: Hello there\nBob (support): Hi!\nI will look.\n\n[10:02] Ann: Thanks: really'
   expect(passagesOf({ content, source: 'message' })).toEqual([
     { kind: 'turn', actor: 'Ann', text: 'Hello there' },
@@ -11,14 +11,14 @@ test('a message has its turns, with lines that go on', () => {
   ])
 })
 
-test('a message in which nobody speaks is text', () => {
+test('a message without speakers is read as text', () => {
   expect(passagesOf({ content: 'no speaker here', source: 'message' })).toEqual([
     { kind: 'passage', text: 'no speaker here' },
   ])
   expect(passagesOf({ content: 'see https://example.com', source: 'message' })).toHaveLength(1)
 })
 
-test('a text has its paragraphs, a heading with what follows', () => {
+test('a text is split into paragraphs; a heading belongs to the next one', () => {
   const long = 'This paragraph says something about the storage layer and is long enough to stand on its own.'
   expect(passagesOf({ content: `# Storage\n\n${long}\n\n\n${long}`, source: 'text' })).toEqual([
     { kind: 'passage', text: `# Storage\n${long}` },
@@ -26,7 +26,7 @@ test('a text has its paragraphs, a heading with what follows', () => {
   ])
 })
 
-test('JSON has a passage for each leaf, with its path in words and the name of what it belongs to', () => {
+test('JSON has a passage for each leaf, with its path in words and the name of its object', () => {
   const content = JSON.stringify({ name: 'Acme', homeTown: { city: 'Ulm' }, tags: ['a', 'b'], nothing: null, size: 3 })
   expect(passagesOf({ content, source: 'json' }).map(({ text }) => text)).toEqual([
     'Acme name: Acme',
@@ -36,22 +36,22 @@ test('JSON has a passage for each leaf, with its path in words and the name of w
   ])
 })
 
-test('what claims to be JSON and is not is text', () => {
+test('invalid JSON is read as text', () => {
   expect(passagesOf({ content: '{oops', source: 'json' })).toEqual([{ kind: 'passage', text: '{oops' }])
 })
 
-test.each(['', '   \n\n ', '{}', '[]', 'null'])('nothing to say has no passages: %j', content => {
+test.each(['', '   \n\n ', '{}', '[]', 'null'])('empty content has no passages: %j', content => {
   expect(passagesOf({ content, source: content.startsWith(' ') || content === '' ? 'text' : 'json' })).toEqual([])
 })
 
-test('very many turns share passages, and keep their words', () => {
+test('too many turns are joined without losing words', () => {
   const content = Array.from({ length: 25_000 }, (_, index) => `a: w${index}`).join('\n')
   const passages = passagesOf({ content, source: 'message' })
   expect(passages.length).toBeLessThanOrEqual(10_000)
   expect(passages.at(-1)?.text).toContain('w24999')
 })
 
-test('ten megabytes without a space are cut, not refused', () => {
+test('ten megabytes without a space are cut', () => {
   const passages = passagesOf({ content: 'x'.repeat(10 * 1024 * 1024), source: 'text' })
   expect(passages.length).toBeLessThanOrEqual(10_000)
   expect(passages.reduce((sum, { text }) => sum + text.length, 0)).toBe(10 * 1024 * 1024)

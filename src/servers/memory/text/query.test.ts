@@ -59,14 +59,14 @@ test.each(['"', '"unbalanced', 'a* OR b', 'NEAR(a b)', '-minus', 'col:val', '(',
   },
 )
 
-test('a thousand words are few terms, the longest', () => {
+test('of a thousand words the longest are the terms', () => {
   const query = Array.from({ length: 1_000 }, (_, index) => `word${index}`).join(' ')
   const terms = words(`${query} extraordinarily`)
   expect(terms.length).toBeLessThanOrEqual(32)
   expect(terms).toContain('extraordinarily')
 })
 
-test('no query makes the index complain', () => {
+test('no query is a syntax error for the index', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 60 }), query => {
       finds('plain', query)
@@ -74,6 +74,6 @@ test('no query makes the index complain', () => {
   )
 })
 
-test('plain text is indexed as it is', () => {
+test('plain text is indexed unchanged', () => {
   expect(indexText('Nothing special here, v1.2.')).toBe('Nothing special here, v1.2.')
 })

@@ -18,13 +18,13 @@ test.each([
   expect(texts(text)).toEqual(expected)
 })
 
-test('a text without an end is cut at spaces', () => {
+test('an overlong sentence is cut at spaces', () => {
   const pieces = sentencesOf('word '.repeat(1_000))
   expect(pieces.length).toBeGreaterThan(5)
   expect(Math.max(...pieces.map(piece => piece.text.length))).toBeLessThanOrEqual(600)
 })
 
-test('every sentence stands where it says, and no letter is lost', () => {
+test('every sentence is at its offset, and no letter is lost', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom('a', 'B', '.', '!', ' ', '\n', '。', '"'), maxLength: 200 }),

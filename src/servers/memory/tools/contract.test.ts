@@ -57,7 +57,7 @@ for (const theirs of contract) {
   })
 }
 
-test('every tool has a title, teaches when to use it, and says whether it changes anything', () => {
+test('every tool has a title, a description and hints about its effect', () => {
   for (const { name, title, description, annotations } of declared) {
     expect(title, name).toMatch(/^[A-Z]/)
     expect(description.length, name).toBeGreaterThan(40)
@@ -65,7 +65,7 @@ test('every tool has a title, teaches when to use it, and says whether it change
   }
 })
 
-test('whatever an argument of ours adds to the contract may be left out', () => {
+test('arguments that the contract does not have are optional', () => {
   for (const theirs of contract) {
     const { properties = {}, required = [] } = declared.find(({ name }) => name === theirs.name)?.inputSchema ?? {}
     const added = Object.keys(properties).filter(name => !Object.hasOwn(theirs.inputSchema.properties, name))

@@ -19,7 +19,7 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   ประชุมที่กรุงเทพพรุ่งนี้: ['กรุงเทพ'],
 }
 
-test('words of any script, names in code, numbers and accents find their note; what is no word finds nothing', async () => {
+test('words of any script, names in code, numbers and accents find their note; other characters find nothing', async () => {
   const { result } = await startMemory()
   for (const [at, episode_body] of Object.keys(NOTES).entries())
     await result('add_memory', { name: `n${at}`, episode_body })
@@ -29,7 +29,7 @@ test('words of any script, names in code, numbers and accents find their note; w
   for (const query of ['🎉', '…', '   ', '(((']) expect([query, await best(query)]).toEqual([query, undefined])
 })
 
-test('the same question has the same answer, in the same order', async () => {
+test('the same query gives the same results, in the same order', async () => {
   const { result } = await startMemory()
   for (let at = 0; at < 30; at++)
     await result('add_memory', { name: `n${at}`, episode_body: `The lamp number ${at} is lit.` })

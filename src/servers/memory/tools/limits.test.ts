@@ -9,7 +9,7 @@ import { createRemember } from '../remember.ts'
 const note = (name: string, episode_body: string, more: PlainObject = {}) => ({ name, episode_body, ...more })
 const LONG = Array.from({ length: 20_000 }, (_, at) => at.toString(36)).join('')
 
-describe('what is too long', () => {
+describe('overlong arguments', () => {
   test.each([
     ['the name of an entity', { entities: [{ name: LONG }] }, /entities\[0\]\.name has \d+ characters; at most 500/],
     ['an alias', { entities: [{ name: 'Ann', aliases: [LONG] }] }, /entities\[0\]\.aliases has \d+ characters/],
@@ -28,7 +28,7 @@ describe('what is too long', () => {
     expect((await result('get_episodes')).message).toBe('No episodes found')
   })
 
-  test('an end of a triplet is refused, too', async () => {
+  test('a triplet with an overlong name is rejected', async () => {
     const { result } = await startMemory()
     const triplet = { source_node_name: LONG, edge_name: 'KNOWS', fact: 'f', target_node_name: 'b' }
     expect((await result('add_triplet', triplet)).error).toMatch(/source_node_name has \d+ characters/)
@@ -44,7 +44,7 @@ describe('what is too long', () => {
   })
 })
 
-test('blank optional arguments are as good as absent', async () => {
+test('blank optional arguments count as absent', async () => {
   const { result } = await startMemory()
   const blank = { saga: '', saga_previous_episode_uuid: '', uuid: '', reference_time: '', group_id: '' }
   for (const text of ['Alpha is first.', 'Beta is second.'])
@@ -55,7 +55,7 @@ test('blank optional arguments are as good as absent', async () => {
   expect(facts.map(({ fact }) => fact)).toEqual(['Alpha is first.'])
 })
 
-test('many episodes of one saga leave one piece of work, and none of them waits for it', async () => {
+test('many episodes of one saga share one job, and none of them waits for it', async () => {
   const { result } = await startMemory()
   for (let at = 0; at < 5; at++)
     await result('add_memory', note(`n${at}`, `Step ${at} is done.`, { saga: 'build', update_communities: true }))
@@ -66,7 +66,7 @@ test('many episodes of one saga leave one piece of work, and none of them waits 
   ])
 })
 
-test('a list of episodes is no longer than one can read, in a tool and in a resource', async () => {
+test('a list of episodes is limited in bytes, in a tool and in a resource', async () => {
   const { server, result } = await startMemory()
   for (let at = 0; at < 8; at++) await result('add_memory', note(`n${at}`, `${at} ${'word '.repeat(60_000)}`))
   const { episodes = [], message } = await result('get_episodes', { max_episodes: 100 })

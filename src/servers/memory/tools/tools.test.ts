@@ -6,7 +6,7 @@ const note = (name: string, episode_body: string, more: PlainObject = {}) => ({ 
 const factsOf = ({ facts = [] }: Found) => facts.map(({ fact }) => fact)
 
 describe('add_memory', () => {
-  test('answers in the words of the contract, and the very next search finds it', async () => {
+  test('answers as the contract says, and the next search finds the episode', async () => {
     const { call, result } = await startMemory()
     const added = await call('add_memory', note('Move', 'Nadia moved to Lisbon in March.'))
     expect(added.structuredContent).toEqual({
@@ -19,7 +19,7 @@ describe('add_memory', () => {
     expect(factsOf(found)).toEqual(['Nadia moved to Lisbon in March.'])
   })
 
-  test('keeps facts an agent states, and closes what they supersede', async () => {
+  test('stores stated facts, and closes those they supersede', async () => {
     const { result } = await startMemory()
     const stated = {
       source: 'Ola',
@@ -91,13 +91,13 @@ describe('add_memory', () => {
     expect(error).toMatch(/^Invalid reference_time: ".*" is not an ISO 8601 date; write/)
   })
 
-  test('half a character becomes a sign for it', async () => {
+  test('a lone surrogate becomes U+FFFD', async () => {
     const { result } = await startMemory()
     await result('add_memory', note('x', 'before \ud83d after'))
     expect((await result('get_episodes')).episodes?.[0]?.content).toBe('before \ufffd after')
   })
 
-  test('the same uuid twice replaces what was told first', async () => {
+  test('the same uuid twice replaces the episode', async () => {
     const { result } = await startMemory()
     const uuid = '5a3c1f6e-0d7b-4a44-9d10-0a1b2c3d4e5f'
     await result('add_memory', note('x', 'The keys are under the mat.', { uuid }))
@@ -110,7 +110,7 @@ describe('add_memory', () => {
 })
 
 describe('arguments', () => {
-  test('those that are missing are all named, as clients of the contract know it', async () => {
+  test('all missing ones are named, as clients of the contract expect', async () => {
     const { call } = await startMemory()
     const { isError, content } = await call('add_memory', {})
     expect(isError).toBe(true)
@@ -120,7 +120,7 @@ describe('arguments', () => {
     )
   })
 
-  test('strange ones are ignored; lists and numbers may come as text', async () => {
+  test('unknown ones are ignored; lists and numbers may be text', async () => {
     const { result } = await startMemory()
     await result('add_memory', note('x', 'Tea is in the left drawer.', { group_id: 'kitchen', wholly: 'strange' }))
     const found = await result('search_memory_facts', { query: 'tea', group_ids: '["kitchen"]', max_facts: '3' })
@@ -132,7 +132,7 @@ describe('arguments', () => {
     ['max_facts', { query: 'x', max_facts: 0 }, 'max_facts must be a positive integer'],
     ['max_facts', { query: 'x', max_facts: -3 }, 'max_facts must be a positive integer'],
     ['a date', { query: 'x', valid_at_after: 'someday' }, /^Invalid date filter: valid_at_after: "someday"/],
-    ['a centre', { query: 'x', center_node_uuid: 'nobody' }, 'center_node_uuid: node nobody not found'],
+    ['a centre', { query: 'x', center_node_uuid: 'missing' }, 'center_node_uuid: node missing not found'],
   ])('a bad %s is a failure in the words of the contract', async (_what, args, error) => {
     const { result } = await startMemory()
     expect((await result('search_memory_facts', args)).error).toMatch(error)
@@ -159,14 +159,14 @@ describe('search', () => {
     expect(await result('search_nodes', { query })).toMatchObject({ message: expect.stringMatching(/nodes/i) })
   })
 
-  test('a query of a thousand words finds what it is about', async () => {
+  test('a query of a thousand words finds its subject', async () => {
     const { result } = await startMemory()
     await result('add_memory', note('x', 'The zeppelin museum opens at nine.'))
     const query = `${'and then we went on and on about it '.repeat(120)} zeppelin museum`
     expect(factsOf(await result('search_memory_facts', { query }))).toEqual(['The zeppelin museum opens at nine.'])
   })
 
-  test('finds entities by what they are called and what they are', async () => {
+  test('finds entities by name and by label', async () => {
     const { result } = await startMemory()
     const entities = [{ name: 'Tabs over spaces', labels: ['Preference'], summary: 'The user indents with tabs' }]
     await result('add_memory', note('Style', 'The user said how code should look.', { entities }))
@@ -188,7 +188,7 @@ describe('search', () => {
     })
   })
 
-  test('one group never sees another, and one tenant never another', async () => {
+  test('groups and tenants are isolated', async () => {
     const { result } = await startMemory({ tenantBy: 'principal' })
     await result('add_memory', note('x', 'The vault opens with 4711.', { group_id: 'a' }), { principal: 'ann' })
     const ask = (group_ids: string, principal: string) =>
@@ -210,7 +210,7 @@ describe('the other tools', () => {
     expect(first.edges?.[0]).toMatchObject({ name: 'KNOWS', fact: 'Ada knows Grace', group_id: 'main' })
   })
 
-  test('what is not there is named as clients of the contract know it', async () => {
+  test('missing rows are reported as clients of the contract expect', async () => {
     const { result } = await startMemory()
     const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
     expect(await result('get_entity_edge', { uuid })).toEqual({
@@ -228,7 +228,7 @@ describe('the other tools', () => {
     expect((await result('get_episode_entities', { episode_uuids: [] })).error).toMatch(/must not be empty/)
   })
 
-  test('deleting an episode takes its facts along', async () => {
+  test('deleting an episode deletes its facts', async () => {
     const { result } = await startMemory()
     await result('add_memory', note('x', 'The spare key hangs behind the clock.'))
     const uuid = (await result('get_episodes')).episodes?.[0]?.uuid ?? ''
@@ -253,14 +253,14 @@ describe('the other tools', () => {
     expect(left.episodes?.map(({ content }) => content)).toEqual(['In b.'])
   })
 
-  test('get_status is a bare object that counts what there is', async () => {
+  test('get_status is a bare object with counts', async () => {
     const { call, result } = await startMemory()
     await result('add_memory', note('x', 'Something.'))
     const { structuredContent } = await call('get_status')
     expect(structuredContent).toEqual({ status: 'ok', message: expect.stringMatching(/1 episodes.*0 jobs pending/) })
   })
 
-  test('a saga is summed up in its own words', async () => {
+  test('a saga is summarised in its own words', async () => {
     const { result } = await startMemory()
     for (const [day, body] of [
       'We decided to migrate to Postgres.',
@@ -275,7 +275,7 @@ describe('the other tools', () => {
     })
   })
 
-  test('communities are entities that hang together', async () => {
+  test('communities are connected entities', async () => {
     const { result } = await startMemory()
     for (const [source, target] of [
       ['Ann', 'Bob'],
@@ -294,7 +294,7 @@ describe('the other tools', () => {
     expect(await result('build_communities', { group_ids: 'empty' })).toMatchObject({ community_count: 0 })
   })
 
-  test('export, import and export again give the same lines, a part at a time', async () => {
+  test('export, import and export again give the same lines, page by page', async () => {
     const { result } = await startMemory()
     for (let at = 0; at < 30; at++) await result('add_memory', note(`n${at}`, `Note ${at}: ${'long '.repeat(8000)}`))
     const exported = async (workspace: string): Promise<string> => {
@@ -312,7 +312,7 @@ describe('the other tools', () => {
     })
     expect(await exported('other')).toBe(before)
     expect(await result('import_memory', { jsonl: before })).toMatchObject({ imported: { episodes: 0 } })
-    expect((await result('import_memory', { jsonl: 'nonsense' })).error).toBeTruthy()
+    expect((await result('import_memory', { jsonl: 'invalid input' })).error).toBeTruthy()
   })
 
   test('forget erases a subject and proves it', async () => {
@@ -328,7 +328,7 @@ describe('the other tools', () => {
     expect((await result('forget', { subject: 'Zoltan' })).message).toBe('Nothing was there to forget')
   })
 
-  test('write_memory takes one argument and says what it became', async () => {
+  test('write_memory takes one argument and returns the uuid', async () => {
     const { result } = await startMemory()
     const written = await result('write_memory', { text: 'The cat is called Ludo.' })
     expect(written).toEqual({ message: 'Remembered', uuid: expect.any(String), group_id: 'main' })

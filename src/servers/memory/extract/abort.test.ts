@@ -3,7 +3,7 @@ import { embedded, meaning, type Scripted, scriptedEndpoint } from '../../../../
 import { startExtraction } from '../../../../test/support/memory/extract.ts'
 import { startModels } from '../../../../test/support/memory/models.ts'
 
-test('closing does not wait for a model that is silent, and its job is done another time', async () => {
+test('closing does not wait for a silent model; its job stays enqueued', async () => {
   const { tell, jobs, asked, worker } = await startExtraction(() => 'silence', { timeoutMs: 3_600_000 })
   await tell('Ann lives in Berlin.')
   await vi.waitFor(() => expect(asked).toHaveLength(1))
@@ -11,7 +11,7 @@ test('closing does not wait for a model that is silent, and its job is done anot
   expect(await jobs()).toMatchObject([{ kind: 'extract', state: 'waiting', attempts: 0 }])
 })
 
-test('what was set aside for a call that was broken off is given back', async () => {
+test('the estimate of an aborted call is refunded', async () => {
   const { tell, use, asked, worker } = await startExtraction(() => 'silence', {
     timeoutMs: 3_600_000,
     budget: { tokensPerDay: 100_000 },
@@ -31,7 +31,7 @@ const answerThen = (calls: number) => {
 test.each([
   ['the first look at the model', 0],
   ['a batch of texts', 1],
-])('closing breaks off %s that is to be embedded', async (_, calls) => {
+])('closing aborts %s', async (_, calls) => {
   const endpoint = await scriptedEndpoint(answerThen(calls))
   const memory = await startModels({ embedding: { url: endpoint.url, model: 'm', timeoutMs: 3_600_000 } })
   await memory.tell('the cat sleeps')
