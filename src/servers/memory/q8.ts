@@ -1,6 +1,6 @@
 import type { NewVector } from './store.ts'
 
-/** A vector of length one in one byte a number: a quarter of the room, and a ranking that hardly differs. */
+/** Scales a vector to length 1 and stores each number in one byte: a quarter of the space, almost the same ranking. */
 const quantise = (vector: Float32Array): { readonly scale: number; readonly q8: Uint8Array } => {
   const length = Math.hypot(...vector) || 1
   let largest = 0
@@ -10,7 +10,7 @@ const quantise = (vector: Float32Array): { readonly scale: number; readonly q8: 
   return { scale, q8: new Uint8Array(q8.buffer) }
 }
 
-/** The product of a vector and one kept in bytes. */
+/** The dot product of a vector and a quantised one. */
 export const dot = (query: Float32Array, q8: Uint8Array, scale: number): number => {
   const values = new Int8Array(q8.buffer, q8.byteOffset, q8.byteLength)
   let sum = 0
@@ -18,7 +18,7 @@ export const dot = (query: Float32Array, q8: Uint8Array, scale: number): number 
   return sum * scale
 }
 
-/** The values of a row that keeps a vector, in the order in which every driver inserts them. */
+/** The column values of a vector's row, in the order of the insert statement. */
 export const rowOf = ({ kind, rowId, model, vector }: NewVector) => {
   const { scale, q8 } = quantise(vector)
   return [kind, model, vector.length, scale, q8, rowId] as const

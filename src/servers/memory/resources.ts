@@ -16,7 +16,7 @@ export const memoryTemplates = ({ withStore }: ToolContext): readonly Template[]
     uriTemplate: 'memory://episode/{uuid}',
     name: 'episode',
     title: 'Episode',
-    description: 'An episode as it was told',
+    description: 'An episode as it was added',
     mimeType: JSON_TYPE,
     read: ({ uuid }) => withStore(store => store.episode(uuid)).then(found => found && toText(presentEpisode(found))),
   }),
@@ -45,7 +45,7 @@ export const memoryTemplates = ({ withStore }: ToolContext): readonly Template[]
     uriTemplate: 'memory://group/{group_id}',
     name: 'group',
     title: 'Group',
-    description: 'The latest episodes of a group; watch it to hear of every change in it',
+    description: 'The latest episodes of a group; subscribe to be notified of every change in it',
     mimeType: JSON_TYPE,
     read: ({ group_id }) =>
       withStore(async store => {

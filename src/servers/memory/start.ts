@@ -10,16 +10,10 @@ import { openStores, type StorePlace } from './open-stores.ts'
 import { createRemember } from './remember.ts'
 import { createWorker } from './worker.ts'
 
-/** What a tenant may spend on extraction. */
-interface ExtractionBudget {
-  readonly dailyTokens?: number | undefined
-  readonly callsPerMinute?: number | undefined
-}
-
 export interface MemoryOptions extends StorePlace {
   readonly tenant: TenantBy
   readonly group: string // the default group
-  readonly extraction?: (ExtractionOptions & ExtractionBudget) | undefined
+  readonly extraction?: ExtractionOptions | undefined
   readonly embeddings?: EmbeddingOptions | undefined
   readonly version: string
   readonly log: Log
@@ -27,8 +21,7 @@ export interface MemoryOptions extends StorePlace {
 
 /** Starts a memory server with its background work. */
 export const startMemory = (options: MemoryOptions): Upstream => {
-  const { tenant: tenantBy, group, embeddings, version, log } = options
-  const extraction = options.extraction && withBudget(options.extraction)
+  const { tenant: tenantBy, group, extraction, embeddings, version, log } = options
   const models = createModels({ extraction, embedding: embeddings }, log)
   const stores = openStores(options)
   const { extract, embedJob: embed } = models
@@ -59,8 +52,3 @@ export const startMemory = (options: MemoryOptions): Upstream => {
     },
   }
 }
-
-const withBudget = ({ dailyTokens, callsPerMinute, ...extraction }: ExtractionOptions & ExtractionBudget) => ({
-  ...extraction,
-  budget: { tokensPerDay: dailyTokens, callsPerMinute },
-})

@@ -14,7 +14,7 @@ test('closing does not wait for a silent model; its job stays enqueued', async (
 test('the estimate of an aborted call is refunded', async () => {
   const { tell, use, asked, worker } = await startExtraction(() => 'silence', {
     timeoutMs: 3_600_000,
-    budget: { tokensPerDay: 100_000 },
+    dailyTokens: 100_000,
   })
   await tell('Ann lives in Berlin.')
   await vi.waitFor(() => expect(asked).toHaveLength(1))

@@ -17,15 +17,15 @@ const spent = (tokens: number, at = NOW): Ledger => ({
 })
 
 test.each([
-  ['within the day', spent(500), { tokensPerDay: 1_000 }, 'granted'],
-  ['beyond the day', spent(901), { tokensPerDay: 1_000 }, 'wait'],
-  ['of another day', spent(901, NOW - 86_400_000), { tokensPerDay: 1_000 }, 'granted'],
-  ['larger than any day', undefined, { tokensPerDay: 99 }, 'never'],
+  ['within the day', spent(500), { dailyTokens: 1_000 }, 'granted'],
+  ['beyond the day', spent(901), { dailyTokens: 1_000 }, 'wait'],
+  ['of another day', spent(901, NOW - 86_400_000), { dailyTokens: 1_000 }, 'granted'],
+  ['larger than any day', undefined, { dailyTokens: 99 }, 'never'],
   ['within the minute', spent(0), { callsPerMinute: 4 }, 'granted'],
   ['beyond the minute', spent(0), { callsPerMinute: 3 }, 'wait'],
   ['of another minute', spent(0, NOW - 60_000), { callsPerMinute: 3 }, 'granted'],
   ['without a limit', spent(1e9), {}, 'granted'],
-  ['over a ledger that is nonsense', { day: 'x', tokens: -4 }, { tokensPerDay: 100 }, 'granted'],
+  ['over a ledger that is nonsense', { day: 'x', tokens: -4 }, { dailyTokens: 100 }, 'granted'],
 ] as const)('a call %s', (_, ledger, limits, kind) => {
   expect(decide(ledger, limits, 100, NOW).kind).toBe(kind)
 })
@@ -34,7 +34,7 @@ const using = (tokens: number) => async () => ({ tokens })
 
 test('a spent budget stays spent after a restart, until the next day', async () => {
   const path = join(await temporaryFolder(), 'memory.db')
-  const limits = { tokensPerDay: 1_000 }
+  const limits = { dailyTokens: 1_000 }
   const first = await openSqliteStore({ path })
   await createBudget('x', limits, () => NOW)(first, 100, using(950))
   await first.close()
@@ -56,7 +56,7 @@ test('concurrent calls do not spend the same tokens', async () => {
 
 test('a rejected call costs no tokens, a call without an answer costs the estimate', async () => {
   const store = await temporaryStore()
-  const spend = createBudget('x', { tokensPerDay: 100 }, () => NOW)
+  const spend = createBudget('x', { dailyTokens: 100 }, () => NOW)
   for (const error of [new RetryLater('down', 1), new RejectedRequest('too long')])
     await expect(spend(store, 90, () => Promise.reject(error))).rejects.toBe(error)
   await expect(spend(store, 90, () => Promise.reject(new Error('slow')))).rejects.toThrow('slow')

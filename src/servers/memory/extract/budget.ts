@@ -5,7 +5,7 @@ import { RejectedRequest } from './endpoint.ts'
 
 /** What one tenant may spend; no limit where a number is absent. */
 export interface BudgetLimits {
-  readonly tokensPerDay?: number | undefined // a day of UTC
+  readonly dailyTokens?: number | undefined // per day of UTC
   readonly callsPerMinute?: number | undefined
 }
 
@@ -56,11 +56,11 @@ const readLedger = (stored: unknown, now: Instant): Ledger => {
 /** Whether one more call is allowed now. */
 export const decide = (stored: unknown, limits: BudgetLimits, tokens: number, now: Instant): Decision => {
   const ledger = readLedger(stored, now)
-  const { tokensPerDay = Number.POSITIVE_INFINITY, callsPerMinute = Number.POSITIVE_INFINITY } = limits
-  if (tokens > tokensPerDay)
-    return { kind: 'never', why: `This needs about ${tokens} tokens, more than the ${tokensPerDay} of a whole day.` }
-  if (ledger.tokens + tokens > tokensPerDay) {
-    const why = `The budget of ${tokensPerDay} tokens is used up for today.`
+  const { dailyTokens = Number.POSITIVE_INFINITY, callsPerMinute = Number.POSITIVE_INFINITY } = limits
+  if (tokens > dailyTokens)
+    return { kind: 'never', why: `This needs about ${tokens} tokens, more than the ${dailyTokens} of a whole day.` }
+  if (ledger.tokens + tokens > dailyTokens) {
+    const why = `The budget of ${dailyTokens} tokens is used up for today.`
     return { kind: 'wait', until: (ledger.day + 1) * DAY, why }
   }
   if (ledger.calls >= callsPerMinute) {
@@ -100,6 +100,6 @@ export const createBudget = (name: string, limits: BudgetLimits = {}, now: () =>
     await settle(store, reservation, result.tokens)
     return result
   }
-  const isLimited = limits.tokensPerDay !== undefined || limits.callsPerMinute !== undefined
+  const isLimited = limits.dailyTokens !== undefined || limits.callsPerMinute !== undefined
   return isLimited ? spend : (_store, _estimate, call) => call()
 }

@@ -5,21 +5,20 @@ import { createEndpoint, RejectedRequest } from './endpoint.ts'
 
 const QUESTION = { model: 'm', system: 'Be brief.', user: 'What?', name: 'answer', schema: { type: 'object' } }
 
-const start = async (script: (asked: Asked, nth: number) => Scripted, parameters?: object) => {
+const start = async (script: (asked: Asked, nth: number) => Scripted) => {
   const { url, asked, become } = await scriptedEndpoint(script)
   const endpoint = createEndpoint({ url })
   onTestFinished(() => endpoint.close())
-  return { chat: createChat(endpoint, parameters), asked, become }
+  return { chat: createChat(endpoint), asked, become }
 }
 
 const formats = (asked: readonly Asked[]) => asked.map(({ body }) => body.response_format?.type)
 
 test('a schema is asked for first, and the tokens are counted', async () => {
-  const { chat, asked } = await start(() => said({ a: 1 }, { total_tokens: 42 }), { temperature: 0 })
+  const { chat, asked } = await start(() => said({ a: 1 }, { total_tokens: 42 }))
   expect(await chat(QUESTION)).toEqual({ kind: 'value', value: { a: 1 }, tokens: 42 })
   expect(asked[0]?.body).toMatchObject({
     model: 'm',
-    temperature: 0,
     response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: { type: 'object' } } },
   })
 })

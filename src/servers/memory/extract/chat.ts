@@ -25,7 +25,7 @@ const FORMATS: readonly ((question: ChatQuestion) => Readonly<Record<string, unk
   () => ({}),
 ]
 
-const bodyOf = (question: ChatQuestion, format: number, parameters: object): object => {
+const bodyOf = (question: ChatQuestion, format: number): object => {
   const { model, system, user, schema } = question
   const schemaText =
     format === 0 ? '' : `\n\nAnswer with one JSON object and nothing else. Its schema: ${JSON.stringify(schema)}`
@@ -33,7 +33,7 @@ const bodyOf = (question: ChatQuestion, format: number, parameters: object): obj
     { role: 'system', content: system + schemaText },
     { role: 'user', content: user },
   ]
-  return { ...parameters, model, messages, ...FORMATS[format]?.(question) }
+  return { model, messages, ...FORMATS[format]?.(question) }
 }
 
 const textOf = (content: unknown): string => {
@@ -72,12 +72,12 @@ const readReply = (answer: unknown, { system, user }: ChatQuestion): ChatReply =
 }
 
 /** Asks a model for JSON, in the best format that the endpoint accepts. */
-export const createChat = (endpoint: Endpoint, parameters: object = {}): Chat => {
+export const createChat = (endpoint: Endpoint): Chat => {
   const formats = new Map<string, number>() // the first to try, by model
   return async (question, signal) => {
     for (let format = formats.get(question.model) ?? 0; ; format++) {
       try {
-        const answer = await endpoint.post('chat/completions', bodyOf(question, format, parameters), signal)
+        const answer = await endpoint.post('chat/completions', bodyOf(question, format), signal)
         const reply = readReply(answer, question)
         // An endpoint that accepts a format but ignores it is asked in the next one from then on.
         formats.set(question.model, reply.kind === 'value' ? format : Math.min(format + 1, FORMATS.length - 1))

@@ -165,7 +165,7 @@ test('vectors of another length than configured are rejected', async () => {
 test('vectors that fail the calibration are not used', async () => {
   const { tell, settled, use, embed } = await start(({ body }) => embedded(body.input, text => noise(text)))
   await tell('the cat sleeps')
-  await settled([{ state: 'waiting', attempts: 0, error: expect.stringContaining('do not tell what is alike') }])
+  await settled([{ state: 'waiting', attempts: 0, error: expect.stringContaining('do not place similar texts') }])
   expect((await use(store => store.stats())).vectors).toBe(0)
   expect(await embed('an animal')).toBeUndefined()
 })
@@ -214,7 +214,7 @@ test('a text that the endpoint rejects does not block the others', async () => {
 })
 
 test('the budget limits embedding, and finished vectors stay', async () => {
-  const { tell, idle, settled, pass, use, clock } = await start(vectors(), { batch: 1, budget: { callsPerMinute: 2 } })
+  const { tell, idle, settled, pass, use, clock } = await start(vectors(), { batch: 1, callsPerMinute: 2 })
   clock.at = Math.ceil(clock.at / 60_000) * 60_000
   await tell('the cat and the dog\n\nsleep')
   await tell('the lorry stops')

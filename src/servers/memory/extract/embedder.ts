@@ -5,11 +5,10 @@ import { type BudgetLimits, tokensIn } from './budget.ts'
 import type { Endpoint, EndpointOptions } from './endpoint.ts'
 
 /** A model that turns texts into vectors. */
-export interface EmbeddingOptions extends EndpointOptions {
+export interface EmbeddingOptions extends EndpointOptions, BudgetLimits {
   readonly model: string
   readonly dimensions?: number | undefined // requested, and checked in the response
   readonly batch?: number | undefined // texts in one call
-  readonly budget?: BudgetLimits | undefined // of background work; queries are not counted
   readonly queryTimeoutMs?: number | undefined
   readonly trusted?: boolean | undefined // skips the calibration
 }
@@ -141,7 +140,7 @@ export const createEmbedder = (
   const calibrate = async (): Promise<string> => {
     const { model: name, vectors } = await request(SIMILAR_PAIRS.flat())
     if (trusted || isCalibrated(vectors)) return name
-    const why = `The vectors of ${model} do not tell what is alike from what is not, so they would only harm search.`
+    const why = `The vectors of ${model} do not place similar texts close together, so they would make search worse.`
     throw new RetryLater(`${why} Use another model.`, now() + RETRY_MS)
   }
   const name = (): Promise<string> => {

@@ -19,12 +19,12 @@ const failing = (work: Promise<unknown>): Promise<Error> =>
 
 test('JSON goes there with the key, and JSON comes back', async () => {
   const { url, asked } = await scriptedEndpoint(() => ({ json: { fine: true } }))
-  const endpoint = open({ url, key: 'sk-secret', headers: { 'x-team': 'a' } })
+  const endpoint = open({ url, key: 'sk-secret' })
   expect(await endpoint.post('embeddings', { model: 'm' })).toEqual({ fine: true })
   expect(asked[0]).toMatchObject({
     path: '/v1/embeddings',
     body: { model: 'm' },
-    headers: { authorization: 'Bearer sk-secret', 'x-team': 'a', 'content-type': 'application/json' },
+    headers: { authorization: 'Bearer sk-secret', 'content-type': 'application/json' },
   })
 })
 

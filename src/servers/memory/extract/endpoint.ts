@@ -7,7 +7,6 @@ import { RetryLater, retryDelayMs, stoppedError } from '../worker.ts'
 export interface EndpointOptions {
   readonly url: string // including the version, like https://api.example.com/v1
   readonly key?: string | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs?: number | undefined
 }
 
@@ -72,24 +71,23 @@ const errorMessageIn = (text: string): string => {
 }
 
 export const createEndpoint = (
-  { url, key, headers = {}, timeoutMs = TIMEOUT_MS }: EndpointOptions,
+  { url, key, timeoutMs = TIMEOUT_MS }: EndpointOptions,
   now: () => Instant = Date.now,
 ): Endpoint => {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 })
   const base = url.endsWith('/') ? url : `${url}/`
   const address = URL.canParse(base) ? new URL(base) : undefined
-  const secrets = [key, ...Object.values(headers)].filter(secret => secret !== undefined && secret.length >= 4)
   const running = new Set<AbortController>()
   let isClosed = false
   let failures = 0
   let pausedUntil = 0
   let reason = ''
 
-  const describe = (what: string): string =>
-    secrets.reduce(
-      (text: string, secret) => text.replaceAll(secret ?? '', '[secret]'),
-      `The endpoint ${address?.host ?? ''} ${what}`,
-    )
+  /** Some endpoints quote the key in their errors. */
+  const describe = (what: string): string => {
+    const message = `The endpoint ${address?.host ?? ''} ${what}`
+    return key !== undefined && key.length >= 4 ? message.replaceAll(key, '[secret]') : message
+  }
   const pause = (what: string, atLeastMs = 0): RetryLater => {
     failures++
     pausedUntil = Math.round(now() + Math.max(atLeastMs, retryDelayMs(failures)))
@@ -100,19 +98,19 @@ export const createEndpoint = (
     const reply = await request(new URL(path, address), {
       dispatcher: agent,
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) },
+      headers: { 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) },
       body,
       signal,
     })
     return { status: reply.statusCode, headers: reply.headers, text: await readText(reply.body) }
   }
-  const readReply = ({ status, headers: received, text }: HttpReply): unknown => {
+  const readReply = ({ status, headers, text }: HttpReply): unknown => {
     if (status >= 200 && status < 300) return parsed(text)
     const why = errorMessageIn(text).slice(0, MOST_SHOWN)
     const what = `answered ${status}${why && `: ${why}`}`
     if (status === 400 || status === 413 || status === 422) throw new RejectedRequest(describe(what))
     // Any other status is a problem of the endpoint, its key or its address, not of the request.
-    throw pause(what, retryAfterMs(received['retry-after'], now()))
+    throw pause(what, retryAfterMs(headers['retry-after'], now()))
   }
   const parsed = (text: string): unknown => {
     try {

@@ -17,7 +17,7 @@ test('an unusable answer is retried three times, then the job fails with the rea
   const { tell, use, facts, asked, settled, pass } = await startExtraction(() => LIE)
   const { uuid } = await tell('Ann lives in Berlin.')
   const before = await use(store => store.stats())
-  const error = expect.stringContaining('none of them stands in the episode')
+  const error = expect.stringContaining('none of them occurs in the episode')
   await settled([{ state: 'waiting', attempts: 1, error }])
   pass(60_000)
   await settled([{ state: 'waiting', attempts: 2, error }])
@@ -86,7 +86,7 @@ test('each timeout counts as an attempt, until the job fails', async () => {
 test('a job beyond the budget is postponed with the reason, and keeps the findings of its first call', async () => {
   const { tell, settled, asked, pass, idle, facts, clock } = await startExtraction(
     moving({ entities: [], facts: [{ fact: 0, same_as: null, contradicts: [0] }] }),
-    { budget: { callsPerMinute: 2 } },
+    { callsPerMinute: 2 },
   )
   clock.at = Math.ceil(clock.at / 60_000) * 60_000
   await tell('Ann lives in Berlin.')
@@ -104,7 +104,7 @@ test('a job beyond the budget is postponed with the reason, and keeps the findin
 
 test('a budget of tokens holds over a restart', async () => {
   const answer: Answer = () => said({ entities: [], facts: [] }, { total_tokens: 3_000 })
-  const first = await startExtraction(answer, { budget: { tokensPerDay: 4_000 } })
+  const first = await startExtraction(answer, { dailyTokens: 4_000 })
   first.clock.at = Date.UTC(2026, 2, 3, 12)
   await first.tell('Ann lives in Berlin.')
   await first.idle()
@@ -120,13 +120,13 @@ test('a budget of tokens holds over a restart', async () => {
   expect(first.asked).toHaveLength(2)
 })
 
-test('a long episode is shown up to mostCharacters', async () => {
-  const { tell, idle, asked } = await startExtraction(() => finding([]), { mostCharacters: 2_000 })
-  await tell(Array.from({ length: 50 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
+test('of a long episode the first 40,000 characters are shown', async () => {
+  const { tell, idle, asked } = await startExtraction(() => finding([]))
+  await tell(Array.from({ length: 500 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
   await idle()
   const user = asked[0]?.body.messages[1]?.content ?? ''
   expect(user).toContain('[0] Paragraph 0')
-  expect(user.length).toBeLessThan(4_000)
+  expect(user.length).toBeLessThan(44_000)
 })
 
 test('the job of a deleted episode does nothing', async () => {

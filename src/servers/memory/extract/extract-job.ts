@@ -18,13 +18,9 @@ import { type ExtractionMaterial, extractionQuestion, gatherMaterial, kindsFor }
 import { type Findings, namesIn, readFindings, UnusableAnswer } from './findings.ts'
 
 /** A model that reads episodes for entities and facts. */
-export interface ExtractionOptions extends EndpointOptions {
+export interface ExtractionOptions extends EndpointOptions, BudgetLimits {
   readonly model: string
   readonly smallModel?: string | undefined // compares findings with stored ones; `model` when absent
-  readonly budget?: BudgetLimits | undefined
-  readonly entityTypes?: Readonly<Record<string, string>> | undefined // name → meaning
-  readonly parameters?: Readonly<Record<string, unknown>> | undefined // added to every request
-  readonly mostCharacters?: number | undefined // of an episode that the model reads; rules read all of it
 }
 
 export interface ExtractJobOptions {
@@ -36,7 +32,7 @@ export interface ExtractJobOptions {
   readonly log: Log
 }
 
-const MOST_CHARACTERS = 40_000
+const MOST_CHARACTERS = 40_000 // of an episode that the model reads; rules read all of it
 const MOST_UNUSABLE = 3 // answers to one episode
 const ANSWER_TOKENS = 800 // estimated for an answer
 const CONFIDENCE = 0.7
@@ -44,7 +40,7 @@ const MOST_KEPT = 100
 
 /** Lets a model read an episode: one call for all its statements, and one more if similar ones are stored. */
 export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }: ExtractJobOptions): JobHandler => {
-  const { model, smallModel = model, entityTypes, mostCharacters = MOST_CHARACTERS } = options
+  const { model, smallModel = model } = options
   // The findings of jobs whose second call has to wait, so that the first is not paid twice.
   const kept = new WeakMap<MemoryStore, BoundedCache<Findings>>()
 
@@ -66,10 +62,10 @@ export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }
     kept.set(store, ofStore)
     const before = ofStore.get(String(job.id))
     if (before) return before
-    const answer = await ask(store, extractionQuestion(material, model, entityTypes), signal)
+    const answer = await ask(store, extractionQuestion(material, model), signal)
     const findings = readFindings(answer, {
       isNamed: namesIn(material),
-      kinds: kindsFor(material, entityTypes),
+      kinds: kindsFor(material),
       excluded: material.wishes.excluded,
       passages: material.passages.length,
     })
@@ -80,7 +76,7 @@ export const createExtractJob = ({ endpoint, chat, spend, options, embeds, log }
   const perform: JobHandler = async (store, job, lease, signal) => {
     const episode = job.episode === undefined ? undefined : await store.episode(job.episode)
     if (!episode) return
-    const findings = await find(store, job, await gatherMaterial(store, episode, job.payload, mostCharacters), signal)
+    const findings = await find(store, job, await gatherMaterial(store, episode, job.payload, MOST_CHARACTERS), signal)
     const candidates = await findCandidates(store, episode, findings)
     const question = comparisonQuestion(findings, candidates, smallModel)
     const comparison = question ? readComparison(await ask(store, question, signal), findings, candidates) : NO_MATCHES

@@ -81,7 +81,7 @@ export const gatherMaterial = async (
   }
 }
 
-/** The kinds of entities to look for unless others are configured. */
+/** The kinds of entities to look for. */
 const ENTITY_TYPES: Readonly<Record<string, string>> = {
   Person: 'a human being, by name or by role',
   Organization: 'a company, team, authority or other body of people',
@@ -145,18 +145,15 @@ Write down only what this episode says; earlier ones only help to understand it.
 const section = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`## ${title}`, ...lines, '']
 
-const allowedTypes = ({ excluded }: ExtractionWishes, types = ENTITY_TYPES): [name: string, meaning: string][] =>
-  Object.entries(types).filter(([name]) => !excluded.includes(name.toLowerCase()))
+const allowedTypes = ({ excluded }: ExtractionWishes): [name: string, meaning: string][] =>
+  Object.entries(ENTITY_TYPES).filter(([name]) => !excluded.includes(name.toLowerCase()))
 
 /** Asks for everything an episode states, in one question. */
-export const extractionQuestion = (
-  { episode, passages, earlier, wishes }: ExtractionMaterial,
-  model: string,
-  types?: Readonly<Record<string, string>>,
-): ChatQuestion => {
+export const extractionQuestion = (material: ExtractionMaterial, model: string): ChatQuestion => {
+  const { episode, passages, earlier, wishes } = material
   const lines = [
     ...section('Kinds of entities', [
-      ...allowedTypes(wishes, types).map(([name, meaning]) => `- ${name}: ${meaning}`),
+      ...allowedTypes(wishes).map(([name, meaning]) => `- ${name}: ${meaning}`),
       ...wishes.excluded.map(name => `- leave out everything of the kind ${name}`),
     ]),
     ...section('Wishes of the caller who stored the episode', wishes.instructions ? [wishes.instructions] : []),
@@ -172,7 +169,5 @@ export const extractionQuestion = (
 }
 
 /** The kinds of entities that an answer may use, by their lower-case names. */
-export const kindsFor = (
-  { wishes }: ExtractionMaterial,
-  types?: Readonly<Record<string, string>>,
-): ReadonlyMap<string, string> => new Map(allowedTypes(wishes, types).map(([name]) => [name.toLowerCase(), name]))
+export const kindsFor = ({ wishes }: ExtractionMaterial): ReadonlyMap<string, string> =>
+  new Map(allowedTypes(wishes).map(([name]) => [name.toLowerCase(), name]))

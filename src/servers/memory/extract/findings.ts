@@ -164,13 +164,13 @@ export const readFindings = (answer: unknown, checks: FindingChecks): Findings =
   const wanted = entities.filter(item => !checks.excluded.includes(kindOf(item)))
   const kept = distinct(wanted.map(item => readEntity(item, checks)).filter(isPresent))
   if (wanted.length > 0 && kept.length === 0)
-    throw new UnusableAnswer(`The model named ${wanted.length} entities, and none of them stands in the episode.`)
+    throw new UnusableAnswer(`The model named ${wanted.length} entities, and none of them occurs in the episode.`)
   const places = new Map(
     kept.flatMap(({ name, aliases }, place) => [...aliases, name].map(norm => [normaliseName(norm), place] as const)),
   )
   const stated = facts.map(item => readFact(item, places, checks.passages)).filter(isPresent)
   if (facts.length > 0 && entities.length === 0)
-    throw new UnusableAnswer(`The model stated ${facts.length} facts about nothing that stands in the episode.`)
+    throw new UnusableAnswer(`The model stated ${facts.length} facts about no entity of the episode.`)
   const dropped = entities.length - kept.length + facts.length - stated.length
   return { entities: kept, facts: stated.slice(0, MOST_FACTS), dropped }
 }

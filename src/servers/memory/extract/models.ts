@@ -43,15 +43,15 @@ export const createModels = ({ extraction, embedding, now = Date.now }: ModelOpt
 
 const createExtraction = (options: ExtractionOptions, embeds: boolean, now: () => Instant, log: Log) => {
   const endpoint = createEndpoint(options, now)
-  const chat = createChat(endpoint, options.parameters)
-  const spend = createBudget('extraction', options.budget, now)
+  const chat = createChat(endpoint)
+  const spend = createBudget('extraction', options, now)
   return { endpoint, parts: { extract: createExtractJob({ endpoint, chat, spend, options, embeds, log }) } }
 }
 
 const createEmbedding = (options: EmbeddingOptions, now: () => Instant, log: Log) => {
   const endpoint = createEndpoint(options, now)
   const embedder = createEmbedder(endpoint, options, now)
-  const spend = createBudget('embedding', options.budget, now)
+  const spend = createBudget('embedding', options, now)
   const parts = {
     embedJob: createEmbedJob({ embedder, spend, options, log }),
     embed: createQueryEmbedder({ embedder, timeoutMs: options.queryTimeoutMs, log, now }),

@@ -31,7 +31,7 @@ const start = async (script: (asked: Asked) => Scripted) => {
 test('meaningless vectors do not change the search results', async () => {
   const { tell, settled, search, asked } = await start(({ body }) => embedded(body.input, text => noise(text)))
   for (const { at, lines } of SESSIONS) await tell(lines.join('\n'), { source: 'message', validAt: at })
-  const error = expect.stringContaining('do not tell what is alike')
+  const error = expect.stringContaining('do not place similar texts')
   await settled(SESSIONS.map((_, place) => (place === 0 ? { error } : {})))
   for (const [query] of QUESTIONS) expect(await search(query, true)).toEqual(await search(query, false))
   expect(asked.length).toBeGreaterThan(0)

@@ -157,19 +157,14 @@ const importDocument = async (path: string, name: string, options: ImportOptions
   }
 }
 
-const sum = (a: ImportReport, b: ImportReport, file: string): ImportReport => ({
-  format: a.format,
-  created: a.created + b.created,
-  replaced: a.replaced + b.replaced,
-  removed: a.removed + b.removed,
-  same: a.same + b.same,
-  entities: a.entities + b.entities,
-  facts: a.facts + b.facts,
-  passedOver: a.passedOver + b.passedOver,
-  faults: [
-    ...a.faults,
-    ...b.faults.map(({ where, why }) => ({ where: where ? `${file}, ${where}` : file, why })),
-  ].slice(0, MOST_FAULTS),
-  faulty: a.faulty + b.faulty,
-  isInterrupted: a.isInterrupted || b.isInterrupted,
-})
+const COUNTS = ['created', 'replaced', 'removed', 'same', 'entities', 'facts', 'passedOver', 'faulty'] as const
+
+const sum = (total: ImportReport, report: ImportReport, file: string): ImportReport => {
+  const faults = report.faults.map(({ where, why }) => ({ where: where ? `${file}, ${where}` : file, why }))
+  return {
+    ...total,
+    ...Object.fromEntries(COUNTS.map(key => [key, total[key] + report[key]])),
+    faults: [...total.faults, ...faults].slice(0, MOST_FAULTS),
+    isInterrupted: total.isInterrupted || report.isInterrupted,
+  }
+}

@@ -45,47 +45,32 @@ export interface ImportFault {
   readonly why: string
 }
 
-export interface ImportReport {
-  readonly format: string
-  readonly created: number
-  readonly replaced: number
-  readonly removed: number // episodes of an earlier, longer version
-  readonly same: number
-  readonly entities: number
-  readonly facts: number
-  readonly passedOver: number // files that are neither text nor Markdown
-  readonly faults: readonly ImportFault[] // the first MOST_FAULTS
-  readonly faulty: number
-  readonly isInterrupted: boolean
-}
-
-export const EMPTY_REPORT: ImportReport = {
+/** The report of an import that found nothing. */
+export const EMPTY_REPORT = {
   format: '',
   created: 0,
   replaced: 0,
-  removed: 0,
+  removed: 0, // episodes of an earlier, longer version
   same: 0,
   entities: 0,
   facts: 0,
-  passedOver: 0,
-  faults: [],
+  passedOver: 0, // files that are neither text nor Markdown
+  faults: [] as readonly ImportFault[], // the first MOST_FAULTS
   faulty: 0,
   isInterrupted: false,
 }
 
-type MutableReport = { -readonly [K in keyof Omit<ImportReport, 'faults'>]: ImportReport[K] } & {
-  faults: ImportFault[]
-}
+export type ImportReport = Readonly<typeof EMPTY_REPORT>
 
 /** The most faults that a report lists. */
 export const MOST_FAULTS = 20
 
 /** Stores items one by one, each completely or not at all; an invalid item is reported and skipped. */
 export const storeItems = async (items: AsyncIterable<ImportItem>, target: ImportTarget): Promise<ImportReport> => {
-  const report: MutableReport = { ...EMPTY_REPORT, faults: [] }
+  const report = { ...EMPTY_REPORT }
   const addFault = (where: string, why: string): void => {
     report.faulty++
-    if (report.faults.length < MOST_FAULTS) report.faults.push({ where, why })
+    report.faults = [...report.faults, { where, why }].slice(0, MOST_FAULTS)
   }
   const storeItem = async (item: ImportItem): Promise<void> => {
     switch (item.kind) {

@@ -1,39 +1,23 @@
 import type { DocWeights, EntityWeights, FactWeights } from '../store.ts'
 
-/** All weights of the search. */
-export interface Weights {
-  readonly docs: DocWeights
-  readonly facts: FactWeights
-  readonly entities: EntityWeights
+/** All weights of the search. Tuned on English conversations of two people, checked on others: docs/benchmarks.md. */
+export const WEIGHTS = {
+  docs: { text: 1, actor: 1, prev: 0.5, next: 0.4, dt: 0.2 } satisfies DocWeights,
+  facts: { fact: 1, ents: 0.5, dt: 0.2 } satisfies FactWeights,
+  entities: { name: 3, aliases: 2, summary: 1 } satisfies EntityWeights,
   /** Factors on the score of a passage or a fact. */
-  readonly boosts: {
-    readonly actor: number // the query names the speaker
-    readonly question: number // the turn is a question
-    readonly when: number // the query asks for a time and the passage states one
-    readonly inRange: number // it happened in the period of the query
-    readonly linked: number // the fact is about an entity the query names
-    readonly expired: number // the fact no longer holds
-  }
+  boosts: {
+    actor: 1.25, // the query names the speaker
+    question: 0.8, // the turn is a question
+    when: 1.25, // the query asks for a time and the passage states one
+    inRange: 1.2, // it happened in the period of the query
+    linked: 1.15, // the fact is about an entity that the query names
+    expired: 0.6, // the fact is no longer valid
+  },
   /** The weight of each list in the fusion; a greater `constant` lessens the advantage of the first ranks. */
-  readonly fusion: {
-    readonly constant: number
-    readonly passages: number
-    readonly given: number
-    readonly named: number
-    readonly graph: number
-    readonly vectors: number
-  }
-  readonly candidates: number // per list
-  readonly hops: number // from the entities that the query names
+  fusion: { constant: 10, passages: 2, given: 2, named: 3, graph: 0.1, vectors: 1 },
+  candidates: 200, // per list
+  hops: 2, // from the entities that the query names
 }
 
-/** Tuned on English conversations of two people, and checked on other conversations and notes about code: docs/benchmarks.md. */
-export const WEIGHTS: Weights = {
-  docs: { text: 1, actor: 1, prev: 0.5, next: 0.4, dt: 0.2 },
-  facts: { fact: 1, ents: 0.5, dt: 0.2 },
-  entities: { name: 3, aliases: 2, summary: 1 },
-  boosts: { actor: 1.25, question: 0.8, when: 1.25, inRange: 1.2, linked: 1.15, expired: 0.6 },
-  fusion: { constant: 10, passages: 2, given: 2, named: 3, graph: 0.1, vectors: 1 },
-  candidates: 200,
-  hops: 2,
-}
+export type Weights = Readonly<typeof WEIGHTS>

@@ -27,7 +27,7 @@ export const deleteEpisode = memoryTool({
   name: 'delete_episode',
   title: 'Delete an episode',
   description:
-    'Delete one episode by its uuid, with the facts and entities that no other episode tells of. Facts told again elsewhere stay.',
+    'Delete one episode by its uuid, with the facts and entities that no other episode mentions. Facts that another episode states stay.',
   effect: 'deletes',
   args: { uuid: required(text, 'The uuid of the episode') },
   success: 'SuccessResponse',
@@ -41,7 +41,7 @@ export const clearGraph = memoryTool({
   name: 'clear_graph',
   title: 'Clear groups',
   description:
-    'Delete everything in the groups named, or in the default group when none is named. There is no way back but a backup: ask the user first.',
+    'Delete everything in the groups named, or in the default group when none is named. Only a backup can undo this: ask the user first.',
   effect: 'deletes',
   args: { group_ids: optional(groups, undefined, 'A group or a list of groups') },
   success: 'SuccessResponse',
@@ -59,7 +59,7 @@ export const forget = memoryTool({
   title: 'Forget for good',
   description:
     'Erase a group, one entity, or everything that names a person or thing (subject), so that no byte of it stays in the store; ' +
-    'answers with a proof of what was erased. Give exactly one of group_id, entity_uuid and subject. There is no way back: ask the user first.',
+    'answers with a proof of what was erased. Give exactly one of group_id, entity_uuid and subject. This cannot be undone: ask the user first.',
   effect: 'deletes',
   args: {
     group_id: optionalText('Erase this whole group'),

@@ -26,7 +26,7 @@ export const summarizeSaga = memoryTool({
 export const buildCommunities = memoryTool({
   name: 'build_communities',
   title: 'Group the entities',
-  description: 'Find entities that hang together and describe each such community. Replaces what was found before.',
+  description: 'Find communities of connected entities and describe each. Replaces the earlier communities.',
   effect: 'writes',
   args: { group_ids: GROUP_IDS },
   success: 'BuildCommunitiesResponse',
@@ -49,7 +49,7 @@ export const exportMemory = memoryTool({
   name: 'export_memory',
   title: 'Export memory',
   description:
-    'Write everything in the groups named as JSON lines, a part at a time: call again with start = next until next is null. ' +
+    'Write all data of the given groups as JSON lines, page by page: call again with start = next until next is null. ' +
     'import_memory reads it back.',
   effect: 'reads',
   args: {
@@ -82,8 +82,8 @@ export const importMemory = memoryTool({
   name: 'import_memory',
   title: 'Import memory',
   description:
-    'Read JSON lines that export_memory wrote (the first line, the header, included). What is there already stays as it is, ' +
-    'so importing twice does no harm.',
+    'Read JSON lines that export_memory wrote (the first line, the header, included). What is stored already stays as it is, ' +
+    'so an import can be repeated.',
   effect: 'writes',
   args: { jsonl: required(text, 'The lines') },
   success: 'ImportResponse',

@@ -19,7 +19,7 @@ const MOST_JOBS = 500
 export const getEdge = memoryTool({
   name: 'get_entity_edge',
   title: 'Read a fact',
-  description: 'Read one fact whole by its uuid: its four times, its episodes, who stated it and how sure it is.',
+  description: 'Read one fact by its uuid: its four times, its episodes, its origin and its confidence.',
   effect: 'reads',
   args: { uuid: required(text, 'The uuid of the fact') },
   success: ANY_OBJECT,
@@ -33,7 +33,7 @@ export const getEdge = memoryTool({
 export const getEpisodes = memoryTool({
   name: 'get_episodes',
   title: 'Latest episodes',
-  description: 'List the latest episodes as they were told, newest first. To find something, search instead.',
+  description: 'List the latest episodes as they were added, newest first. To find something, search instead.',
   effect: 'reads',
   args: { group_ids: GROUP_IDS, max_episodes: optional(integer, 10, 'How many, at most') },
   success: 'EpisodeSearchResponse',
@@ -54,7 +54,7 @@ export const getEpisodes = memoryTool({
 
 export const getEpisodeEntities = memoryTool({
   name: 'get_episode_entities',
-  title: 'What episodes tell of',
+  title: 'Entities of episodes',
   description: 'List the entities and facts that came from the given episodes.',
   effect: 'reads',
   args: { episode_uuids: required(texts, 'uuids of episodes') },
@@ -74,7 +74,7 @@ export const getEpisodeEntities = memoryTool({
 export const getStatus = memoryTool({
   name: 'get_status',
   title: 'Memory status',
-  description: 'Say whether memory works, how much it holds, and whether background work waits or failed.',
+  description: 'Report whether memory works, how much it stores, and whether background jobs wait or failed.',
   effect: 'reads',
   args: {},
   success: 'StatusResponse',
@@ -93,7 +93,7 @@ export const getJobs = memoryTool({
   name: 'get_memory_jobs',
   title: 'Background work',
   description:
-    'List background work on memory that waits, runs or failed, with the reason. Nothing here delays search: what was added is found at once.',
+    'List background jobs that wait, run or failed, with the reason. They do not delay search: an added episode is found at once.',
   effect: 'reads',
   args: { group_ids: GROUP_IDS, max_jobs: optional(integer, 50, 'How many, at most') },
   success: 'JobsResponse',

@@ -15,6 +15,8 @@ const object = (properties: Readonly<Record<string, PlainObject>>, more = false)
 const list = (items: PlainObject): PlainObject => ({ items, type: 'array' })
 const named = (name: string): PlainObject => ({ $ref: `#/$defs/${name}` })
 
+const GRAPH = object({ message: string, nodes: list(named('NodeResult')), edges: list(named('EdgeResult')) })
+
 /** The schemas of results, by the names that the contract gives them. */
 export const RESULTS = {
   ErrorResponse: object({ error: string }),
@@ -44,12 +46,8 @@ export const RESULTS = {
   NodeSearchResponse: object({ message: string, nodes: list(named('NodeResult')) }),
   FactSearchResponse: object({ message: string, facts: list(free) }),
   EpisodeSearchResponse: object({ message: string, episodes: list(free) }),
-  TripletResponse: object({ message: string, nodes: list(named('NodeResult')), edges: list(named('EdgeResult')) }),
-  EpisodeEntitiesResponse: object({
-    message: string,
-    nodes: list(named('NodeResult')),
-    edges: list(named('EdgeResult')),
-  }),
+  TripletResponse: GRAPH,
+  EpisodeEntitiesResponse: GRAPH,
   SagaSummaryResponse: object({ message: string, uuid: string, name: string, summary: string }),
   BuildCommunitiesResponse: object({
     message: string,

@@ -46,8 +46,8 @@ export const searchMemoryFacts = memoryTool({
   name: 'search_memory_facts',
   title: 'Search facts',
   description:
-    'Find facts, the best first: what was stated or said about the people and things in a query, with the time it holds. ' +
-    'A fact with invalid_at or expired_at no longer holds. Ask with the words that matter; filter by time where you know it.',
+    'Find facts, the best first: statements about the people and things in a query, with the time they are valid. ' +
+    'A fact with invalid_at or expired_at is no longer valid. Ask with the words that matter; filter by time where you know it.',
   effect: 'reads',
   args: {
     query: QUERY,
