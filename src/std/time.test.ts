@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Abort } from '../protocol/cancellation.ts'
 import { backoffMs, sleep, within } from './time.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -32,6 +33,14 @@ test('sleep resolves after its delay and not before', async () => {
   expect(isAwake).toBe(false)
   await vi.advanceTimersByTimeAsync(1)
   expect(isAwake).toBe(true)
+})
+
+test('sleep ends with its signal and leaves no timer behind', async () => {
+  const abort = new Abort()
+  const asleep = sleep(50, abort)
+  abort.abort({ kind: 'gone' })
+  await asleep
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('a backoff doubles up to its bound and keeps at least half of each delay', () => {

@@ -1,8 +1,18 @@
 /** The longest delay a Node.js timer takes; a longer one fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Resolves after `ms`. The timer does not keep the process alive. */
-export const sleep = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms).unref())
+/** Resolves after `ms`, or as soon as the signal aborts. The timer does not keep the process alive. */
+export const sleep = (ms: number, signal?: { onAbort(listener: () => void): () => void }): Promise<void> =>
+  new Promise(resolve => {
+    const timer = setTimeout(() => {
+      stopListening?.()
+      resolve()
+    }, ms).unref()
+    const stopListening = signal?.onAbort(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 
 /** Settles like `work`; if that takes longer than `ms`, like `late`, which may throw. Does not stop the work. */
 export const within = <T, L = T>(ms: number, work: Promise<T>, late: () => L | Promise<L>): Promise<T | L> => {

@@ -4,8 +4,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import type { Call } from './call.ts'
 import { defineServer } from './define.ts'
-import { AskFailure } from './failures.ts'
-import { type Ask, elicit, elicitUrl, listRoots, sample } from './questions.ts'
+import { type Ask, AskFailure, elicit, elicitUrl, listRoots, sample } from './questions.ts'
 import { type ToolOutput, tool } from './tools.ts'
 
 /** Runs one handler as a tool of a server of its own. */
@@ -218,7 +217,7 @@ describe('asking', () => {
     reply(await t.question('who'), { action: 'accept', content: { name: 5 } })
     expect(await t.result()).toMatchObject({
       isError: true,
-      content: [{ text: 'The answer to "who" does not fit elicitation/create' }],
+      content: [{ text: 'The answer to "who" is not a valid result of elicitation/create' }],
     })
   })
 

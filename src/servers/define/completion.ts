@@ -1,40 +1,43 @@
 import { Json } from '../../wire/json/json.ts'
+import { textParam } from './call.ts'
 import { failure } from './failures.ts'
-import { textMember } from './listed.ts'
 
-/** Proposes values that go on from what was typed; `given` are the arguments already filled in. */
+/** Proposes values that begin with what the user typed; `given` are the arguments already filled in. */
 export type Completer = (
   value: string,
   given: Readonly<Record<string, string>>,
 ) => readonly string[] | Promise<readonly string[]>
 
-/** Something whose arguments can be completed. */
+/** A prompt or a template whose arguments can be completed. */
 export interface Completable {
   readonly completers: ReadonlyMap<string, Completer>
 }
 
-const LIMIT = 100
+const MAX_VALUES = 100 // a bound of the specification
 
-/** A completer that offers those of a few fixed values that begin with what was typed. */
+/** A completer for a few fixed values. */
 export const oneOf =
   (...values: string[]): Completer =>
   typed =>
     values.filter(value => value.startsWith(typed))
 
-/** Answers completion/complete; `find` looks a reference up. */
+/** Answers completion/complete; `find` returns what `ref` refers to. */
 export const complete = async (params: Json, find: (ref: Json) => Completable): Promise<Json> => {
-  const argument = params.get('argument')
-  if (!argument?.isObject) throw failure('invalidParams', 'argument must be an object')
-  const ref = params.get('ref')
-  if (!ref?.isObject) throw failure('invalidParams', 'ref must be an object')
-  const [name, value] = [textMember(argument, 'name'), textMember(argument, 'value')]
-  const values = (await find(ref).completers.get(name)?.(value, given(params))) ?? []
+  const [argument, ref] = [objectParam(params, 'argument'), objectParam(params, 'ref')]
+  const [name, value] = [textParam(argument, 'name'), textParam(argument, 'value')]
+  const values = (await find(ref).completers.get(name)?.(value, givenArguments(params))) ?? []
   return Json.of({
-    completion: { values: values.slice(0, LIMIT), total: values.length, hasMore: values.length > LIMIT },
+    completion: { values: values.slice(0, MAX_VALUES), total: values.length, hasMore: values.length > MAX_VALUES },
   })
 }
 
-const given = (params: Json): Record<string, string> =>
+const objectParam = (params: Json, key: string): Json => {
+  const value = params.get(key)
+  if (!value?.isObject) throw failure('invalidParams', `${key} must be an object`)
+  return value
+}
+
+const givenArguments = (params: Json): Record<string, string> =>
   Object.fromEntries(
     (params.at('context', 'arguments')?.entries() ?? []).flatMap(([name, value]) => {
       const text = value.asString()

@@ -287,7 +287,9 @@ describe('closing', () => {
 
 describe("an author's mistakes show when the server is made", () => {
   test('two tools of one name', () => {
-    expect(() => defineServer({ name: 's', version: '1', tools: [hello, hello] })).toThrow('Two tools of one name')
+    expect(() => defineServer({ name: 's', version: '1', tools: [hello, hello] })).toThrow(
+      'Two tools have the same name',
+    )
   })
 
   test('a header annotation that no client would accept', () => {

@@ -1,9 +1,9 @@
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import type { Call } from './call.ts'
+import { argumentsOf, type Call, textParam } from './call.ts'
 import type { Completer } from './completion.ts'
 import { type Block, text } from './content.ts'
 import { failure } from './failures.ts'
-import { argumentsOf, type Catalogue, textMember } from './listed.ts'
+import type { ItemList } from './item-list.ts'
 
 /** One message of a prompt. */
 export type PromptMessage = PlainObject & { readonly role: 'user' | 'assistant'; readonly content: Block }
@@ -11,7 +11,7 @@ export type PromptMessage = PlainObject & { readonly role: 'user' | 'assistant';
 export const user = (content: Block): PromptMessage => ({ role: 'user', content })
 export const assistant = (content: Block): PromptMessage => ({ role: 'assistant', content })
 
-/** What a prompt may give back: words of the user, messages, or a result written by hand. */
+/** What a prompt may return: the text of one user message, messages, or a whole result. */
 export type PromptOutput = string | readonly PromptMessage[] | Json
 
 interface PromptArgument {
@@ -35,7 +35,7 @@ interface PromptSpec<A> {
   readonly get: (args: ValuesOf<A>, call: Call) => PromptOutput | Promise<PromptOutput>
 }
 
-/** A prompt as a server holds it. */
+/** A declared prompt. */
 export interface Prompt {
   readonly name: string
   readonly description: Json
@@ -44,7 +44,7 @@ export interface Prompt {
   readonly get: (args: Readonly<Record<string, string>>, call: Call) => PromptOutput | Promise<PromptOutput>
 }
 
-/** Declares a prompt; its arguments are texts. */
+/** Declares a prompt; the types of its arguments follow from `arguments`. */
 export const prompt = <const A extends PromptArguments>(spec: PromptSpec<A>): Prompt => {
   const { name, title, description } = spec
   const args = Object.entries<PromptArgument>(spec.arguments ?? {})
@@ -59,16 +59,16 @@ export const prompt = <const A extends PromptArguments>(spec: PromptSpec<A>): Pr
 }
 
 /** Answers prompts/get. */
-export const getPrompt = async (prompts: Catalogue<Prompt>, call: Call): Promise<Json> => {
-  const name = textMember(call.params, 'name')
+export const getPrompt = async (prompts: ItemList<Prompt>, call: Call): Promise<Json> => {
+  const name = textParam(call.params, 'name')
   const found = prompts.find(name)
   if (!found) throw failure('invalidParams', `Unknown prompt: ${name}`)
-  const output = await found.get(texts(found, argumentsOf(call.params)), call)
+  const output = await found.get(readArguments(found, argumentsOf(call.params)), call)
   if (output instanceof Json) return output
   return Json.of({ messages: typeof output === 'string' ? [user(text(output))] : output })
 }
 
-const texts = (found: Prompt, args: Json): Record<string, string> => {
+const readArguments = (found: Prompt, args: Json): Record<string, string> => {
   for (const name of found.required)
     if (!args.has(name)) throw failure('invalidParams', `${found.name}: argument "${name}" is required (string)`)
   return Object.fromEntries(

@@ -3,9 +3,9 @@ import { type Talk, talk } from '../../../test/support/embedded.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { defineServer } from './define.ts'
 import { failure } from './failures.ts'
-import { type Contents, resource, template } from './resources.ts'
+import { type ResourceContents, resource, template } from './resources.ts'
 
-const serve = (read: () => Contents) =>
+const serve = (read: () => ResourceContents) =>
   defineServer({
     name: 's',
     version: '1',
@@ -30,7 +30,7 @@ const serve = (read: () => Contents) =>
     ],
   })
 
-const read = (params: PlainObject, contents: () => Contents = () => 'One'): Promise<Talk> =>
+const read = (params: PlainObject, contents: () => ResourceContents = () => 'One'): Promise<Talk> =>
   talk(serve(contents), 'resources/read', params)
 
 describe('resources', () => {
@@ -60,7 +60,7 @@ describe('resources', () => {
     })
   })
 
-  test.each<[string, Contents, PlainObject]>([
+  test.each<[string, ResourceContents, PlainObject]>([
     ['text', 'One', { contents: [{ uri: 'x://1', mimeType: 'text/plain', text: 'One' }] }],
     ['an empty text', '', { contents: [{ uri: 'x://1', mimeType: 'text/plain', text: '' }] }],
     ['bytes', new Uint8Array([255, 0]), { contents: [{ uri: 'x://1', mimeType: 'text/plain', blob: '/wA=' }] }],

@@ -1,14 +1,14 @@
 import { createVariableReader, type VariablesOf } from '../../protocol/uri-template.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import type { Call } from './call.ts'
+import { type Call, textParam } from './call.ts'
 import type { Completer } from './completion.ts'
 import { failure } from './failures.ts'
-import { type Catalogue, textMember } from './listed.ts'
+import type { ItemList } from './item-list.ts'
 
-/** What a reader may give back: text, bytes, contents in parts, or a result written by hand. */
-export type Contents = string | Uint8Array | readonly PlainObject[] | Json
+/** What `read` may return: text, bytes, a list of contents, or a whole result. */
+export type ResourceContents = string | Uint8Array | readonly PlainObject[] | Json
 
-interface Shown {
+interface Described {
   readonly name: string
   readonly title?: string
   readonly description?: string
@@ -17,25 +17,25 @@ interface Shown {
   readonly _meta?: PlainObject
 }
 
-/** A resource as a server holds it; its URI is its name among the others. */
+/** A declared resource; its name in the list is its URI. */
 export interface Resource {
   readonly name: string
   readonly description: Json
   readonly mimeType: string | undefined
-  readonly read: (call: Call) => Contents | Promise<Contents>
+  readonly read: (call: Call) => ResourceContents | Promise<ResourceContents>
 }
 
 /** Declares a resource. */
 export const resource = (
-  spec: Shown & { readonly uri: string; readonly size?: number; readonly read: Resource['read'] },
+  spec: Described & { readonly uri: string; readonly size?: number; readonly read: Resource['read'] },
 ): Resource => {
   const { read, ...shown } = spec
   return { name: spec.uri, description: Json.of(shown), mimeType: spec.mimeType, read }
 }
 
-type TemplateContents = Contents | undefined // undefined: there is no such resource
+type TemplateContents = ResourceContents | undefined // undefined: there is no such resource
 
-interface TemplateSpec<T extends string> extends Shown {
+interface TemplateSpec<T extends string> extends Described {
   readonly uriTemplate: T
   readonly complete?: { readonly [V in VariablesOf<T>]?: Completer }
   readonly read: (
@@ -45,7 +45,7 @@ interface TemplateSpec<T extends string> extends Shown {
   ) => TemplateContents | Promise<TemplateContents>
 }
 
-/** A family of resources as a server holds it; the template is its name among the others. */
+/** A declared resource template; its name in the list is the template. */
 export interface Template {
   readonly name: string
   readonly description: Json
@@ -59,7 +59,7 @@ export interface Template {
   ) => TemplateContents | Promise<TemplateContents>
 }
 
-/** Declares a family of resources; the names of its variables follow from the template. */
+/** Declares a resource template; the names of its variables follow from the template. */
 export const template = <const T extends string>(spec: TemplateSpec<T>): Template => {
   const { read, complete, ...shown } = spec
   return {
@@ -74,17 +74,17 @@ export const template = <const T extends string>(spec: TemplateSpec<T>): Templat
 
 const isGiven = (entry: [string, Completer | undefined]): entry is [string, Completer] => entry[1] !== undefined
 
-/** Whether a URI is one that this server would read. */
-export const isKnownUri = (resources: Catalogue<Resource>, templates: Catalogue<Template>, uri: string): boolean =>
+/** Whether a URI is a resource or matches a template. */
+export const isKnownUri = (resources: ItemList<Resource>, templates: ItemList<Template>, uri: string): boolean =>
   resources.find(uri) !== undefined || templates.all().some(({ match }) => match(uri))
 
 /** Answers resources/read. */
 export const readResource = async (
-  resources: Catalogue<Resource>,
-  templates: Catalogue<Template>,
+  resources: ItemList<Resource>,
+  templates: ItemList<Template>,
   call: Call,
 ): Promise<Json> => {
-  const uri = textMember(call.params, 'uri')
+  const uri = textParam(call.params, 'uri')
   const fixed = resources.find(uri)
   if (fixed) return toResult(uri, fixed.mimeType, await fixed.read(call))
   for (const { match, read, mimeType } of templates.all()) {
@@ -95,7 +95,7 @@ export const readResource = async (
   throw failure('invalidParams', `Unknown resource: ${uri}`, Json.of({ uri }))
 }
 
-const toResult = (uri: string, mimeType: string | undefined, contents: Contents): Json => {
+const toResult = (uri: string, mimeType: string | undefined, contents: ResourceContents): Json => {
   if (contents instanceof Json) return contents
   if (typeof contents === 'string') return Json.of({ contents: [{ uri, mimeType, text: contents }] })
   if (contents instanceof Uint8Array)

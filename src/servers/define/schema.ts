@@ -8,7 +8,7 @@ export interface ObjectSchema {
 
 type RequiredOf<S> = S extends { readonly required: readonly (infer R)[] } ? R : never
 
-/** The arguments a schema literal promises, as far as `properties`, `required`, `type` and `enum` say. */
+/** The type of the arguments a schema literal describes, by `properties`, `required`, `type` and `enum`. */
 export type ArgumentsOf<S> = S extends { readonly properties: infer P }
   ? { readonly [K in keyof P as K extends RequiredOf<S> ? K : never]: ValueOf<P[K]> } & {
       readonly [K in keyof P as K extends RequiredOf<S> ? never : K]?: ValueOf<P[K]>
@@ -48,8 +48,8 @@ const CHECKS = new Map<string, (value: unknown) => boolean>([
 ])
 
 /**
- * A structural check: types, required and unknown members, enums, at any depth. Composition, conditions and references
- * are left to the tool. Says which argument is wrong and what was expected.
+ * Checks types, required and unknown members, and enums, at any depth. Composition, conditions and references are left
+ * to the tool. Returns which argument is invalid and what was expected.
  */
 export const checkArguments = (schema: unknown, args: unknown): string | undefined => check(schema, args, '')
 
@@ -80,7 +80,7 @@ const checkMembers = (schema: unknown, value: Members, path: string): string | u
   for (const [name, item] of Object.entries(value)) {
     const property = member(properties, name)
     if (property === undefined && member(schema, 'additionalProperties') === false)
-      return `${named(join(path, name))} is not known here; known are ${Object.keys(properties ?? {}).join(', ') || 'none'}`
+      return `${named(join(path, name))} is unknown; expected one of ${Object.keys(properties ?? {}).join(', ') || 'none'}`
     const reason = check(property, item, join(path, name))
     if (reason) return reason
   }

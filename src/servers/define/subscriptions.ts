@@ -1,113 +1,106 @@
 import { deliver } from '../../protocol/deliver.ts'
 import type { Exchange, Frame, Sink } from '../../protocol/exchange.ts'
+import { CHANGING_LISTS, type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { failure, toRpcError } from './failures.ts'
 
-/** How a server says that something it offers is no longer what it was. */
+/** Announces that something a server offers has changed. */
 export interface Changes {
   tools(): void
   prompts(): void
   resources(): void
-  /** One resource; whoever watches it, or a folder above it, is told. */
+  /** One resource: subscribers of its URI, or of a folder above it, are notified. */
   updated(uri: string): void
 }
 
-const NOTICES = {
-  toolsListChanged: 'notifications/tools/list_changed',
-  promptsListChanged: 'notifications/prompts/list_changed',
-  resourcesListChanged: 'notifications/resources/list_changed',
-} as const
-
-type Flag = keyof typeof NOTICES
-const FLAGS = Object.keys(NOTICES) as readonly Flag[]
-
-/** What a server can announce at all. */
-export interface Announces {
-  readonly flags: readonly Flag[]
-  readonly knows: (uri: string) => boolean
+/** What a server can announce. */
+export interface Announceable {
+  readonly lists: readonly ChangingList[]
+  readonly hasResource: (uri: string) => boolean
 }
 
+/** What one `subscriptions/listen` request asks for. */
 interface Filter {
-  readonly flags: readonly Flag[]
+  readonly lists: readonly ChangingList[]
   readonly uris: readonly string[] | undefined // undefined: not asked for
 }
 
-interface Listener extends Filter {
-  readonly tell: (key: string, frame: Frame) => void
+interface Subscriber extends Filter {
+  readonly notify: (key: string, frame: Frame) => void
   readonly end: () => void
 }
 
-/** Everybody who listens to one server. */
-export interface Hub {
+/** The open `subscriptions/listen` requests of a server. */
+export interface Subscriptions {
   readonly changes: Changes
   listen(exchange: Exchange): void
   close(): void
 }
 
-/** Keeps the open `subscriptions/listen` exchanges of a server; each ends with `goodbye`. */
-export const createHub = (announces: Announces, goodbye: Json): Hub => {
-  const listeners = new Set<Listener>()
-  const tell = (key: string, frame: Frame, wants: (listener: Listener) => boolean): void => {
-    for (const listener of listeners) if (wants(listener)) listener.tell(key, frame)
+/** Each request is answered with `result` when the server closes. */
+export const createSubscriptions = (announceable: Announceable, result: Json): Subscriptions => {
+  const subscribers = new Set<Subscriber>()
+  const announce = (key: string, frame: Frame, isWanted: (subscriber: Subscriber) => boolean): void => {
+    for (const subscriber of subscribers) if (isWanted(subscriber)) subscriber.notify(key, frame)
   }
-  const announce = (flag: Flag) => (): void =>
-    tell(flag, notice(NOTICES[flag], Json.empty), listener => listener.flags.includes(flag))
+  const announceList = (list: ChangingList) => (): void =>
+    announce(list, notification(LIST_CHANGES[list].method, Json.empty), ({ lists }) => lists.includes(list))
+
+  const listen = (exchange: Exchange): void => {
+    let filter: Filter
+    try {
+      filter = restrict(readFilter(exchange.params.get('notifications')), announceable)
+    } catch (error) {
+      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(error) })
+    }
+    const queue = createQueue(exchange.sink)
+    const leave = (): void => {
+      subscribers.delete(subscriber)
+      queue.stop()
+    }
+    let stopListening = (): void => {}
+    const subscriber: Subscriber = {
+      ...filter,
+      notify: queue.send,
+      end: () => {
+        leave()
+        stopListening()
+        void deliver(exchange.sink, { kind: 'result', result })
+      },
+    }
+    subscribers.add(subscriber)
+    queue.send('acknowledged', notification(NOTIFICATIONS.acknowledged, acknowledgement(filter)))
+    // At a shutdown the client is still there and gets the result; otherwise it has gone.
+    stopListening = exchange.signal.onAbort(reason => (reason.kind === 'closing' ? subscriber.end() : leave()))
+  }
+
   return {
     changes: {
-      tools: announce('toolsListChanged'),
-      prompts: announce('promptsListChanged'),
-      resources: announce('resourcesListChanged'),
+      tools: announceList('tools'),
+      prompts: announceList('prompts'),
+      resources: announceList('resources'),
       updated: uri =>
-        tell(uri, notice('notifications/resources/updated', Json.of({ uri })), ({ uris }) =>
-          (uris ?? []).some(watched => isWithin(uri, watched)),
+        announce(uri, notification(NOTIFICATIONS.resourceUpdated, Json.of({ uri })), ({ uris = [] }) =>
+          uris.some(subscribed => isWithin(uri, subscribed)),
         ),
     },
-    listen: exchange => listen(exchange, announces, listeners, goodbye),
+    listen,
     close: () => {
-      for (const listener of listeners) listener.end()
+      for (const subscriber of subscribers) subscriber.end()
     },
   }
 }
 
-const notice = (method: string, params: Json): Frame => ({ kind: 'notice', method, params })
+const notification = (method: string, params: Json): Frame => ({ kind: 'notice', method, params })
 
-const isWithin = (uri: string, watched: string): boolean =>
-  uri === watched || uri.startsWith(watched.endsWith('/') ? watched : `${watched}/`)
+const isWithin = (uri: string, folder: string): boolean =>
+  uri === folder || uri.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 
-const listen = (exchange: Exchange, announces: Announces, listeners: Set<Listener>, goodbye: Json): void => {
-  let filter: Filter
-  try {
-    filter = honoured(readFilter(exchange.params.get('notifications')), announces)
-  } catch (error) {
-    void deliver(exchange.sink, { kind: 'failure', error: toRpcError(error) })
-    return
-  }
-  const queue = createQueue(exchange.sink)
-  const leave = (): void => {
-    listeners.delete(listener)
-    queue.stop()
-  }
-  const listener: Listener = {
-    ...filter,
-    tell: queue.tell,
-    end: () => {
-      leave()
-      forget()
-      void deliver(exchange.sink, { kind: 'result', result: goodbye })
-    },
-  }
-  let forget = (): void => {}
-  listeners.add(listener)
-  queue.tell('acknowledged', notice('notifications/subscriptions/acknowledged', acknowledgement(filter)))
-  // Only a shutdown leaves somebody to say goodbye to.
-  forget = exchange.signal.onAbort(reason => (reason.kind === 'closing' ? listener.end() : leave()))
-}
-
-/** Sends while the reader keeps up; while it is behind, keeps one notice of each kind. */
+/** Sends while the client keeps up; while it is behind, keeps the latest notification of each key. */
 const createQueue = (sink: Sink) => {
   const waiting = new Map<string, Frame>()
   let state: 'free' | 'busy' | 'stopped' = 'free'
-  const tell = (key: string, frame: Frame): void => {
+  const send = (key: string, frame: Frame): void => {
     if (state === 'busy') waiting.set(key, frame)
     if (state !== 'free') return
     const behind = deliver(sink, frame, stop)
@@ -120,20 +113,23 @@ const createQueue = (sink: Sink) => {
     state = 'free'
     const frames = [...waiting]
     waiting.clear()
-    for (const [key, frame] of frames) tell(key, frame)
+    for (const [key, frame] of frames) send(key, frame)
   }
   const stop = (): void => {
     state = 'stopped'
   }
-  return { tell, stop }
+  return { send, stop }
 }
 
 const readFilter = (json: Json | undefined): Filter => {
   if (!json?.isObject) throw failure('invalidParams', 'notifications must be an object')
-  for (const flag of FLAGS)
-    if (json.has(flag) && json.get(flag)?.kind !== 'boolean')
-      throw failure('invalidParams', `notifications.${flag} must be a boolean`)
-  return { flags: FLAGS.filter(flag => json.get(flag)?.asBoolean()), uris: readUris(json.get('resourceSubscriptions')) }
+  const isWanted = (list: ChangingList): boolean => {
+    const flag = json.get(LIST_CHANGES[list].flag)
+    if (flag && flag.kind !== 'boolean')
+      throw failure('invalidParams', `notifications.${LIST_CHANGES[list].flag} must be a boolean`)
+    return flag?.asBoolean() === true
+  }
+  return { lists: CHANGING_LISTS.filter(isWanted), uris: readUris(json.get('resourceSubscriptions')) }
 }
 
 const readUris = (json: Json | undefined): string[] | undefined => {
@@ -144,10 +140,13 @@ const readUris = (json: Json | undefined): string[] | undefined => {
   return uris
 }
 
-const honoured = (filter: Filter, { flags, knows }: Announces): Filter => ({
-  flags: filter.flags.filter(flag => flags.includes(flag)),
-  uris: flags.includes('resourcesListChanged') ? filter.uris?.filter(knows) : undefined,
+/** Leaves out what the server cannot announce. */
+const restrict = (filter: Filter, { lists, hasResource }: Announceable): Filter => ({
+  lists: filter.lists.filter(list => lists.includes(list)),
+  uris: lists.includes('resources') ? filter.uris?.filter(hasResource) : undefined,
 })
 
-const acknowledgement = ({ flags, uris }: Filter): Json =>
-  Json.of({ notifications: { ...Object.fromEntries(flags.map(flag => [flag, true])), resourceSubscriptions: uris } })
+const acknowledgement = ({ lists, uris }: Filter): Json => {
+  const flags = Object.fromEntries(lists.map(list => [LIST_CHANGES[list].flag, true]))
+  return Json.of({ notifications: { ...flags, resourceSubscriptions: uris } })
+}

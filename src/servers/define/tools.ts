@@ -1,13 +1,13 @@
 import { RpcFailure } from '../../protocol/errors.ts'
 import { checkParamHeaders, mirrorsParams, readParamHeaders } from '../../protocol/param-headers.ts'
 import { Json, type Plain, type PlainObject } from '../../wire/json/json.ts'
-import type { Call } from './call.ts'
+import { argumentsOf, type Call, textParam } from './call.ts'
 import { type Block, text } from './content.ts'
 import { failure, messageOf } from './failures.ts'
-import { argumentsOf, type Catalogue, textMember } from './listed.ts'
+import type { ItemList } from './item-list.ts'
 import { type ArgumentsOf, checkArguments, type ObjectSchema } from './schema.ts'
 
-/** What a tool may give back: words, pieces, a result in parts, or a result written by hand. */
+/** What a tool may return: text, content blocks, members of a result, or a whole result. */
 export type ToolOutput =
   | string
   | readonly Block[]
@@ -30,7 +30,7 @@ interface ToolSpec<S> {
   readonly run: (args: ArgumentsOf<S>, call: Call) => ToolOutput | Promise<ToolOutput>
 }
 
-/** A tool as a server holds it. */
+/** A declared tool. */
 export interface Tool {
   readonly name: string
   readonly description: Json
@@ -41,7 +41,7 @@ export interface Tool {
 
 const NO_ARGUMENTS: ObjectSchema = { type: 'object', properties: {} }
 
-/** Declares a tool. The types of its arguments follow from the schema, and the schema is checked before it runs. */
+/** Declares a tool. The types of its arguments follow from the schema; a call's arguments are checked against it. */
 export const tool = <const S extends ObjectSchema>(spec: ToolSpec<S>): Tool => {
   const { name, title, description, input, output, annotations, _meta } = spec
   const schema = Json.of(input ?? NO_ARGUMENTS)
@@ -57,9 +57,9 @@ export const tool = <const S extends ObjectSchema>(spec: ToolSpec<S>): Tool => {
   }
 }
 
-/** Answers tools/call. A tool that throws has failed, the call has not: its words are for the model to read. */
-export const callTool = async (tools: Catalogue<Tool>, call: Call): Promise<Json> => {
-  const name = textMember(call.params, 'name')
+/** Answers tools/call. An error a tool throws becomes a result with `isError`, which the model can read. */
+export const callTool = async (tools: ItemList<Tool>, call: Call): Promise<Json> => {
+  const name = textParam(call.params, 'name')
   const found = tools.find(name)
   if (!found) throw failure('invalidParams', `Unknown tool: ${name}`)
   const args = checkedArguments(found, call)
@@ -86,7 +86,7 @@ const toResult = (output: ToolOutput): Json => {
   if (typeof output === 'string') return Json.of({ content: [text(output)] })
   if (Array.isArray(output)) return Json.of({ content: output as readonly Block[] })
   const { content, structuredContent, isError, _meta } = output as Exclude<ToolOutput, string | readonly Block[] | Json>
-  // Whoever does not read structured content still finds it as text.
-  const spoken = content ?? (structuredContent === undefined ? [] : [text(Json.of(structuredContent).toString())])
-  return Json.of({ content: spoken, structuredContent, isError, _meta })
+  // Clients that do not read structured content get it as text.
+  const blocks = content ?? (structuredContent === undefined ? [] : [text(Json.of(structuredContent).toString())])
+  return Json.of({ content: blocks, structuredContent, isError, _meta })
 }

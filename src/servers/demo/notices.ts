@@ -1,18 +1,17 @@
+import { sleep } from '../../std/time.ts'
 import { type Tool, tool } from '../define/tools.ts'
-import { pause } from './pause.ts'
-import { WATCHED } from './resources.ts'
-import type { DemoState } from './state.ts'
+import { type DemoState, WATCHED } from './resources.ts'
 
 const STEP_MS = 50
 
-/** Tools that talk while they work. */
+/** Tools that send progress or log messages while they run. */
 export const noticeTools: readonly Tool[] = [
   tool({
     name: 'test_tool_with_progress',
     description: 'Reports progress 0, 50 and 100 of 100',
     run: async (_args, call) => {
       for (const done of [0, 50, 100]) {
-        if (done > 0) await pause(STEP_MS, call.signal)
+        if (done > 0) await sleep(STEP_MS, call.signal)
         await call.progress(done, 100, `Completed step ${done} of 100`)
       }
       return 'Tool with progress executed successfully'
@@ -20,39 +19,37 @@ export const noticeTools: readonly Tool[] = [
   }),
   tool({
     name: 'test_tool_with_logging',
-    description: 'Logs three lines at level info',
+    description: 'Logs three messages at level info',
     run: async (_args, call) => {
       await call.log('info', 'Tool execution started')
-      await pause(STEP_MS, call.signal)
+      await sleep(STEP_MS, call.signal)
       await call.log('info', 'Tool processing data')
-      await pause(STEP_MS, call.signal)
+      await sleep(STEP_MS, call.signal)
       await call.log('info', 'Tool execution completed')
       return 'Tool with logging executed successfully'
     },
   }),
   tool({
     name: 'test_logging_tool',
-    description: 'Logs one line at level info, to callers that asked for logs',
+    description: 'Logs one message at level info',
     run: async (_args, call) => {
       await call.log('info', { message: 'test_logging_tool was called' }, 'demo')
-      return 'Logged, if you wanted it'
+      return 'Logged, if the client asked for this level'
     },
   }),
   tool({
     name: 'test_reconnection',
-    description: 'Takes a while, so that a client can lose its stream and come back for the result',
+    description: 'Takes a while, so that a client can lose its stream and resume it',
     run: async (_args, call) => {
-      await pause(4 * STEP_MS, call.signal)
+      await sleep(4 * STEP_MS, call.signal)
       return 'Reconnection test completed successfully'
     },
   }),
 ]
 
-type Kind = keyof DemoState['extras']
-
-/** Tools that change what this server offers, and say so to whoever listens. */
+/** Tools that change what this server offers, and announce the change. */
 export const changeTools = (state: DemoState): readonly Tool[] => {
-  const toggle = (kind: Kind, name: string, announce: 'tools' | 'prompts' | 'resources'): Tool =>
+  const toggle = (kind: keyof DemoState['extras'], name: string, announce: 'tools' | 'prompts' | 'resources'): Tool =>
     tool({
       name: `test_trigger_${kind}_change`,
       description: `Lists or unlists ${name} and announces that the ${announce} have changed`,
@@ -68,7 +65,7 @@ export const changeTools = (state: DemoState): readonly Tool[] => {
     toggle('resource', 'test://changing-resource', 'resources'),
     tool({
       name: 'test_trigger_resource_update',
-      description: `Changes ${WATCHED} and announces it to whoever watches it`,
+      description: `Changes ${WATCHED} and announces the update`,
       run: (_args, call) => {
         state.updates += 1
         call.changed.updated(WATCHED)
@@ -78,9 +75,9 @@ export const changeTools = (state: DemoState): readonly Tool[] => {
   ]
 }
 
-/** Comes and goes with test_trigger_tool_change. */
+/** Listed and unlisted by test_trigger_tool_change. */
 export const changingTool = tool({
   name: 'test_changing_tool',
-  description: 'Comes and goes with test_trigger_tool_change',
+  description: 'Listed and unlisted by test_trigger_tool_change',
   run: () => 'Here for now',
 })

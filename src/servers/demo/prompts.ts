@@ -2,10 +2,10 @@ import { oneOf } from '../define/completion.ts'
 import { embedded, image, text } from '../define/content.ts'
 import { type Prompt, prompt, user } from '../define/prompts.ts'
 import { elicit } from '../define/questions.ts'
-import { RED_PIXEL } from './samples.ts'
-import type { DemoState } from './state.ts'
+import type { DemoState } from './resources.ts'
+import { RED_PIXEL } from './tools.ts'
 
-/** One prompt for every kind, and one that comes and goes. */
+/** One prompt of each kind, and one that test_trigger_prompt_change lists and unlists. */
 export const demoPrompts = (state: DemoState): (() => readonly Prompt[]) => {
   const more = [...always, extra]
   return () => (state.extras.prompt ? more : always)
@@ -40,8 +40,8 @@ const always: readonly Prompt[] = [
   }),
   prompt({
     name: 'test_prompt_with_image',
-    title: 'With a picture',
-    description: 'A picture, and a request about it',
+    title: 'With an image',
+    description: 'An image, and a request about it',
     get: () => [user(image(RED_PIXEL, 'image/png')), user(text('Please analyze the image above.'))],
   }),
   prompt({
@@ -64,6 +64,6 @@ const always: readonly Prompt[] = [
 
 const extra = prompt({
   name: 'test_changing_prompt',
-  description: 'Comes and goes with test_trigger_prompt_change',
+  description: 'Listed and unlisted by test_trigger_prompt_change',
   get: () => 'Here for now',
 })

@@ -36,7 +36,7 @@ export const questionTools: readonly Tool[] = [
         },
         required: ['username', 'email'],
       })
-      return `User response: ${told(await call.ask('response', form))}`
+      return `User response: ${describe(await call.ask('response', form))}`
     },
   }),
   tool({
@@ -53,12 +53,12 @@ export const questionTools: readonly Tool[] = [
     run: async (_args, call) => {
       call.require('elicitation')
       await call.progress(1, 2, 'About to ask')
-      return `User response: ${told(await call.ask('confirm', elicit('Please confirm', CONFIRM)))}`
+      return `User response: ${describe(await call.ask('confirm', elicit('Please confirm', CONFIRM)))}`
     },
   }),
   tool({
     name: 'test_missing_capability',
-    description: 'Refuses clients that do not declare sampling',
+    description: 'Fails for clients that do not declare sampling',
     run: (_args, call) => {
       call.require('sampling')
       return 'The client can sample'
@@ -73,7 +73,7 @@ export const inputRequiredTools: readonly Tool[] = [
     description: 'Asks the user for a name',
     run: async (_args, call) => {
       const answer = await call.ask('user_name', elicit('What is your name?', NAME))
-      return `Hello, ${answer.content?.name ?? 'whoever you are'}!`
+      return `Hello, ${answer.content?.name ?? 'stranger'}!`
     },
   }),
   tool({
@@ -102,7 +102,7 @@ export const inputRequiredTools: readonly Tool[] = [
   }),
   tool({
     name: 'test_input_required_result_tampered_state',
-    description: 'Asks for a confirmation; a state that was changed on the way is refused',
+    description: 'Asks for a confirmation; a modified state is rejected',
     run: async (_args, call) => {
       const { action } = await call.ask('confirm', elicit('Please confirm', CONFIRM))
       return `Confirmed (${action})`
@@ -117,7 +117,7 @@ export const inputRequiredTools: readonly Tool[] = [
         call.ask('greeting', sample('Generate a greeting', { maxTokens: 50 })),
         call.ask('client_roots', listRoots()),
       ])
-      return `${greeting.text} ${user.content?.name ?? 'Nobody'} has ${roots.length} roots`
+      return `${greeting.text} ${user.content?.name ?? 'No one'} has ${roots.length} roots`
     },
   }),
   tool({
@@ -133,7 +133,7 @@ export const inputRequiredTools: readonly Tool[] = [
           required: ['color'],
         }),
       )
-      return `${first.content?.name ?? 'Nobody'} likes ${second.content?.color ?? 'no color'}`
+      return `${first.content?.name ?? 'No one'} likes ${second.content?.color ?? 'no color'}`
     },
   }),
   tool({
@@ -141,7 +141,7 @@ export const inputRequiredTools: readonly Tool[] = [
     description: 'Asks everything that the client can answer, and nothing else',
     run: async (_args, call) => {
       const answers = await Promise.all([
-        call.can('elicitation') && call.ask('user_name', elicit('What is your name?', NAME)).then(told),
+        call.can('elicitation') && call.ask('user_name', elicit('What is your name?', NAME)).then(describe),
         call.can('sampling') &&
           call.ask('greeting', sample('Generate a greeting', { maxTokens: 50 })).then(a => a.text),
         call.can('roots') && call.ask('client_roots', listRoots()).then(roots => `${roots.length} roots`),
@@ -151,6 +151,75 @@ export const inputRequiredTools: readonly Tool[] = [
   }),
 ]
 
-/** What a user did with a form, in words. */
-export const told = ({ action, content }: { readonly action: string; readonly content?: unknown }): string =>
+/** Tools for the forms they show: every default, every kind of choice. */
+export const formTools: readonly Tool[] = [
+  tool({
+    name: 'test_elicitation_sep1034_defaults',
+    description: 'Shows a form with a default in every field',
+    run: async (_args, call) => {
+      const form = elicit('Please review the form fields with defaults', {
+        type: 'object',
+        properties: {
+          name: { type: 'string', description: 'User name', default: 'John Doe' },
+          age: { type: 'integer', description: 'User age', default: 30 },
+          score: { type: 'number', description: 'User score', default: 95.5 },
+          status: {
+            type: 'string',
+            description: 'User status',
+            enum: ['active', 'inactive', 'pending'],
+            default: 'active',
+          },
+          verified: { type: 'boolean', description: 'Verification status', default: true },
+        },
+        required: [],
+      })
+      return `Elicitation completed: ${describe(await call.ask('form', form))}`
+    },
+  }),
+  tool({
+    name: 'test_elicitation_sep1330_enums',
+    description: 'Shows a form with every kind of choice',
+    run: async (_args, call) => {
+      const form = elicit('Please select options from the enum fields', {
+        type: 'object',
+        properties: {
+          untitledSingle: {
+            type: 'string',
+            description: 'Select one option',
+            enum: ['option1', 'option2', 'option3'],
+          },
+          titledSingle: {
+            type: 'string',
+            description: 'Select one option with titles',
+            oneOf: titled('Option'),
+          },
+          legacyEnum: {
+            type: 'string',
+            description: 'Select one option, the old way',
+            enum: ['opt1', 'opt2', 'opt3'],
+            enumNames: ['Option One', 'Option Two', 'Option Three'],
+          },
+          untitledMulti: {
+            type: 'array',
+            description: 'Select several options',
+            items: { type: 'string', enum: ['option1', 'option2', 'option3'] },
+          },
+          titledMulti: {
+            type: 'array',
+            description: 'Select several options with titles',
+            items: { anyOf: titled('Choice') },
+          },
+        },
+        required: [],
+      })
+      return `Elicitation completed: ${describe(await call.ask('form', form))}`
+    },
+  }),
+]
+
+const titled = (noun: string) =>
+  ['First', 'Second', 'Third'].map((ordinal, i) => ({ const: `value${i + 1}`, title: `${ordinal} ${noun}` }))
+
+/** What a user did with a form, as text. */
+const describe = ({ action, content }: { readonly action: string; readonly content?: unknown }): string =>
   `action=${action}, content=${JSON.stringify(content ?? {})}`

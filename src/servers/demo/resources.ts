@@ -1,11 +1,18 @@
 import { oneOf } from '../define/completion.ts'
 import { type Resource, resource, type Template, template } from '../define/resources.ts'
-import { RED_PIXEL } from './samples.ts'
-import type { DemoState } from './state.ts'
+import { RED_PIXEL } from './tools.ts'
+
+/** What calls change for all callers. */
+export interface DemoState {
+  updates: number // of the watched resource
+  readonly extras: { tool: boolean; prompt: boolean; resource: boolean } // whether each is listed
+}
+
+export const createState = (): DemoState => ({ updates: 0, extras: { tool: false, prompt: false, resource: false } })
 
 export const WATCHED = 'test://watched-resource'
 
-/** The fixed resources, and one that comes and goes. */
+/** Three fixed resources, and one that test_trigger_resource_change lists and unlists. */
 export const demoResources = (state: DemoState): (() => readonly Resource[]) => {
   const always = [
     resource({
@@ -19,8 +26,8 @@ export const demoResources = (state: DemoState): (() => readonly Resource[]) => 
     resource({
       uri: 'test://static-binary',
       name: 'static-binary',
-      title: 'A picture',
-      description: 'A picture that never changes',
+      title: 'An image',
+      description: 'An image that never changes',
       mimeType: 'image/png',
       read: () => Buffer.from(RED_PIXEL, 'base64'),
     }),
@@ -40,12 +47,11 @@ export const demoResources = (state: DemoState): (() => readonly Resource[]) => 
 const extra = resource({
   uri: 'test://changing-resource',
   name: 'changing-resource',
-  description: 'Comes and goes with test_trigger_resource_change',
+  description: 'Listed and unlisted by test_trigger_resource_change',
   mimeType: 'text/plain',
   read: () => 'Here for now',
 })
 
-/** A family of resources. */
 export const demoTemplates: readonly Template[] = [
   template({
     uriTemplate: 'test://template/{id}/data',
