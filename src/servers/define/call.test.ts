@@ -221,7 +221,7 @@ describe('asking', () => {
     })
   })
 
-  test('when the caller gives up, the question is withdrawn and the handler told', async () => {
+  test('when the caller cancels, the question is withdrawn and the handler gets an error', async () => {
     const failures: unknown[] = []
     const t = await call(async c => {
       await c.ask('who', elicit('Who?', NAME)).catch((error: unknown) => failures.push(error))
@@ -277,7 +277,7 @@ describe('what the client can do', () => {
     expect(await t.result()).toMatchObject({ content: [{ text: able }] })
   })
 
-  test('what is required and missing is named, and only that', async () => {
+  test('only the missing capabilities are named', async () => {
     const t = await call(
       c => {
         c.require('roots', 'sampling', 'elicitation.url', 'elicitation')

@@ -32,7 +32,7 @@ const full = () =>
     templates: [template({ uriTemplate: 'note://{id}/x', name: 'x', read: ({ id }) => id })],
   })
 
-describe('what a server says of itself', () => {
+describe('server/discover', () => {
   test('discovery names the versions, the capabilities, the instructions and the server', async () => {
     expect(await (await talk(full(), 'server/discover')).result()).toEqual({
       resultType: 'complete',
@@ -51,7 +51,7 @@ describe('what a server says of itself', () => {
     })
   })
 
-  test('what is not declared is neither advertised nor answered', async () => {
+  test('lists that are not declared are neither advertised nor answered', async () => {
     const server = defineServer({ name: 'bare', version: '1', tools: [hello] })
     expect(await (await talk(server, 'server/discover')).result()).toMatchObject({
       capabilities: { logging: {}, tools: { listChanged: true } },
@@ -121,7 +121,7 @@ describe('lists', () => {
   })
 
   test.each(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])(
-    '%s refuses a cursor nobody gave out',
+    '%s rejects a cursor',
     async method => {
       expect(await (await talk(full(), method, { cursor: 'abc' })).failure()).toMatchObject({
         code: -32602,
@@ -192,7 +192,7 @@ describe('one call', () => {
     expect(t.frames.map(({ kind }) => kind)).toEqual(['notice', 'result'])
   })
 
-  test('that was given up says nothing any more', async () => {
+  test('that was cancelled sends no more frames', async () => {
     let proceed = (): void => {}
     const finished = new Promise<void>(resolve => {
       proceed = resolve
@@ -212,7 +212,7 @@ describe('one call', () => {
     expect(t.frames).toEqual([])
   })
 
-  test('that was given up before it began is not begun', async () => {
+  test('that was cancelled before it began does not run', async () => {
     let runs = 0
     const server = serve(() => {
       runs += 1
@@ -246,7 +246,7 @@ describe('one call', () => {
 })
 
 describe('closing', () => {
-  test('ends what runs, withdraws what was asked, and refuses what comes', async () => {
+  test('ends running calls, withdraws their questions, and rejects new ones', async () => {
     const server = defineServer({
       name: 'small',
       version: '1',

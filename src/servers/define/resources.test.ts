@@ -24,7 +24,7 @@ const serve = (read: () => ResourceContents) =>
         uriTemplate: 'x://users/{id}/notes/{+path}',
         name: 'notes',
         mimeType: 'text/markdown',
-        read: ({ id, path }, _call, uri) => (id === 'nobody' ? undefined : `${id} ${path} ${uri}`),
+        read: ({ id, path }, _call, uri) => (id === 'missing' ? undefined : `${id} ${path} ${uri}`),
       }),
       template({ uriTemplate: 'x://users/{id}/notes/last', name: 'last', read: ({ id }) => `last of ${id}` }),
     ],
@@ -78,12 +78,12 @@ describe('resources', () => {
   })
 
   test('that one template does not have may be had by the next', async () => {
-    expect(await (await read({ uri: 'x://users/nobody/notes/last' })).result()).toMatchObject({
-      contents: [{ text: 'last of nobody' }],
+    expect(await (await read({ uri: 'x://users/missing/notes/last' })).result()).toMatchObject({
+      contents: [{ text: 'last of missing' }],
     })
   })
 
-  test.each(['x://2', 'x://users/nobody/notes/x', 'x://users/a/b/notes/c', 'x://users/%zz/notes/c', ''])(
+  test.each(['x://2', 'x://users/missing/notes/x', 'x://users/a/b/notes/c', 'x://users/%zz/notes/c', ''])(
     'of the unknown URI %j are refused by name',
     async uri => {
       expect(await (await read({ uri })).failure()).toEqual({

@@ -65,7 +65,7 @@ describe('listening', () => {
     expect(noticesOf(t)[0]?.params).toEqual({ notifications: { toolsListChanged: true } })
   })
 
-  test('brings what was asked for and nothing else', async () => {
+  test('sends the requested notifications and no others', async () => {
     const server = everything()
     const tools = await listen(server, { toolsListChanged: true })
     const prompts = await listen(server, { promptsListChanged: true })
@@ -104,7 +104,7 @@ describe('listening', () => {
     )
   })
 
-  test('that was given up hears nothing more and gets no result', async () => {
+  test('that was cancelled gets no notification and no result', async () => {
     for (const reason of [{ kind: 'gone' }, { kind: 'cancelled' }, { kind: 'expired' }] as const) {
       const server = everything()
       const t = await listen(server, { toolsListChanged: true })

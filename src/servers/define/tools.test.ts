@@ -11,7 +11,7 @@ const call = (run: () => ToolOutput | Promise<ToolOutput>): Promise<Talk> =>
   })
 
 describe('declaring a tool', () => {
-  test('the list shows what was declared, the schema verbatim', async () => {
+  test('the list shows each declared tool, its schema verbatim', async () => {
     const input = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',

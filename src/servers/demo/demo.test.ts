@@ -96,7 +96,7 @@ describe('examples', () => {
     expect(await textOf(await call('example-echo', { message: 'Hello, World!' }))).toBe('Echo: Hello, World!')
   })
 
-  test('echo without a message is told what is missing', async () => {
+  test('echo without a message fails with the name of the argument', async () => {
     expect(await (await call('example-echo', {})).failure()).toMatchObject({
       code: -32602,
       message: 'example-echo: Argument "message" is required (string)',
@@ -178,7 +178,7 @@ describe('notices', () => {
     expect(t.frames.findIndex(isLast)).toBe(3)
   })
 
-  test('a call given up half way stops at once and leaves no timer', async () => {
+  test('a call cancelled half way stops at once and leaves no timer', async () => {
     vi.useFakeTimers()
     const t = await call('test_tool_with_progress', {}, { _meta: { progressToken: 1 } })
     await vi.advanceTimersByTimeAsync(10)
@@ -256,7 +256,7 @@ describe('changes', () => {
     await (await talk(server, 'resources/read', { uri: 'test://changing-resource' })).result()
   })
 
-  test('the watched resource changes and whoever watches it is told', async () => {
+  test('the watched resource changes and its subscribers are notified', async () => {
     const listener = await talk(server, 'subscriptions/listen', { notifications: EVERYTHING })
     await (await call('test_trigger_resource_update')).result()
     expect(noticesOf(listener).slice(1)).toEqual([
@@ -400,7 +400,7 @@ describe('questions', () => {
     if (methods.length === 0) expect(await textOf(t)).toBe('The client can answer no questions')
   })
 
-  test('a client without sampling is told so', async () => {
+  test('a client without sampling gets an error', async () => {
     const t = await call('test_missing_capability', {}, {}, { caller: { capabilities: Json.empty } })
     expect(await t.failure()).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } })
     expect(await textOf(await call('test_missing_capability'))).toBe('The client can sample')

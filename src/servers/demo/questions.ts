@@ -2,6 +2,7 @@ import { elicit, elicitUrl, listRoots, sample } from '../define/questions.ts'
 import { type Tool, tool } from '../define/tools.ts'
 
 const NAME = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const
+const COLOR = { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] } as const
 const CONFIRM = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] } as const
 
 /** Tools that ask the client's user or its model, one kind of question each. */
@@ -66,6 +67,13 @@ export const questionTools: readonly Tool[] = [
   }),
 ]
 
+const confirmTool = (name: string, description: string, text: string): Tool =>
+  tool({
+    name: `test_input_required_result_${name}`,
+    description,
+    run: async (_args, call) => `${text} (${(await call.ask('confirm', elicit('Please confirm', CONFIRM))).action})`,
+  })
+
 /** The three questions as the 2026-07-28 scenarios of the conformance suite name them, alone and together. */
 export const inputRequiredTools: readonly Tool[] = [
   tool({
@@ -92,22 +100,8 @@ export const inputRequiredTools: readonly Tool[] = [
       return `Roots: ${roots.map(({ uri }) => uri).join(', ') || 'none'}`
     },
   }),
-  tool({
-    name: 'test_input_required_result_request_state',
-    description: 'Asks for a confirmation; the call waits until the state comes back',
-    run: async (_args, call) => {
-      const { action } = await call.ask('confirm', elicit('Please confirm', CONFIRM))
-      return `state-ok (${action})`
-    },
-  }),
-  tool({
-    name: 'test_input_required_result_tampered_state',
-    description: 'Asks for a confirmation; a modified state is rejected',
-    run: async (_args, call) => {
-      const { action } = await call.ask('confirm', elicit('Please confirm', CONFIRM))
-      return `Confirmed (${action})`
-    },
-  }),
+  confirmTool('request_state', 'Asks for a confirmation; the call waits until the state comes back', 'state-ok'),
+  confirmTool('tampered_state', 'Asks for a confirmation; a modified state is rejected', 'Confirmed'),
   tool({
     name: 'test_input_required_result_multiple_inputs',
     description: 'Asks the user, the model and for the roots, all at once',
@@ -125,14 +119,7 @@ export const inputRequiredTools: readonly Tool[] = [
     description: 'Asks twice, one after the other',
     run: async (_args, call) => {
       const first = await call.ask('step1', elicit('Step 1: What is your name?', NAME))
-      const second = await call.ask(
-        'step2',
-        elicit('Step 2: What is your favorite color?', {
-          type: 'object',
-          properties: { color: { type: 'string' } },
-          required: ['color'],
-        }),
-      )
+      const second = await call.ask('step2', elicit('Step 2: What is your favorite color?', COLOR))
       return `${first.content?.name ?? 'No one'} likes ${second.content?.color ?? 'no color'}`
     },
   }),

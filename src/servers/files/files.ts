@@ -2,15 +2,13 @@ import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Peer } from '../../protocol/exchange.ts'
 import { type DefinedServer, defineServer } from '../define/define.ts'
 import { messageOf } from '../define/failures.ts'
-import { findFile } from './find-file.ts'
-import { listDir } from './list-dir.ts'
-import { createNotices } from './notices.ts'
-import { readFile } from './read-file.ts'
-import { createShelf, fileTemplate } from './resources.ts'
+import { createFileList, fileTemplate } from './resources.ts'
 import { createRoot, type RootOptions } from './root.ts'
 import { searchForPattern } from './search.ts'
+import { createFileSubscriptions } from './subscriptions.ts'
+import { findFile, listDir, readFile } from './tools.ts'
 
-interface Options extends RootOptions {
+interface FilesOptions extends RootOptions {
   readonly root: string
   readonly version: string
 }
@@ -20,9 +18,9 @@ const INSTRUCTIONS =
   'search_for_pattern, then read the parts you need with read_file. All paths are relative to the project root.'
 
 /** A server that shows one folder of the machine, read-only. */
-export const files = ({ root: folder, version, ...options }: Options): DefinedServer => {
+export const files = ({ root: folder, version, ...options }: FilesOptions): DefinedServer => {
   const root = createRoot(folder, options)
-  const shelf = createShelf(root)
+  const fileList = createFileList(root)
   const server = defineServer({
     name: 'files',
     title: 'Project files',
@@ -30,18 +28,18 @@ export const files = ({ root: folder, version, ...options }: Options): DefinedSe
     description: 'The files of one project, read-only',
     instructions: INSTRUCTIONS,
     tools: [listDir(root), readFile(root), findFile(root), searchForPattern(root)],
-    resources: shelf.current,
+    resources: fileList.current,
     templates: [fileTemplate(root)],
   })
-  const notices = createNotices(root, server.changed)
+  const subscriptions = createFileSubscriptions(root, server.changed)
 
-  const prepared = (peer: Peer): Peer => ({
+  const withFiles = (peer: Peer): Peer => ({
     ...peer,
     dispatch: exchange => {
-      if (exchange.method === 'subscriptions/listen') return notices.listen(exchange, peer.dispatch)
+      if (exchange.method === 'subscriptions/listen') return subscriptions.listen(exchange, peer.dispatch)
       if (exchange.method !== 'resources/list') return peer.dispatch(exchange)
-      const go = (): void => peer.dispatch(exchange)
-      shelf.refresh().then(go, go) // what cannot be looked at again is shown as it was
+      const proceed = (): void => peer.dispatch(exchange)
+      fileList.refresh().then(proceed, proceed) // if the refresh fails, the previous list is served
     },
   })
 
@@ -51,10 +49,10 @@ export const files = ({ root: folder, version, ...options }: Options): DefinedSe
       await root.check().catch(error => {
         throw new RpcFailure(rpcError('internal', messageOf(error)))
       })
-      return prepared(await server.open(caller))
+      return withFiles(await server.open(caller))
     },
     close: () => {
-      notices.close()
+      subscriptions.close()
       return server.close()
     },
   }

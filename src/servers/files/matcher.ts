@@ -1,39 +1,37 @@
 import { Worker } from 'node:worker_threads'
 
-/** Where a text fits: begin and end of each match, one after the other. */
+/** Begin and end of each match, alternating. */
 export type Spans = readonly number[]
 
-/** A regular expression that runs beside the event loop and can be stopped. */
+/** A regular expression that runs on a thread, so that it blocks no other call and can be stopped. */
 export interface Matcher {
-  /** Matches several texts, at most `most` times each; rejects with MatchTimeout. */
-  match(texts: readonly string[], most: number, ms: number): Promise<readonly Spans[]>
+  /** Finds at most `max` matches in each text; rejects with MatchTimeout after `ms`. */
+  match(texts: readonly string[], max: number, ms: number): Promise<readonly Spans[]>
   close(): void
 }
 
-/** The pattern was still busy when its time was over. */
 export class MatchTimeout extends Error {}
 
 /**
- * Plain JavaScript in a string, because a thread starts from a file of its own and that would be a .ts before the
- * build and a .js after it.
+ * JavaScript in a string: a file would be a .ts before the build and a .js after it.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const pattern = new RegExp(workerData.source, workerData.flags)
-const spansOf = (text, most) => {
+const spansOf = (text, max) => {
   const spans = []
   pattern.lastIndex = 0
-  for (let found; spans.length < 2 * most && (found = pattern.exec(text)); ) {
+  for (let found; spans.length < 2 * max && (found = pattern.exec(text)); ) {
     const end = found.index + found[0].length
     spans.push(found.index, end)
     if (end === found.index) pattern.lastIndex++
   }
   return spans
 }
-parentPort.on('message', ({ texts, most }) => parentPort.postMessage(texts.map(text => spansOf(text, most))))
+parentPort.on('message', ({ texts, max }) => parentPort.postMessage(texts.map(text => spansOf(text, max))))
 `
 
-/** Starts a thread for one pattern, which must be a valid global one. */
+/** Starts a thread for one pattern, which must have the flag `g`. */
 export const createMatcher = (pattern: RegExp): Matcher => {
   const worker = new Worker(PROGRAM, {
     eval: true,
@@ -47,7 +45,7 @@ export const createMatcher = (pattern: RegExp): Matcher => {
     failed = error
   })
 
-  const match = (texts: readonly string[], most: number, ms: number): Promise<readonly Spans[]> =>
+  const match = (texts: readonly string[], max: number, ms: number): Promise<readonly Spans[]> =>
     new Promise((resolve, reject) => {
       const finish = (act: () => void): void => {
         clearTimeout(timer)
@@ -55,10 +53,10 @@ export const createMatcher = (pattern: RegExp): Matcher => {
         act()
       }
       const onMessage = (spans: readonly Spans[]): void => finish(() => resolve(spans))
-      const onExit = (): void => finish(() => reject(failed ?? new Error('The search ended too early')))
+      const onExit = (): void => finish(() => reject(failed ?? new Error('The search thread exited')))
       const timer = setTimeout(() => finish(() => reject(new MatchTimeout())), Math.max(1, ms))
       worker.on('message', onMessage).on('exit', onExit)
-      worker.postMessage({ texts, most })
+      worker.postMessage({ texts, max })
     })
 
   return { match, close: () => void worker.terminate() }

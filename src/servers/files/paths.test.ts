@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Refused, segmentsOf } from './paths.ts'
+import { Rejected, segmentsOf } from './paths.ts'
 
 describe('a path relative to the root', () => {
   test.each([
@@ -38,13 +38,13 @@ describe('a path relative to the root', () => {
     'a%00b',
     '%5c%5chost',
   ])('%j is refused', path => {
-    expect(() => segmentsOf(path, '/')).toThrow(Refused)
+    expect(() => segmentsOf(path, '/')).toThrow(Rejected)
   })
 
   test.each(['file.txt:stream', 'aux', 'NUL.txt', 'com1', 'secret.txt.', 'secret.txt ', 'a\\..\\b'])(
     '%j is refused on Windows',
     path => {
-      expect(() => segmentsOf(path, '\\')).toThrow(Refused)
+      expect(() => segmentsOf(path, '\\')).toThrow(Rejected)
     },
   )
 

@@ -146,7 +146,7 @@ describe('dot files and folders', () => {
     ])
   })
 
-  test('are shown where the entry says so', async () => {
+  test('are shown if the entry allows it', async () => {
     start({ showHidden: true })
     expect((await call('read_file', { relative_path: '.env' })).content[0]?.text).toBe('needle')
     expect((await call('list_dir', { relative_path: '.' })).structuredContent).toMatchObject({

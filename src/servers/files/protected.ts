@@ -2,9 +2,9 @@ import type { Stats } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
 
-/** Decides which real paths this server never reads, whatever its root is. */
+/** The paths this server never reads, whatever its root is. */
 export interface ProtectedPaths {
-  /** Looks up where the protected paths lie now; call it before `covers`. */
+  /** Resolves the protected paths; call it before `covers`. */
   refresh(): Promise<void>
   /** True for a protected file or folder and for everything below one. With `stats`, hard links are found too. */
   covers(real: string, stats?: Stats): boolean
@@ -16,7 +16,7 @@ interface Identity {
 }
 
 const FRESH_MS = 1000 // only the operator moves these paths, and a search checks thousands of files
-// The environment and the open files of the gateway can be read there as if they were files of a folder.
+// /proc shows the environment and the open files of the gateway.
 const ALWAYS = process.platform === 'win32' ? [] : ['/proc']
 
 /** `list` names absolute paths, which need not exist yet. */
@@ -26,7 +26,7 @@ export const createProtectedPaths = (list: () => readonly string[]): ProtectedPa
   let freshUntil = Number.NEGATIVE_INFINITY
   let refreshing: Promise<void> | undefined
 
-  const lookUp = async (): Promise<void> => {
+  const resolveAll = async (): Promise<void> => {
     const found = await Promise.all(list().map(locate))
     paths = [...ALWAYS, ...found.flatMap(({ names }) => names)]
     identities = found.flatMap(({ identity }) => identity ?? [])
@@ -36,7 +36,7 @@ export const createProtectedPaths = (list: () => readonly string[]): ProtectedPa
   return {
     refresh: async () => {
       if (performance.now() < freshUntil) return
-      refreshing ??= lookUp().finally(() => {
+      refreshing ??= resolveAll().finally(() => {
         refreshing = undefined
       })
       await refreshing
@@ -47,11 +47,11 @@ export const createProtectedPaths = (list: () => readonly string[]): ProtectedPa
   }
 }
 
-/** True if a real path is a folder or lies in it. Case counts: both are as the file system spells them. */
+/** True if a real path is the folder or inside it. Case-sensitive: both are spelled as the file system has them. */
 export const isWithin = (folder: string, real: string): boolean =>
   real === folder || real.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
-/** The path as given and where it leads; a path that does not exist yet is known by its name alone. */
+/** The path as given and resolved; of one that does not exist yet only the name is known. */
 const locate = async (path: string): Promise<{ names: string[]; identity?: Identity }> => {
   try {
     const real = await realpath(path)

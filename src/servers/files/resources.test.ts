@@ -89,8 +89,8 @@ const isUpdate =
 const isListChange = (frame: Frame): frame is Frame & { kind: 'notice' } =>
   frame.kind === 'notice' && frame.method === 'notifications/resources/list_changed'
 
-describe('change notices', () => {
-  test('tell of a watched file that is written, replaced or removed, and of no other', async () => {
+describe('change notifications', () => {
+  test('are sent for a watched file that is written, replaced or removed, and for no other', async () => {
     start({ 'a.txt': '1', 'b.txt': '1' })
     const listening = await listen({ resourceSubscriptions: ['file:///a.txt'] })
     project.write('b.txt', '2')
@@ -101,7 +101,7 @@ describe('change notices', () => {
     expect(noticesOf(listening).filter(({ params }) => JSON.stringify(params).includes('b.txt'))).toEqual([])
   })
 
-  test('tell of everything below a watched folder, also in folders made later', async () => {
+  test('are sent for everything below a watched folder, also in folders created later', async () => {
     start({ 'src/deep/a.txt': '1' })
     const listening = await listen({ resourceSubscriptions: ['file:///src'] })
     project.write('src/deep/a.txt', '2')
@@ -138,7 +138,7 @@ describe('change notices', () => {
     expect(watches()).toBe(0)
   })
 
-  test.runIf(process.platform === 'linux')('the system is watched only while somebody listens', async () => {
+  test.runIf(process.platform === 'linux')('files are watched only while a client is subscribed', async () => {
     start({ 'src/a.txt': '1', 'b/c/d.txt': '1' })
     expect(watches()).toBe(0)
     const [one, two] = [

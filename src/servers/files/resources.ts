@@ -1,19 +1,17 @@
 import { NEVER } from '../../protocol/cancellation.ts'
-import type { PlainObject } from '../../wire/json/json.ts'
-import { Json } from '../../wire/json/json.ts'
+import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { failure } from '../define/failures.ts'
 import { type Resource, resource, type Template, template } from '../define/resources.ts'
-import { quoted, Refused } from './paths.ts'
+import { fileUri, quoted, Rejected } from './paths.ts'
 import type { Root } from './root.ts'
 import { decodeText, isBinary, mimeTypeOf } from './text.ts'
-import { fileUri } from './uris.ts'
 import { createBudget, walk } from './walk.ts'
 
-const MOST_BYTES = 16 * 1024 * 1024
-const MOST_LISTED = 1000
-const MOST_SEEN = 20_000
-const LONGEST_MS = 5000
-const MOST_PROPOSED = 200
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_LISTED = 1000
+const MAX_SEEN = 20_000
+const WALK_MS = 5000
+const MAX_PROPOSED = 200
 
 /** Every file of the project as a resource. */
 export const fileTemplate = (root: Root): Template =>
@@ -21,78 +19,78 @@ export const fileTemplate = (root: Root): Template =>
     uriTemplate: 'file:///{+path}',
     name: 'project-file',
     title: 'A file of the project',
-    description: 'Any file of the project by its path from the project root: text as it is, everything else in base64',
-    complete: { path: typed => propose(root, typed) },
+    description: 'Any file of the project by its path from the project root: text as text, other files as base64',
+    complete: { path: typed => completePath(root, typed) },
     read: ({ path }, _call, uri) => readContents(root, path, uri),
   })
 
 const readContents = async (root: Root, path: string, uri: string): Promise<readonly PlainObject[]> => {
   try {
-    const bytes = await root.read(await root.find(path), MOST_BYTES)
+    const bytes = await root.read(await root.find(path), MAX_BYTES)
     const mimeType = mimeTypeOf(path)
     if (isBinary(bytes))
       return [{ uri, mimeType: mimeType ?? 'application/octet-stream', blob: bytes.toString('base64') }]
     return [{ uri, mimeType: mimeType ?? 'text/plain', text: decodeText(bytes) }]
   } catch (error) {
-    if (error instanceof Refused) throw failure('invalidParams', error.message, Json.of({ uri }))
+    if (error instanceof Rejected) throw failure('invalidParams', error.message, Json.of({ uri }))
     throw error
   }
 }
 
-/** Paths that go on from what was typed: the entries of its folder, folders with a slash behind them. */
-const propose = async (root: Root, typed: string): Promise<string[]> => {
+/** The entries of the folder that was typed, folders with a slash at the end. */
+const completePath = async (root: Root, typed: string): Promise<string[]> => {
   const folder = typed.slice(0, typed.lastIndexOf('/') + 1)
   try {
-    const entries = await root.list(await root.find(folder), MOST_SEEN)
+    const entries = await root.list(await root.find(folder), MAX_SEEN)
     return entries
       .map(({ path, kind }) => (kind === 'folder' ? `${path}/` : path))
       .filter(path => path.startsWith(typed))
-      .slice(0, MOST_PROPOSED)
+      .slice(0, MAX_PROPOSED)
   } catch (error) {
-    if (error instanceof Refused) return []
+    if (error instanceof Rejected) return []
     throw error
   }
 }
 
-/** The list of resources, as of the last look; the same array while nothing changed. */
-export interface Shelf {
+/** The files listed as resources. */
+export interface FileList {
+  /** The list of the last refresh: the same array while nothing has changed. */
   current(): readonly Resource[]
-  /** Looks again. */
   refresh(): Promise<void>
 }
 
-/** Keeps the first files of the project, level by level, for clients that choose from a list. */
-export const createShelf = (root: Root): Shelf => {
-  let shown: readonly Resource[] = []
+/** Lists the first files of the project, level by level. */
+export const createFileList = (root: Root): FileList => {
+  let listed: readonly Resource[] = []
   let key = ''
-  let looking: Promise<void> | undefined
+  let refreshing: Promise<void> | undefined
 
-  const look = async (): Promise<void> => {
-    const budget = createBudget(MOST_SEEN, LONGEST_MS)
+  const readList = async (): Promise<void> => {
+    const budget = createBudget(MAX_SEEN, WALK_MS)
     const options = { recursive: true, includeIgnored: false, budget, signal: NEVER }
     const paths: string[] = []
     for await (const entry of walk(root, await root.find(''), options)) {
       if (entry.kind === 'file') paths.push(entry.path)
-      if (paths.length === MOST_LISTED) break
+      if (paths.length === MAX_LISTED) break
     }
     const next = paths.join('\n')
     if (next === key) return
     key = next
-    shown = paths.map(path => listed(root, path))
+    listed = paths.map(path => fileResource(root, path))
   }
 
   return {
-    current: () => shown,
+    current: () => listed,
     refresh: () => {
-      looking ??= look().finally(() => {
-        looking = undefined
+      refreshing ??= readList().finally(() => {
+        refreshing = undefined
       })
-      return looking
+      return refreshing
     },
   }
 }
 
-const listed = (root: Root, path: string): Resource => {
+const fileResource = (root: Root, path: string): Resource => {
   const uri = fileUri(path)
   const mimeType = mimeTypeOf(path)
   return resource({

@@ -1,145 +1,144 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, opendir, readlink, realpath } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { quoted, Refused, segmentsOf } from './paths.ts'
+import { quoted, Rejected, segmentsOf } from './paths.ts'
 import { createProtectedPaths, isWithin } from './protected.ts'
 
-/** A file or folder inside the root. */
-export interface Found {
+/** A file or folder that a path leads to. */
+export interface FoundPath {
   readonly path: string // relative to the root, with slashes; '' is the root itself
-  readonly real: string // where it really is, links followed
+  readonly real: string // absolute, links resolved
   readonly kind: 'file' | 'folder'
   readonly size: number
   readonly modified: Date
 }
 
-/** What a folder holds. */
-export interface Entry {
+/** A file or folder in a folder. */
+export interface FolderEntry {
   readonly name: string
   readonly path: string
   readonly kind: 'file' | 'folder'
   readonly isLink: boolean
 }
 
-/** One folder of the machine, read-only; nothing outside it is reachable through this. */
+/** One folder of the machine, read-only. Nothing outside it can be reached. */
 export interface Root {
-  /** Fails if the folder itself is not there. */
+  /** Throws if the folder does not exist. */
   check(): Promise<void>
-  /** Follows a path; throws Refused where it leads nowhere or outside. */
-  find(path: string): Promise<Found>
-  /** The bytes of a file; throws Refused if it is larger than `limit`. */
-  read(file: Found, limit: number): Promise<Buffer>
-  /** The entries of a folder by name, at most `most`; links that lead outside, devices and pipes are not among them. */
-  list(folder: Found, most: number): Promise<Entry[]>
-  /** False for names this root does not show, whether they exist or not: dot files and the gateway's own files. */
+  /** Resolves a path; throws Rejected if it does not exist or leads outside. */
+  find(path: string): Promise<FoundPath>
+  /** The bytes of a file; throws Rejected if it is larger than `limit`. */
+  read(file: FoundPath, limit: number): Promise<Buffer>
+  /** The entries of a folder, sorted, at most `max`; links that lead outside, devices and pipes are left out. */
+  list(folder: FoundPath, max: number): Promise<FolderEntry[]>
+  /** False for dot files and the gateway's own files, whether they exist or not. */
   isShown(path: string): boolean
 }
 
-/** What a root leaves out. */
+/** What a root hides. */
 export interface RootOptions {
-  readonly showHidden?: boolean | undefined // files and folders whose name begins with a dot
-  readonly protectedPaths?: (() => readonly string[]) | undefined // absolute; never shown
+  readonly showHidden?: boolean | undefined // names that begin with a dot
+  readonly protectedPaths?: (() => readonly string[]) | undefined // absolute; always hidden
 }
 
-/** Opens a root; the folder may appear later. */
+/** Opens a root; the folder need not exist yet. */
 export const createRoot = (folder: string, { showHidden = false, protectedPaths }: RootOptions = {}): Root => {
-  const secret = createProtectedPaths(protectedPaths ?? (() => []))
+  const protectedOnes = createProtectedPaths(protectedPaths ?? (() => []))
   let base: string | undefined
 
   const isHidden = (segments: readonly string[]): boolean => !showHidden && segments.some(name => name.startsWith('.'))
 
-  const home = async (): Promise<string> => {
-    await secret.refresh()
+  const openBase = async (): Promise<string> => {
+    await protectedOnes.refresh()
     if (base !== undefined) return base
     const real = await realpath(folder).catch(() => undefined)
     if (real === undefined || !(await lstat(real)).isDirectory())
-      throw new Refused(
-        'The root of this files server is not a folder that can be read; check "root" in the configuration',
-      )
-    if (secret.covers(real))
-      throw new Refused(
-        'The root of this files server lies in the gateway\'s own folders; check "root" in the configuration',
+      throw new Rejected('The root of this files server is not a readable folder; check "root" in the configuration')
+    if (protectedOnes.covers(real))
+      throw new Rejected(
+        'The root of this files server is inside the data directory of the gateway; check "root" in the configuration',
       )
     base = real
     return real
   }
 
-  const find = async (path: string): Promise<Found> => {
+  const find = async (path: string): Promise<FoundPath> => {
     const segments = segmentsOf(path)
-    if (isHidden(segments)) throw hidden(path)
-    const top = await home()
-    const real = await realpath(join(top, ...segments)).catch(error => refuse(path, error))
-    // Compared by case, on what the system itself says the name is: a sibling that differs by case is outside.
+    if (isHidden(segments)) throw hiddenError(path)
+    const top = await openBase()
+    const real = await realpath(join(top, ...segments)).catch(error => reject(path, error))
+    // Compared case-sensitively, as the file system spells the path: a sibling that differs in case is outside.
     if (!isWithin(top, real))
-      throw new Refused(`${quoted(path)} is refused: it is a link that leads outside the project`)
-    if (isHidden(relative(top, real).split(sep))) throw hidden(path)
-    const stats = await lstat(real).catch(error => refuse(path, error))
-    if (secret.covers(real, stats)) throw new Refused(`${quoted(path)} is refused: it belongs to the gateway itself`)
+      throw new Rejected(`${quoted(path)} is refused: it is a link that leads outside the project`)
+    if (isHidden(relative(top, real).split(sep))) throw hiddenError(path)
+    const stats = await lstat(real).catch(error => reject(path, error))
+    if (protectedOnes.covers(real, stats))
+      throw new Rejected(`${quoted(path)} is refused: it belongs to the gateway itself`)
     return { path: segments.join('/'), real, kind: kindOf(path, stats), size: stats.size, modified: stats.mtime }
   }
 
-  const read = async (file: Found, limit: number): Promise<Buffer> => {
-    if (file.kind === 'folder') throw new Refused(`${quoted(file.path)} is a folder; list it with list_dir`)
+  const read = async (file: FoundPath, limit: number): Promise<Buffer> => {
+    if (file.kind === 'folder') throw new Rejected(`${quoted(file.path)} is a folder; list it with list_dir`)
     return withHandle(file, async handle => {
       await checkOpened(file, handle)
       return readAll(file, handle, limit)
     })
   }
 
-  /** The path may have led elsewhere when it was opened: what was opened must be what was found. */
-  const checkOpened = async (found: Found, handle: FileHandle): Promise<void> => {
+  /** The path may lead elsewhere by now: what was opened must be what was found. */
+  const checkOpened = async (found: FoundPath, handle: FileHandle): Promise<void> => {
     const opened = await handle.stat()
     kindOf(found.path, opened)
     const isSame = await readlink(linkTo(handle)).then(
-      real => real === found.real && !secret.covers(real, opened),
-      error => (hasNoLinks(error) ? isStillThere(found, opened) : refuse(found.path, error)),
+      real => real === found.real && !protectedOnes.covers(real, opened),
+      error => (hasNoLinks(error) ? isUnchanged(found, opened) : reject(found.path, error)),
     )
-    if (!isSame) throw new Refused(`${quoted(found.path)} changed while it was being opened; try again`)
+    if (!isSame) throw new Rejected(`${quoted(found.path)} changed while it was being opened; try again`)
   }
 
-  const isStillThere = async (found: Found, opened: Stats): Promise<boolean> => {
+  const isUnchanged = async (found: FoundPath, opened: Stats): Promise<boolean> => {
     const now = await find(found.path)
-    const there = await lstat(now.real).catch(error => refuse(found.path, error))
+    const there = await lstat(now.real).catch(error => reject(found.path, error))
     return now.real === found.real && there.ino === opened.ino && there.dev === opened.dev
   }
 
-  const list = async (folder: Found, most: number): Promise<Entry[]> => {
-    if (folder.kind === 'file') throw new Refused(`${quoted(folder.path)} is a file; read it with read_file`)
-    const isListed = (name: string): boolean => !isHidden([name]) && !secret.covers(join(folder.real, name))
+  const list = async (folder: FoundPath, max: number): Promise<FolderEntry[]> => {
+    if (folder.kind === 'file') throw new Rejected(`${quoted(folder.path)} is a file; read it with read_file`)
+    const isListed = (name: string): boolean => !isHidden([name]) && !protectedOnes.covers(join(folder.real, name))
     const names = await withHandle(folder, async handle => {
-      const found = await readNames(folder, handle, most, isListed)
+      const found = await readNames(folder, handle, max, isListed)
       await checkOpened(folder, handle)
       return found
     })
-    const entries: Entry[] = []
+    const entries: FolderEntry[] = []
     for (const { name, kind } of names) {
       const path = folder.path === '' ? name : `${folder.path}/${name}`
       const target = kind === 'link' ? await find(path).catch(() => undefined) : undefined
-      const shown = kind === 'link' ? target?.kind : kind
-      if (shown) entries.push({ name, path, kind: shown, isLink: kind === 'link' })
+      const entryKind = kind === 'link' ? target?.kind : kind
+      if (entryKind) entries.push({ name, path, kind: entryKind, isLink: kind === 'link' })
     }
     return entries
   }
 
   const isShown = (path: string): boolean => {
     const segments = path.split('/')
-    return !isHidden(segments) && !(base !== undefined && secret.covers(join(base, ...segments)))
+    return !isHidden(segments) && !(base !== undefined && protectedOnes.covers(join(base, ...segments)))
   }
 
-  return { check: async () => void (await home()), find, read, list, isShown }
+  return { check: async () => void (await openBase()), find, read, list, isShown }
 }
 
-const hidden = (path: string): Refused =>
-  new Refused(
+const hiddenError = (path: string): Rejected =>
+  new Rejected(
     `${quoted(path)} is refused: files and folders that begin with a dot are hidden; ` +
       'to show them, set "showHidden": true in the entry of this server',
   )
 
-/** Opens what was found; the caller checks the handle, because the path may lead elsewhere by now. */
-const withHandle = async <T>(found: Found, use: (handle: FileHandle) => Promise<T>): Promise<T> => {
-  // A pipe put there since must not make us wait, a link put there since must not be followed.
+/** Opens what was found. The caller must check the handle, because the path may lead elsewhere by now. */
+const withHandle = async <T>(found: FoundPath, use: (handle: FileHandle) => Promise<T>): Promise<T> => {
+  // The file may have been replaced: a pipe must not block, a link must not be followed.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-  const handle = await open(found.real, flags).catch(error => refuse(found.path, error))
+  const handle = await open(found.real, flags).catch(error => reject(found.path, error))
   try {
     return await use(handle)
   } finally {
@@ -147,54 +146,53 @@ const withHandle = async <T>(found: Found, use: (handle: FileHandle) => Promise<
   }
 }
 
-/** On Linux a link to what is open, whatever its path leads to by now. */
+/** On Linux, a link to the opened file, wherever its path leads by now. */
 const linkTo = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
 
-/** Other systems have no such links. Any other error must not lead back to the path, which may have changed. */
+/** Other systems have no such links. After any other error the path must not be used: it may have changed. */
 const hasNoLinks = ({ code }: NodeJS.ErrnoException): boolean => code === 'ENOENT'
 
-interface Named {
+interface NamedEntry {
   readonly name: string
-  readonly kind: Entry['kind'] | 'link'
+  readonly kind: FolderEntry['kind'] | 'link'
 }
 
-/** The names in an opened folder, sorted; at most `most` that are wanted. */
+/** The wanted names in an opened folder, sorted, at most `max`. */
 const readNames = async (
-  folder: Found,
+  folder: FoundPath,
   handle: FileHandle,
-  most: number,
+  max: number,
   isWanted: (name: string) => boolean,
-): Promise<Named[]> => {
-  const names: Named[] = []
+): Promise<NamedEntry[]> => {
+  const names: NamedEntry[] = []
   const options = { bufferSize: 256 }
   // On Linux this reads the opened folder itself. Elsewhere the path is opened a second time.
   const opened = await opendir(linkTo(handle), options)
     .catch(error => (hasNoLinks(error) ? opendir(folder.real, options) : Promise.reject(error)))
-    .catch(error => refuse(folder.path, error))
+    .catch(error => reject(folder.path, error))
   for await (const item of opened) {
     const kind = item.isFile() ? 'file' : item.isDirectory() ? 'folder' : item.isSymbolicLink() ? 'link' : undefined
     if (kind && isWanted(item.name)) names.push({ name: item.name, kind })
-    if (names.length >= most) break
+    if (names.length >= max) break
   }
   return names.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-const kindOf = (path: string, stats: Stats): Found['kind'] => {
+const kindOf = (path: string, stats: Stats): FoundPath['kind'] => {
   if (stats.isFile()) return 'file'
   if (stats.isDirectory()) return 'folder'
-  throw new Refused(`${quoted(path)} is refused: it is a device, a pipe or a socket`)
+  throw new Rejected(`${quoted(path)} is refused: it is a device, a pipe or a socket`)
 }
 
-/** Reads to the end, wherever that is by now: the size is a guess, and 0 for files that are made up while being read. */
-const readAll = async (file: Found, handle: FileHandle, limit: number): Promise<Buffer> => {
+/** Reads to the end. The size is only a hint: the file may grow, and generated files (/sys) have size 0. */
+const readAll = async (file: FoundPath, handle: FileHandle, limit: number): Promise<Buffer> => {
   let bytes = Buffer.allocUnsafe(Math.min(limit, file.size) + 1)
   let length = 0
   for (;;) {
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length, length)
     length += bytesRead
     if (bytesRead === 0) return bytes.subarray(0, length)
-    if (length > limit)
-      throw new Refused(`${quoted(file.path)} is larger than ${limit} bytes, which is more than is read at once`)
+    if (length > limit) throw new Rejected(`${quoted(file.path)} is larger than the limit of ${limit} bytes`)
     if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(limit + 1, Math.max(2 * length, 65_536)))
   }
 }
@@ -208,7 +206,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 }
 
-/** Says what is wrong without showing where the root lies. */
-const refuse = (path: string, error: NodeJS.ErrnoException): never => {
-  throw new Refused(`${quoted(path)} cannot be read: ${REASONS[error.code ?? ''] ?? error.code ?? 'unknown reason'}`)
+/** Throws an error that does not show where the root is on the machine. */
+const reject = (path: string, error: NodeJS.ErrnoException): never => {
+  throw new Rejected(`${quoted(path)} cannot be read: ${REASONS[error.code ?? ''] ?? error.code ?? 'unknown reason'}`)
 }

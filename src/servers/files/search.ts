@@ -1,32 +1,40 @@
+import { NotAcquired, Semaphore } from '../../std/semaphore.ts'
 import { failure, messageOf } from '../define/failures.ts'
 import { type Tool, tool } from '../define/tools.ts'
-import { excerptsOf } from './excerpts.ts'
-import { globOf } from './find-file.ts'
+import { Rejected } from './paths.ts'
 import type { Root } from './root.ts'
-import { runSearch, type Scope } from './search-run.ts'
-import { createSlots } from './slots.ts'
-import { INCLUDE_IGNORED, READ_ONLY } from './words.ts'
+import { runSearch } from './run-search.ts'
+import { globArgument, INCLUDE_IGNORED, READ_ONLY } from './tools.ts'
 
-const MOST_CONTEXT = 20
-const MOST_MATCHES = 1000
-const USUAL_MATCHES = 200
-const MOST_AT_ONCE = 2
-const MOST_WAITING = 32
+const MAX_CONTEXT = 20
+const MAX_MATCHES = 1000
+const DEFAULT_MATCHES = 200
+const MAX_RUNNING = 2
+const MAX_WAITING = 32
 
-const lines = (description: string) =>
-  ({ type: 'integer', minimum: 0, maximum: MOST_CONTEXT, default: 0, description }) as const
+const lineCount = (description: string) =>
+  ({ type: 'integer', minimum: 0, maximum: MAX_CONTEXT, default: 0, description }) as const
+
+const MATCH = {
+  type: 'object',
+  properties: {
+    line: { type: 'integer', description: 'The line where the match begins, counted from 1' },
+    first_line: { type: 'integer', description: 'The first line of the text, if not the same' },
+    text: { type: 'string', description: 'The lines of the match, with the requested context' },
+  },
+  required: ['line', 'text'],
+} as const
 
 /** The tool `search_for_pattern`. */
 export const searchForPattern = (root: Root): Tool => {
-  const slots = createSlots(MOST_AT_ONCE, MOST_WAITING)
+  const running = new Semaphore(MAX_RUNNING, MAX_WAITING)
   return tool({
     name: 'search_for_pattern',
     title: 'Search in files',
     description:
-      'Searches the text of the project for a regular expression (JavaScript syntax) and shows the lines where it ' +
-      'fits. "." stops at the end of a line, ^ and $ are about lines; write \\n to match across lines. Narrow the ' +
-      'search with relative_path and the globs when there are too many matches. Binary and very large files are ' +
-      'passed over.',
+      'Searches the text of the project for a regular expression (JavaScript syntax) and shows the matching lines. ' +
+      '"." does not match line ends, ^ and $ match at each line; write \\n to match across lines. Narrow the search ' +
+      'with relative_path and the globs when there are too many matches. Binary and very large files are skipped.',
     input: {
       type: 'object',
       properties: {
@@ -36,17 +44,17 @@ export const searchForPattern = (root: Root): Tool => {
           default: '.',
           description: 'The file or folder to search, relative to the project root',
         },
-        paths_include_glob: { type: 'string', description: 'Only files that fit, like "*.ts" or "src/**/*.md"' },
-        paths_exclude_glob: { type: 'string', description: 'No files that fit' },
+        paths_include_glob: { type: 'string', description: 'Only matching files, like "*.ts" or "src/**/*.md"' },
+        paths_exclude_glob: { type: 'string', description: 'No matching files' },
         case_sensitive: { type: 'boolean', default: true, description: 'False: A and a are the same' },
-        context_lines_before: lines('How many lines to show before each match'),
-        context_lines_after: lines('How many lines to show after each match'),
+        context_lines_before: lineCount('The number of lines to show before each match'),
+        context_lines_after: lineCount('The number of lines to show after each match'),
         max_matches: {
           type: 'integer',
           minimum: 1,
-          maximum: MOST_MATCHES,
-          default: USUAL_MATCHES,
-          description: 'Stop after so many matches',
+          maximum: MAX_MATCHES,
+          default: DEFAULT_MATCHES,
+          description: 'Stop after this number of matches',
         },
         include_ignored: INCLUDE_IGNORED,
       },
@@ -61,67 +69,61 @@ export const searchForPattern = (root: Root): Tool => {
             type: 'object',
             properties: {
               path: { type: 'string', description: 'Relative to the project root' },
-              matches: {
-                type: 'array',
-                items: {
-                  type: 'object',
-                  properties: {
-                    line: { type: 'integer', description: 'The line where the match begins, counted from 1' },
-                    first_line: { type: 'integer', description: 'The first line of the text, if not the same' },
-                    text: { type: 'string', description: 'The lines of the match, with the context asked for' },
-                  },
-                  required: ['line', 'text'],
-                },
-              },
+              matches: { type: 'array', items: MATCH },
             },
             required: ['path', 'matches'],
           },
         },
-        matches: { type: 'integer', description: 'How many matches are shown' },
-        searched: { type: 'integer', description: 'How many files were searched' },
-        passed_over: { type: 'integer', description: 'How many were binary, too large or not readable' },
-        stopped: { type: 'string', description: 'Why the search ended before its end, if it did' },
+        matches: { type: 'integer', description: 'The number of matches shown' },
+        searched: { type: 'integer', description: 'The number of files searched' },
+        passed_over: { type: 'integer', description: 'The number of files that are binary, too large or unreadable' },
+        stopped: { type: 'string', description: 'Why the search stopped early, if it did' },
       },
       required: ['files', 'matches', 'searched', 'passed_over'],
     },
     annotations: READ_ONLY,
     run: async (args, call) => {
-      const { context_lines_before: before = 0, context_lines_after: after = 0, max_matches = USUAL_MATCHES } = args
-      checkRange('context_lines_before', before, 0, MOST_CONTEXT)
-      checkRange('context_lines_after', after, 0, MOST_CONTEXT)
-      checkRange('max_matches', max_matches, 1, MOST_MATCHES)
-      const scope: Scope = {
+      const { context_lines_before: before = 0, context_lines_after: after = 0, max_matches = DEFAULT_MATCHES } = args
+      const { paths_include_glob: include, paths_exclude_glob: exclude } = args
+      checkRange('context_lines_before', before, 0, MAX_CONTEXT)
+      checkRange('context_lines_after', after, 0, MAX_CONTEXT)
+      checkRange('max_matches', max_matches, 1, MAX_MATCHES)
+      const scope = {
         pattern: patternOf(args.substring_pattern, args.case_sensitive ?? true),
         from: await root.find(args.relative_path ?? '.'),
-        includes:
-          args.paths_include_glob === undefined ? () => true : globOf('paths_include_glob', args.paths_include_glob),
-        excludes:
-          args.paths_exclude_glob === undefined ? () => false : globOf('paths_exclude_glob', args.paths_exclude_glob),
+        includes: include === undefined ? () => true : globArgument('paths_include_glob', include),
+        excludes: exclude === undefined ? () => false : globArgument('paths_exclude_glob', exclude),
         includeIgnored: args.include_ignored ?? false,
-        mostMatches: max_matches,
-        excerpts: (text, spans) => excerptsOf(text, spans, { before, after }),
+        maxMatches: max_matches,
+        context: { before, after },
       }
-      const giveBack = await slots.take(call.signal)
+      const release = await running.acquire(call.signal).catch(rejectSearch)
       try {
-        const { stopped, ...found } = await runSearch(root, scope, call)
-        return { structuredContent: { ...found, stopped }, ...(stopped && found.matches === 0 && { isError: true }) }
+        const found = await runSearch(root, scope, call)
+        return { structuredContent: found, ...(found.stopped && found.matches === 0 && { isError: true }) }
       } finally {
-        giveBack()
+        release()
       }
     },
   })
 }
 
-const checkRange = (name: string, value: number, least: number, most: number): void => {
-  if (value < least || value > most)
-    throw failure('invalidParams', `Argument "${name}" must be from ${least} to ${most}`)
+const rejectSearch = (error: unknown): never => {
+  if (!(error instanceof NotAcquired)) throw error
+  throw new Rejected(
+    error.reason === 'full' ? 'Too many searches are running; try again in a moment' : 'The call was cancelled',
+  )
 }
 
-const LONGEST_PATTERN = 2000
+const checkRange = (name: string, value: number, min: number, max: number): void => {
+  if (value < min || value > max) throw failure('invalidParams', `Argument "${name}" must be from ${min} to ${max}`)
+}
+
+const MAX_PATTERN = 2000
 
 const patternOf = (source: string, isCaseSensitive: boolean): RegExp => {
-  if (source === '' || source.length > LONGEST_PATTERN)
-    throw failure('invalidParams', `Argument "substring_pattern" must have 1 to ${LONGEST_PATTERN} characters`)
+  if (source === '' || source.length > MAX_PATTERN)
+    throw failure('invalidParams', `Argument "substring_pattern" must have 1 to ${MAX_PATTERN} characters`)
   try {
     return new RegExp(source, isCaseSensitive ? 'gm' : 'gim')
   } catch (error) {

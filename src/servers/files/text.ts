@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 
-const LOOK_AT = 8000
+const SNIFFED_BYTES = 8000
 
-/** As git decides it: a NUL near the beginning. */
-export const isBinary = (bytes: Buffer): boolean => bytes.subarray(0, LOOK_AT).includes(0)
+/** True if there is a NUL near the beginning, as git decides it. */
+export const isBinary = (bytes: Buffer): boolean => bytes.subarray(0, SNIFFED_BYTES).includes(0)
 
 const UTF8 = new TextDecoder('utf-8')
 const WESTERN = new TextDecoder('windows-1252')
 
-/** Text without its byte order mark; what is not UTF-8 is read as the old western encoding, which takes every byte. */
+/** Text without its byte order mark. Bytes that are not UTF-8 are read as windows-1252, which accepts all bytes. */
 export const decodeText = (bytes: Buffer): string => (isUtf8(bytes) ? UTF8 : WESTERN).decode(bytes)
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -35,8 +35,8 @@ const TYPES: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 }
 
-/** The media type that the ending of a name suggests. */
+/** The media type for the extension of a path. */
 export const mimeTypeOf = (path: string): string | undefined => {
-  const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? ''
-  return Object.hasOwn(TYPES, ending) ? TYPES[ending] : undefined
+  const extension = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? ''
+  return Object.hasOwn(TYPES, extension) ? TYPES[extension] : undefined
 }

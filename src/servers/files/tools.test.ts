@@ -76,7 +76,7 @@ describe('list_dir', () => {
     expect(inside.files).toEqual(['node_modules/x/index.js'])
   })
 
-  test('shows links that stay inside, once, and none that lead out', async () => {
+  test('shows links that stay inside, once, and no link that leads outside', async () => {
     start(SAMPLE)
     project.link('src', 'same')
     project.link('.', 'circle')
@@ -89,7 +89,7 @@ describe('list_dir', () => {
     expect(files).toEqual(['alias.py', 'main.py', 'src/a.ts', 'tests/t.py', 'src/deep/b.ts'])
   })
 
-  test('stops at ten thousand entries and says so', async () => {
+  test('stops at ten thousand entries and reports it', async () => {
     start(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`d${i}/f`, ''])))
     for (let i = 0; i < 10_000; i++) project.write(`many/${i}`, '')
     const { files, dirs, truncated } = await found('list_dir', { relative_path: '.', recursive: true })
@@ -97,7 +97,7 @@ describe('list_dir', () => {
     expect(truncated).toBe(true)
   })
 
-  test('says what is wrong with a folder that is none', async () => {
+  test('explains why a folder cannot be listed', async () => {
     start(SAMPLE)
     expect(await refusal('list_dir', { relative_path: 'main.py' })).toContain('is a file; read it with read_file')
     expect(await refusal('list_dir', { relative_path: 'nowhere' })).toContain('there is no such file or folder')
@@ -153,7 +153,7 @@ describe('read_file', () => {
     expect((await misuse('read_file', { relative_path: 'src/a.ts', ...range })).code).toBe(-32602)
   })
 
-  test('says so when there are not that many lines', async () => {
+  test('reports that the file has fewer lines', async () => {
     start(SAMPLE)
     expect(await refusal('read_file', { relative_path: 'src/a.ts', start_line: 9 })).toContain('has 3 lines')
   })
@@ -169,9 +169,9 @@ describe('read_file', () => {
     expect(await found('read_file', { relative_path: 'marked' })).toMatchObject({ text: 'hi' })
   })
 
-  test('refuses what is too large to be read at once', async () => {
+  test('rejects a file over the size limit', async () => {
     start({ huge: Buffer.alloc(16 * 1024 * 1024 + 1, 'x') })
-    expect(await refusal('read_file', { relative_path: 'huge' })).toContain('larger than 16777216 bytes')
+    expect(await refusal('read_file', { relative_path: 'huge' })).toContain('larger than the limit of 16777216 bytes')
   })
 })
 
@@ -336,7 +336,7 @@ describe('search_for_pattern', () => {
     })
   })
 
-  test('matches across lines when told to, and shows all of them', async () => {
+  test('matches across lines if the pattern does, and shows all of them', async () => {
     start(SAMPLE)
     expect(await found('search_for_pattern', { substring_pattern: 'one\\ntwo' })).toMatchObject({
       files: [{ matches: [{ line: 1, text: 'one\ntwo' }] }],
@@ -363,7 +363,7 @@ describe('search_for_pattern', () => {
     expect(await found('search_for_pattern', { substring_pattern: '^' })).toMatchObject({ matches: 3 })
   })
 
-  test('passes over what is binary or too large', async () => {
+  test('skips binary and large files', async () => {
     start({ text: 'needle', binary: Buffer.from('needle\0'), large: Buffer.alloc(2 * 1024 * 1024 + 1, 'needle ') })
     expect(await found('search_for_pattern', { substring_pattern: 'needle' })).toMatchObject({
       matches: 1,
@@ -384,7 +384,7 @@ describe('search_for_pattern', () => {
     expect(JSON.stringify(files).length).toBeLessThan(700)
   })
 
-  test('tells how far it is', async () => {
+  test('reports progress', async () => {
     start(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}`, 'x'])))
     const search = await talk(server, 'tools/call', {
       name: 'search_for_pattern',
@@ -424,7 +424,7 @@ describe('search_for_pattern', () => {
     })
   })
 
-  test('a search that nobody waits for is stopped, and leaves its place to the next in line', async () => {
+  test('a cancelled search is stopped, and the next one in the queue starts', async () => {
     start({ evil: `${'a'.repeat(50)}b` })
     const evil = { name: 'search_for_pattern', arguments: { substring_pattern: '(a+)+$' } }
     const [first, second] = [await talk(server, 'tools/call', evil), await talk(server, 'tools/call', evil)]

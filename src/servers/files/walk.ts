@@ -1,16 +1,15 @@
 import type { Signal } from '../../protocol/cancellation.ts'
-import { Refused } from './paths.ts'
-import type { Entry, Found, Root } from './root.ts'
+import { Rejected } from './paths.ts'
+import type { FolderEntry, FoundPath, Root } from './root.ts'
 
 const IGNORED: ReadonlySet<string> = new Set(['.git', 'node_modules'])
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
-/** What a walk may cost; the walk counts it down. */
+/** The limits of one walk; the walk counts them down. */
 export interface Budget {
   entries: number
-  readonly until: number // in milliseconds of performance.now()
-  /** True once the walk ended before its end. */
-  isSpent: boolean
+  readonly until: number // as performance.now() counts
+  isSpent: boolean // the walk stopped early
 }
 
 export const createBudget = (entries: number, ms: number): Budget => ({
@@ -19,22 +18,22 @@ export const createBudget = (entries: number, ms: number): Budget => ({
   isSpent: false,
 })
 
-interface Options {
+interface WalkOptions {
   readonly recursive: boolean
   readonly includeIgnored: boolean
   readonly budget: Budget
   readonly signal: Signal
 }
 
-/** Everything below a folder, level by level and by name. Links to folders are shown and not followed. */
-export async function* walk(root: Root, from: Found, options: Options): AsyncGenerator<Entry> {
+/** Everything below a folder, level by level, sorted by name. Links to folders are listed and not followed. */
+export async function* walk(root: Root, from: FoundPath, options: WalkOptions): AsyncGenerator<FolderEntry> {
   const { budget, signal } = options
-  let level: Entry[] = [{ name: '', path: from.path, kind: 'folder', isLink: false }]
+  let level: FolderEntry[] = [{ name: '', path: from.path, kind: 'folder', isLink: false }]
   for (let depth = 0; level.length > 0; depth++) {
-    const next: Entry[] = []
+    const next: FolderEntry[] = []
     for (const folder of level) {
       for (const entry of await entriesOf(root, folder, depth === 0, budget)) {
-        if (signal.reason) throw new Refused('The call was cancelled')
+        if (signal.reason) throw new Rejected('The call was cancelled')
         if (budget.entries-- <= 0 || performance.now() > budget.until) {
           budget.isSpent = true
           return
@@ -45,21 +44,21 @@ export async function* walk(root: Root, from: Found, options: Options): AsyncGen
       }
     }
     if (!options.recursive) return
-    if (depth === DEEPEST && next.length > 0) budget.isSpent = true
-    level = depth === DEEPEST ? [] : next
+    if (depth === MAX_DEPTH && next.length > 0) budget.isSpent = true
+    level = depth === MAX_DEPTH ? [] : next
   }
 }
 
-/** By any case, because some file systems make no difference. */
-const isIgnored = ({ name }: Entry): boolean => IGNORED.has(name.toLowerCase())
+/** In any case, because some file systems ignore it. */
+const isIgnored = ({ name }: FolderEntry): boolean => IGNORED.has(name.toLowerCase())
 
-/** The entries of one folder; a folder that went away or may not be read costs only itself, unless it was asked for. */
-const entriesOf = async (root: Root, folder: Entry, isFirst: boolean, budget: Budget): Promise<Entry[]> => {
+/** The entries of one folder; one that was removed or is unreadable is empty, unless the walk began there. */
+const entriesOf = async (root: Root, folder: FolderEntry, isFirst: boolean, budget: Budget): Promise<FolderEntry[]> => {
   try {
     const found = await root.find(folder.path)
     return await root.list(found, budget.entries + 1)
   } catch (error) {
-    if (isFirst || !(error instanceof Refused)) throw error
+    if (isFirst || !(error instanceof Rejected)) throw error
     return []
   }
 }

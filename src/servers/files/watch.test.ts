@@ -5,7 +5,7 @@ import { createProject } from '../../../test/support/project.ts'
 import { createRoot, type Root } from './root.ts'
 import { createWatcher } from './watch.ts'
 
-test('a folder that goes away during the look around does not end the watch over the others', async () => {
+test('a folder that is removed during the walk does not end the watch over the others', async () => {
   const project = createProject({ 'a/1': '', 'b/1': '', 'c/1': '' })
   const real = createRoot(project.root)
   const root: Root = {
@@ -16,7 +16,7 @@ test('a folder that goes away during the look around does not end the watch over
     },
   }
   const changed = new Set<string>()
-  const watcher = createWatcher(root, { changed: path => void changed.add(path), renamed: () => {} })
+  const watcher = createWatcher(root, { onChange: path => void changed.add(path), onRename: () => {} })
   watcher.hold('')
   await watcher.settled()
   project.write('c/2', '')

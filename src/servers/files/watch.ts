@@ -1,46 +1,46 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { NEVER } from '../../protocol/cancellation.ts'
-import { Refused } from './paths.ts'
+import { Rejected } from './paths.ts'
 import type { Root } from './root.ts'
 import { createBudget, walk } from './walk.ts'
 
-const MOST_FOLDERS = 512
-const MOST_WANTED = 1000
-const MOST_SEEN = 20_000
-const LONGEST_MS = 5000
-const SETTLE_MS = 100 // saving a file is several events
-const MOST_PENDING = 1000
+const MAX_FOLDERS = 512
+const MAX_HELD = 1000
+const MAX_SEEN = 20_000
+const WALK_MS = 5000
+const SETTLE_MS = 100 // saving a file causes several events
+const MAX_PENDING = 1000
 
-interface Options {
-  /** A file or folder changed, appeared or went away. */
-  readonly changed: (path: string) => void
-  /** Somewhere names came or went. */
-  readonly renamed: () => void
+interface WatchOptions {
+  /** A file or folder was changed, created or removed. */
+  readonly onChange: (path: string) => void
+  /** Names were added or removed. */
+  readonly onRename: () => void
 }
 
-/** Watches folders of the project while somebody wants to know. */
+/** Watches folders of the project. */
 export interface Watcher {
-  /** Watches what a path leads to; the returned function ends it. */
+  /** Watches a path until the returned function is called. */
   hold(path: string): () => void
-  /** Resolves once everything that is held is being watched. */
+  /** Resolves once every held path is watched. */
   settled(): Promise<void>
   close(): void
 }
 
-/** One system watch per folder, however many want it; never more than 512, and none when nobody wants any. */
-export const createWatcher = (root: Root, { changed, renamed }: Options): Watcher => {
-  const wanted = new Map<string, number>() // paths, and how many want them
+/** Opens one system watch per folder, at most MAX_FOLDERS, and none while no path is held. */
+export const createWatcher = (root: Root, { onChange, onRename }: WatchOptions): Watcher => {
+  const held = new Map<string, number>() // paths, and how often each is held
   const folders = new Map<string, FSWatcher>()
-  const pending = new Map<string, boolean>() // paths, and whether the name came or went
+  const pending = new Map<string, boolean>() // paths, and whether the name was added or removed
   let timer: NodeJS.Timeout | undefined
-  let looking: Promise<void> | undefined
+  let updating: Promise<void> | undefined
   let isStale = false
 
-  const note = (folder: string, isRename: boolean, name: string | null): void => {
+  const onEvent = (folder: string, isRename: boolean, name: string | null): void => {
     if (name === null) return
     const path = folder === '' ? name : `${folder}/${name}`
     if (!root.isShown(path)) return
-    if (pending.size >= MOST_PENDING && !pending.has(path)) return
+    if (pending.size >= MAX_PENDING && !pending.has(path)) return
     pending.set(path, isRename || pending.get(path) === true)
     timer ??= setTimeout(flush, SETTLE_MS).unref()
   }
@@ -49,15 +49,15 @@ export const createWatcher = (root: Root, { changed, renamed }: Options): Watche
     timer = undefined
     const events = [...pending]
     pending.clear()
-    for (const [path] of events) changed(path)
-    const names = events.flatMap(([path, isRename]) => (isRename ? [path] : []))
-    if (names.length === 0) return
-    renamed()
-    void anyFolder(names).then(isAny => isAny && look())
+    for (const [path] of events) onChange(path)
+    const renamed = events.flatMap(([path, isRename]) => (isRename ? [path] : []))
+    if (renamed.length === 0) return
+    onRename()
+    void hasFolder(renamed).then(isFolder => isFolder && update())
   }
 
-  /** A folder that came has to be watched, one that went must not be any more; files are of no concern. */
-  const anyFolder = async (paths: readonly string[]): Promise<boolean> => {
+  /** A new folder must be watched and a removed one no longer; renamed files change no watch. */
+  const hasFolder = async (paths: readonly string[]): Promise<boolean> => {
     for (const path of paths) {
       const found = folders.has(path) || (await root.find(path).catch(() => undefined))
       if (found === true || (found && found.kind === 'folder')) return true
@@ -66,70 +66,63 @@ export const createWatcher = (root: Root, { changed, renamed }: Options): Watche
   }
 
   const open = (path: string, real: string): void => {
-    if (folders.has(path) || folders.size >= MOST_FOLDERS) return
+    if (folders.has(path) || folders.size >= MAX_FOLDERS) return
     try {
-      const watcher = watch(real, { persistent: false }, (event, name) => note(path, event === 'rename', name))
+      const watcher = watch(real, { persistent: false }, (event, name) => onEvent(path, event === 'rename', name))
       watcher.on('error', () => {
         watcher.close()
         if (folders.get(path) === watcher) folders.delete(path)
       })
       folders.set(path, watcher)
     } catch {
-      // The system has no watch left to give, or the folder went away: there will be no notices from it.
+      // The system has no watch left, or the folder was removed: its changes are not announced.
     }
   }
 
-  const shut = (path: string): void => {
+  const closeFolder = (path: string): void => {
     folders.get(path)?.close()
     folders.delete(path)
   }
 
-  const look = (): void => {
+  /** Opens and closes watches so that they fit what is held; requests during an update share the next one. */
+  const update = (): void => {
     isStale = true
-    looking ??= lookAgain().finally(() => {
-      looking = undefined
+    updating ??= updateUntilFresh().finally(() => {
+      updating = undefined
     })
   }
 
-  const lookAgain = async (): Promise<void> => {
+  const updateUntilFresh = async (): Promise<void> => {
     while (isStale) {
       isStale = false
       const needed = new Map<string, string>()
-      for (const path of wanted.keys())
-        for (const [folder, real] of await foldersOf(root, path)) needed.set(folder, real)
-      if (wanted.size === 0) needed.clear() // closed meanwhile
-      for (const path of [...folders.keys()]) if (!needed.has(path)) shut(path)
+      for (const path of held.keys()) for (const [folder, real] of await foldersOf(root, path)) needed.set(folder, real)
+      if (held.size === 0) needed.clear() // closed in the meantime
+      for (const path of [...folders.keys()]) if (!needed.has(path)) closeFolder(path)
       for (const [path, real] of needed) open(path, real)
     }
   }
 
-  const release = (path: string): void => {
-    const left = (wanted.get(path) ?? 1) - 1
-    if (left > 0) wanted.set(path, left)
-    else if (wanted.delete(path)) look()
-  }
-
   return {
     hold: path => {
-      if (wanted.size >= MOST_WANTED && !wanted.has(path)) return () => {}
-      wanted.set(path, (wanted.get(path) ?? 0) + 1)
-      if (wanted.get(path) === 1) look()
+      if (held.size >= MAX_HELD && !held.has(path)) return () => {}
+      if (addOne(held, path) === 1) update()
       let isHeld = true
       return () => {
-        if (isHeld) release(path)
+        if (isHeld && removeOne(held, path)) update()
         isHeld = false
       }
     },
-    settled: () => looking ?? Promise.resolve(),
+    settled: () => updating ?? Promise.resolve(),
     close: () => {
-      wanted.clear()
+      held.clear()
       clearTimeout(timer)
-      for (const path of [...folders.keys()]) shut(path)
+      for (const path of [...folders.keys()]) closeFolder(path)
     },
   }
 }
 
-/** The folders to watch for a path: all below a folder, the one around a file, which may be replaced as a whole. */
+/** The folders to watch for a path: a folder and all below it; for a file its folder, because files may be replaced. */
 const foldersOf = async (root: Root, path: string): Promise<[path: string, real: string][]> => {
   try {
     const found = await root.find(path)
@@ -137,22 +130,37 @@ const foldersOf = async (root: Root, path: string): Promise<[path: string, real:
       found.kind === 'folder' ? found : await root.find(found.path.slice(0, Math.max(0, found.path.lastIndexOf('/'))))
     const folders: [string, string][] = [[from.path, from.real]]
     if (found.kind === 'file') return folders
-    const budget = createBudget(MOST_SEEN, LONGEST_MS)
+    const budget = createBudget(MAX_SEEN, WALK_MS)
     const options = { recursive: true, includeIgnored: false, budget, signal: NEVER }
     for await (const entry of walk(root, from, options)) {
-      if (folders.length >= MOST_FOLDERS) break
+      if (folders.length >= MAX_FOLDERS) break
       if (entry.kind !== 'folder' || entry.isLink) continue
-      const below = await root.find(entry.path).catch(unlessRefused)
+      const below = await root.find(entry.path).catch(unlessRejected)
       if (below) folders.push([below.path, below.real])
     }
     return folders
   } catch (error) {
-    unlessRefused(error)
-    return [] // not there, or not ours: nothing to watch
+    unlessRejected(error)
+    return [] // missing or hidden: nothing to watch
   }
 }
 
-/** A folder that goes away while one looks costs only itself. */
-const unlessRefused = (error: unknown): undefined => {
-  if (!(error instanceof Refused)) throw error
+/** A folder that is removed during the walk is left out. */
+const unlessRejected = (error: unknown): undefined => {
+  if (!(error instanceof Rejected)) throw error
+}
+
+/** Counts a key once more; returns its count. */
+export const addOne = (counts: Map<string, number>, key: string): number => {
+  const count = (counts.get(key) ?? 0) + 1
+  counts.set(key, count)
+  return count
+}
+
+/** Counts a key once less; true if that was the last one. */
+export const removeOne = (counts: Map<string, number>, key: string): boolean => {
+  const count = (counts.get(key) ?? 1) - 1
+  if (count === 0) return counts.delete(key)
+  counts.set(key, count)
+  return false
 }

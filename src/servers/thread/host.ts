@@ -6,27 +6,27 @@ import type { Log } from '../../telemetry/log.ts'
 import { toRpcError } from '../define/failures.ts'
 import { type FromThread, LEVELS, packFrame, type ThreadCall, type ToThread, unpackCall } from './messages.ts'
 
-interface Running {
+interface HostedCall {
   readonly abort: Abort
-  /** Settles the promise of a sink whose reader was behind. */
-  caughtUp?: (() => void) | undefined
+  /** Resolves the promise of the sink: the client can take the next notification. */
+  resume?: (() => void) | undefined
 }
 
 /** Serves an upstream to the thread that started this one. */
 export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
-  const running = new Map<number, Running>()
+  const running = new Map<number, HostedCall>()
   const post = (message: FromThread): void => port.postMessage(message)
 
   const sinkOf =
-    (id: number, call: Running): Sink =>
+    (id: number, call: HostedCall): Sink =>
     frame => {
-      if (!running.has(id)) return // it was aborted: nothing waits for its frames
+      if (!running.has(id)) return // aborted: its frames are not wanted
       if (isLast(frame)) running.delete(id)
       post({ kind: 'frame', id, frame: packFrame(frame) })
       if (isLast(frame)) return
-      const before = call.caughtUp
+      const before = call.resume
       return new Promise(resolve => {
-        call.caughtUp = () => {
+        call.resume = () => {
           before?.()
           resolve()
         }
@@ -34,7 +34,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
     }
 
   const start = async (id: number, packed: ThreadCall): Promise<void> => {
-    const call: Running = { abort: new Abort() }
+    const call: HostedCall = { abort: new Abort() }
     running.set(id, call)
     const sink = sinkOf(id, call)
     try {
@@ -46,12 +46,12 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
     }
   }
 
-  /** No `ready` follows an abort: a server that waits for its reader goes on, and can end the call. */
+  /** No `ready` follows an abort, so a server that waits for its client is resumed here and can end the call. */
   const abort = (id: number, reason: AbortReason): void => {
     const call = running.get(id)
     call?.abort.abort(reason)
     if (reason.kind === 'closing') return // the server still ends its subscriptions
-    call?.caughtUp?.()
+    call?.resume?.()
     running.delete(id)
   }
 
@@ -61,19 +61,19 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
     port.close()
   }
 
-  const take = (message: ToThread): void => {
+  const onMessage = (message: ToThread): void => {
     switch (message.kind) {
       case 'call':
         return void start(message.id, message.call)
       case 'abort':
         return abort(message.id, message.reason)
       case 'ready':
-        return running.get(message.id)?.caughtUp?.()
+        return running.get(message.id)?.resume?.()
       case 'close':
         return void close()
     }
   }
-  port.on('message', take)
+  port.on('message', onMessage)
   post({ kind: 'started' })
 }
 

@@ -2,20 +2,20 @@ import type { AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 
-/** A call as it crosses to the thread; JSON travels as bytes. */
+/** A request on its way to the thread; JSON is sent as bytes. */
 export interface ThreadCall {
   readonly method: string
   readonly params: Uint8Array
   readonly caller: ThreadCaller
 }
 
-/** What a built-in server reads of its caller. The workspace has applied the policy before. */
+/** The members of a caller that a built-in server reads. No policy: the workspace has applied it before. */
 type ThreadCaller = Pick<
   Caller,
   'workspace' | 'principal' | 'revision' | 'logLevel' | 'session' | 'affinity' | 'headers'
 > & { readonly capabilities: Uint8Array }
 
-/** A frame as it crosses back. Built-in servers that ask questions cannot run in a thread. */
+/** A frame on its way back. A server in a thread cannot ask questions. */
 export type ThreadFrame =
   | { readonly kind: 'notice'; readonly method: string; readonly params: Uint8Array }
   | { readonly kind: 'result'; readonly result: Uint8Array }
@@ -29,7 +29,7 @@ export type ThreadFrame =
 export type ToThread =
   | { readonly kind: 'call'; readonly id: number; readonly call: ThreadCall }
   | { readonly kind: 'abort'; readonly id: number; readonly reason: AbortReason }
-  | { readonly kind: 'ready'; readonly id: number } // the client took the last notice and can take the next
+  | { readonly kind: 'ready'; readonly id: number } // the client took the last notification and can take the next
   | { readonly kind: 'close' }
 
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -97,7 +97,7 @@ export const unpackFrame = (frame: ThreadFrame): Frame => {
   }
 }
 
-/** A message clones the whole memory that a view is part of, so a small part of a large body is copied first. */
+/** Compacted first: a message clones the whole buffer of a view, so a small value would carry its whole request. */
 const bytesOf = (json: Json): Uint8Array => json.compact().toBytes()
 
 const jsonOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Json =>

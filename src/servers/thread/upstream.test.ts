@@ -60,7 +60,7 @@ test('a thread that fails ends its calls with a reason, and the next call starts
   ]
   expect((await crash.failure()).message).toBe('The server scripted stopped unexpectedly; try again')
   expect((await waiting.failure()).message).toBe('The server scripted stopped unexpectedly; try again')
-  expect(messages()).toEqual(['started', 'the thread of a built-in server failed'])
+  expect(messages()).toEqual(['started', 'thread of a built-in server failed'])
   await (await talk(server, 'echo')).result()
   expect(messages().at(-1)).toBe('started')
 })

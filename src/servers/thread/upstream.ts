@@ -7,13 +7,13 @@ import type { Log } from '../../telemetry/log.ts'
 import { type FromThread, packCall, type ToThread, unpackFrame } from './messages.ts'
 
 export interface ThreadOptions {
-  readonly entry: URL // the module to start without its ending; it hosts the upstream
+  readonly entry: URL // the module to start, without its extension; it calls hostUpstream
   readonly data: unknown // for the entry, as `workerData`
   readonly name: string
   readonly log: Log
 }
 
-/** A built-in server on a thread of its own, so that its work never delays other callers. */
+/** Runs a built-in server on its own thread, so that its work does not delay callers of other servers. */
 export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstream => {
   const pending = new Map<number, Exchange>()
   const opening = new Set<(failure?: RpcFailure) => void>() // callers that wait for the thread to start
@@ -47,10 +47,10 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
 
   const start = (): Worker => {
     const started = new Worker(...workerArguments(entry, data, name))
-    started.on('message', (message: FromThread) => take(message, started))
-    started.on('error', error => log.error({ err: error }, 'the thread of a built-in server failed'))
+    started.on('message', (message: FromThread) => onMessage(message, started))
+    started.on('error', error => log.error({ err: error }, 'thread of a built-in server failed'))
     started.on('exit', () => {
-      worker = undefined // the next call starts another
+      worker = undefined // the next call starts a new one
       isStarted = false
       const error = closed ? closing : stopped
       endOpening(new RpcFailure(error))
@@ -63,7 +63,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
   }
   const post = (message: ToThread): void => (worker ?? start()).postMessage(message)
 
-  const take = (message: FromThread, from: Worker): void => {
+  const onMessage = (message: FromThread, from: Worker): void => {
     switch (message.kind) {
       case 'started':
         isStarted = true
@@ -81,13 +81,13 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     }
   }
 
-  /** The thread waits with the next notice until the client has taken this one. */
+  /** The thread sends the next notification when the client has taken this one. */
   const notify = (id: number, { sink }: Exchange, notice: Frame): void => {
-    const broke = (): void => {
+    const onBroken = (): void => {
       if (settle(id)) post({ kind: 'abort', id, reason: { kind: 'gone' } })
     }
     const ready = (): void => (pending.has(id) ? post({ kind: 'ready', id }) : undefined)
-    const behind = deliver(sink, notice, broke)
+    const behind = deliver(sink, notice, onBroken)
     if (behind) void behind.then(ready)
     else ready()
   }
@@ -98,18 +98,18 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     const id = nextId++
     post({ kind: 'call', id, call: packCall(exchange) })
     worker?.ref()
-    const forget = exchange.signal.onAbort(reason => {
+    const stopListening = exchange.signal.onAbort(reason => {
       if (pending.has(id)) post({ kind: 'abort', id, reason })
-      if (reason.kind !== 'closing') settle(id) // at a shutdown the server still ends its subscriptions
+      if (reason.kind !== 'closing') settle(id) // at a shutdown the server ends its subscriptions itself
     })
     const sink: Exchange['sink'] = frame => {
-      if (frame.kind !== 'notice') forget()
+      if (frame.kind !== 'notice') stopListening()
       return exchange.sink(frame)
     }
     pending.set(id, { ...exchange, sink })
   }
 
-  /** Loading the server takes a while; until then it is being opened, and not slow to answer. */
+  /** Loading the server takes a while; this is part of opening it, so it does not count as a slow answer. */
   const waitForStart = (): Promise<void> =>
     new Promise((resolve, reject) => {
       opening.add(failure => (failure ? reject(failure) : resolve()))
@@ -138,7 +138,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
   }
 }
 
-/** Before the build a thread has no loader for TypeScript unless it registers one. */
+/** Run from source, a thread must register the loader for TypeScript itself. */
 const workerArguments = (entry: URL, data: unknown, name: string): ConstructorParameters<typeof Worker> => {
   const options = { workerData: data, name, execArgv: [] }
   if (import.meta.url.endsWith('.js')) return [new URL(`${entry.href}.js`), options]
