@@ -30,45 +30,45 @@ import { createMetrics } from '../telemetry/metrics.ts'
 import { createScrape } from '../telemetry/prometheus.ts'
 import { logRequests } from '../telemetry/request-log.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
-import { createVisibleServers } from '../workspace/policy/visible-servers.ts'
+import { createVisibleServers } from '../workspace/policy/policy.ts'
 import { createRuntime } from './runtime.ts'
 
-interface Options {
+interface GatewayStartOptions {
   readonly log: Log
   readonly version?: string
-  readonly insecure?: boolean | undefined // everybody may come in, and nobody is known
-  readonly data?: string | undefined // the data directory, there already; without one nothing outlives the process
-  /** Reads a configuration file, or the gateway's own; without it nobody can ask what one would change. */
+  readonly insecure?: boolean | undefined // admits callers without a token
+  readonly data?: string | undefined // the data directory, which must exist; undefined: no state outlives the process
+  /** Reads a configuration file, by default the gateway's own, to compare it with the current configuration. */
   readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
 }
 
-/** A gateway that listens. */
+/** A running gateway. */
 export interface Gateway {
   readonly port: number
   readonly origin: string
-  readonly ready: Promise<void> // every server has been tried once
-  readonly localSecret: string // a token for programs of the same user on this machine, good while the gateway runs
+  readonly ready: Promise<void> // every server has been probed once
+  readonly localSecret: string // a token for programs of the same user on this machine, valid while the gateway runs
   url(workspace?: string): string
   status(): readonly WorkspaceStatus[]
-  /** Figures that must come back to where they were when everybody has left. */
+  /** Open resources; all figures return to their start when the last client has left. */
   load(): { readonly sessions: number; readonly channels: number; readonly calls: number; readonly logBytes: number }
-  /** How long nobody has been here: no request, and no session, channel or stream open. */
+  /** The time since the last request; 0 while a session, channel, stream or call is open. */
   idleMs(): number
-  /** Goes over to another configuration without a restart, as far as that goes; says what is different. */
+  /** Switches to another configuration without a restart, as far as possible; returns the differences. */
   swap(next: Snapshot): ConfigDifference
   close(): Promise<void>
 }
 
-const DRAIN_MS = 5 * 60_000 // for calls to servers that are no longer there
+const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may take to finish
 
-/** Builds the house from a checked configuration: this is the only place that knows the order of its layers. */
-export const startGateway = async (snapshot: Snapshot, options: Options): Promise<Gateway> => {
+/** Starts a gateway from a checked configuration. Only this function knows the order of the layers. */
+export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
   const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
   const { limits } = snapshot
   const { host } = snapshot.listen
   const calls = createServerCalls()
   let port: number | undefined
-  const estate = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
+  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
   const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
@@ -76,24 +76,24 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     required: snapshot.auth?.required,
     insecure,
     rate: limits.rate,
-    policyOf: name => estate.snapshot.policies?.get(name),
-    // A session of a workspace that was taken away lives until its calls are over: they may wait for its answers.
-    hasWorkspace: (name, { headers }) => estate.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
+    policyOf: name => runtime.snapshot.policies?.get(name),
+    // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
+    hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
     log,
   }).catch(async (error: unknown) => {
-    await estate.close()
+    await runtime.close()
     throw error
   })
   const metrics = createMetrics({
     isKnown: method => methodRow(method) !== undefined,
     isStanding,
-    blame: blameIn(estate.hasServer, log),
+    blame: createBlame(runtime.hasServer, log),
   })
   const counted = (dialect: string): Dispatch => {
-    const count = metrics.count(dialect, estate.dispatch)
+    const count = metrics.count(dialect, runtime.dispatch)
     return log.isLevelEnabled?.('debug') ? logRequests<Frame, Exchange>(log, dialect, count) : count
   }
-  const house: FrontContext = {
+  const context: FrontContext = {
     dispatch: counted('stateless'),
     limits,
     log,
@@ -101,61 +101,65 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     activeCalls: new ActiveCalls(),
   }
-  house.keepAlive.onTick(now => house.retention.sweep(now))
-  const houseOf = (dialect: string): FrontContext => ({ ...house, dispatch: counted(dialect) })
-  const [streamable, httpSse, rest] = [houseOf('streamable'), houseOf('http-sse'), houseOf('rest')]
+  context.keepAlive.onTick(now => context.retention.sweep(now))
+  const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
+  const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
   const sessions = new StreamableSessions(streamable, inbound.onRevoked)
   const channels = new SseChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
-  const ways = {
-    readRequest: createRequestReader(house, inbound.admit),
+  const handlers = {
+    readRequest: createRequestReader(context, inbound.admit),
     streamable: createStreamable(streamable, sessions),
     httpSse: createHttpSse(httpSse, channels),
   }
-  const doors: HttpRoutes = { ...createMcpEndpoint(house, ways), ...createHttpSseRoutes(httpSse, ways) }
+  const mcpRoutes: HttpRoutes = { ...createMcpEndpoint(context, handlers), ...createHttpSseRoutes(httpSse, handlers) }
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,
-    calls: house.activeCalls.size,
-    logBytes: house.retention.bytes,
+    calls: context.activeCalls.size,
+    logBytes: context.retention.bytes,
   })
   const visibleServers = createVisibleServers()
-  const workspaces = () => [...estate.snapshot.workspaces.keys()]
-  const open = {
-    readRequest: ways.readRequest,
+  const workspaces = () => [...runtime.snapshot.workspaces.keys()]
+  const shared = {
+    readRequest: handlers.readRequest,
     workspaces,
     serversOf: (name: string, policy: Policy | undefined) => {
-      const workspace = estate.snapshot.workspaces.get(name)
+      const workspace = runtime.snapshot.workspaces.get(name)
       return workspace && visibleServers(workspace, policy)
     },
-    visibleTo: (knock: RequestInfo) => workspaces().filter(name => inbound.canAccess(knock, name)),
+    visibleTo: (request: RequestInfo) => workspaces().filter(name => inbound.canAccess(request, name)),
     version,
   }
   const operator = createOperatorRoutes({
-    ...open,
+    ...shared,
     exposeMetrics: snapshot.listen.exposeMetrics,
     admitOperator: inbound.admitOperator,
-    servers: estate.serverStates,
+    servers: runtime.serverStates,
     scrape: createScrape(metrics, {
       version,
       states: SERVER_STATES,
-      servers: estate.serverStates,
+      servers: runtime.serverStates,
       calls: calls.rows,
-      load: () => ({ ...load(), streams: house.keepAlive.streamCount }),
+      load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
     }),
     log,
   })
   const admin = createAdminRoutes({
     isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
-    plan: async file => compareConfigs(estate.snapshot, await loadNext(file)),
+    plan: async file => compareConfigs(runtime.snapshot, await loadNext(file)),
     log,
   })
-  const routes: HttpRoutes = { ...allowCors({ ...doors, ...createActionRoutes(rest, open) }), ...operator, ...admin }
+  const routes: HttpRoutes = {
+    ...allowCors({ ...mcpRoutes, ...createActionRoutes(rest, shared) }),
+    ...operator,
+    ...admin,
+  }
   const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(
     async (error: unknown) => {
-      house.keepAlive.stop()
-      await Promise.all([estate.close(), inbound.close()])
+      context.keepAlive.stop()
+      await Promise.all([runtime.close(), inbound.close()])
       throw error
     },
   )
@@ -166,16 +170,16 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
 
   const swap = (next: Snapshot): ConfigDifference => {
-    const before = estate.snapshot
+    const before = runtime.snapshot
     const difference = compareConfigs(before, next)
     if (closing) return difference
-    const drained = house.activeCalls.whenSettled(DRAIN_MS)
-    const { listen, auth, sse, limits } = before // what is built once
-    estate.swap({ ...next, listen, auth, sse, limits }, drained)
-    void estate.probeAll()
-    const gone = [...before.workspaces.keys()].filter(name => !estate.hasWorkspace(name))
+    const drained = context.activeCalls.whenSettled(DRAIN_MS)
+    const { listen, auth, sse, limits } = before // these need a restart
+    runtime.swap({ ...next, listen, auth, sse, limits }, drained)
+    void runtime.probeAll()
+    const gone = [...before.workspaces.keys()].filter(name => !runtime.hasWorkspace(name))
     const endIn = (isAll: boolean): void => {
-      for (const name of gone.filter(name => !estate.hasWorkspace(name))) {
+      for (const name of gone.filter(name => !runtime.hasWorkspace(name))) {
         sessions.endIn(name, isAll)
         channels.endIn(name, isAll)
       }
@@ -188,30 +192,30 @@ export const startGateway = async (snapshot: Snapshot, options: Options): Promis
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     listener.stop()
-    await house.activeCalls.drain(limits.shutdownMs)
+    await context.activeCalls.drain(limits.shutdownMs)
     sessions.endAll()
     channels.endAll('shutdown')
-    await estate.close()
+    await runtime.close()
     await listener.close()
     await inbound.close()
-    house.keepAlive.stop()
+    context.keepAlive.stop()
   }
 
   return {
     port: listener.port,
     origin,
-    ready: estate.probeAll(),
+    ready: runtime.probeAll(),
     localSecret: inbound.localSecret,
     idleMs: () => {
-      const { sessions: open, channels: more, calls } = load()
-      return open + more + calls + house.keepAlive.streamCount > 0 ? 0 : Date.now() - listener.lastRequest
+      const { sessions, channels, calls } = load()
+      return sessions + channels + calls + context.keepAlive.streamCount > 0 ? 0 : Date.now() - listener.lastRequest
     },
     url,
     status: () =>
-      [...estate.snapshot.workspaces.values()].map(({ name, servers: members }) => ({
+      [...runtime.snapshot.workspaces.values()].map(({ name, servers }) => ({
         name,
         url: url(name),
-        servers: members.map(estate.serverState),
+        servers: servers.map(runtime.serverState),
       })),
     load,
     swap,
@@ -223,10 +227,10 @@ const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gat
 
 const isStanding = (method: string): boolean => method === 'subscriptions/listen'
 
-/** Reads off whose fault a failure was; an error of a server's own making may claim anything. Logs the gateway's own. */
-const blameIn = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
+/** Finds the server and the reason of a failure, and logs failures of the gateway. An error from a server may claim anything. */
+const createBlame = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
   if (frame.kind === 'failure' && frame.error instanceof GatewayFault)
-    log.error({ err: frame.error.cause }, 'a call failed inside the gateway')
+    log.error({ err: frame.error.cause }, 'call failed inside the gateway')
   const data = frame.kind === 'failure' ? frame.error.data : undefined
   const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']
   return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined

@@ -4,164 +4,195 @@ import type { Caller, Dispatch, Exchange, Frame, Sink } from '../protocol/exchan
 import { type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../protocol/notifications.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
-import { acknowledgedFirst } from '../workspace/subscriptions/acknowledged-first.ts'
 
 const LISTEN = 'subscriptions/listen'
-const HANDOVER_MS = 10_000 // for the new side to take a listener over
+const HANDOVER_MS = 10_000 // for the new workspace to acknowledge a subscription
 
-/** How listeners go over to the other side. */
+/** How subscriptions move to the new workspace. */
 export interface HotSwapStep {
-  readonly changed: readonly ChangingList[] // what they are told of
-  /** When nobody needs the old side any more: a session there may live by its listener. */
+  readonly changed: readonly ChangingList[] // lists to notify
+  /** Resolves when the old workspace is no longer needed: a session there may depend on its subscription. */
   readonly drained: Promise<void>
-  /** Who a listener is from now on; the same for most. */
+  /** The caller with its new policy; the same object for most. */
   readonly renew: (caller: Caller) => Caller
 }
 
-/** A door that stays while what is behind it changes: whoever listens goes over and is told what changed. */
+/** A dispatch whose target can be replaced. Open subscriptions move to the new target and are notified of changes. */
 export interface HotSwap {
   readonly dispatch: Dispatch
-  swap(next: Dispatch, turn: HotSwapStep): void
-  /** Who listens hears that this was all. */
+  swap(next: Dispatch, step: HotSwapStep): void
+  /** Ends the subscriptions of these callers. */
   end(isDue: (caller: Caller) => boolean): void
 }
 
 export const createHotSwap = (first: Dispatch): HotSwap => {
-  const listeners = new Set<Listener>()
+  const subscriptions = new Set<MovingSubscription>()
   let current = first
 
   const listen = (exchange: Exchange): void => {
-    const listener = new Listener(exchange, () => listeners.delete(listener))
-    listeners.add(listener)
-    listener.attach(current)
+    const subscription = new MovingSubscription(exchange, () => subscriptions.delete(subscription))
+    subscriptions.add(subscription)
+    subscription.attach(current)
   }
 
   return {
     dispatch: exchange =>
       exchange.method === LISTEN && exchange.kind === 'request' ? listen(exchange) : current(exchange),
-    swap: (next, turn) => {
+    swap: (next, step) => {
       const isSame = next === current
       current = next
-      for (const listener of [...listeners]) if (listener.renew(turn) || !isSame) listener.attach(next, turn)
+      for (const subscription of [...subscriptions])
+        if (subscription.renew(step) || !isSame) subscription.attach(next, step)
     },
     end: isDue => {
-      for (const listener of [...listeners]) if (isDue(listener.caller)) listener.end()
+      for (const subscription of [...subscriptions]) if (isDue(subscription.caller)) subscription.end()
     },
   }
 }
 
-/** What comes from one side of the door. */
-interface Feed {
+/** The subscription at one target. */
+interface Attachment {
   readonly abort: Abort
-  isOld: boolean // another one speaks for the workspace now
+  isOld: boolean // a newer attachment has taken over
 }
 
-/** One standing exchange, and whoever feeds it. */
-class Listener {
-  caller: Caller
+/** One `subscriptions/listen` of a client, attached to one target or, during a swap, to several. */
+class MovingSubscription {
+  #caller: Caller
   readonly #exchange: Exchange
   readonly #sink: Sink
-  readonly #left: () => void
-  readonly #feeds = new Set<Feed>()
-  #isAcknowledged = false // the client has been told
-  #promised: ReadonlySet<string> | undefined // flags of what is told, once somebody has said so
+  readonly #onEnd: () => void
+  readonly #attachments = new Set<Attachment>()
+  #isAcknowledged = false // to the client
+  #promised: ReadonlySet<string> | undefined // acknowledged flags; undefined: no target has acknowledged yet
 
-  constructor(exchange: Exchange, left: () => void) {
-    this.caller = exchange.caller
+  constructor(exchange: Exchange, onEnd: () => void) {
+    this.#caller = exchange.caller
     this.#exchange = exchange
     this.#sink = isModern(exchange.caller.revision) ? acknowledgedFirst(exchange.sink) : exchange.sink
-    this.#left = left
+    this.#onEnd = onEnd
     exchange.signal.onAbort(reason => {
-      left()
-      for (const { abort } of this.#feeds) abort.abort(reason)
+      onEnd()
+      for (const { abort } of this.#attachments) abort.abort(reason)
     })
   }
 
-  /** True if it is somebody else now. */
-  renew({ renew }: HotSwapStep): boolean {
-    const before = this.caller
-    this.caller = renew(before)
-    return this.caller !== before
+  get caller(): Caller {
+    return this.#caller
   }
 
-  /** What changed is told at once: whoever asks now is answered by the new side. Until that listens, the old one speaks. */
-  attach(dispatch: Dispatch, turn?: HotSwapStep): void {
+  /** True if the caller has changed. */
+  renew({ renew }: HotSwapStep): boolean {
+    const before = this.#caller
+    this.#caller = renew(before)
+    return this.#caller !== before
+  }
+
+  /** Notifies changes at once, because the new target answers requests already; its own events follow its acknowledgement. */
+  attach(dispatch: Dispatch, step?: HotSwapStep): void {
     if (this.#exchange.signal.reason) return
-    const before = [...this.#feeds]
-    const feed: Feed = { abort: new Abort(), isOld: false }
-    this.#feeds.add(feed)
-    const late = turn && setTimeout(() => this.#takeOver(before, turn), HANDOVER_MS)
-    late?.unref()
-    feed.abort.onAbort(() => clearTimeout(late))
+    const before = [...this.#attachments]
+    const attachment: Attachment = { abort: new Abort(), isOld: false }
+    this.#attachments.add(attachment)
+    const timer = step && setTimeout(() => this.#takeOver(before, step), HANDOVER_MS).unref()
+    attachment.abort.onAbort(() => clearTimeout(timer))
     const settle = (): void => {
-      clearTimeout(late)
-      if (turn) this.#takeOver(before, turn)
+      clearTimeout(timer)
+      if (step) this.#takeOver(before, step)
     }
-    const told = this.#tell(turn?.changed ?? [])
+    const notified = this.#notify(step?.changed ?? [])
     const sink = (frame: Frame): void | Promise<void> => {
-      if (feed.abort.reason) return
+      if (attachment.abort.reason) return
       if (frame.kind === 'result' || frame.kind === 'failure') {
         settle()
-        return this.#over(feed, frame)
+        return this.#ended(attachment, frame)
       }
       if (frame.kind === 'question') return this.#sink(frame)
-      if (frame.method !== NOTIFICATIONS.acknowledged) return feed.isOld ? undefined : this.#sink(frame)
-      this.#note(frame.params)
+      if (frame.method !== NOTIFICATIONS.acknowledged) return attachment.isOld ? undefined : this.#sink(frame)
+      this.#addPromised(frame.params)
       settle()
-      const behind = this.#acknowledge(frame)
-      if (turn) this.#tell(turn.changed.filter(list => !told.includes(list)))
-      return behind
+      const waiting = this.#acknowledge(frame)
+      if (step) this.#notify(step.changed.filter(list => !notified.includes(list)))
+      return waiting
     }
-    dispatch({ ...this.#exchange, caller: this.caller, signal: feed.abort, sink })
+    dispatch({ ...this.#exchange, caller: this.#caller, signal: attachment.abort, sink })
   }
 
   end(): void {
-    this.#left()
-    for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
+    this.#onEnd()
+    for (const { abort } of this.#attachments) abort.abort({ kind: 'gone' })
     void deliver(this.#sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
   }
 
-  /** Once, whichever side is the first to do so. */
+  /** Only the first acknowledgement reaches the client. */
   #acknowledge(frame: Frame): void | Promise<void> {
     if (this.#isAcknowledged) return
     this.#isAcknowledged = true
     return this.#sink(frame)
   }
 
-  #takeOver(before: readonly Feed[], { drained }: HotSwapStep): void {
-    const left = before.filter(feed => !feed.isOld)
+  #takeOver(before: readonly Attachment[], { drained }: HotSwapStep): void {
+    const left = before.filter(attachment => !attachment.isOld)
     if (left.length === 0 || this.#exchange.signal.reason) return
-    for (const feed of left) feed.isOld = true
+    for (const attachment of left) attachment.isOld = true
     void drained.then(() => {
-      for (const feed of left) {
-        this.#feeds.delete(feed)
-        feed.abort.abort({ kind: 'gone' })
+      for (const attachment of left) {
+        this.#attachments.delete(attachment)
+        attachment.abort.abort({ kind: 'gone' })
       }
     })
   }
 
-  /** Tells what was promised; where nobody answers a listener, what it asked for. */
-  #tell(changed: readonly ChangingList[]): readonly ChangingList[] {
+  /** Sends the notifications that were acknowledged or, if no target has acknowledged yet, requested. */
+  #notify(changed: readonly ChangingList[]): readonly ChangingList[] {
     const isWanted = (flag: string): boolean =>
       this.#promised?.has(flag) ?? this.#exchange.params.at('notifications', flag)?.asBoolean() === true
-    const told = changed.filter(list => isWanted(LIST_CHANGES[list].flag))
-    for (const list of told)
+    const notified = changed.filter(list => isWanted(LIST_CHANGES[list].flag))
+    for (const list of notified)
       void deliver(this.#sink, { kind: 'notice', method: LIST_CHANGES[list].method, params: Json.empty })
-    return told
+    return notified
   }
 
-  /** Only the side that speaks can end the whole; an older one just falls silent. */
-  #over(feed: Feed, frame: Frame): void | Promise<void> {
-    this.#feeds.delete(feed)
-    if (feed.isOld || [...this.#feeds].some(({ isOld }) => !isOld)) return
-    this.#left()
-    for (const { abort } of this.#feeds) abort.abort({ kind: 'gone' })
+  /** Only the latest attachment ends the subscription. */
+  #ended(attachment: Attachment, frame: Frame): void | Promise<void> {
+    this.#attachments.delete(attachment)
+    if (attachment.isOld || [...this.#attachments].some(({ isOld }) => !isOld)) return
+    this.#onEnd()
+    for (const { abort } of this.#attachments) abort.abort({ kind: 'gone' })
     return this.#sink(frame)
   }
 
-  #note(acknowledged: Json): void {
+  #addPromised(acknowledged: Json): void {
     const flags = Object.values(LIST_CHANGES).map(({ flag }) => flag)
     const honoured = flags.filter(flag => acknowledged.at('notifications', flag)?.asBoolean() === true)
     this.#promised = new Set([...(this.#promised ?? []), ...honoured])
   }
+}
+
+const MOST_HELD = 256 // further notifications are dropped: a subscription may never be acknowledged
+
+/**
+ * Holds notifications back until the acknowledgement: the specification forbids them before it. Of several equal ones the
+ * latest is kept.
+ */
+const acknowledgedFirst = (sink: Sink): Sink => {
+  let held: Map<string, Frame> | undefined = new Map() // undefined: acknowledged or ended
+  return frame => {
+    if (!held || frame.kind === 'question') return sink(frame)
+    if (frame.kind === 'notice' && frame.method !== NOTIFICATIONS.acknowledged) {
+      const key = noticeKey(frame) ?? `${held.size}`
+      if (held.has(key) || held.size < MOST_HELD) held.set(key, frame)
+      return
+    }
+    const waiting = frame.kind === 'notice' ? [...held.values()] : []
+    held = undefined
+    const pending = [frame, ...waiting].flatMap(each => sink(each) ?? [])
+    return pending.length > 0 ? Promise.all(pending).then(() => {}) : undefined
+  }
+}
+
+/** Equal for notifications of which one is as good as several. */
+const noticeKey = ({ method, params }: Frame & { kind: 'notice' }): string | undefined => {
+  if (method.endsWith('/list_changed')) return method
+  return method === NOTIFICATIONS.resourceUpdated ? `${method} ${params.get('uri')}` : undefined
 }

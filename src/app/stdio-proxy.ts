@@ -4,20 +4,20 @@ import { createMirror } from '../bridge/mirror.ts'
 import type { Daemon } from '../config/daemon-file.ts'
 import { DEFAULT_LIMITS, type RemoteServer } from '../config/snapshot.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
-import { serveStdio as serve } from '../fronts/stdio/stdio.ts'
+import { serveStdio } from '../fronts/stdio/stdio.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { Log } from '../telemetry/log.ts'
 import { connectRemote, type RemoteOptions } from '../upstreams/http/connect-remote.ts'
-import { sendTo } from '../workspace/routing/route.ts'
+import { sendTo } from '../workspace/routing/send.ts'
 
-const PRESENCE_MS = 60_000 // the daemon ends when it has heard of nobody for five minutes
+const PING_MS = 60_000 // the daemon exits after five minutes without a request
 
-interface Options {
+interface StdioProxyOptions {
   readonly daemon: Daemon
-  /** Finds the daemon again, or starts another. */
+  /** Finds the daemon again, or starts a new one. */
   readonly findAgain: () => Promise<Daemon | undefined>
   readonly workspace: string
   readonly input: Readable
@@ -26,18 +26,18 @@ interface Options {
   readonly version: string
 }
 
-/** A gateway with one front, a pipe, and one upstream, a workspace of the daemon; settles when the client is gone. */
-export const servePipe = async (options: Options): Promise<void> => {
+/** Serves a client on stdio by forwarding to a workspace of the daemon; resolves when the client has left. */
+export const serveStdioProxy = async (options: StdioProxyOptions): Promise<void> => {
   const { workspace, input, output, log } = options
   const limits = DEFAULT_LIMITS
-  const ticker = new KeepAlive(limits.keepAliveMs)
+  const keepAlive = new KeepAlive(limits.keepAliveMs)
   let upstream = connect(options.daemon, options)
   const current: Upstream = {
     open: (caller, sessionIndex) => upstream.open(caller, sessionIndex),
     close: () => upstream.close(),
   }
 
-  const stayPresent = keepPresence(options.daemon, async () => {
+  const stopPinging = pingDaemon(options.daemon, async () => {
     const daemon = await options.findAgain()
     if (!daemon) return undefined
     const before = upstream
@@ -45,22 +45,22 @@ export const servePipe = async (options: Options): Promise<void> => {
     void before.close()
     return daemon
   })
-  const house = {
+  const context = {
     dispatch: sendTo(current, log),
     limits,
     log,
-    keepAlive: ticker,
+    keepAlive,
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     activeCalls: new ActiveCalls(),
   }
-  await serve(house, { input, output, workspace, principal: 'local' })
-  stayPresent()
-  ticker.stop()
+  await serveStdio(context, { input, output, workspace, principal: 'local' })
+  stopPinging()
+  keepAlive.stop()
   await current.close()
 }
 
-/** The daemon is asked in the caller's own revision, so that nothing is converted twice. */
-const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options): Upstream => {
+/** The daemon is called in the caller's revision, so that messages are converted once only. */
+const connect = ({ origin, token }: Daemon, { workspace, log, version }: StdioProxyOptions): Upstream => {
   const server: RemoteServer & { name: string } = {
     name: 'the daemon',
     kind: 'remote',
@@ -68,12 +68,12 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options
     type: 'http',
     headers: { authorization: `Bearer ${token}` },
     era: 'auto',
-    timeoutMs: 0, // the daemon knows how long to wait for whom
+    timeoutMs: 0, // the daemon has the timeouts of the servers
   }
   const options: RemoteOptions = { log, identity: { name: 'dragoman', version }, offersCallerRevision: true }
   const modern = connectRemote({ ...server, era: 'modern' }, options)
   const legacy = connectRemote({ ...server, era: 'legacy' }, options)
-  // Toward the daemon we are the HTTP client, and repeat in headers what a pipe has no headers for.
+  // An HTTP client must repeat some params in headers; the stdio client sent none.
   const mirror = createMirror()
   const openModern: Upstream['open'] = async caller => {
     const peer = await modern.open(caller)
@@ -85,21 +85,21 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: Options
   }
 }
 
-/** Lets the daemon know now and then that somebody is there, and notices when it has gone. */
-const keepPresence = (first: Daemon, reconnect: () => Promise<Daemon | undefined>): (() => void) => {
+/** Keeps the daemon from exiting while the client is connected, and reconnects when it has exited. */
+const pingDaemon = (first: Daemon, reconnect: () => Promise<Daemon | undefined>): (() => void) => {
   let daemon = first
   const timer = setInterval(() => {
-    const request = get(`${daemon.origin}/healthz`, { timeout: PRESENCE_MS / 2 }, response => void response.resume())
+    const request = get(`${daemon.origin}/healthz`, { timeout: PING_MS / 2 }, response => void response.resume())
     request.on('timeout', () => request.destroy())
     request.on('error', () => {
       reconnect().then(
         found => {
           daemon = found ?? daemon
         },
-        () => {}, // tried again at the next beat
+        () => {}, // retried at the next ping
       )
     })
-  }, PRESENCE_MS)
+  }, PING_MS)
   timer.unref()
   return () => clearInterval(timer)
 }

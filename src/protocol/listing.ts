@@ -3,7 +3,8 @@ import { NEVER, type Signal } from './cancellation.ts'
 import { RpcFailure } from './errors.ts'
 import type { Caller, Dispatch } from './exchange.ts'
 
-const MOST_PAGES = 64
+/** The longest list, in pages, that is read to its end. */
+export const MOST_PAGES = 64
 
 /** Sends one request of our own and settles with its result; rejects with RpcFailure, or when nobody waits any more. */
 export const ask = (
@@ -30,16 +31,32 @@ export const ask = (
     })
   })
 
-/** The items of a list, page after page as they are wanted; a server whose cursors never end is left after a while. */
-export async function* itemsOf(member: string, page: (params: Json) => Promise<Json>): AsyncGenerator<Json> {
-  const seen = new Set<string>()
-  let cursor: Json | undefined
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const list = await page(cursor ? Json.of({ cursor }) : Json.empty)
-    yield* list.get(member)?.elements() ?? []
-    cursor = list.get('nextCursor')
-    const text = cursor?.asString()
-    if (text === undefined || seen.has(text)) return
-    seen.add(text)
+/** Why there is no next page to read: this was the last one, its cursor repeats, or there are too many. */
+export type CursorEnd = 'last' | 'repeated' | 'too many'
+
+/** Follows the cursors of one list. Bounded, because a server may repeat cursors or never end its list. */
+export class CursorWalk {
+  readonly #seen = new Set<string>()
+
+  /** The cursor of the page after this one. */
+  next(page: Json): { readonly cursor: string } | CursorEnd {
+    const cursor = page.get('nextCursor')?.asString()
+    if (cursor === undefined) return 'last'
+    if (this.#seen.has(cursor)) return 'repeated'
+    this.#seen.add(cursor)
+    return this.#seen.size >= MOST_PAGES ? 'too many' : { cursor }
+  }
+}
+
+/** The items of a list; each page is requested when its items are wanted. */
+export async function* itemsOf(member: string, fetchPage: (params: Json) => Promise<Json>): AsyncGenerator<Json> {
+  const walk = new CursorWalk()
+  let params = Json.empty
+  for (;;) {
+    const page = await fetchPage(params)
+    yield* page.get(member)?.elements() ?? []
+    const next = walk.next(page)
+    if (typeof next === 'string') return
+    params = Json.of(next)
   }
 }

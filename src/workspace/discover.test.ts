@@ -130,6 +130,6 @@ test('a list that cannot be shown as a whole is said to be so, until it can', as
   await vi.advanceTimersByTimeAsync(6000)
   await w.ask('tools/list')
   await vi.advanceTimersByTimeAsync(10)
-  expect(said).toEqual([expect.stringContaining('a: its list of tools: its cursors go round in a circle'), undefined])
+  expect(said).toEqual([expect.stringContaining('a: its list of tools: its cursors repeat'), undefined])
   w.close()
 })

@@ -3,118 +3,156 @@ import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Json } from '../wire/json/json.ts'
-import { type CacheChange, Catalog } from './catalog/catalog.ts'
+import { Catalog } from './catalog/catalog.ts'
 import { CACHE_TIMES, type CacheTimes } from './catalog/freshness.ts'
-import { LIST_KINDS, listKindOf } from './catalog/kinds.ts'
-import type { OnListFault } from './catalog/list-faults.ts'
+import { listKindOf } from './catalog/list-kinds.ts'
 import { createListSnapshots, type ListSnapshots } from './catalog/list-snapshots.ts'
 import { createLists } from './catalog/lists.ts'
 import { MergedLists } from './catalog/merged-lists.ts'
-import { createProvenanceStore, type ProvenanceStore } from './catalog/provenance.ts'
-import type { ListKind } from './catalog/view.ts'
+import { Provenance } from './catalog/provenance.ts'
+import type { OnListFault } from './catalog/read-list.ts'
 import { createDiscover } from './discover.ts'
 import type { Member } from './member.ts'
+import { createPolicy } from './policy/policy.ts'
 import { createRoutes } from './routing/routes.ts'
-import { createSubscriptions } from './subscriptions/listen.ts'
+import { createSingleServerRoute } from './routing/single-server.ts'
 import { createRefetcher } from './subscriptions/refetch.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions/subscriptions.ts'
 
-/** What a workspace is told besides its configuration and its members. */
+/** What a workspace needs besides its configuration and its members. */
 export interface WorkspaceDeps {
   readonly log: Log
-  readonly identity: Json // who we say we are
+  readonly identity: Json // name and version of the gateway
   readonly times?: Partial<CacheTimes>
-  readonly previous?: Workspace | undefined // what this one takes the place of
-  /** Tells of every change in how a server is, until the returned function is called. */
+  readonly previous?: Workspace | undefined // the workspace that this one replaces
+  /** Calls the listener on every change of a server's status until the returned function is called. */
   readonly onServerStatus?: (listener: (status: ServerStatus) => void) => () => void
   readonly onListFault?: OnListFault
 }
 
-/** Several servers as one, or one with rules. */
+/** Several servers as one, or one server with rules. */
 export interface Workspace {
   readonly dispatch: Dispatch
-  readonly catalog: Catalog | undefined // for the one that takes its place; undefined: it keeps no lists
-  readonly provenanceStore: ProvenanceStore | undefined // for that one, too
-  readonly snapshots: ListSnapshots | undefined // and for that one, if it has the same rules
+  // What the workspace that replaces this one takes over; undefined: there is nothing yet.
+  readonly catalog: Catalog | undefined
+  readonly provenance: Provenance | undefined
+  readonly snapshots: ListSnapshots | undefined // only for one with the same rules
   close(): void
 }
 
-const KIND_NAMES = Object.keys(LIST_KINDS) as ListKind[]
-const AWAY: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
+/**
+ * Opens a workspace. One server without rules is forwarded to directly, at no cost; only callers whose token has a policy
+ * take the general path.
+ */
+export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
+  const [only] = members
+  if (!only || !isPlain(config)) return createWorkspace(config, members, deps)
+  const direct = createSingleServerRoute(only.server, only.bridged, deps.log, deps.onListFault)
+  const { previous, ...others } = deps // the previous workspace must not be kept in memory
+  let ruled = previous?.catalog && createWorkspace(config, members, deps)
+  const general: Dispatch = exchange => {
+    ruled ??= createWorkspace(config, members, others)
+    ruled.dispatch(exchange)
+  }
+  return {
+    dispatch: exchange => (exchange.caller.policy ? general : direct)(exchange),
+    get catalog() {
+      return ruled?.catalog
+    },
+    get provenance() {
+      return ruled?.provenance
+    },
+    get snapshots() {
+      return ruled?.snapshots
+    },
+    close: () => ruled?.close(),
+  }
+}
+
+const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceConfig): boolean =>
+  servers.length === 1 &&
+  names === 'plain' &&
+  instructions === undefined &&
+  createPolicy(policy).isOpen &&
+  [...overlays.values()].every(tools => tools.size === 0)
 
 export const createWorkspace = (
   config: WorkspaceConfig,
   members: readonly Member[],
-  { log, identity, times, previous: before, onServerStatus: onHealth, onListFault: flawed }: WorkspaceDeps,
+  { log, identity, times, previous, onServerStatus, onListFault }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
     members,
     times: { ...CACHE_TIMES, ...times },
     log,
-    onChange: (news: CacheChange) => audience.news(news),
-    onListFault: flawed,
+    onChange: change => subscriptions.onCacheChange(change),
+    onListFault,
   })
-  if (before?.catalog) catalog.copyFrom(before.catalog)
-  const shelves = new MergedLists(config, members, catalog)
-  const memory = before?.provenanceStore ?? createProvenanceStore()
-  const routes = createRoutes(members, shelves, {
+  if (previous?.catalog) catalog.copyFrom(previous.catalog)
+  const merged = new MergedLists(config, members, catalog)
+  const provenance = previous?.provenance ?? new Provenance()
+  const routes = createRoutes(members, merged, {
     config,
     log,
-    provenanceStore: memory,
-    capabilities: (caller, member) => catalog.introduction(member, caller).value?.result.get('capabilities'),
+    provenance,
+    capabilities: (caller, member) => catalog.discovery(member, caller).value?.result.get('capabilities'),
   })
-  const follower = createRefetcher(catalog)
+  const refetcher = createRefetcher(catalog)
   const isAggregate = config.servers.length > 1
-  const audience = createSubscriptions({
+  const { locate } = routes
+  const subscriptions: Subscriptions = createSubscriptions({
     members,
     catalog,
-    lists: shelves,
-    refetcher: follower,
+    lists: merged,
+    refetcher,
     isAggregate,
-    locate: routes.locate,
+    locate,
   })
-  const rules = rulesKey(config)
-  const snapshots = before?.snapshots?.rulesKey === rules ? before.snapshots : createListSnapshots(rules)
-  const lists = createLists({ shelves, snapshots, isStrict: config.strict, log })
-  const discover = createDiscover({ config, members, catalog, shelves, identity })
-  const release = onHealth?.(watchHealth(members, catalog, audience.back))
+  const rulesKey = rulesKeyOf(config)
+  const snapshots = previous?.snapshots?.rulesKey === rulesKey ? previous.snapshots : createListSnapshots(rulesKey)
+  const lists = createLists({ lists: merged, snapshots, isStrict: config.strict, log })
+  const discover = createDiscover({ config, members, catalog, lists: merged, identity })
+  const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
 
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
     if (listKindOf(method)) return lists
     if (method === 'server/discover') return discover
-    return method === 'subscriptions/listen' ? audience.dispatch : routes.dispatch
+    return method === 'subscriptions/listen' ? subscriptions.dispatch : routes.dispatch
   }
 
   return {
     dispatch: exchange => choose(exchange)(exchange),
     catalog,
-    provenanceStore: memory,
+    provenance,
     snapshots,
     close: () => {
-      release?.()
-      audience.close()
-      follower.close()
+      stopListening?.()
+      subscriptions.close()
+      refetcher.close()
       catalog.close()
     },
   }
 }
 
-/** Equal for configurations that show what servers list in the same way. */
-const rulesKey = ({ names, policy, overlays }: WorkspaceConfig): string =>
+/** Equal for configurations that show the lists of servers in the same way. */
+const rulesKeyOf = ({ names, policy, overlays }: WorkspaceConfig): string =>
   JSON.stringify([names, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
 
-/** What a member listed is kept while it is away, and asked for again when it is back. */
-const watchHealth = (members: readonly Member[], catalog: Catalog, back: (server: string) => void) => {
-  const away = new Set(members.filter(({ isUp }) => !isUp()).map(({ server }) => server))
-  for (const server of away) catalog.markDown(server, KIND_NAMES, 'down')
+const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
+
+/** Keeps the lists of a server while it is down, and fetches them again when it is back. */
+const followStatus = (members: readonly Member[], catalog: Catalog, subscriptions: Subscriptions) => {
+  const down = new Set(members.filter(({ isUp }) => !isUp()).map(({ server }) => server))
+  for (const server of down) catalog.markDown(server, 'down')
   return ({ name, state, reason }: ServerStatus): void => {
     if (!members.some(({ server }) => server === name)) return
-    if (AWAY.has(state)) {
-      away.add(name)
-      return catalog.markDown(name, KIND_NAMES, reason ?? state)
+    if (DOWN.has(state)) {
+      down.add(name)
+      return catalog.markDown(name, reason ?? state)
     }
-    if (!away.delete(name)) return
-    catalog.markRecovered(name, KIND_NAMES)
-    back(name)
+    if (!down.delete(name)) return
+    catalog.markRecovered(name)
+    subscriptions.onRecovered(name)
   }
 }

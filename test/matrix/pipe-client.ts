@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { servePipe } from '../../src/app/stdio-proxy.ts'
+import { serveStdioProxy } from '../../src/app/stdio-proxy.ts'
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { LineDecoder } from '../../src/wire/ndjson.ts'
@@ -10,7 +10,7 @@ import { messageClient } from './message-client.ts'
 export const pipeClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const daemon = { origin: new URL(url).origin, pid: process.pid, token: 'none is asked for' }
-  const served = servePipe({
+  const served = serveStdioProxy({
     daemon,
     findAgain: async () => daemon,
     workspace: 'default',

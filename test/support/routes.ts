@@ -5,10 +5,9 @@ import { EVERYTHING } from '../../src/protocol/policy.ts'
 import { MODERN } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { Json, type Plain, type PlainObject } from '../../src/wire/json/json.ts'
-import { LIST_KINDS } from '../../src/workspace/catalog/kinds.ts'
+import { LIST_KINDS, type ListKind } from '../../src/workspace/catalog/list-kinds.ts'
 import { createMemberList, type MemberList } from '../../src/workspace/catalog/member-list.ts'
-import { buildMergedList } from '../../src/workspace/catalog/merged-list.ts'
-import type { ListKind, MergedList } from '../../src/workspace/catalog/view.ts'
+import { buildMergedList, type MergedList } from '../../src/workspace/catalog/merged-list.ts'
 import type { Member } from '../../src/workspace/member.ts'
 import { createPolicy } from '../../src/workspace/policy/policy.ts'
 import { createRoutes } from '../../src/workspace/routing/routes.ts'
@@ -139,7 +138,6 @@ const listOf = (kind: ListKind, items: readonly PlainObject[]): MemberList =>
       const json = Json.of(item)
       return { original: json.get(LIST_KINDS[kind].key)?.asString() ?? '', native: json, shown: json }
     }),
-    faults: [],
   })
 
 /** Answers with a result, or with an error for what it does not have. */

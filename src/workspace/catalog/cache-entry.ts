@@ -1,10 +1,10 @@
 import { summaryOf } from '../../protocol/errors.ts'
 import { type CacheHints, type CacheTimes, freshUntil } from './freshness.ts'
 
-const LONGEST_MS = 60_000 // between two askings that fail
-const AT_ONCE = 3 // askings that need not wait for each other
+const LONGEST_BACKOFF_MS = 60_000
+const BURST = 3 // fetches that need not wait for each other
 
-/** What a server told, and how long it says that it holds. */
+/** A value from a server with its caching hints. */
 export interface FetchResult<T> {
   readonly value: T
   readonly ttlMs: number | undefined
@@ -14,136 +14,145 @@ export interface FetchResult<T> {
 interface CacheEntryOptions<T> {
   readonly times: CacheTimes
   readonly isEqual: (a: T, b: T) => boolean
-  /** The value is another; `isNews` where somebody may have been told the old one. */
-  readonly onChange: (isNews: boolean) => void
+  /** Called after every fetch. `notify` is false if the value is equal, or if no client has seen the old one. */
+  readonly onChange: (notify: boolean) => void
 }
 
-/** Something a server tells, kept for those who may share it. It is asked for once at a time. */
+/** One cached value of a server. Fetches it at most once at a time, with a rate limit and a backoff. */
 export class CacheEntry<T> {
   value: T | undefined
   hints: CacheHints | undefined // of the value
-  failure: string | undefined // why it could not be asked for the last time
+  failure: string | undefined // of the last fetch
   failedSince = 0
-  listenerCount = 0 // listeners who would hear of a change
-  hasLostListeners = false // its last listener left since it was asked for
-  wasOmitted = false // somebody was answered without it
+  listenerCount = 0 // subscriptions that receive the server's change notifications
+  hasLostListeners = false // its last listener left since the last fetch: changes may have been missed
+  wasOmitted = false // a client was answered without it
   #failures = 0 // in a row
-  #isDoubted = false // it may have changed since
+  #isStale = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
-  #paidUntil = Number.NEGATIVE_INFINITY // every asking costs its time, and a few may be owed
-  #flight: Promise<void> | undefined
-  #grace: NodeJS.Timeout | undefined
-  #isOver = false
-  readonly #watch: CacheEntryOptions<T>
+  #rateLimitedUntil = Number.NEGATIVE_INFINITY // each fetch adds one interval; a burst may run ahead
+  #pendingFetch: Promise<void> | undefined
+  #expiry: NodeJS.Timeout | undefined
+  #isClosed = false
+  readonly #options: CacheEntryOptions<T>
 
-  constructor(watch: CacheEntryOptions<T>) {
-    this.#watch = watch
+  constructor(options: CacheEntryOptions<T>) {
+    this.#options = options
   }
 
-  /** The asking that is under way. */
   get pendingFetch(): Promise<void> | undefined {
-    return this.#flight
+    return this.#pendingFetch
   }
 
-  /** Until when nobody needs to ask again. */
+  get isStale(): boolean {
+    return this.#isStale
+  }
+
+  /** Until when no fetch is needed. */
   get freshUntil(): number {
-    if (!this.hints || this.#isDoubted || this.failure !== undefined) return 0
-    return freshUntil(this.hints, this.listenerCount > 0, this.#watch.times)
+    if (!this.hints || this.#isStale || this.failure !== undefined) return 0
+    return freshUntil(this.hints, this.listenerCount > 0, this.#options.times)
   }
 
-  /** When it may be asked for the next time. */
   get nextFetchAt(): number {
-    const { fetchIntervalMs: againMs } = this.#watch.times
-    if (this.#failures > 0) return this.#startedAt + Math.min(LONGEST_MS, againMs * 2 ** this.#failures)
-    return this.#paidUntil - (AT_ONCE - 1) * againMs
+    const { fetchIntervalMs } = this.#options.times
+    if (this.#failures > 0) return this.#startedAt + Math.min(LONGEST_BACKOFF_MS, fetchIntervalMs * 2 ** this.#failures)
+    return this.#rateLimitedUntil - (BURST - 1) * fetchIntervalMs
   }
 
-  /** Begins with what another one holds; if that could not be asked for, its time goes on. */
+  /** Whether a fetch is needed and allowed. */
+  isDue(now: number): boolean {
+    return this.freshUntil <= now && this.nextFetchAt <= now
+  }
+
+  /** Starts with the value of another entry; if its last fetch failed, the value expires when it would have there. */
   copyFrom({ value, hints, failure, failedSince }: CacheEntry<T>): void {
     this.value = value
     this.hints = hints
     if (value === undefined || failure === undefined) return
     this.failure = failure
     this.failedSince = failedSince
-    this.#grace ??= this.#later()
+    this.#expiry ??= this.#expireLater()
   }
 
-  /** Somebody says that it has changed. */
+  countListener(by: number): void {
+    this.listenerCount = Math.max(0, this.listenerCount + by) // the entry may have been evicted and created again meanwhile
+    this.hasLostListeners ||= by < 0 && this.listenerCount === 0
+  }
+
+  markOmitted(): void {
+    this.wasOmitted ||= this.value === undefined
+  }
+
   markStale(): void {
-    this.#isDoubted = true
+    this.#isStale = true
   }
 
-  /** Its server is back: it may be asked again at once. */
+  /** The server is back: the value may be fetched at once. */
   resetBackoff(): void {
-    this.#isDoubted = true
+    this.#isStale = true
     this.#failures = 0
     if (this.value === undefined) this.failure = undefined
   }
 
-  get isStale(): boolean {
-    return this.#isDoubted
-  }
-
-  /** Asks for it, unless that is under way; never rejects. */
+  /** Fetches the value unless a fetch is pending; never rejects. */
   refresh(fetch: () => Promise<FetchResult<T>>): Promise<void> {
-    this.#flight ??= this.#fly(fetch).finally(() => {
-      this.#flight = undefined
+    this.#pendingFetch ??= this.#fetch(fetch).finally(() => {
+      this.#pendingFetch = undefined
     })
-    return this.#flight
+    return this.#pendingFetch
   }
 
-  store({ value, ttlMs, isPublic }: FetchResult<T>, isNews = this.#isDoubted): void {
-    clearTimeout(this.#grace)
-    this.#grace = undefined
+  store({ value, ttlMs, isPublic }: FetchResult<T>, wasStale = this.#isStale): void {
+    clearTimeout(this.#expiry)
+    this.#expiry = undefined
     this.failure = undefined
     this.#failures = 0
     this.hasLostListeners = false
     this.hints = { fetchedAt: Date.now(), ttlMs, isPublic }
     const before = this.value
-    if (before !== undefined && this.#watch.isEqual(before, value)) return this.#watch.onChange(false)
+    if (before !== undefined && this.#options.isEqual(before, value)) return this.#options.onChange(false)
     this.value = value
-    const isTold = before !== undefined || this.wasOmitted || isNews
+    const notify = before !== undefined || this.wasOmitted || wasStale
     this.wasOmitted = false
-    this.#watch.onChange(isTold)
+    this.#options.onChange(notify)
   }
 
-  /** It cannot be had for now; what there is is kept for a while. */
+  /** Records a failed fetch; the value is served for `staleIfErrorMs` more. */
   fail(reason: string): void {
     if (this.failure === undefined) this.failedSince = Date.now()
     this.failure = reason
     this.#failures++
-    if (this.value !== undefined && !this.#isOver) this.#grace ??= this.#later()
-    this.#watch.onChange(false)
+    if (this.value !== undefined && !this.#isClosed) this.#expiry ??= this.#expireLater()
+    this.#options.onChange(false)
   }
 
   close(): void {
-    this.#isOver = true
-    clearTimeout(this.#grace)
+    this.#isClosed = true
+    clearTimeout(this.#expiry)
   }
 
-  async #fly(fetch: () => Promise<FetchResult<T>>): Promise<void> {
-    const wasDoubted = this.#isDoubted
-    this.#isDoubted = false
+  async #fetch(fetch: () => Promise<FetchResult<T>>): Promise<void> {
+    const wasStale = this.#isStale
+    this.#isStale = false
     this.#startedAt = Date.now()
-    this.#paidUntil = Math.max(this.#startedAt, this.#paidUntil) + this.#watch.times.fetchIntervalMs
+    this.#rateLimitedUntil = Math.max(this.#startedAt, this.#rateLimitedUntil) + this.#options.times.fetchIntervalMs
     try {
-      this.store(await fetch(), wasDoubted)
+      this.store(await fetch(), wasStale)
     } catch (error) {
-      this.#isDoubted ||= wasDoubted
+      this.#isStale ||= wasStale
       this.fail(summaryOf(error))
     }
   }
 
-  #later(): NodeJS.Timeout {
-    const end = this.failedSince + this.#watch.times.staleIfErrorMs
-    const timer = setTimeout(() => {
-      this.#grace = undefined
+  #expireLater(): NodeJS.Timeout {
+    const expire = (): void => {
+      this.#expiry = undefined
       this.value = undefined
       this.hints = undefined
       this.wasOmitted = true
-      this.#watch.onChange(true)
-    }, end - Date.now())
-    timer.unref()
-    return timer
+      this.#options.onChange(true)
+    }
+    return setTimeout(expire, this.failedSince + this.#options.times.staleIfErrorMs - Date.now()).unref()
   }
 }

@@ -33,7 +33,7 @@ test('nobody finds what another principal was told, unless it is public', () => 
         if (what === 'tell' && holding.value?.startsWith('public') !== true)
           holding.store(told(`${principal} ${capability} ${key}`))
         if (what === 'publish') all.publish(caller, key, told(`public ${capability} ${key}`, true))
-        if (what === 'part' && caller.session !== undefined) all.apart(caller, caller.session, key)
+        if (what === 'part' && caller.session !== undefined) all.forkForSession(caller, caller.session, key)
         const value = all.find(caller, key).value ?? ''
         expect([`${principal} ${capability} ${key}`, `public ${capability} ${key}`, '']).toContain(value)
       }
@@ -56,7 +56,7 @@ test('a session apart begins with what its principal has, changes alone, and end
   const all = tiers()
   const [one, two] = [callerOf({ session: 's1' }), callerOf({ session: 's2' })]
   all.find(one, 'k').store(told('shared'))
-  const own = all.apart(one, 's1', 'k')
+  const own = all.forkForSession(one, 's1', 'k')
   expect(own.value).toBe('shared')
   own.store(told('own'))
   expect([all.find(one, 'k').value, all.find(two, 'k').value]).toEqual(['own', 'shared'])
@@ -79,7 +79,7 @@ test('a successor begins with what is asked of it, that of sessions too', () => 
   const [caller, other] = [callerOf({ session: 's' }), callerOf({ session: 't' })]
   before.find(caller, 'k').store(told('kept'))
   before.find(caller, 'other').store(told('left'))
-  before.apart(caller, 's', 'k').store(told('own'))
+  before.forkForSession(caller, 's', 'k').store(told('own'))
   after.copyFrom(before, key => key === 'k')
   expect([after.find(caller, 'k').value, after.find(caller, 'other').value]).toEqual(['own', undefined])
   expect(after.find(other, 'k').value).toBe('kept')
@@ -157,7 +157,7 @@ test('lists that arrive at once are bounded a second later, without a further on
 test('the lists of sessions count, and a session that loses its lists stays apart', () => {
   const all = sized()
   const sessions = ['s1', 's2', 's3'].map(session => ({ session, caller: callerOf({ session }) }))
-  for (const { session, caller } of sessions) all.apart(caller, session, 'k').store(ofSize(600))
+  for (const { session, caller } of sessions) all.forkForSession(caller, session, 'k').store(ofSize(600))
   vi.advanceTimersByTime(1000)
   const own = sessions.map(({ caller }) => all.find(caller, 'k').value?.bytes)
   expect(own).toEqual([undefined, undefined, 600])

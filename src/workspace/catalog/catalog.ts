@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Caller } from '../../protocol/exchange.ts'
+import type { Caller, Peer } from '../../protocol/exchange.ts'
+import { BoundedCache } from '../../std/bounded-cache.ts'
+import { within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Member } from '../member.ts'
 import { CacheEntry, type FetchResult } from './cache-entry.ts'
-import { type CacheScope, CacheScopes, cacheOwnerOf } from './cache-scopes.ts'
-import { createCacheVersions } from './cache-versions.ts'
-import { createSlowServers } from './deadline.ts'
+import { type CacheScope, cacheOwnerOf, createCacheVersions } from './cache-owner.ts'
+import { CacheScopes } from './cache-scopes.ts'
 import {
   type Discovery,
   type FetchedList,
@@ -16,150 +17,187 @@ import {
   withPeer,
 } from './fetch.ts'
 import type { CacheTimes } from './freshness.ts'
-import { createListInterner } from './interning.ts'
-import { createListFaultReport, type OnListFault } from './list-faults.ts'
-import { createMemberList, type MemberList } from './member-list.ts'
-import type { ListKind } from './view.ts'
+import { ALL_LIST_KINDS, type ListKind } from './list-kinds.ts'
+import { createListInterner, createMemberList, type MemberList } from './member-list.ts'
+import { createListFaultReport, type OnListFault } from './read-list.ts'
 
-/** Something somebody may have been told is not true any more. */
+const MOST_SLOW = 1000
+const MOST_SLOW_EACH = 250 // of one principal
+const SLOW_MS = 60_000
+
+/** A cached list that clients have seen is not up to date any more. */
 export interface CacheChange {
   readonly kind: ListKind
   readonly server: string
   readonly scope: CacheScope
 }
 
-/** What a member of the workspace holds in a list, for one caller. */
-export interface CachedList {
+/** A cached value of one member, in the scope of one caller. */
+export interface CachedOf<T> {
   readonly member: Member
-  readonly entry: CacheEntry<MemberList>
+  readonly entry: CacheEntry<T>
 }
 
-interface Options {
+export type CachedList = CachedOf<MemberList>
+
+interface AwaitedValue {
+  readonly member: Member
+  readonly entry: Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure'>
+}
+
+interface CatalogOptions {
   readonly members: readonly Member[]
   readonly times: CacheTimes
   readonly log: Log
-  readonly onChange: (news: CacheChange) => void
+  readonly onChange: (change: CacheChange) => void
   readonly onListFault?: OnListFault | undefined
 }
 
-/** The lists of every member, kept for those who may share them. */
+/** The cached lists and discovery results of every member of a workspace. */
 export class Catalog {
   readonly times: CacheTimes
-  readonly slowServers = createSlowServers()
-  readonly #options: Options
+  readonly #options: CatalogOptions
   readonly #lists: CacheScopes<MemberList>
-  readonly #introductions: CacheScopes<Discovery>
+  readonly #discoveries: CacheScopes<Discovery>
   readonly #intern = createListInterner()
-  readonly #report: ReturnType<typeof createListFaultReport>
-  readonly #stamps = createCacheVersions()
+  readonly #reportFaults: ReturnType<typeof createListFaultReport>
+  readonly #versions = createCacheVersions()
+  readonly #slow = new BoundedCache<true>(MOST_SLOW, SLOW_MS, { mostPerGroup: MOST_SLOW_EACH })
+  readonly #pinged = new WeakSet<Peer>()
 
-  constructor(options: Options) {
+  constructor(options: CatalogOptions) {
     this.#options = options
     this.times = options.times
-    this.#report = createListFaultReport(options.log, options.onListFault)
-    this.#lists = new CacheScopes((key, concern) => this.#create(key, concern), { bytesOf: ({ bytes }) => bytes })
-    this.#introductions = new CacheScopes(
-      () => new CacheEntry({ times: this.times, isEqual: () => false, onChange: () => this.#introductions.trim() }),
+    this.#reportFaults = createListFaultReport(options.log, options.onListFault)
+    this.#lists = new CacheScopes((key, scope) => this.#createEntry(key, scope), { bytesOf: ({ bytes }) => bytes })
+    this.#discoveries = new CacheScopes(
+      () => new CacheEntry({ times: this.times, isEqual: () => false, onChange: () => this.#discoveries.trim() }),
       { bytesOf: ({ result }) => result.size },
     )
   }
 
-  /** Another number whenever something held for this caller has changed. */
+  /** A number that grows whenever a list that this caller sees has changed. */
   versionOf(caller: Caller): number {
-    return this.#stamps.of(caller)
+    return this.#versions.of(caller)
   }
 
-  /** Begins with what the catalogue before it knows of the same servers, shown the same way. */
-  copyFrom(before: Catalog): void {
-    const same = this.#options.members.filter(({ server, native: own, overlays }) =>
-      before.#options.members.some(
-        other => other.server === server && other.native === own && isDeepStrictEqual(other.overlays, overlays),
+  /** Starts with what the previous catalog has cached of the same servers with the same overlays. */
+  copyFrom(previous: Catalog): void {
+    const same = this.#options.members.filter(({ server, native, overlays }) =>
+      previous.#options.members.some(
+        other => other.server === server && other.native === native && isDeepStrictEqual(other.overlays, overlays),
       ),
     )
     const servers = new Set(same.map(({ server }) => server))
-    this.#lists.copyFrom(before.#lists, key => servers.has(key.split('\n')[0] ?? ''))
-    this.#introductions.copyFrom(before.#introductions, key => servers.has(key))
+    this.#lists.copyFrom(previous.#lists, key => servers.has(key.split('\n')[0] ?? ''))
+    this.#discoveries.copyFrom(previous.#discoveries, key => servers.has(key))
   }
 
   cachedList(member: Member, caller: Caller, kind: ListKind): CachedList {
     return { member, entry: this.#lists.find(caller, keyOf(member, kind)) }
   }
 
-  /** The same for several members. */
   cachedLists(members: readonly Member[], caller: Caller, kind: ListKind): CachedList[] {
     const find = this.#lists.finder(caller)
     return members.map(member => ({ member, entry: find(keyOf(member, kind)) }))
   }
 
-  /** The lists that servers showed the same principal with other capabilities. */
+  /** Finds the lists that the same principal was sent with other capabilities. */
   siblingLists(caller: Caller, kind: ListKind): (member: Member) => MemberList | undefined {
     const find = this.#lists.siblingFinder(caller)
     return member => find(keyOf(member, kind))
   }
 
-  introduction(member: Member, caller: Caller): CacheEntry<Discovery> {
-    return this.#introductions.find(caller, member.server)
+  discovery(member: Member, caller: Caller): CacheEntry<Discovery> {
+    return this.#discoveries.find(caller, member.server)
   }
 
-  /** Whether a session has lists that nobody shares. */
+  /** Whether the caller's session has lists of its own. */
   hasSessionLists(caller: Caller): boolean {
     return this.#lists.hasSessionEntries(caller)
   }
 
-  /** Asks for a list in the name of a caller, unless that is under way; never rejects. */
-  refresh({ member, entry: holding }: CachedList, caller: Caller, kind: ListKind): Promise<void> {
+  /** Fetches a list in the name of a caller, unless a fetch is pending; never rejects. */
+  refresh({ member, entry }: CachedList, caller: Caller, kind: ListKind): Promise<void> {
     const key = keyOf(member, kind)
-    const isOwn = this.#lists.isSessionEntry(caller, key)
-    return holding.refresh(async () => {
-      const fetched = this.#listOf(member, kind, await this.#fetch(member, caller, kind, isOwn))
-      if (isOwn) return fetched
+    const isForSession = this.#lists.isSessionEntry(caller, key)
+    return entry.refresh(async () => {
+      const fetched = this.#listOf(member, kind, await this.#fetch(member, caller, kind, isForSession))
+      if (isForSession) return fetched
       this.#lists.publish(caller, key, fetched)
-      // What was public and is no more must reach nobody but him who asked.
-      if (!fetched.isPublic && holding !== this.#lists.ownerEntry(caller, key))
-        this.#lists.ownerEntry(caller, key).store(fetched)
+      // A list that is no longer public must reach only the caller it was fetched for.
+      const ownerEntry = this.#lists.ownerEntry(caller, key)
+      if (!fetched.isPublic && entry !== ownerEntry) ownerEntry.store(fetched)
       return fetched
     })
   }
 
+  /** Fetches the discovery result of a member, unless a fetch is pending; never rejects. */
   discover(member: Member, caller: Caller): Promise<void> {
-    const lister = fetchingCaller(caller, false)
-    return this.introduction(member, caller).refresh(() => this.#visit(member, caller, lister, fetchDiscovery))
+    const fetcher = fetchingCaller(caller, false)
+    return this.discovery(member, caller).refresh(() => this.#withPeer(member, caller, fetcher, fetchDiscovery))
   }
 
-  /** A member said that a list has changed; `isOwn` where it said so to one session of its own. */
-  markStale(member: Member, caller: Caller, kind: ListKind, isOwn: boolean): CachedList {
+  /**
+   * Waits for the first fetch of members that were not slow lately; a member that exceeds the timeout counts as slow for
+   * a minute. Undefined: there is nothing to wait for.
+   */
+  waitForFirst(cached: readonly AwaitedValue[], caller: Caller): Promise<void> | undefined {
+    const awaited = cached.filter(
+      ({ member, entry }) =>
+        !entry.value && entry.pendingFetch && entry.failure === undefined && !this.isSlow(member, caller),
+    )
+    if (awaited.length === 0) return undefined
+    return this.settle(awaited.map(({ entry }) => entry.pendingFetch)).then(() => {
+      for (const { member, entry } of awaited)
+        if (!entry.value && entry.pendingFetch) this.#slow.set(slowKey(member, caller), true, caller.principal ?? '')
+    })
+  }
+
+  /** Resolves when all promises have settled, at the latest after `listTimeoutMs`. */
+  settle(work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
+    const settled = Promise.allSettled(work).then(() => {})
+    return work.length === 0 ? settled : within(this.times.listTimeoutMs, settled, () => {})
+  }
+
+  /** Whether a client has lately waited in vain for the first answer of this member. */
+  isSlow(member: Member, caller: Caller): boolean {
+    return this.#slow.get(slowKey(member, caller)) === true
+  }
+
+  /** The member announced a change of a list; `isForSession` if it announced it to the caller's session only. */
+  markStale(member: Member, caller: Caller, kind: ListKind, isForSession: boolean): CachedList {
     const key = keyOf(member, kind)
-    this.#changed(caller)
+    this.#bumpVersion(caller)
     this.#lists.find(caller, key).markStale()
     this.#lists.ownerEntry(caller, key).markStale()
-    if (!isOwn || caller.session === undefined) return this.cachedList(member, caller, kind)
-    const holding = this.#lists.apart(caller, caller.session, key)
-    holding.listenerCount ||= 1 // by that session
-    holding.markStale()
-    return { member, entry: holding }
+    if (!isForSession || caller.session === undefined) return this.cachedList(member, caller, kind)
+    const entry = this.#lists.forkForSession(caller, caller.session, key)
+    if (entry.listenerCount === 0) entry.countListener(1) // the session itself
+    entry.markStale()
+    return { member, entry }
   }
 
-  /** Counts those who would hear of a change. */
+  /** Counts a listener for the change notifications of a list. */
   countListener(member: Member, caller: Caller, kind: ListKind, by: 1 | -1): void {
     const key = keyOf(member, kind)
-    this.#changed(caller)
-    for (const holding of new Set([this.#lists.ownerEntry(caller, key), this.#lists.find(caller, key)])) {
-      holding.listenerCount = Math.max(0, holding.listenerCount + by) // it may have been forgotten and made anew meanwhile
-      holding.hasLostListeners ||= by < 0 && holding.listenerCount === 0
-    }
+    this.#bumpVersion(caller)
+    const entries = new Set([this.#lists.ownerEntry(caller, key), this.#lists.find(caller, key)])
+    for (const entry of entries) entry.countListener(by)
   }
 
-  /** A member was away: everything known of it is in doubt. */
-  markRecovered(server: string, kinds: readonly ListKind[]): void {
-    this.#stamps.bump({ kind: 'everybody' })
-    for (const kind of kinds) for (const holding of this.#lists.entriesOf(`${server}\n${kind}`)) holding.resetBackoff()
-    for (const holding of this.#introductions.entriesOf(server)) holding.resetBackoff()
+  /** The server was down: every cached value of it may be out of date. */
+  markRecovered(server: string): void {
+    this.#versions.bump({ kind: 'all' })
+    for (const kind of ALL_LIST_KINDS)
+      for (const entry of this.#lists.entriesOf(`${server}\n${kind}`)) entry.resetBackoff()
+    for (const entry of this.#discoveries.entriesOf(server)) entry.resetBackoff()
   }
 
-  /** A member is known to be down: what it listed is kept for a while. */
-  markDown(server: string, kinds: readonly ListKind[], reason: string): void {
-    for (const kind of kinds)
-      for (const holding of this.#lists.entriesOf(`${server}\n${kind}`)) if (!holding.pendingFetch) holding.fail(reason)
+  /** The server is down: its lists are served for `staleIfErrorMs` more. */
+  markDown(server: string, reason: string): void {
+    for (const kind of ALL_LIST_KINDS)
+      for (const entry of this.#lists.entriesOf(`${server}\n${kind}`)) if (!entry.pendingFetch) entry.fail(reason)
   }
 
   endSession(session: string): void {
@@ -168,50 +206,59 @@ export class Catalog {
 
   close(): void {
     this.#lists.clear()
-    this.#introductions.clear()
+    this.#discoveries.clear()
   }
 
-  #changed(caller: Caller): void {
-    this.#stamps.bump({ kind: 'owner', owner: cacheOwnerOf(caller) })
-    if (caller.session !== undefined) this.#stamps.bump({ kind: 'session', session: caller.session })
+  #bumpVersion(caller: Caller): void {
+    this.#versions.bump({ kind: 'owner', owner: cacheOwnerOf(caller) })
+    if (caller.session !== undefined) this.#versions.bump({ kind: 'session', session: caller.session })
   }
 
-  #create(key: string, concern: CacheScope): CacheEntry<MemberList> {
+  #createEntry(key: string, scope: CacheScope): CacheEntry<MemberList> {
     const [server = '', kind] = key.split('\n') as [string, ListKind]
     return new CacheEntry<MemberList>({
       times: this.times,
       isEqual: (a, b) => a === b,
-      onChange: isNews => {
-        this.#stamps.bump(concern)
+      onChange: notify => {
+        this.#versions.bump(scope)
         this.#lists.trim()
-        if (isNews) this.#options.onChange({ kind, server, scope: concern })
+        if (notify) this.#options.onChange({ kind, server, scope })
       },
     })
   }
 
-  async #fetch(member: Member, caller: Caller, kind: ListKind, isOwn: boolean): Promise<FetchResult<FetchedList>> {
-    const lister = fetchingCaller(caller, isOwn)
-    const discovery = this.introduction(member, caller)
-    return this.#visit(member, caller, lister, async (peer, query) => {
+  async #fetch(
+    member: Member,
+    caller: Caller,
+    kind: ListKind,
+    isForSession: boolean,
+  ): Promise<FetchResult<FetchedList>> {
+    const discovery = this.discovery(member, caller)
+    return this.#withPeer(member, caller, fetchingCaller(caller, isForSession), async (peer, query) => {
       // On the same peer: another one might be another process.
       if (discovery.freshUntil < Date.now()) await discovery.refresh(() => fetchDiscovery(peer, query))
-      return fetchList(member, kind, peer, query, discovery.value)
+      return fetchList({ member, kind, peer, query, discovery: discovery.value, pinged: this.#pinged })
     })
   }
 
-  #visit<T>(member: Member, caller: Caller, lister: Caller, work: PeerWork<T>): Promise<T> {
-    return withPeer(member, lister, this.times.fetchTimeoutMs, work).then(result => {
-      this.slowServers.answered(member, caller)
+  #withPeer<T>(member: Member, caller: Caller, fetcher: Caller, work: PeerWork<T>): Promise<T> {
+    return withPeer(member, fetcher, this.times.fetchTimeoutMs, work).then(result => {
+      this.#slow.delete(slowKey(member, caller))
       return result
     })
   }
 
-  #listOf(member: Member, kind: ListKind, { value, ...hints }: FetchResult<FetchedList>): FetchResult<MemberList> {
-    const { revision, reading } = value
-    this.#report(member.server, kind, reading)
+  #listOf(
+    member: Member,
+    kind: ListKind,
+    { value: { revision, reading }, ...hints }: FetchResult<FetchedList>,
+  ): FetchResult<MemberList> {
+    this.#reportFaults(member.server, kind, reading)
     return { ...hints, value: this.#intern(keyOf(member, kind), createMemberList(kind, revision, reading)) }
   }
 }
 
 // No server has a line break in its name.
 const keyOf = ({ server }: Member, kind: ListKind): string => `${server}\n${kind}`
+
+const slowKey = ({ server }: Member, caller: Caller): string => `${server}\n${cacheOwnerOf(caller)}`

@@ -1,13 +1,13 @@
-/** How long things are waited for and kept. */
+/** How long the catalog waits for lists, and how long it keeps them. All in milliseconds. */
 export interface CacheTimes {
-  readonly listTimeoutMs: number // for a server nothing is known of yet, before a list is answered without it
-  readonly fetchTimeoutMs: number // for a list that somebody may still be told about
-  readonly staleIfErrorMs: number // a list whose server does not answer any more
-  readonly unwatchedMs: number // a list whose changes nobody announces
-  readonly noTtlMs: number // the same, of a server that says at every request how long it holds
-  readonly watchedMs: number // a list whose changes are announced: sessions miss something now and then
-  readonly fetchIntervalMs: number // between two askings for the same list
-  readonly coalesceMs: number // for equal announcements
+  readonly listTimeoutMs: number // a list is answered without a server whose first answer takes longer
+  readonly fetchTimeoutMs: number // a fetch that takes longer has failed
+  readonly staleIfErrorMs: number // how long a list is served after its server stopped answering
+  readonly unwatchedMs: number // freshness of a list without change notifications
+  readonly noTtlMs: number // the same, where the server's revision has `ttlMs` and the server sends 0
+  readonly watchedMs: number // freshness of a list with change notifications: sessions miss some now and then
+  readonly fetchIntervalMs: number // average minimum between two fetches of one list
+  readonly coalesceMs: number // changes within this time are one notification
 }
 
 export const CACHE_TIMES: CacheTimes = {
@@ -21,27 +21,27 @@ export const CACHE_TIMES: CacheTimes = {
   coalesceMs: 200,
 }
 
-/** What is known of how long a list holds. */
+/** The caching hints of a fetched value. */
 export interface CacheHints {
   readonly fetchedAt: number
-  readonly ttlMs: number | undefined // what the server said; undefined: its revision has no word for it
+  readonly ttlMs: number | undefined // undefined: the server's revision has no `ttlMs`
   readonly isPublic: boolean // the same for every principal
 }
 
-/** Until when a list needs no asking again; it is served beyond, while it is asked for. */
-export const freshUntil = ({ fetchedAt, ttlMs }: CacheHints, isHeard: boolean, times: CacheTimes): number => {
+/** Until when a value need not be fetched again. A stale value is still served while it is fetched. */
+export const freshUntil = ({ fetchedAt, ttlMs }: CacheHints, isWatched: boolean, times: CacheTimes): number => {
   if (ttlMs !== undefined && ttlMs > 0) return fetchedAt + ttlMs
-  if (isHeard) return fetchedAt + times.watchedMs
+  if (isWatched) return fetchedAt + times.watchedMs
   return fetchedAt + (ttlMs === undefined ? times.unwatchedMs : times.noTtlMs)
 }
 
-/** Until when callers may keep it: only what its server promised. */
+/** Until when clients may cache a value: only as long as its server promised. */
 export const promisedUntil = ({ fetchedAt, ttlMs = 0 }: CacheHints): number => fetchedAt + ttlMs
 
-const LACKING_MS = 5000 // somebody who is missing may be back soon
+const INCOMPLETE_MS = 5000 // a missing server may be back soon
 
-/** The `ttlMs` of an answer made now. */
-export const remainingTtl = (until: number, isLacking: boolean, now: number): number => {
+/** The `ttlMs` of a response sent now. */
+export const remainingTtl = (until: number, isIncomplete: boolean, now: number): number => {
   const left = Math.max(0, Math.floor(until - now))
-  return isLacking ? Math.min(left, LACKING_MS) : left
+  return isIncomplete ? Math.min(left, INCOMPLETE_MS) : left
 }

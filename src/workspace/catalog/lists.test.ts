@@ -5,7 +5,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import { EVERYTHING } from '../../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import type { PlainObject } from '../../wire/json/json.ts'
-import { openCursor } from './cursor.ts'
+import { openCursor } from './pages.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -276,7 +276,7 @@ test('a cursor is good for the list it was made for, and for nothing else', asyn
   const third = await w.ask('tools/list', { cursor: second.nextCursor as string })
   expect([first, second, third].flatMap(toolsIn)).toEqual(names.map(name => `${name}`))
   expect(third).not.toHaveProperty('nextCursor')
-  const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+  const refused = { code: -32602, message: expect.stringContaining('list again without a cursor') }
   expect(await w.ask('prompts/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
   expect(await w.ask('tools/list', { cursor: 'yesterday' })).toMatchObject(refused)
   expect(await w.ask('tools/list', { cursor: 7 })).toMatchObject({ code: -32602 })
@@ -290,7 +290,7 @@ test('a cursor is good for the list it was made for, and for nothing else', asyn
 
 describe('a list that becomes another while a client pages through it', () => {
   const many = (word: string, count = 2500) => Array.from({ length: count }, (_, i) => `${word}${i}`)
-  const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+  const refused = { code: -32602, message: expect.stringContaining('list again without a cursor') }
 
   /** A workspace whose second server answers only after the first page was given out. */
   const joining = async (rules: Parameters<typeof workspaceOf>[1] = {}) => {

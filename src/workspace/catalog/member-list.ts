@@ -2,76 +2,79 @@ import { createHash } from 'node:crypto'
 import { convertResult } from '../../eras/convert.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { mayLinkToApp } from '../routing/app-links.ts'
-import { LIST_KINDS } from './kinds.ts'
-import type { ListKind } from './view.ts'
+import { mayLinkToApp } from '../routing/uris.ts'
+import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 
-/** One thing a server lists. */
+/** One item of a server's list. */
 export interface MemberItem {
   readonly original: string // its name, URI or URI template
-  readonly native: Json // the definition as it came
-  readonly shown: Json // the same as shown here, in the words of its server
+  readonly native: Json // the definition as the server sent it
+  readonly shown: Json // the same with the overlay, in the server's revision
 }
 
-/** A whole list of one server, in its own words; never changes once made. */
+/** One list of one server, in the server's revision; immutable. */
 export interface MemberList {
-  readonly id: number // no other list has it
   readonly hash: string // equal for equal content
-  readonly bytes: number // of its items as they came
+  readonly bytes: number // of its items as the server sent them
   readonly revision: Revision
   readonly items: readonly MemberItem[]
-  readonly faults: readonly string[] // what was wrong with it, and was left out
   readonly mayLinkToApp: boolean // some of its tools may have an app
-  /** Equal for equal definitions, of all or some of its items; these are given in order. */
+  /** Equal for equal definitions of the items at these positions, given in ascending order. */
   digest(picked: readonly number[]): string
-  /** The definition of one of its items in the words of a revision. */
+  /** The definition of one item in a revision. */
   in(revision: Revision, at: number): Json
 }
-
-/** What a list is made of. */
-export interface MemberListContent {
-  readonly items: readonly MemberItem[]
-  readonly faults: readonly string[]
-}
-
-let lastId = 0
 
 export const createMemberList = (
   kind: ListKind,
   revision: Revision,
-  { items, faults: flaws }: MemberListContent,
+  { items }: { readonly items: readonly MemberItem[] },
 ): MemberList => {
   const converted = new Map<Revision, (Json | undefined)[]>()
   const convert = (to: Revision, at: number): Json => {
     const known = converted.get(to) ?? new Array<Json | undefined>(items.length)
     converted.set(to, known)
-    const item = known[at] ?? convertOne(kind, (items[at] as MemberItem).shown, revision, to)
+    const item = known[at] ?? convertItem(kind, (items[at] as MemberItem).shown, revision, to)
     known[at] = item
     return item
   }
-  const content = contentOf(items)
+  const content = digestOf(items)
   return {
-    id: ++lastId,
     hash: `${revision} ${content}`,
-    bytes: items.reduce((sum, { native: own }) => sum + own.size, 0),
+    bytes: items.reduce((sum, { native }) => sum + native.size, 0),
     revision,
     items,
-    faults: flaws,
-    mayLinkToApp: kind === 'tools' && items.some(({ shown: json }) => mayLinkToApp(json.toBytes())),
-    digest: picked => (picked.length === items.length ? content : contentOf(picked.map(at => items[at] as MemberItem))),
+    mayLinkToApp: kind === 'tools' && items.some(({ shown }) => mayLinkToApp(shown.toBytes())),
+    digest: picked => (picked.length === items.length ? content : digestOf(picked.map(at => items[at] as MemberItem))),
     in: (to, at) => (to === revision ? (items[at] as MemberItem).shown : convert(to, at)),
   }
 }
 
-const contentOf = (items: readonly MemberItem[]): string => {
+const digestOf = (items: readonly MemberItem[]): string => {
   const hash = createHash('sha256')
-  for (const { shown: json } of items) hash.update('\n').update(json.toBytes())
+  for (const { shown } of items) hash.update('\n').update(shown.toBytes())
   return hash.digest('base64url')
 }
 
-/** As a page of its own, because that is what the revisions differ in. */
-const convertOne = (kind: ListKind, item: Json, from: Revision, to: Revision): Json => {
+/** Revisions differ in whole results, so the item is converted as a page of one item. */
+const convertItem = (kind: ListKind, item: Json, from: Revision, to: Revision): Json => {
   const { method, member } = LIST_KINDS[kind]
   const page = convertResult(method, Json.of({ [member]: [item] }), from, to)
   return page.get(member)?.elements()[0] ?? item
+}
+
+const MOST_INTERNED = 4096
+
+/** Returns one object for equal lists: they are compared by identity, and share what is derived from them. */
+export const createListInterner = () => {
+  const known = new Map<string, WeakRef<MemberList>>()
+
+  return (name: string, list: MemberList): MemberList => {
+    const key = `${name}\n${list.hash}`
+    const before = known.get(key)?.deref()
+    if (before) return before
+    if (known.size >= MOST_INTERNED) for (const [old, reference] of known) if (!reference.deref()) known.delete(old)
+    known.set(key, new WeakRef(list))
+    return list
+  }
 }

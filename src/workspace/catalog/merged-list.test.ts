@@ -4,10 +4,10 @@ import { EVERYTHING } from '../../protocol/policy.ts'
 import { MODERN, NEWEST_LEGACY, OLDEST } from '../../protocol/revisions.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
 import { createPolicy } from '../policy/policy.ts'
+import type { ListKind } from './list-kinds.ts'
 import { createMemberList } from './member-list.ts'
 import { buildMergedList, type ListPart, type MergeRules } from './merged-list.ts'
 import { readList } from './read-list.ts'
-import type { ListKind } from './view.ts'
 
 const overlay = { hidden: false, fixed: {}, defaults: {} }
 

@@ -5,44 +5,57 @@ import { shortKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'
-import { cacheOwnerOf } from './cache-scopes.ts'
+import { cacheOwnerOf } from './cache-owner.ts'
 import type { CachedList, Catalog } from './catalog.ts'
 import { promisedUntil } from './freshness.ts'
-import { buildMergedList, type ListPart } from './merged-list.ts'
-import type { ListKind, ListView, MergedList } from './view.ts'
+import type { ListKind } from './list-kinds.ts'
+import { buildMergedList, type ListPart, type MergedList } from './merged-list.ts'
 
 const MOST_VIEWS = 1000
 const LONGEST_POLICY = 64 // characters in a key; a longer one is replaced by its hash
 const MOST_VIEWS_EACH = 256 // of one principal
 const IDLE_MS = 3_600_000
 
-/** A shelf as it stands for some callers now. */
+/** The merged lists that routes read. A caller's list contains only what the caller may see. */
+export interface ListView {
+  /** The cached list; a promise only where a server has not been listed yet. */
+  get(caller: Caller, kind: ListKind): MergedList | Promise<MergedList>
+  /** Fetches the list again: a caller used a name that is not in it. */
+  refetch(caller: Caller, kind: ListKind): Promise<MergedList>
+  /** The cached list, if there is one; sends no request and does not wait. */
+  cached(caller: Caller, kind: ListKind): MergedList | undefined
+}
+
+/** A merged list with its caching hints. */
 export interface MergedView {
   readonly list: MergedList
-  readonly promisedUntil: number // how long its servers said that it holds
-  readonly isPublic: boolean // it is the same for every principal
+  readonly promisedUntil: number // how long its servers promised not to change it
+  readonly isPublic: boolean // the same for every principal
 }
 
-interface Kept extends MergedView {
-  readonly stamp: number // of what it was made from
-  readonly lookAgain: number // when something in it will have to be asked for again
+interface CachedView extends MergedView {
+  readonly version: number // of the catalog it was made from
+  readonly checkAt: number // when some part of it must be fetched again
 }
 
-interface Guess {
-  readonly shelf: MergedList | undefined // undefined: nothing can be guessed
-  readonly stamp: number
-  readonly lookAgain: number
+interface GuessedList {
+  readonly list: MergedList | undefined // undefined: not enough is known
+  readonly version: number
+  readonly checkAt: number
 }
 
-/** Makes the shelves of a workspace from its catalogue, once for all who may see the same. */
+const createViewCache = <T>(): BoundedCache<T> =>
+  new BoundedCache<T>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH })
+
+/** Merges the lists of a workspace's catalog, once for all callers that see the same. */
 export class MergedLists implements ListView {
   readonly rulesOf: (caller: Caller) => PolicyRules
   readonly #config: WorkspaceConfig
   readonly #members: readonly Member[]
   readonly #catalog: Catalog
-  readonly #views = new BoundedCache<Kept>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH })
-  readonly #unknown = new BoundedCache<number>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH }) // of whom nothing was held at that stamp
-  readonly #guesses = new BoundedCache<Guess>(MOST_VIEWS, IDLE_MS, { mostPerGroup: MOST_VIEWS_EACH })
+  readonly #views = createViewCache<CachedView>()
+  readonly #empty = createViewCache<number>() // the version at which nothing was cached
+  readonly #guesses = createViewCache<GuessedList>()
   readonly #built = new Map<string, WeakRef<MergedList>>()
 
   constructor(config: WorkspaceConfig, members: readonly Member[], catalog: Catalog) {
@@ -53,130 +66,113 @@ export class MergedLists implements ListView {
   }
 
   get(caller: Caller, kind: ListKind): MergedList | Promise<MergedList> {
-    const kept = this.#fresh(caller, kind)?.list ?? this.#likely(caller, kind)
-    if (kept) return kept
+    const list = this.#freshView(caller, kind)?.list ?? this.#guess(caller, kind)
+    if (list) return list
     const view = this.view(caller, kind)
-    return view instanceof Promise ? view.then(({ list: shelf }) => shelf) : view.list
+    return view instanceof Promise ? view.then(made => made.list) : view.list
   }
 
   async refetch(caller: Caller, kind: ListKind): Promise<MergedList> {
     const now = Date.now()
-    const flights = this.#held(caller, kind).flatMap(held => {
-      const isDue = held.member.isUp() && held.entry.nextFetchAt <= now
-      return isDue ? this.#catalog.refresh(held, caller, kind) : (held.entry.pendingFetch ?? [])
+    const fetches = this.#cachedLists(caller, kind).flatMap(cached => {
+      const isAllowed = cached.member.isUp() && cached.entry.nextFetchAt <= now
+      return isAllowed ? this.#catalog.refresh(cached, caller, kind) : (cached.entry.pendingFetch ?? [])
     })
-    await settledWithin(flights, this.#catalog.times.listTimeoutMs)
-    return this.#look(caller, kind, false).list
+    await this.#catalog.settle(fetches)
+    return this.#currentView(caller, kind).list
   }
 
   cached(caller: Caller, kind: ListKind): MergedList | undefined {
     const key = this.#keyOf(caller, kind)
-    const stamp = this.#catalog.versionOf(caller)
-    const kept = this.#views.get(key)
-    if (kept?.stamp === stamp) return kept.list
-    if (this.#unknown.get(key) === stamp) return undefined
-    const held = this.#held(caller, kind)
-    if (held.some(({ entry: holding }) => holding.value)) return this.#keep(key, caller, kind, held, 0).list
-    this.#unknown.set(key, stamp, groupOf(caller))
+    const version = this.#catalog.versionOf(caller)
+    const view = this.#views.get(key)
+    if (view?.version === version) return view.list
+    if (this.#empty.get(key) === version) return undefined
+    const cached = this.#cachedLists(caller, kind)
+    if (cached.some(({ entry }) => entry.value)) return this.#storeView(key, caller, kind, cached, 0).list
+    this.#empty.set(key, version, groupOf(caller))
     return undefined
   }
 
-  /** What callers are shown: at once, unless nothing at all was ever heard of a server that may answer in time. */
+  /** The list for a client: at once, unless a server that may answer in time has never been listed. */
   view(caller: Caller, kind: ListKind): MergedView | Promise<MergedView> {
-    const kept = this.#fresh(caller, kind)
-    if (kept) return kept
-    const held = this.#held(caller, kind)
-    this.#renew(held, caller, kind)
-    const awaited = held.filter(
-      ({ member, entry: holding }) =>
-        !holding.value &&
-        holding.pendingFetch &&
-        holding.failure === undefined &&
-        this.#catalog.slowServers.isWorthWaiting(member, caller),
-    )
-    if (awaited.length === 0) return this.#look(caller, kind, true)
-    const flights = awaited.map(({ entry: holding }) => holding.pendingFetch)
-    return settledWithin(flights, this.#catalog.times.listTimeoutMs).then(() => {
-      for (const { member, entry: holding } of awaited)
-        if (!holding.value && holding.pendingFetch) this.#catalog.slowServers.waitedInVain(member, caller)
-      return this.#look(caller, kind, true)
-    })
+    const fresh = this.#freshView(caller, kind)
+    if (fresh) return fresh
+    const now = Date.now()
+    const cached = this.#cachedLists(caller, kind)
+    for (const each of cached)
+      if (each.entry.isDue(now) && each.member.isUp()) void this.#catalog.refresh(each, caller, kind)
+    const waiting = this.#catalog.waitForFirst(cached, caller)
+    return waiting ? waiting.then(() => this.#viewForClient(caller, kind)) : this.#viewForClient(caller, kind)
   }
 
-  #fresh(caller: Caller, kind: ListKind): MergedView | undefined {
-    const kept = this.#views.get(this.#keyOf(caller, kind))
-    const isFresh = kept && kept.stamp === this.#catalog.versionOf(caller) && kept.lookAgain > Date.now()
-    return isFresh ? kept : undefined
+  #freshView(caller: Caller, kind: ListKind): MergedView | undefined {
+    const view = this.#views.get(this.#keyOf(caller, kind))
+    const isFresh = view && view.version === this.#catalog.versionOf(caller) && view.checkAt > Date.now()
+    return isFresh ? view : undefined
   }
 
   /**
-   * Most servers list the same whatever a client can do: that is enough to find whose a name is, and a call neither
-   * waits for servers it does not concern nor makes them start. Undefined where it is not needed or says too little.
+   * Most servers list the same for all capabilities: that is enough to find the server of a name, so that a call neither
+   * waits for nor starts servers it does not concern. Undefined where it is not needed or too little is known.
    */
-  #likely(caller: Caller, kind: ListKind): MergedList | undefined {
+  #guess(caller: Caller, kind: ListKind): MergedList | undefined {
     const key = this.#keyOf(caller, kind)
     const now = Date.now()
     const guess = this.#guesses.get(key)
-    if (guess && guess.stamp === this.#catalog.versionOf(caller) && guess.lookAgain > now) return guess.shelf
-    const held = this.#held(caller, kind)
-    if (held.every(({ entry: holding }) => holding.value)) return undefined
-    const kin = this.#catalog.siblingLists(caller, kind)
-    const parts = held.map(({ member, entry: holding }) => ({ member, list: holding.value ?? kin(member) }))
-    const shelf = parts.every(({ member, list }) => list || !member.isUp())
-      ? this.#build(caller, kind, parts)
-      : undefined
-    const lookAgain = now + this.#catalog.times.fetchIntervalMs
-    this.#guesses.set(key, { shelf, stamp: this.#catalog.versionOf(caller), lookAgain }, groupOf(caller))
-    return shelf
+    if (guess && guess.version === this.#catalog.versionOf(caller) && guess.checkAt > now) return guess.list
+    const cached = this.#cachedLists(caller, kind)
+    if (cached.every(({ entry }) => entry.value)) return undefined
+    const siblingOf = this.#catalog.siblingLists(caller, kind)
+    const parts = cached.map(({ member, entry }) => ({ member, list: entry.value ?? siblingOf(member) }))
+    const isEnough = parts.every(({ member, list }) => list || !member.isUp())
+    const list = isEnough ? this.#build(caller, kind, parts) : undefined
+    const checkAt = now + this.#catalog.times.fetchIntervalMs
+    this.#guesses.set(key, { list, version: this.#catalog.versionOf(caller), checkAt }, groupOf(caller))
+    return list
   }
 
-  /** Asks in the background for what is not fresh any more. */
-  #renew(held: readonly CachedList[], caller: Caller, kind: ListKind): void {
-    const now = Date.now()
-    for (const each of held) {
-      const { member, entry: holding } = each
-      if (holding.freshUntil <= now && holding.nextFetchAt <= now && member.isUp())
-        void this.#catalog.refresh(each, caller, kind)
-    }
+  #viewForClient(caller: Caller, kind: ListKind): MergedView {
+    for (const { entry } of this.#cachedLists(caller, kind)) entry.markOmitted()
+    return this.#currentView(caller, kind)
   }
 
-  #look(caller: Caller, kind: ListKind, isServed: boolean): MergedView {
-    const held = this.#held(caller, kind)
-    if (isServed) for (const { entry: holding } of held) holding.wasOmitted ||= holding.value === undefined
-    const soon = Date.now() + this.#catalog.times.fetchIntervalMs
-    const lookAgain = Math.min(...held.map(({ entry: holding }) => Math.max(holding.freshUntil, soon)))
-    return this.#keep(this.#keyOf(caller, kind), caller, kind, held, lookAgain)
+  #currentView(caller: Caller, kind: ListKind): MergedView {
+    const cached = this.#cachedLists(caller, kind)
+    const earliest = Date.now() + this.#catalog.times.fetchIntervalMs
+    const checkAt = Math.min(...cached.map(({ entry }) => Math.max(entry.freshUntil, earliest)))
+    return this.#storeView(this.#keyOf(caller, kind), caller, kind, cached, checkAt)
   }
 
-  #keep(key: string, caller: Caller, kind: ListKind, held: readonly CachedList[], lookAgain: number): MergedView {
-    const parts = held.map(({ member, entry: holding }) => ({ member, list: holding.value }))
-    const hints = held.flatMap(({ entry: holding }) => holding.hints ?? [])
-    const isWhole = hints.length > 0 && hints.length === held.length
-    const kept: Kept = {
+  #storeView(key: string, caller: Caller, kind: ListKind, cached: readonly CachedList[], checkAt: number): MergedView {
+    const parts = cached.map(({ member, entry }) => ({ member, list: entry.value }))
+    const hints = cached.flatMap(({ entry }) => entry.hints ?? [])
+    const isComplete = hints.length > 0 && hints.length === cached.length
+    const view: CachedView = {
       list: this.#build(caller, kind, parts),
       promisedUntil: hints.length > 0 ? Math.min(Date.now() + IDLE_MS, ...hints.map(promisedUntil)) : 0,
-      isPublic: !caller.policy && isWhole && hints.every(({ isPublic }) => isPublic),
-      stamp: this.#catalog.versionOf(caller),
-      lookAgain,
+      isPublic: !caller.policy && isComplete && hints.every(({ isPublic }) => isPublic),
+      version: this.#catalog.versionOf(caller),
+      checkAt,
     }
-    this.#views.set(key, kept, groupOf(caller))
-    return kept
+    this.#views.set(key, view, groupOf(caller))
+    return view
   }
 
   #build(caller: Caller, kind: ListKind, parts: readonly ListPart[]): MergedList {
     const { revision } = caller
-    const key = [kind, revision, policyKey(caller.policy), ...parts.map(({ list }) => list?.id ?? '-')].join('\n')
+    const key = [kind, revision, policyKey(caller.policy), ...parts.map(({ list }) => list?.hash ?? '-')].join('\n')
     const known = this.#built.get(key)?.deref()
     if (known) return known
     const { names: style, servers } = this.#config
-    const shelf = buildMergedList(parts, { kind, revision, style, servers, rules: this.rulesOf(caller) })
+    const list = buildMergedList(parts, { kind, revision, style, servers, rules: this.rulesOf(caller) })
     if (this.#built.size >= MOST_VIEWS)
       for (const [old, reference] of this.#built) if (!reference.deref()) this.#built.delete(old)
-    this.#built.set(key, new WeakRef(shelf))
-    return shelf
+    this.#built.set(key, new WeakRef(list))
+    return list
   }
 
-  #held(caller: Caller, kind: ListKind): CachedList[] {
+  #cachedLists(caller: Caller, kind: ListKind): CachedList[] {
     const rules = this.rulesOf(caller)
     const members = rules.isOpen ? this.#members : this.#members.filter(({ server }) => rules.allowsServer(server))
     return this.#catalog.cachedLists(members, caller, kind)
@@ -199,14 +195,3 @@ export const policyKey = (policy: Policy | undefined): string => {
   policies.set(policy, key)
   return key
 }
-
-/** Settles when all have, or when their time is up. */
-export const settledWithin = (work: readonly (Promise<unknown> | undefined)[], ms: number): Promise<void> =>
-  new Promise(resolve => {
-    if (work.length === 0) return resolve()
-    const timer = setTimeout(resolve, ms)
-    void Promise.allSettled(work).then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })

@@ -1,25 +1,26 @@
 import { createHash } from 'node:crypto'
 import type { NameStyle } from '../../config/snapshot.ts'
+import type { Member } from '../member.ts'
 
-/** What one server of a workspace calls its tools or prompts. */
+/** The names of one server's tools or prompts. */
 export interface ServerNames {
   readonly server: string
   readonly names: readonly string[]
 }
 
-const MOST = 64 // characters: more is refused by widely used model APIs
+const MOST = 64 // characters: widely used model APIs reject longer names
 const MOST_OF_SERVER = 20
 const PORTABLE = /^[A-Za-z0-9_-]+$/
 const NAMESPACE = /^[a-z0-9-]{1,20}$/
-const MARK = 4 // hex digits that tell two servers of equal namespaces apart
+const MARK = 4 // hex digits that distinguish two servers of equal namespaces
 const DIGEST = 8
 
 const digest = (digits: number, ...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, digits)
 
 /**
- * What stands for each server in shown names. Servers whose name can be used as it is keep it; of the others that
- * would look the same the first one of the workspace is shown plainly and the rest are marked.
+ * The prefix of each server in exposed names. A server whose name is a valid namespace keeps it; of the others with equal
+ * namespaces the first one of the workspace has the plain form, the rest a hash.
  */
 export const namespacesOf = (servers: readonly string[]): ReadonlyMap<string, string> => {
   const found = new Map(servers.filter(server => NAMESPACE.test(server)).map(server => [server, server]))
@@ -45,8 +46,8 @@ const slug = (server: string, most: number): string =>
     .replace(/-$/, '')
 
 /**
- * The shown names of every offer, in its order. `servers` are all that the workspace is configured with: no name
- * may depend on who happens to be there.
+ * The exposed names of every offer, in its order. `servers` are all of the workspace's configuration: no name may depend on
+ * which servers are connected.
  */
 export const exposedNames = (
   style: NameStyle,
@@ -77,11 +78,11 @@ const firstOwners = (offers: readonly ServerNames[]): ReadonlyMap<string, string
 }
 
 const portable = (server: string, namespace: string, name: string, separator: string): string => {
-  const shown = `${namespace}${separator}${name}`
-  return shown.length <= MOST && PORTABLE.test(name) ? shown : hashed(server, namespace, name, separator)
+  const exposed = `${namespace}${separator}${name}`
+  return exposed.length <= MOST && PORTABLE.test(name) ? exposed : hashed(server, namespace, name, separator)
 }
 
-/** The hash makes it different from every other; the tail lets a person see what it is. */
+/** The hash makes the name unique; the end of the original name lets a person recognize it. */
 const hashed = (server: string, namespace: string, name: string, separator: string): string => {
   const head = `${namespace}${separator}${digest(DIGEST, server, name)}_`
   const tail = [...name].map(character => (PORTABLE.test(character) ? character : '_'))
@@ -90,10 +91,82 @@ const hashed = (server: string, namespace: string, name: string, separator: stri
 
 const SEPARATORS = ['__', '/']
 
-/** What follows the server in `<server>__<name>` or `<server>/<name>`; undefined for any other name. */
+/** The name after the server in `<server>__<name>` or `<server>/<name>`; undefined for any other name. */
 export const withoutServer = (server: string, name: string): string | undefined => {
   if (!name.startsWith(server)) return undefined
   const separator = SEPARATORS.find(between => name.startsWith(between, server.length))
   const bare = separator === undefined ? '' : name.slice(server.length + separator.length)
   return bare === '' ? undefined : bare
 }
+
+/** A bare name that several servers have. */
+export interface AmbiguousName<T> {
+  readonly candidates: readonly T[]
+}
+
+interface NamedItem {
+  readonly member: Member
+  readonly original: string
+}
+
+type FindByName<T> = (name: string) => T | AmbiguousName<T> | undefined
+
+/**
+ * Makes the function that finds a tool or prompt by any form of its name. `exposed` has the items by their exposed names;
+ * the index of the other forms is built when a caller first uses one. `servers` are all of the workspace's configuration.
+ */
+export const createFinder = <T extends NamedItem>(
+  exposed: ReadonlyMap<string, T>,
+  servers: readonly string[],
+): FindByName<T> => {
+  let findOther: FindByName<T> | undefined
+  return name => {
+    const item = exposed.get(name)
+    if (item) return item
+    findOther ??= createOtherFinder(exposed.values(), servers)
+    return findOther(name)
+  }
+}
+
+const createOtherFinder = <T extends NamedItem>(items: Iterable<T>, servers: readonly string[]): FindByName<T> => {
+  const byName = new Map<string, T[]>()
+  for (const item of items) {
+    const overlaid = item.member.overlays.get(item.original)?.name ?? item.original
+    for (const name of new Set([item.original, overlaid])) {
+      const others = byName.get(name)
+      if (others) others.push(item)
+      else byName.set(name, [item])
+    }
+  }
+  const byServerName = serversByName(servers)
+  const withPrefix = (name: string): readonly T[] =>
+    splitName(name, byServerName).flatMap(split =>
+      (byName.get(split.name) ?? []).filter(({ member }) => member.server === split.server),
+    )
+  return name => choose(byName.get(name) ?? []) ?? choose(withPrefix(name))
+}
+
+const choose = <T>(found: readonly T[]): T | AmbiguousName<T> | undefined => {
+  const [first, ...more] = found
+  return more.length > 0 ? { candidates: found } : first
+}
+
+/** Servers by their names and by their namespaces. */
+export const serversByName = (servers: readonly string[]): ReadonlyMap<string, string> => {
+  const namespaces = namespacesOf(servers)
+  return new Map([
+    ...servers.map(server => [namespaces.get(server) ?? server, server] as const),
+    ...servers.map(server => [server, server] as const),
+  ])
+}
+
+/** All ways to read a name as a server, a separator and the server's own name for the item. */
+export const splitName = (
+  name: string,
+  servers: ReadonlyMap<string, string>,
+): readonly { server: string; name: string }[] =>
+  [...name.matchAll(/__|\//g)].flatMap(({ index, 0: separator }) => {
+    const server = servers.get(name.slice(0, index))
+    const rest = name.slice(index + separator.length)
+    return server === undefined || rest === '' ? [] : [{ server, name: rest }]
+  })

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { scriptedMember } from '../../../test/support/scripted-member.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { openCursor } from './cursor.ts'
-import { pageOf } from './pages.ts'
-import type { ListKind, MergedList, ShownItem } from './view.ts'
+import type { ListKind } from './list-kinds.ts'
+import type { ListItem, MergedList } from './merged-list.ts'
+import { openCursor, pageOf } from './pages.ts'
 
 const member = scriptedMember('a')
 const shelfOf = (items: readonly Json[]): MergedList => ({
   items: items.map(
-    (item, i): ShownItem => ({ member, original: `${i}`, exposed: `${i}`, definition: item, revision: MODERN }),
+    (item, i): ListItem => ({ member, original: `${i}`, exposed: `${i}`, definition: item, revision: MODERN }),
   ),
   missingServers: [],
   hash: 'e',
@@ -65,7 +65,7 @@ test('a page is made when it is asked for, once', () => {
   const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
   let made = 0
   const counted = items.map(
-    (item, i): ShownItem => ({
+    (item, i): ListItem => ({
       member,
       original: `${i}`,
       exposed: `${i}`,

@@ -1,54 +1,75 @@
+import { randomBytes } from 'node:crypto'
 import { Json } from '../../wire/json/json.ts'
-import { sealCursor } from './cursor.ts'
-import { LIST_KINDS } from './kinds.ts'
-import type { ListKind, MergedList } from './view.ts'
+import { type Keyring, open, seal } from '../../wire/seal.ts'
+import { LIST_KINDS, type ListKind } from './list-kinds.ts'
+import type { MergedList } from './merged-list.ts'
 
-/** How much a client gets in one page. */
+/** The size of a page. */
 export const MOST_ITEMS = 1000
 export const MOST_BYTES = 1024 * 1024
 const COMMA = Buffer.from(',')
 
-/** The pages of a shelf that have been made so far. */
-interface Book {
+interface PagesSoFar {
   readonly pages: Json[]
-  next: number // of the entries: where the next page begins
+  next: number // the position of the first item of the next page
 }
 
-const books = new WeakMap<MergedList, Book>()
+const pagesByList = new WeakMap<MergedList, PagesSoFar>()
 
 /**
- * A page of the list as a result ready to be sent, undefined beyond the last. Each is made once for a shelf, when it is
- * asked for: all pages of a long list together would hold everybody up.
+ * One page of a list as a result, undefined beyond the last page. Each page is built once, when it is requested: all pages
+ * of a long list together would block the event loop.
  */
-export const pageOf = (kind: ListKind, shelf: MergedList, at: number): Json | undefined => {
-  const book = books.get(shelf) ?? { pages: [], next: 0 }
-  books.set(shelf, book)
-  // No page is empty but the only one.
-  while (book.pages.length <= at && (book.next < shelf.items.length || book.pages.length === 0))
-    book.pages.push(nextPage(kind, shelf, book))
-  return book.pages[at]
+export const pageOf = (kind: ListKind, list: MergedList, at: number): Json | undefined => {
+  const soFar = pagesByList.get(list) ?? { pages: [], next: 0 }
+  pagesByList.set(list, soFar)
+  // No page is empty except the page of an empty list.
+  while (soFar.pages.length <= at && (soFar.next < list.items.length || soFar.pages.length === 0))
+    soFar.pages.push(buildPage(kind, list, soFar))
+  return soFar.pages[at]
 }
 
-const nextPage = (kind: ListKind, shelf: MergedList, book: Book): Json => {
+const buildPage = (kind: ListKind, list: MergedList, soFar: PagesSoFar): Json => {
   const pieces = [Buffer.from(`{"${LIST_KINDS[kind].member}":[`)]
-  book.next = gather(shelf, book.next, pieces)
-  const isLast = book.next === shelf.items.length
-  const next = isLast ? '' : sealCursor({ kind, hash: shelf.hash, page: book.pages.length + 1 })
-  pieces.push(Buffer.from(isLast ? ']}' : `],"nextCursor":"${next}"}`))
-  // Read once more, so that nobody has to look for its end when it is answered with.
+  soFar.next = appendItems(list, soFar.next, pieces)
+  const isLast = soFar.next === list.items.length
+  const cursor = isLast ? '' : sealCursor({ kind, hash: list.hash, page: soFar.pages.length + 1 })
+  pieces.push(Buffer.from(isLast ? ']}' : `],"nextCursor":"${cursor}"}`))
+  // Parsed once here: no response has to look for its end.
   return Json.parse(Buffer.concat(pieces))
 }
 
-/** Adds as many entries as a page takes and says where it ends; an item too large for any has one for itself. */
-const gather = ({ items: entries }: MergedList, start: number, pieces: Buffer[]): number => {
+/** Appends the items of one page and returns where the next one begins; an item larger than a page has its own page. */
+const appendItems = ({ items }: MergedList, start: number, pieces: Buffer[]): number => {
+  const end = Math.min(items.length, start + MOST_ITEMS)
   let bytes = 0
-  for (let at = start; at < Math.min(entries.length, start + MOST_ITEMS); at++) {
+  for (let at = start; at < end; at++) {
     const item: Buffer[] = []
-    entries[at]?.definition.appendTo(item)
+    items[at]?.definition.appendTo(item)
     bytes += item.reduce((sum, piece) => sum + piece.length, 1)
     if (at > start && bytes > MOST_BYTES) return at
     if (at > start) pieces.push(COMMA)
     pieces.push(...item)
   }
-  return Math.min(entries.length, start + MOST_ITEMS)
+  return end
+}
+
+/** A position in a list, as the client's cursor carries it. */
+interface ListCursor {
+  readonly kind: ListKind
+  readonly hash: string // of the list
+  readonly page: number
+}
+
+/** Cursors need not outlive the process: the lists do not either. */
+const keyring: Keyring = { current: { id: 'l', key: randomBytes(32) } }
+
+const sealCursor = ({ kind, hash, page }: ListCursor): string => seal(keyring, JSON.stringify([kind, hash, page]))
+
+/** Reads a cursor; undefined if this process did not make it. */
+export const openCursor = (cursor: string): ListCursor | undefined => {
+  const text = open(keyring, cursor)
+  if (!text) return undefined
+  const [kind, hash, page] = JSON.parse(text.toString()) as [ListKind, string, number]
+  return { kind, hash, page }
 }

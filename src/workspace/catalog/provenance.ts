@@ -1,75 +1,62 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { shortKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
-import type { Member } from '../member.ts'
 
 const MOST_CALLERS = 500
 const MOST_EACH = 1000
 const MOST_SESSIONS = 10_000
 const FOREVER = Number.POSITIVE_INFINITY
-const LONGEST = 64 // characters of a word that is remembered as it is
+const LONGEST = 64 // characters of a reference; a longer one is replaced by its hash
 
-/** Which member something came from that one caller was given: links, tasks and apps. */
-export interface Provenance {
-  record(caller: Caller, word: string, member: Member): void
-  memberOf(caller: Caller, word: string): Member | undefined
-  /** Whose app this caller looked at last. */
-  recordApp(caller: Caller, member: Member): void
-  appMember(caller: Caller): Member | undefined
-  /** Which members a session has talked to. */
-  recordSession(session: string, member: Member): void
-  sessionMembers(session: string): readonly Member[]
-}
-
-/** Under which name things are remembered for a caller; somebody unknown without a session is not remembered at all. */
+/** Identifies a caller in caches. Undefined for an anonymous caller without a session: nothing is cached for it. */
 export const callerKey = ({ principal, session }: Caller): string | undefined => {
   if (principal !== undefined) return `p${principal}`
   return session === undefined ? undefined : `s${session}`
 }
 
-/** What a word is remembered as: whoever is given long ones shall not need more room. */
-export const shortened = (word: string): string => shortKey(word, LONGEST)
+export const shortReference = (reference: string): string => shortKey(reference, LONGEST)
 
-/** What is remembered, by the names of servers: it outlives their members when the configuration changes. */
-export interface ProvenanceStore {
-  readonly words: BoundedCache<BoundedCache<string>>
-  readonly apps: BoundedCache<string>
-  readonly uses: BoundedCache<Set<string>>
+/**
+ * Which server sent a caller a reference (a link, a task) or an app, and which servers a session has used. Keeps server
+ * names, so that it can outlive a change of the configuration.
+ */
+export class Provenance {
+  readonly #references = new BoundedCache<BoundedCache<string>>(MOST_CALLERS, FOREVER)
+  readonly #apps = new BoundedCache<string>(MOST_CALLERS, FOREVER)
+  readonly #sessions = new BoundedCache<Set<string>>(MOST_SESSIONS, FOREVER)
+
+  record(caller: Caller, reference: string, server: string): void {
+    const key = callerKey(caller)
+    if (key === undefined) return
+    const references = this.#references.get(key) ?? new BoundedCache<string>(MOST_EACH, FOREVER)
+    references.set(shortReference(reference), server)
+    this.#references.set(key, references)
+  }
+
+  serverOf(caller: Caller, reference: string): string | undefined {
+    const key = callerKey(caller)
+    return key === undefined ? undefined : this.#references.get(key)?.get(shortReference(reference))
+  }
+
+  recordApp(caller: Caller, server: string): void {
+    const key = callerKey(caller)
+    if (key !== undefined) this.#apps.set(key, server)
+  }
+
+  /** The server of the app that the caller read last. */
+  appServerOf(caller: Caller): string | undefined {
+    const key = callerKey(caller)
+    return key === undefined ? undefined : this.#apps.get(key)
+  }
+
+  recordSession(session: string, server: string): void {
+    const servers = this.#sessions.get(session)
+    if (servers) servers.add(server)
+    else this.#sessions.set(session, new Set([server]))
+  }
+
+  /** The servers that a session has used. */
+  serversOf(session: string): ReadonlySet<string> {
+    return this.#sessions.get(session) ?? new Set()
+  }
 }
-
-export const createProvenanceStore = (): ProvenanceStore => ({
-  words: new BoundedCache(MOST_CALLERS, FOREVER),
-  apps: new BoundedCache(MOST_CALLERS, FOREVER),
-  uses: new BoundedCache(MOST_SESSIONS, FOREVER),
-})
-
-export const createProvenance = (
-  { words, apps, uses }: ProvenanceStore,
-  memberOf: (server: string | undefined) => Member | undefined,
-): Provenance => ({
-  record: (caller, word, { server }) => {
-    const who = callerKey(caller)
-    if (who === undefined) return
-    const mine = words.get(who) ?? new BoundedCache<string>(MOST_EACH, FOREVER)
-    mine.set(shortened(word), server)
-    words.set(who, mine)
-  },
-  memberOf: (caller, word) => {
-    const who = callerKey(caller)
-    return who === undefined ? undefined : memberOf(words.get(who)?.get(shortened(word)))
-  },
-  recordApp: (caller, { server }) => {
-    const who = callerKey(caller)
-    if (who !== undefined) apps.set(who, server)
-  },
-  appMember: caller => {
-    const who = callerKey(caller)
-    return who === undefined ? undefined : memberOf(apps.get(who))
-  },
-  recordSession: (session, { server }) => {
-    const before = uses.get(session)
-    if (before) before.add(server)
-    else uses.set(session, new Set([server]))
-  },
-  sessionMembers: session => [...(uses.get(session) ?? [])].flatMap(server => memberOf(server) ?? []),
-})

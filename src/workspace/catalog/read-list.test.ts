@@ -29,7 +29,7 @@ test('pages are read one after the other, and an empty cursor is a cursor', asyn
   expect(list).toMatchObject({ faults: [], isComplete: true })
 })
 
-test('cursors that go round in a circle end the reading; what was got is kept and the fault is said', async () => {
+test('repeated cursors end the list; the pages so far are kept and the fault is reported', async () => {
   const { asked, page } = book({
     first: { tools: toolsOf('a'), nextCursor: 'x' },
     x: { tools: toolsOf('b'), nextCursor: 'y' },
@@ -38,7 +38,7 @@ test('cursors that go round in a circle end the reading; what was got is kept an
   const list = await readList('tools', page)
   expect(names(list)).toEqual(['a', 'b', 'c'])
   expect(asked).toHaveLength(3)
-  expect(list).toMatchObject({ faults: ['its cursors go round in a circle'], isComplete: false })
+  expect(list).toMatchObject({ faults: ['its cursors repeat'], isComplete: false })
 })
 
 test('a list without end is left after 64 pages', async () => {
@@ -51,16 +51,13 @@ test('a list without end is left after 64 pages', async () => {
   expect(list.faults).toEqual(['it has more than 64 pages'])
 })
 
-test('of names that stand there twice the first counts, and entries without a name are left out', async () => {
+test('of duplicate names the first is used, and items without a name are left out', async () => {
   const { page } = book({
     first: { tools: [{ name: 'a', description: 'one' }, { name: 'a', description: 'two' }, 7, {}, { name: 3 }] },
   })
   const list = await readList('tools', page)
   expect(list.items.map(({ shown: json }) => json.toValue())).toEqual([{ name: 'a', description: 'one' }])
-  expect(list.faults).toEqual([
-    '1 of its names stand there twice; the first of each counts',
-    '3 of its entries have no name',
-  ])
+  expect(list.faults).toEqual(['1 duplicate names; the first of each is used', '3 items without "name"'])
   expect(list.isComplete).toBe(true)
 })
 

@@ -1,80 +1,90 @@
+import { type CursorEnd, CursorWalk, MOST_PAGES } from '../../protocol/listing.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { UsableTool } from '../routing/param-check.ts'
-import { LIST_KINDS } from './kinds.ts'
-import type { MemberItem, MemberListContent } from './member-list.ts'
-import type { ListKind } from './view.ts'
+import type { UsableTool } from '../routing/call-headers.ts'
+import { LIST_KINDS, type ListKind } from './list-kinds.ts'
+import type { MemberItem } from './member-list.ts'
 
-/** How many pages of a server are read for one list. */
-export const MOST_PAGES = 64
 const MOST_BYTES = 32 * 1024 * 1024
+const BUSY_MS = 10 // the longest time in which the event loop is not released
+const releaseEventLoop = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** A list read to its end, and how long its server says it holds. */
-export interface ListReading extends MemberListContent {
+/** A list read to its end, with its caching hints. */
+export interface ListReading {
+  readonly items: readonly MemberItem[]
+  readonly faults: readonly string[] // why items were left out
   readonly ttlMs: number | undefined
   readonly isPublic: boolean
-  readonly isComplete: boolean // false: something had to be left out
+  readonly isComplete: boolean // false: the list was cut off
 }
 
-const AT_ONCE_MS = 10 // more would hold everybody else up
-const othersHadTheirTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-
-type Page = (params: Json) => Promise<Json>
-
-/** How an item is shown; or why not. */
-type Show = (original: string, own: Json) => UsableTool
-
-const AS_IT_IS: Show = (_, item) => ({ item })
-
-/** Reads a list page after page. Whatever a server does wrong is left out and said; only a failing page fails it all. */
-export const readList = async (kind: ListKind, page: Page, show: Show = AS_IT_IS): Promise<ListReading> => {
-  const gathered = new Gathering(kind, show)
-  const seen = new Set<string>()
-  let cursor: string | undefined
-  do {
-    const result = await page(cursor === undefined ? Json.empty : Json.of({ cursor }))
-    await gathered.add(result)
-    cursor = result.get('nextCursor')?.asString()
-    if (cursor === undefined || gathered.isFull) break
-    if (seen.has(cursor)) gathered.cut('its cursors go round in a circle')
-    if (seen.size === MOST_PAGES - 1) gathered.cut(`it has more than ${MOST_PAGES} pages`)
-    seen.add(cursor)
-  } while (!gathered.isFull)
-  return gathered.reading
+export const EMPTY_READING: ListReading = {
+  items: [],
+  faults: [],
+  ttlMs: undefined,
+  isPublic: false,
+  isComplete: true,
 }
 
-/** What has been read so far. */
-class Gathering {
+/** The definition of an item as clients see it, or the reason to hide it. */
+type ShowItem = (original: string, native: Json) => UsableTool
+
+/** What a server did wrong when it ended a list other than with a last page. */
+export const CURSOR_FAULTS: Readonly<Record<Exclude<CursorEnd, 'last'>, string>> = {
+  repeated: 'its cursors repeat',
+  'too many': `it has more than ${MOST_PAGES} pages`,
+}
+
+/** Reads a list page by page. Invalid items are left out and reported; a page that fails rejects. */
+export const readList = async (
+  kind: ListKind,
+  fetchPage: (params: Json) => Promise<Json>,
+  show: ShowItem = (_, item) => ({ item }),
+): Promise<ListReading> => {
+  const reader = new ListReader(kind, show)
+  const walk = new CursorWalk()
+  let params = Json.empty
+  for (;;) {
+    const page = await fetchPage(params)
+    await reader.add(page)
+    const next = walk.next(page)
+    if (reader.isCut || next === 'last') break
+    if (typeof next === 'string') {
+      reader.cut(CURSOR_FAULTS[next])
+      break
+    }
+    params = Json.of(next)
+  }
+  return reader.reading
+}
+
+class ListReader {
   readonly #kind: ListKind
-  readonly #show: Show
+  readonly #show: ShowItem
   readonly #items = new Map<string, MemberItem>()
   readonly #cuts: string[] = []
   readonly #hidden: string[] = []
   #bytes = 0
-  #repeated = 0
+  #duplicates = 0
   #unnamed = 0
   #ttlMs: number | undefined
   #isPublic = true
 
-  constructor(kind: ListKind, show: Show) {
+  constructor(kind: ListKind, show: ShowItem) {
     this.#kind = kind
     this.#show = show
   }
 
-  get isFull(): boolean {
+  get isCut(): boolean {
     return this.#cuts.length > 0
   }
 
   get reading(): ListReading {
-    const flaws = [...this.#cuts, ...this.#hidden]
-    if (this.#repeated > 0) flaws.push(`${this.#repeated} of its names stand there twice; the first of each counts`)
-    if (this.#unnamed > 0) flaws.push(`${this.#unnamed} of its entries have no ${LIST_KINDS[this.#kind].key}`)
-    return {
-      items: [...this.#items.values()],
-      faults: flaws,
-      ttlMs: this.#ttlMs,
-      isPublic: this.#isPublic,
-      isComplete: !this.isFull,
-    }
+    const faults = [...this.#cuts, ...this.#hidden]
+    if (this.#duplicates > 0) faults.push(`${this.#duplicates} duplicate names; the first of each is used`)
+    if (this.#unnamed > 0) faults.push(`${this.#unnamed} items without "${LIST_KINDS[this.#kind].key}"`)
+    const items = [...this.#items.values()]
+    return { items, faults, ttlMs: this.#ttlMs, isPublic: this.#isPublic, isComplete: !this.isCut }
   }
 
   cut(reason: string): void {
@@ -86,27 +96,58 @@ class Gathering {
     if (ttlMs !== undefined && ttlMs >= 0) this.#ttlMs = Math.min(this.#ttlMs ?? ttlMs, ttlMs)
     this.#isPublic &&= page.get('cacheScope')?.isString('public') === true
     let begun = Date.now()
-    // The items are kept, whatever else the server put into the message is not.
+    // The items are kept, the rest of the message is not.
     for (const item of page.get(LIST_KINDS[this.#kind].member)?.compact().elements() ?? []) {
-      if (Date.now() - begun > AT_ONCE_MS) {
-        await othersHadTheirTurn()
+      if (Date.now() - begun > BUSY_MS) {
+        await releaseEventLoop()
         begun = Date.now()
       }
-      this.#take(item)
-      if (this.isFull) return
+      this.#addItem(item)
+      if (this.isCut) return
     }
   }
 
-  #take(own: Json): void {
-    this.#bytes += own.size // also of what is left out: it is kept with its page
+  #addItem(native: Json): void {
+    this.#bytes += native.size // also of items left out: they are kept with their page
     if (this.#bytes > MOST_BYTES) return this.cut(`it is larger than ${MOST_BYTES >> 20} MiB`)
-    const original = own.get(LIST_KINDS[this.#kind].key)?.asString()
+    const original = native.get(LIST_KINDS[this.#kind].key)?.asString()
     if (original === undefined) this.#unnamed++
-    else if (this.#items.has(original)) this.#repeated++
+    else if (this.#items.has(original)) this.#duplicates++
     else {
-      const shown = this.#show(original, own)
-      if ('item' in shown) this.#items.set(original, { original, native: own, shown: shown.item })
-      else this.#hidden.push(`${original} is not shown: ${shown.reason}`)
+      const shown = this.#show(original, native)
+      if ('item' in shown) this.#items.set(original, { original, native, shown: shown.item })
+      else this.#hidden.push(`${original} is hidden: ${shown.reason}`)
     }
+  }
+}
+
+const MOST_REPORTED = 10 // faults in one message
+
+/** Called when a server starts to return a list that is cut off, and with undefined when it no longer does. */
+export type OnListFault = (server: string, reason: string | undefined) => void
+
+/** Reports the faults of a list that was read. */
+export type ReportListFaults = (
+  server: string,
+  kind: ListKind,
+  reading: Pick<ListReading, 'faults' | 'isComplete'>,
+) => void
+
+/** Logs the faults of each list once, until they change. */
+export const createListFaultReport = (log: Log, onListFault: OnListFault = () => {}): ReportListFaults => {
+  const known = new Map<string, { readonly server: string; readonly reason: string; readonly isComplete: boolean }>()
+
+  return (server, kind, { faults, isComplete }) => {
+    const key = `${kind}\n${server}`
+    const before = known.get(key)
+    const reason = faults.length > 0 ? `its list of ${kind}: ${faults.slice(0, MOST_REPORTED).join('; ')}` : undefined
+    if (reason === before?.reason) return
+    if (reason === undefined) known.delete(key)
+    else {
+      known.set(key, { server, reason, isComplete })
+      log.warn({ server, kind, faults }, 'server returned an invalid list')
+    }
+    const worst = [...known.values()].find(fault => fault.server === server && !fault.isComplete)
+    if (!isComplete || before?.isComplete === false) onListFault(server, worst?.reason)
   }
 }

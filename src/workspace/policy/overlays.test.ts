@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Overlay } from '../../config/snapshot.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
-import { callWith, showOverlay } from './overlays.ts'
+import { showOverlay, withOverlayArguments } from './overlays.ts'
 
 const overlay = (over: Partial<Overlay>): Overlay => ({ hidden: false, fixed: {}, defaults: {}, ...over })
 
@@ -69,19 +69,19 @@ describe('arguments of a call', () => {
     ],
     [{}, { limit: 10, repo: 'mine' }],
   ])('%j become %j', (args, sent) => {
-    const filled = callWith(Json.of(args), overlay({ fixed: { repo: 'mine' }, defaults: { limit: 10 } }))
+    const filled = withOverlayArguments(Json.of(args), overlay({ fixed: { repo: 'mine' }, defaults: { limit: 10 } }))
     expect(filled.toValue()).toEqual(sent)
   })
 
   test('what is no object counts as nothing given', () => {
-    expect(callWith(Json.of('x'), overlay({ fixed: { a: 1 } })).toValue()).toEqual({ a: 1 })
+    expect(withOverlayArguments(Json.of('x'), overlay({ fixed: { a: 1 } })).toValue()).toEqual({ a: 1 })
   })
 
   test('whatever a caller sends, fixed arguments are what was fixed and the rest is its own', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), args => {
         const given = JSON.parse(JSON.stringify(args)) as Record<string, unknown>
-        const sent = callWith(
+        const sent = withOverlayArguments(
           Json.parse(Buffer.from(JSON.stringify(args))),
           overlay({ fixed: { a: 'fixed' } }),
         ).toValue()

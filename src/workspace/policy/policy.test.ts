@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { absentPolicy, EVERYTHING, type Policy } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
-import { compileGlob } from './glob.ts'
+import { compileGlob } from './globs.ts'
 import { createPolicy } from './policy.ts'
 
 const policy = (over: Partial<Policy>): Policy => ({ ...EVERYTHING, ...over })

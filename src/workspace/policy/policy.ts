@@ -1,49 +1,49 @@
+import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import type { Patterns, Policy } from '../../protocol/policy.ts'
+import { EVERYTHING, type Patterns, type Policy } from '../../protocol/policy.ts'
 import type { Json } from '../../wire/json/json.ts'
-import type { ListKind } from '../catalog/view.ts'
-import { compileGlob, type Glob } from './glob.ts'
-import { compileUriGlobs } from './uri-globs.ts'
+import type { ListKind } from '../catalog/list-kinds.ts'
+import { compileGlob, compileUriGlobs, type Glob } from './globs.ts'
 
-/** Decides what may be seen and used. */
+/** Decides what a caller may see and use. */
 export interface PolicyRules {
-  /** `item` is the definition as shown; what is not listed has none, and is taken for the worst. */
+  /** `item` is the definition as shown. An unlisted tool has none, and counts as one that changes data. */
   allows(kind: ListKind, server: string, original: string, item?: Json): boolean
   allowsServer(server: string): boolean
-  /** Whether something of that kind may be hidden at a server that is allowed. */
+  /** Whether items of that kind may be hidden at an allowed server. */
   hides(kind: ListKind): boolean
   readonly isOpen: boolean // everything is allowed
 }
 
-type Column = keyof Patterns
+type PatternKind = keyof Patterns
 
-const COLUMN: Readonly<Record<ListKind, Column>> = {
+const PATTERN_KIND: Readonly<Record<ListKind, PatternKind>> = {
   tools: 'tools',
   prompts: 'prompts',
   resources: 'resources',
   templates: 'resources',
 }
-const COLUMNS: readonly Column[] = ['servers', 'tools', 'prompts', 'resources']
+const PATTERN_KINDS: readonly PatternKind[] = ['servers', 'tools', 'prompts', 'resources']
 
-/** Joins policies: only what each of them allows is allowed. */
+/** The rules of all policies together: an item is allowed if every policy allows it. */
 export const createPolicy = (...policies: readonly Policy[]): PolicyRules => {
-  const checks = policies.map(compile)
+  const checks = policies.map(compilePolicy)
   const permits = (kind: ListKind | 'servers', text: string): boolean => checks.every(check => check(kind, text))
   const readOnly = policies.some(policy => policy.readOnly)
-  const isRuled = (column: Column): boolean =>
-    policies.some(({ allow, deny }) => allow[column] !== undefined || (deny[column]?.length ?? 0) > 0)
+  const isRestricted = (kind: PatternKind): boolean =>
+    policies.some(({ allow, deny }) => allow[kind] !== undefined || (deny[kind]?.length ?? 0) > 0)
   return {
     allows: (kind, server, original, item) =>
       permits('servers', server) &&
-      permits(kind, COLUMN[kind] === 'resources' ? original : `${server}/${original}`) &&
-      !(readOnly && kind === 'tools' && !changesNothing(item)),
+      permits(kind, PATTERN_KIND[kind] === 'resources' ? original : `${server}/${original}`) &&
+      !(readOnly && kind === 'tools' && !isReadOnly(item)),
     allowsServer: server => permits('servers', server),
-    hides: kind => (readOnly && kind === 'tools') || isRuled(COLUMN[kind]),
-    isOpen: !readOnly && !COLUMNS.some(isRuled),
+    hides: kind => (readOnly && kind === 'tools') || isRestricted(PATTERN_KIND[kind]),
+    isOpen: !readOnly && !PATTERN_KINDS.some(isRestricted),
   }
 }
 
-/** What a caller may see: what the workspace and the policy of its token both allow. */
+/** Makes the function that returns a caller's rules: those of the workspace and of the caller's token. */
 export const createRulesOf = (common: Policy): ((caller: Pick<Caller, 'policy'>) => PolicyRules) => {
   const forAll = createPolicy(common)
   const joined = new WeakMap<Policy, PolicyRules>()
@@ -55,25 +55,40 @@ export const createRulesOf = (common: Policy): ((caller: Pick<Caller, 'policy'>)
   }
 }
 
-/** The default of the hint is that a tool may change something. */
-const changesNothing = (item: Json | undefined): boolean =>
-  item?.at('annotations', 'readOnlyHint')?.asBoolean() === true
+/** The servers of a workspace that callers with a policy may see. */
+type VisibleServers = (workspace: WorkspaceConfig, policy: Policy | undefined) => readonly string[]
 
-type Check = (kind: ListKind | 'servers', text: string) => boolean
-
-const compile = ({ allow, deny }: Policy): Check => {
-  const [names, denied] = [compileAll(allow), compileAll(deny)]
-  const [uris, deniedUris] = [
-    allow.resources && compileUriGlobs(allow.resources),
-    compileUriGlobs(deny.resources ?? []),
-  ]
-  return (kind, text) => {
-    if (kind === 'resources') return (uris?.hold(text) ?? true) && !deniedUris.touch(text)
-    // Templates go by their text: what is made of one is judged when it is read.
-    const column = kind === 'servers' ? kind : COLUMN[kind]
-    return (names[column]?.some(matches => matches(text)) ?? true) && !denied[column]?.some(matches => matches(text))
+/** Computes the visible servers once for each workspace and policy. */
+export const createVisibleServers = (): VisibleServers => {
+  const known = new WeakMap<WorkspaceConfig, WeakMap<Policy, readonly string[]>>()
+  return (workspace, policy = EVERYTHING) => {
+    const byPolicy = known.get(workspace) ?? new WeakMap<Policy, readonly string[]>()
+    known.set(workspace, byPolicy)
+    const before = byPolicy.get(policy)
+    if (before) return before
+    const rules = createPolicy(workspace.policy, policy)
+    const visible = workspace.servers.filter(server => rules.allowsServer(server))
+    byPolicy.set(policy, visible)
+    return visible
   }
 }
 
-const compileAll = (patterns: Patterns): Partial<Record<Column, readonly Glob[]>> =>
-  Object.fromEntries(COLUMNS.flatMap(column => (patterns[column] ? [[column, patterns[column].map(compileGlob)]] : [])))
+/** A tool without the hint may change data: that is the default of the specification. */
+const isReadOnly = (item: Json | undefined): boolean => item?.at('annotations', 'readOnlyHint')?.asBoolean() === true
+
+type PolicyCheck = (kind: ListKind | 'servers', text: string) => boolean
+
+const compilePolicy = ({ allow, deny }: Policy): PolicyCheck => {
+  const [allowed, denied] = [compilePatterns(allow), compilePatterns(deny)]
+  const allowedUris = allow.resources && compileUriGlobs(allow.resources)
+  const deniedUris = compileUriGlobs(deny.resources ?? [])
+  return (kind, text) => {
+    if (kind === 'resources') return (allowedUris?.matchesEvery(text) ?? true) && !deniedUris.matchesSome(text)
+    // A template is matched by its text; a URI made of it is checked when it is read.
+    const patterns = kind === 'servers' ? kind : PATTERN_KIND[kind]
+    return (allowed[patterns]?.some(glob => glob(text)) ?? true) && !denied[patterns]?.some(glob => glob(text))
+  }
+}
+
+const compilePatterns = (patterns: Patterns): Partial<Record<PatternKind, readonly Glob[]>> =>
+  Object.fromEntries(PATTERN_KINDS.flatMap(kind => (patterns[kind] ? [[kind, patterns[kind].map(compileGlob)]] : [])))

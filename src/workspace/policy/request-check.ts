@@ -21,7 +21,7 @@ const READ: readonly string[] = [
   'level',
 ]
 
-/** What they read one level deeper, by method. */
+/** The members they read one level deeper, by method. */
 const READ_WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'completion/complete': { ref: ['type', 'name', 'uri'], argument: ['name', 'value'], context: ['arguments'] },
   'subscriptions/listen': {
@@ -30,31 +30,31 @@ const READ_WITHIN: Readonly<Record<string, Readonly<Record<string, readonly stri
 }
 
 /**
- * Stands before every workspace, whatever front a message came by. A server may act on a request that has no id, or take
- * `Name` for `name`, so that it does something else than what was judged here: neither reaches a server.
+ * Checks every message before it reaches a workspace. A server might act on a request without an id, or read `Name` as
+ * `name`, and so do something else than the policies have checked: such messages reach no server.
  */
-export const createRequestCheck = (dispatch: Dispatch, log: Log): Dispatch => {
-  return exchange => {
+export const createRequestCheck =
+  (dispatch: Dispatch, log: Log): Dispatch =>
+  exchange => {
     const { kind, method, caller, sink } = exchange
     if (kind === 'notification' && methodRow(method)) {
-      log.debug({ method, workspace: caller.workspace }, 'dropped a request that was sent as a notification')
+      log.debug({ method, workspace: caller.workspace }, 'request without an id dropped')
       return
     }
     const error = checkSize(exchange) ?? checkMembers(exchange)
     if (!error) return dispatch(exchange)
     if (kind === 'request') void deliver(sink, { kind: 'failure', error })
-    else log.debug({ method, workspace: caller.workspace }, 'dropped a notification with invalid params')
+    else log.debug({ method, workspace: caller.workspace }, 'notification with invalid params dropped')
   }
-}
 
 const LARGE = 64 * 1024
-const NAMES: readonly string[] = ['name', 'uri', 'ref', 'taskId'] // what rules and routes compare, each in several ways
+const COMPARED: readonly string[] = ['name', 'uri', 'ref', 'taskId'] // rules and routes compare them in several ways
 const MOST_MEMBERS = 10_000
 
-/** Refuses what would take long to judge. Only large params are looked at. */
+/** Rejects params that would take long to check; only large ones are looked at. */
 const checkSize = ({ params }: Exchange): RpcError | undefined => {
   if (params.size <= LARGE) return undefined
-  const long = NAMES.find(key => (params.get(key)?.size ?? 0) > LARGE)
+  const long = COMPARED.find(key => (params.get(key)?.size ?? 0) > LARGE)
   if (long) return rpcError('invalidParams', `Invalid params: "${long}" must have at most ${LARGE} bytes`)
   if (params.memberCount <= MOST_MEMBERS) return undefined
   return rpcError(
@@ -63,9 +63,9 @@ const checkSize = ({ params }: Exchange): RpcError | undefined => {
   )
 }
 
-/** Refuses members that some servers take for one that is read here. */
+/** Rejects members that a server might read as one that the gateway reads. */
 const checkMembers = ({ method, params }: Exchange): RpcError | undefined => {
-  // An extension may have a member of its own that is called `Name`; only beside `name` it is ambiguous.
+  // An extension may have a member `Name`; it is ambiguous only beside `name`.
   const read = methodRow(method) ? READ : READ.filter(key => params.has(key))
   const within = Object.hasOwn(READ_WITHIN, method) ? READ_WITHIN[method] : undefined
   const rival = params.rivalOf(read) ?? (within && rivalWithin(params, within))

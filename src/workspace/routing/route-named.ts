@@ -1,107 +1,106 @@
-import { rpcError } from '../../protocol/errors.ts'
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
 import { ambiguous } from '../../wire/json-rpc.ts'
+import type { ListItem, MergedList } from '../catalog/merged-list.ts'
+import { splitName } from '../catalog/names.ts'
 import { callerKey } from '../catalog/provenance.ts'
-import type { AmbiguousName, MergedList, ShownItem } from '../catalog/view.ts'
 import type { Member } from '../member.ts'
-import { callWith, changesArguments } from '../policy/overlays.ts'
-import { splitName } from './finder.ts'
-import { checkCallHeaders, withCallHeaders } from './param-check.ts'
-import { type RouteContext, rejectParams, rejectWith } from './route-context.ts'
-import { memberSink } from './route-frames.ts'
+import { changesArguments, withOverlayArguments } from '../policy/overlays.ts'
+import { checkCallHeaders, withCallHeaders } from './call-headers.ts'
+import { memberSink } from './member-frames.ts'
+import type { RouteContext } from './route-context.ts'
+import { rejectParams, rejectWith } from './send.ts'
 import { originalOf, rewriteTexts } from './uris.ts'
 
-type Named = 'tools' | 'prompts'
+type NamedKind = 'tools' | 'prompts'
 
-/** Whose a name may be, and what it is called there. */
-interface Owner {
+/** A member that a name may belong to, and the member's own name for it. */
+interface NamedTarget {
   readonly member: Member
   readonly original: string
 }
 
-const WORD: Readonly<Record<Named, string>> = { tools: 'tool', prompts: 'prompt' }
-const AGAIN_MS = 1000 // between two looks for names that nobody has
-const MOST_LOOKS = 1000
+const NOUN: Readonly<Record<NamedKind, string>> = { tools: 'tool', prompts: 'prompt' }
+const REFETCH_MS = 1000 // between two fetches because of unknown names
+const MOST_CALLERS = 1000
 const ALIASES = [Buffer.from('"x-mcp-'), Buffer.from('.gw/')]
 
-/** Routes what is called by its name: tools and prompts. */
-export const createNamedRoute = (context: RouteContext, kind: Named) => {
-  const { lists: shelves, provenance } = context
-  const looks = new BoundedCache<{ readonly until: number; readonly done: Promise<unknown> }>(MOST_LOOKS, AGAIN_MS)
+/** Routes `tools/call` and `prompts/get` by name. */
+export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
+  const { lists, provenance } = context
+  const refetches = new BoundedCache<{ readonly until: number; readonly done: Promise<unknown> }>(
+    MOST_CALLERS,
+    REFETCH_MS,
+  )
 
-  const unknown = (exchange: Exchange, name: string): void => rejectParams(exchange, `Unknown ${WORD[kind]}: ${name}`)
-
-  const decide = (exchange: Exchange, name: string, shelf: MergedList, isLast: boolean): void => {
-    const found = shelf.find(name)
-    if (found && 'candidates' in found) return choose(exchange, name, found)
-    if (found) return deliver(exchange, name, found.member, found.original, found)
-    if (!isLast) return miss(exchange, name)
-    const member = unlisted(exchange, name)
-    if (member) deliver(exchange, name, member.member, member.original)
-    else unknown(exchange, name)
+  const route = (exchange: Exchange, name: string, list: MergedList, isRefetched: boolean): void => {
+    const found = list.find(name)
+    if (found && 'candidates' in found) return chooseCandidate(exchange, name, found.candidates)
+    if (found) return forward(exchange, name, found.member, found.original, found)
+    if (!isRefetched) return routeUnknown(exchange, name)
+    const target = unlistedTarget(exchange, name)
+    if (target) forward(exchange, name, target.member, target.original)
+    else rejectParams(exchange, `Unknown ${NOUN[kind]}: ${name}`)
   }
 
-  /** An app calls the tools of its own server by their own names. */
-  const choose = (exchange: Exchange, name: string, { candidates }: AmbiguousName): void => {
-    const app = provenance.appMember(exchange.caller)
-    const entry = candidates.find(({ member }) => member === app)
-    if (entry) return deliver(exchange, name, entry.member, entry.original, entry)
+  /** An app calls the tools of its own server by their bare names. */
+  const chooseCandidate = (exchange: Exchange, name: string, candidates: readonly ListItem[]): void => {
+    const app = provenance.appServerOf(exchange.caller)
+    const item = candidates.find(({ member }) => member.server === app)
+    if (item) return forward(exchange, name, item.member, item.original, item)
     const names = candidates.map(({ exposed }) => exposed)
-    rejectParams(
-      exchange,
-      `Several servers have a ${WORD[kind]} ${name}: call one of ${names.join(', ')}`,
-      Json.of({ candidates: names }),
-    )
+    const message = `Several servers have a ${NOUN[kind]} ${name}: call one of ${names.join(', ')}`
+    rejectParams(exchange, message, Json.of({ candidates: names }))
   }
 
-  const miss = (exchange: Exchange, name: string): void => {
-    const [owner, ...more] = ownersOf(exchange, name)
-    if (!owner || more.length > 0 || owner.member.isUp()) return lookAgain(exchange, name)
-    // Its list cannot be asked for, so what it says of itself is the answer, the same for what is hidden and what is not.
-    context.when(owner.member.bridged.open(exchange.caller), exchange, () => lookAgain(exchange, name))
+  const routeUnknown = (exchange: Exchange, name: string): void => {
+    const [target, ...more] = targetsOf(exchange, name)
+    if (!target || more.length > 0 || target.member.isUp()) return refetchAndRoute(exchange, name)
+    // The server is down and cannot be listed: its own error is the answer, the same for hidden and for visible names.
+    context.continueWith(target.member.bridged.open(exchange.caller), exchange, () => refetchAndRoute(exchange, name))
   }
 
-  const lookAgain = (exchange: Exchange, name: string): void => {
-    const looked = look(exchange).then(() => shelves.get(exchange.caller, kind))
-    context.when(looked, exchange, shelf => decide(exchange, name, shelf, true))
+  const refetchAndRoute = (exchange: Exchange, name: string): void => {
+    const refetched = refetch(exchange).then(() => lists.get(exchange.caller, kind))
+    context.continueWith(refetched, exchange, list => route(exchange, name, list, true))
   }
 
-  /** Nobody shares what another caller was shown: only the looking is shared. */
-  const look = ({ caller }: Exchange): Promise<unknown> => {
-    const who = callerKey(caller) ?? ''
-    const before = looks.get(who)
+  /** Callers share a refetch, but never its result: each reads its own list afterwards. */
+  const refetch = ({ caller }: Exchange): Promise<unknown> => {
+    const key = callerKey(caller) ?? ''
+    const before = refetches.get(key)
     if (before && before.until > Date.now()) return before.done
-    const done = shelves.refetch(caller, kind).catch(() => {}) // what is known will do
-    looks.set(who, { until: Date.now() + AGAIN_MS, done })
+    const done = lists.refetch(caller, kind).catch(() => {}) // the cached list is used then
+    refetches.set(key, { until: Date.now() + REFETCH_MS, done })
     return done
   }
 
-  /** The members that a name can be of by its form, as far as this caller may know of them. */
-  const ownersOf = ({ caller }: Exchange, name: string): readonly Owner[] => {
+  /** The members that a prefixed name may belong to, as far as the caller may see them. */
+  const targetsOf = ({ caller }: Exchange, name: string): readonly NamedTarget[] => {
     const rules = context.rulesOf(caller)
     return splitName(name, context.serversByName).flatMap(({ server, name: original }) => {
-      const member = context.member(server)
+      const member = context.memberByServer(server)
       return member && rules.allowsServer(server) ? [{ member, original }] : []
     })
   }
 
   /**
-   * Servers may have more than they list: such a name is for its owner to judge. Not where something is hidden, for then
-   * the answer would tell what is there and hidden from what is not there.
+   * The member that decides about an unlisted name: servers may have more than they list. Undefined where items are hidden:
+   * the server's answer would reveal which hidden names exist.
    */
-  const unlisted = (exchange: Exchange, name: string): Owner | undefined => {
+  const unlistedTarget = (exchange: Exchange, name: string): NamedTarget | undefined => {
     if (context.rulesOf(exchange.caller).hides(kind)) return undefined
-    const [owner, ...more] = ownersOf(exchange, name)
-    if (!owner || more.length > 0) return undefined
-    const hides = kind === 'tools' && [...owner.member.overlays.values()].some(({ hidden }) => hidden)
-    return hides ? undefined : owner
+    const [target, ...more] = targetsOf(exchange, name)
+    if (!target || more.length > 0) return undefined
+    const hasHidden = kind === 'tools' && [...target.member.overlays.values()].some(({ hidden }) => hidden)
+    return hasHidden ? undefined : target
   }
 
-  const deliver = (exchange: Exchange, name: string, member: Member, original: string, entry?: ShownItem): void => {
+  const forward = (exchange: Exchange, name: string, member: Member, original: string, item?: ListItem): void => {
     const named = name === original ? exchange : { ...exchange, params: exchange.params.with('name', original) }
-    const prepared = kind === 'tools' ? prepare(context, named, member, original, entry) : named
+    const prepared = kind === 'tools' ? prepareCall(context, named, member, original, item) : named
     if ('code' in prepared) return rejectWith(exchange, prepared)
     context.send(member, context.isAggregate ? { ...prepared, sink: memberSink(context, exchange, member) } : prepared)
   }
@@ -109,40 +108,39 @@ export const createNamedRoute = (context: RouteContext, kind: Named) => {
   return (exchange: Exchange): void => {
     const name = exchange.params.get('name')?.asString()
     if (name === undefined) return rejectParams(exchange, '`name` must be a string')
-    context.when(shelves.get(exchange.caller, kind), exchange, shelf => decide(exchange, name, shelf, false))
+    context.continueWith(lists.get(exchange.caller, kind), exchange, list => route(exchange, name, list, false))
   }
 }
 
-/** The call as the server gets it: overlaid arguments, its own URIs, and the headers that belong to both. */
-const prepare = (
+/** The call for the server: with the overlay's arguments, with original URIs, and with the headers for both. */
+const prepareCall = (
   context: RouteContext,
   exchange: Exchange,
   member: Member,
   original: string,
-  entry: ShownItem | undefined,
-) => {
+  item: ListItem | undefined,
+): Exchange | RpcError => {
   const { caller, params } = exchange
   const given = params.get('arguments')
-  const wrong = entry && checkCallHeaders(caller, entry.definition, given ?? Json.empty)
-  if (wrong) return wrong
+  const mismatch = item && checkCallHeaders(caller, item.definition, given ?? Json.empty)
+  if (mismatch) return mismatch
   const overlay = member.overlays.get(original)
   const rival = overlay && given?.rivalOf([...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults)])
   if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguous(rival)}`)
-  const filled = overlay && changesArguments(overlay) ? callWith(given ?? Json.empty, overlay) : given
-  const args = filled && context.isAggregate ? ownUris(context, member, filled) : filled
-  const sender =
-    entry && args ? withCallHeaders(caller, entry.definition, entry.native ?? entry.definition, args) : caller
+  const filled = overlay && changesArguments(overlay) ? withOverlayArguments(given ?? Json.empty, overlay) : given
+  const args = filled && context.isAggregate ? withOriginalUris(context, member, filled) : filled
+  const sender = item && args ? withCallHeaders(caller, item.definition, item.native ?? item.definition, args) : caller
   if (!args || (args === given && sender === caller)) return exchange
   return { ...exchange, caller: sender, params: args === given ? params : params.with('arguments', args) }
 }
 
-/** A member knows nothing of the aliases of its URIs. */
-const ownUris = (context: RouteContext, member: Member, args: Json): Json => {
+/** Replaces the aliases of the member's URIs: the member does not know them. */
+const withOriginalUris = (context: RouteContext, member: Member, args: Json): Json => {
   const pieces: Buffer[] = []
   args.appendTo(pieces)
   if (!pieces.some(piece => ALIASES.some(alias => piece.includes(alias)))) return args
   return rewriteTexts(args, text => {
     const alias = originalOf(text)
-    return alias && context.memberByNamespace(alias.ns) === member ? alias.uri : undefined
+    return alias && context.memberByNamespace(alias.namespace) === member ? alias.uri : undefined
   })
 }

@@ -4,15 +4,15 @@ import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { closestTemplate, compileTemplate, type TemplateMatcher } from '../../protocol/uri-template.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { MergedList } from '../catalog/view.ts'
+import type { MergedList } from '../catalog/merged-list.ts'
 import type { Member } from '../member.ts'
-import { withServerName, withServerNames } from './member-questions.ts'
-import { type RouteContext, rejectParams, rejectWith } from './route-context.ts'
-import { hasAliases, shownUriFor } from './route-frames.ts'
-import { createResourceProbe } from './route-probe.ts'
+import { hasAliases, shownUriFor, withServerName, withServerNames } from './member-frames.ts'
+import { createResourceProbe } from './resource-probe.ts'
+import type { RouteContext } from './route-context.ts'
+import { rejectParams, rejectWith } from './send.ts'
 import { originalOf, rewriteUris } from './uris.ts'
 
-/** Where a resource is, and what it is called there. */
+/** The member that has a resource, and the member's URI of it. */
 export interface ResourceLocation {
   readonly member: Member
   readonly uri: string
@@ -21,27 +21,28 @@ export interface ResourceLocation {
 const READ = 'resources/read'
 const APP = 'ui://'
 
-/** Routes what is called by a URI: reads and subscriptions. */
+/** Routes reads and subscriptions by URI. */
 export const createResourceRoute = (context: RouteContext, locate: LocateResource) => {
   const probe = createResourceProbe(context, rejectUnknownResource)
 
-  const deliver = (exchange: Exchange, asked: string, place: ResourceLocation | undefined): void => {
-    if (!place && isAlias(context, asked)) return rejectUnknownResource(exchange, asked)
-    if (!place) return probe(exchange, asked, member => visiting(context, exchange, asked, { member, uri: asked }))
-    context.send(place.member, visiting(context, exchange, asked, place))
+  const route = (exchange: Exchange, asked: string, location: ResourceLocation | undefined): void => {
+    if (!location && isAlias(context, asked)) return rejectUnknownResource(exchange, asked)
+    if (!location)
+      return probe(exchange, asked, member => exchangeFor(context, exchange, asked, { member, uri: asked }))
+    context.send(location.member, exchangeFor(context, exchange, asked, location))
   }
 
   return (exchange: Exchange): void => {
     const asked = exchange.params.get('uri')?.asString()
     if (asked === undefined) return rejectParams(exchange, '`uri` must be a string')
-    context.when(locate(exchange.caller, asked), exchange, place => deliver(exchange, asked, place))
+    context.continueWith(locate(exchange.caller, asked), exchange, location => route(exchange, asked, location))
   }
 }
 
 const isAlias = (context: RouteContext, uri: string): boolean =>
-  context.memberByNamespace(originalOf(uri)?.ns ?? '') !== undefined
+  context.memberByNamespace(originalOf(uri)?.namespace ?? '') !== undefined
 
-/** As a caller of each revision knows it: not all have the same code for this. */
+/** With the error code of the caller's revision: not all have the same. */
 export const rejectUnknownResource = (exchange: Exchange, uri: string): void => {
   const { method, params, caller } = exchange
   const error = rpcError('invalidParams', `Unknown resource: ${uri}`, Json.of({ uri }))
@@ -49,87 +50,89 @@ export const rejectUnknownResource = (exchange: Exchange, uri: string): void => 
   rejectWith(exchange, 'code' in ending ? ending : error)
 }
 
-/** The exchange as the member gets it, and its answer as the caller asked for it. */
-const visiting = (
+/** The exchange with the member's URI; its answer has the URI that the caller asked for. */
+const exchangeFor = (
   context: RouteContext,
   exchange: Exchange,
   asked: string,
   { member, uri }: ResourceLocation,
 ): Exchange => {
   const { caller, method, params, sink } = exchange
-  const isMixed = method === READ && context.isAggregate && hasAliases(context, caller, member)
-  const others = isMixed ? shownUriFor(context, caller, member) : undefined
+  const mayHaveAliases = method === READ && context.isAggregate && hasAliases(context, caller, member)
+  const others = mayHaveAliases ? shownUriFor(context, caller, member) : undefined
   const rename = (found: string) => (found === uri ? asked : others?.(found))
-  const turned = (frame: Frame): Frame => {
+  const rewrite = (frame: Frame): Frame => {
     switch (frame.kind) {
       case 'result':
-        if (method === READ && asked.startsWith(APP)) context.provenance.recordApp(caller, member)
-        return { kind: 'result', result: shown(frame.result) }
+        if (method === READ && asked.startsWith(APP)) context.provenance.recordApp(caller, member.server)
+        return { kind: 'result', result: rewriteResult(frame.result) }
       case 'question':
         return context.isAggregate ? withServerName(frame, member.server) : frame
       case 'failure':
-        return asked === uri ? frame : { kind: 'failure', error: { ...frame.error, data: renamed(frame.error.data) } }
+        return asked === uri
+          ? frame
+          : { kind: 'failure', error: { ...frame.error, data: rewriteData(frame.error.data) } }
       case 'notice':
         return frame
     }
   }
-  const shown = (result: Json): Json => {
-    const signed = context.isAggregate ? withServerNames(result, member.server) : result
-    return asked === uri && !others ? signed : rewriteUris(method, signed, rename)
+  const rewriteResult = (result: Json): Json => {
+    const named = context.isAggregate ? withServerNames(result, member.server) : result
+    return asked === uri && !others ? named : rewriteUris(method, named, rename)
   }
-  const renamed = (data: Json | undefined): Json | undefined =>
+  const rewriteData = (data: Json | undefined): Json | undefined =>
     data?.get('uri')?.isString(uri) ? data.with('uri', asked) : data
   return {
     ...exchange,
-    caller,
     params: asked === uri ? params : params.with('uri', uri),
-    sink: frame => sink(turned(frame)),
+    sink: frame => sink(rewrite(frame)),
   }
 }
 
-/** Finds the member a URI belongs to; undefined where nobody can tell without asking. */
+/** Finds the member that has a URI; undefined if that is not known without a request to the members. */
 export type LocateResource = (
   caller: Caller,
   uri: string,
 ) => ResourceLocation | undefined | Promise<ResourceLocation | undefined>
 
 export const createResourceLocator = (context: RouteContext): LocateResource => {
-  const { members, provenance, lists: shelves } = context
+  const { members, provenance, lists } = context
 
-  const permitted = (caller: Caller, member: Member | undefined, uri: string): ResourceLocation | undefined =>
+  const ifAllowed = (caller: Caller, member: Member | undefined, uri: string): ResourceLocation | undefined =>
     member && context.rulesOf(caller).allows('resources', member.server, uri) ? { member, uri } : undefined
 
   const byAlias = (caller: Caller, uri: string): ResourceLocation | undefined => {
     const alias = originalOf(uri)
-    return alias && permitted(caller, context.memberByNamespace(alias.ns), alias.uri)
+    return alias && ifAllowed(caller, context.memberByNamespace(alias.namespace), alias.uri)
   }
 
   const byLists = async (caller: Caller, uri: string): Promise<ResourceLocation | undefined> => {
-    const listed = (await shelves.get(caller, 'resources')).find(uri)
+    const listed = (await lists.get(caller, 'resources')).find(uri)
     if (listed && 'member' in listed) return { member: listed.member, uri: listed.original }
-    const template = closestTemplate(matchersOf(await shelves.get(caller, 'templates')), uri)
-    return template && permitted(caller, template.member, uri)
+    const template = closestTemplate(matchersOf(await lists.get(caller, 'templates')), uri)
+    return template && ifAllowed(caller, template.member, uri)
   }
 
   return (caller, uri) => {
     const only = members.length === 1 ? members[0] : undefined
-    if (only) return permitted(caller, only, uri)
-    return permitted(caller, provenance.memberOf(caller, uri), uri) ?? byAlias(caller, uri) ?? byLists(caller, uri)
+    if (only) return ifAllowed(caller, only, uri)
+    const sender = context.memberByServer(provenance.serverOf(caller, uri))
+    return ifAllowed(caller, sender, uri) ?? byAlias(caller, uri) ?? byLists(caller, uri)
   }
 }
 
-interface Made {
+interface MemberMatcher {
   readonly matcher: TemplateMatcher
   readonly member: Member
 }
 
-const matchers = new WeakMap<MergedList, readonly Made[]>()
+const matchersByList = new WeakMap<MergedList, readonly MemberMatcher[]>()
 
-/** By their own templates: what an alias made of one is read back before anybody looks here. */
-const matchersOf = (shelf: MergedList): readonly Made[] => {
-  const before = matchers.get(shelf)
-  if (before) return before
-  const made = shelf.items.map(({ member, original }) => ({ member, matcher: compileTemplate(original) }))
-  matchers.set(shelf, made)
-  return made
+/** The matchers of the original templates: aliases are resolved before. */
+const matchersOf = (list: MergedList): readonly MemberMatcher[] => {
+  const known = matchersByList.get(list)
+  if (known) return known
+  const matchers = list.items.map(({ member, original }) => ({ member, matcher: compileTemplate(original) }))
+  matchersByList.set(list, matchers)
+  return matchers
 }

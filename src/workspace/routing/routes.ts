@@ -1,5 +1,5 @@
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
-import type { ListView } from '../catalog/view.ts'
+import type { ListView } from '../catalog/merged-lists.ts'
 import type { Member } from '../member.ts'
 import { createCompletionRoute } from './route-completion.ts'
 import { createRouteContext, type RouteDeps } from './route-context.ts'
@@ -7,16 +7,15 @@ import { createNamedRoute } from './route-named.ts'
 import { createLevelRoute, createOtherRoute } from './route-others.ts'
 import { createResourceLocator, createResourceRoute, type LocateResource } from './route-resources.ts'
 
-/** The ways through a workspace of several servers, or of one with rules. */
+/** The routes of a workspace with several servers, or with one server and rules. */
 export interface Routes {
   readonly dispatch: Dispatch
-  /** Which member a URI belongs to, without asking any of them. */
   readonly locate: LocateResource
 }
 
-/** Makes the routes of everything that is for one member; lists, discovery and listening are the catalogue's. */
-export const createRoutes = (members: readonly Member[], shelves: ListView, deps: RouteDeps): Routes => {
-  const context = createRouteContext(members, shelves, deps)
+/** Routes the methods that one member answers. The catalog answers lists, `server/discover` and `subscriptions/listen`. */
+export const createRoutes = (members: readonly Member[], lists: ListView, deps: RouteDeps): Routes => {
+  const context = createRouteContext(members, lists, deps)
   const locate = createResourceLocator(context)
   const resources = createResourceRoute(context, locate)
   const routes: Readonly<Record<string, (exchange: Exchange) => void>> = {

@@ -10,14 +10,14 @@ describe('H13: aliases', () => {
     ['ui://app/main.html', 'ui://b.gw/app/main.html'],
   ])('%s of b is %s', (uri, alias) => {
     expect(aliasFor('b', uri)).toBe(alias)
-    expect(originalOf(alias)).toEqual({ ns: 'b', uri })
+    expect(originalOf(alias)).toEqual({ namespace: 'b', uri })
   })
 
   test('every alias is read back without knowing anything', () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[a-z0-9-]{1,20}$/), fc.string(), (ns, any) => {
+      fc.property(fc.stringMatching(/^[a-z0-9-]{1,20}$/), fc.string(), (namespace, any) => {
         for (const uri of [any, `file:///${any}`, `ui://${any}`])
-          expect(originalOf(aliasFor(ns, uri))).toEqual({ ns, uri })
+          expect(originalOf(aliasFor(namespace, uri))).toEqual({ namespace, uri })
       }),
     )
   })

@@ -1,30 +1,31 @@
 import { Json } from '../../wire/json/json.ts'
+import type { Member } from '../member.ts'
 
 const APP = 'ui://'
 const APP_ALIAS = /^ui:\/\/([a-z0-9-]{1,20})\.gw\/(.*)$/s
 const ALIAS = /^x-mcp-([a-z0-9-]{1,20})\+(.*)$/s
 
 /**
- * What stands for a URI, or a URI template, that another server of the workspace shows already. The original is in it
- * as it is, so a filled-in template is the alias of the filled-in original; hosts know apps by their scheme.
+ * The alias of a URI or URI template that another server of the workspace exposes already. It contains the original, so an
+ * expanded template is the alias of the expanded original. Apps keep their scheme, because hosts recognize them by it.
  */
 export const aliasFor = (namespace: string, uri: string): string =>
   uri.startsWith(APP) ? `${APP}${namespace}.gw/${uri.slice(APP.length)}` : `x-mcp-${namespace}+${uri}`
 
-/** Reads an alias back; undefined for every other URI. */
-export const originalOf = (alias: string): { readonly ns: string; readonly uri: string } | undefined => {
+/** Reads an alias; undefined for every other URI. */
+export const originalOf = (alias: string): { readonly namespace: string; readonly uri: string } | undefined => {
   const app = APP_ALIAS.exec(alias)
-  if (app) return { ns: app[1] as string, uri: APP + app[2] }
+  if (app) return { namespace: app[1] as string, uri: APP + app[2] }
   const other = ALIAS.exec(alias)
-  return other ? { ns: other[1] as string, uri: other[2] as string } : undefined
+  return other ? { namespace: other[1] as string, uri: other[2] as string } : undefined
 }
 
-/** Says what a URI becomes; undefined: it stays. */
+/** The new form of a URI; undefined: it stays as it is. */
 export type RenameUri = (uri: string) => string | undefined
 
 type Rewrite = (json: Json, rename: RenameUri) => Json
 
-/** Replaces the text at a path of members, where there is one. */
+/** Rewrites the string at a path of members, if there is one. */
 const at =
   (...path: readonly string[]): Rewrite =>
   (json, rename) => {
@@ -37,7 +38,7 @@ const at =
     return renamed === undefined ? json : json.with(key, renamed)
   }
 
-/** Rewrites every element of a list, or the one value that stands for it. */
+/** Rewrites every element of an array, or the single value in its place. */
 const each =
   (key: string, rewrite: Rewrite): Rewrite =>
   (json, rename) => {
@@ -52,32 +53,32 @@ const all =
   (json, rename) =>
     rewrites.reduce((rewritten, rewrite) => rewrite(rewritten, rename), json)
 
-const ofApp = all(at('_meta', 'ui', 'resourceUri'), at('_meta', 'ui/resourceUri'))
+const appLinks = all(at('_meta', 'ui', 'resourceUri'), at('_meta', 'ui/resourceUri'))
 
 const BLOCKS: Readonly<Record<string, Rewrite>> = { resource_link: at('uri'), resource: at('resource', 'uri') }
 
-/** Only in blocks that are links: a word of some other block may look like one. */
+/** Only blocks that are links: other blocks may contain text that looks like a URI. */
 const block: Rewrite = (json, rename) => {
   const type = json.get('type')?.asString() ?? ''
   return Object.hasOwn(BLOCKS, type) ? (BLOCKS[type]?.(json, rename) ?? json) : json
 }
 
-/** Where results and notices hold URIs. Text and structured content are the server's own words. */
-const PLACES: Readonly<Record<string, Rewrite>> = {
-  'tools/call': all(each('content', block), ofApp),
+/** Where results and notifications contain URIs. Text and structured content are never rewritten. */
+const REWRITES: Readonly<Record<string, Rewrite>> = {
+  'tools/call': all(each('content', block), appLinks),
   'prompts/get': each('messages', each('content', block)),
   'resources/read': each('contents', at('uri')),
   'notifications/resources/updated': at('uri'),
 }
 
-/** Rewrites the URIs in a result, or in the params of a notice; the same value where none changes. */
+/** Rewrites the URIs in a result, or in the params of a notification; the same value where none changes. */
 export const rewriteUris = (method: string, json: Json, rename: RenameUri): Json =>
-  Object.hasOwn(PLACES, method) && json.isObject ? (PLACES[method]?.(json, rename) ?? json) : json
+  Object.hasOwn(REWRITES, method) && json.isObject ? (REWRITES[method]?.(json, rename) ?? json) : json
 
-/** Rewrites the URIs in the definition of one tool. */
-export const rewriteTool = (item: Json, rename: RenameUri): Json => (item.isObject ? ofApp(item, rename) : item)
+/** Rewrites the URIs in the definition of a tool. */
+export const rewriteTool = (item: Json, rename: RenameUri): Json => (item.isObject ? appLinks(item, rename) : item)
 
-/** Replaces texts that are wholly a URI, at any depth. */
+/** Rewrites strings that are a URI as a whole, at any depth. */
 export const rewriteTexts = (json: Json, rename: RenameUri): Json => {
   switch (json.kind) {
     case 'string': {
@@ -90,5 +91,31 @@ export const rewriteTexts = (json: Json, rename: RenameUri): Json => {
       return json.entries().reduce((rewritten, [key, value]) => rewritten.with(key, rewriteTexts(value, rename)), json)
     default:
       return json
+  }
+}
+
+/** Bytes of which a definition with a link to an app contains at least one sequence, in any notation. */
+const APP_HINTS = [Buffer.from('resourceUri'), Buffer.from('\\u00')]
+
+/** Whether a definition may link to an app; much cheaper than parsing it. */
+export const mayLinkToApp = (definition: Buffer): boolean => APP_HINTS.some(hint => definition.includes(hint))
+
+const appUrisIn = (item: Json): string[] => {
+  const meta = item.get('_meta')
+  if (!meta?.isObject) return []
+  return [meta.at('ui', 'resourceUri'), meta.get('ui/resourceUri')].flatMap(uri => uri?.asString() ?? [])
+}
+
+/**
+ * Makes the function that returns, tool by tool, how the links to its app are shown. An app URI that an earlier member has,
+ * too, is shown as an alias, so that hosts open the right app. Undefined: the links stay as they are.
+ */
+export const createAppLinks = (namespaces: ReadonlyMap<string, string>) => {
+  const owners = new Map<string, string>()
+  return ({ server }: Member, item: Json): RenameUri | undefined => {
+    const uris = appUrisIn(item)
+    for (const uri of uris) if (!owners.has(uri)) owners.set(uri, server)
+    if (uris.every(uri => owners.get(uri) === server)) return undefined
+    return uri => (owners.get(uri) === server ? undefined : aliasFor(namespaces.get(server) ?? '', uri))
   }
 }

@@ -3,32 +3,31 @@ import type { Sink } from '../../protocol/exchange.ts'
 import { type ChangingList, LIST_CHANGES } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 
-interface Options {
+interface NotifierOptions {
   readonly sink: Sink
   readonly wanted: ReadonlySet<ChangingList>
   readonly coalesceMs: number
-  /** Equal for as long as a list is shown the same. */
-  readonly stateOf: (list: ChangingList) => string
+  readonly hashOf: (list: ChangingList) => string // of the list as the listener sees it
 }
 
-/** Tells one listener of lists that became others: several changes at once, and none that cannot be seen. */
+/** Sends `list_changed` notifications to one listener: coalesced, and only if the visible list differs. */
 export class ListChangedNotifier {
-  readonly #options: Options
-  readonly #told = new Map<ChangingList, string>() // what the listener may know
-  readonly #stirred = new Map<ChangingList, boolean>() // lists to look at; true: to be told of in any case
+  readonly #options: NotifierOptions
+  readonly #notified = new Map<ChangingList, string>() // the hash that the listener may know
+  readonly #scheduled = new Map<ChangingList, boolean>() // true: notify even if the hash is equal
   #timer: NodeJS.Timeout | undefined
-  #isBehind = false
+  #isBlocked = false // by backpressure
   #isOver = false
 
-  constructor(options: Options) {
+  constructor(options: NotifierOptions) {
     this.#options = options
-    for (const list of options.wanted) this.#told.set(list, options.stateOf(list))
+    for (const list of options.wanted) this.#notified.set(list, options.hashOf(list))
   }
 
   schedule(list: ChangingList, isCertain: boolean): void {
     if (!this.#options.wanted.has(list) || this.#isOver) return
-    this.#stirred.set(list, isCertain || (this.#stirred.get(list) ?? false))
-    this.#timer ??= setTimeout(() => this.#tell(), this.#options.coalesceMs)
+    this.#scheduled.set(list, isCertain || (this.#scheduled.get(list) ?? false))
+    this.#timer ??= setTimeout(() => this.#notify(), this.#options.coalesceMs)
   }
 
   end(): void {
@@ -36,30 +35,29 @@ export class ListChangedNotifier {
     clearTimeout(this.#timer)
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#timer = undefined
-    if (this.#isBehind || this.#isOver) return
-    const { sink, stateOf } = this.#options
-    const stirred = [...this.#stirred]
-    this.#stirred.clear()
-    for (const [list, isCertain] of stirred) {
-      const state = stateOf(list)
-      if (!isCertain && state === this.#told.get(list)) continue
-      this.#told.set(list, state)
-      const behind = deliver(sink, { kind: 'notice', method: LIST_CHANGES[list].method, params: Json.empty }, () =>
-        this.end(),
-      )
-      if (behind) this.#waitFor(behind)
+    if (this.#isBlocked || this.#isOver) return
+    const { sink, hashOf } = this.#options
+    const scheduled = [...this.#scheduled]
+    this.#scheduled.clear()
+    for (const [list, isCertain] of scheduled) {
+      const hash = hashOf(list)
+      if (!isCertain && hash === this.#notified.get(list)) continue
+      this.#notified.set(list, hash)
+      const notice = { kind: 'notice', method: LIST_CHANGES[list].method, params: Json.empty } as const
+      const waiting = deliver(sink, notice, () => this.end())
+      if (waiting) this.#block(waiting)
     }
   }
 
-  /** For a reader who is behind one notice of each list is enough. */
-  #waitFor(reader: Promise<void>): void {
-    this.#isBehind = true
+  /** A slow client gets one notification per list when it reads again. */
+  #block(waiting: Promise<void>): void {
+    this.#isBlocked = true
     const resume = (): void => {
-      this.#isBehind = false
-      if (this.#stirred.size > 0) this.#tell()
+      this.#isBlocked = false
+      if (this.#scheduled.size > 0) this.#notify()
     }
-    reader.then(resume, resume)
+    waiting.then(resume, resume)
   }
 }

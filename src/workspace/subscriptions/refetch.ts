@@ -2,50 +2,49 @@ import type { Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { CacheEntry } from '../catalog/cache-entry.ts'
 import type { CachedList, Catalog } from '../catalog/catalog.ts'
+import type { ListKind } from '../catalog/list-kinds.ts'
 import type { MemberList } from '../catalog/member-list.ts'
-import type { ListKind } from '../catalog/view.ts'
 
-/** Asks again for lists that were said to have changed: soon, but not more often than a list may be asked for. */
+/** Fetches lists again after a change notification, as soon as their rate limit allows. */
 export interface Refetcher {
-  /** `signal` says how long there is somebody in whose name to ask. */
-  schedule(held: CachedList, kind: ListKind, caller: Caller, signal: Signal): void
+  /** Fetches in the name of the caller, unless `signal` is aborted by then. */
+  schedule(cached: CachedList, kind: ListKind, caller: Caller, signal: Signal): void
   close(): void
 }
 
-interface Pending {
+interface PendingRefetch {
   readonly callers: Map<Signal, Caller>
   timer: NodeJS.Timeout | undefined
 }
 
 export const createRefetcher = (catalog: Catalog): Refetcher => {
-  const pending = new Map<CacheEntry<MemberList>, Pending>()
+  const pending = new Map<CacheEntry<MemberList>, PendingRefetch>()
 
-  const ask = (held: CachedList, kind: ListKind): void => {
-    const { entry: holding } = held
-    const waiting = pending.get(holding)
-    pending.delete(holding)
-    const live = [...(waiting?.callers ?? [])].find(([signal]) => !signal.reason)
-    if (live && holding.isStale && held.member.isUp()) void catalog.refresh(held, live[1], kind)
+  const fetch = (cached: CachedList, kind: ListKind): void => {
+    const { entry } = cached
+    const refetch = pending.get(entry)
+    pending.delete(entry)
+    const active = [...(refetch?.callers ?? [])].find(([signal]) => !signal.reason)
+    if (active && entry.isStale && cached.member.isUp()) void catalog.refresh(cached, active[1], kind)
   }
 
-  /** What is under way may have been asked before the change. */
-  const soon = (held: CachedList, kind: ListKind, waiting: Pending): void => {
-    const { entry: holding } = held
-    const flight = holding.pendingFetch
-    if (flight) return void flight.then(() => pending.get(holding) === waiting && soon(held, kind, waiting))
-    const wait = holding.nextFetchAt - Date.now()
-    if (wait <= 0) return ask(held, kind)
-    waiting.timer = setTimeout(() => ask(held, kind), wait)
-    waiting.timer.unref()
+  /** A fetch that is pending may have started before the change: another one must follow it. */
+  const fetchSoon = (cached: CachedList, kind: ListKind, refetch: PendingRefetch): void => {
+    const { entry } = cached
+    if (entry.pendingFetch)
+      return void entry.pendingFetch.then(() => pending.get(entry) === refetch && fetchSoon(cached, kind, refetch))
+    const waitMs = entry.nextFetchAt - Date.now()
+    if (waitMs <= 0) return fetch(cached, kind)
+    refetch.timer = setTimeout(() => fetch(cached, kind), waitMs).unref()
   }
 
   return {
-    schedule: (held, kind, caller, signal) => {
-      const waiting = pending.get(held.entry)
-      if (waiting) return void waiting.callers.set(signal, caller)
-      const created: Pending = { callers: new Map([[signal, caller]]), timer: undefined }
-      pending.set(held.entry, created)
-      soon(held, kind, created)
+    schedule: (cached, kind, caller, signal) => {
+      const known = pending.get(cached.entry)
+      if (known) return void known.callers.set(signal, caller)
+      const refetch: PendingRefetch = { callers: new Map([[signal, caller]]), timer: undefined }
+      pending.set(cached.entry, refetch)
+      fetchSoon(cached, kind, refetch)
     },
     close: () => {
       for (const { timer } of pending.values()) clearTimeout(timer)

@@ -1,26 +1,25 @@
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
+import { ERRORS } from '../../protocol/errors.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { backoffMs } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 
-const METHOD_NOT_FOUND = -32601
-const SHORTEST_MS = 1000
-const LONGEST_MS = 30_000
+const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
 
-interface Hooks {
-  /** It listens, to this; `wasLost` where something may have been missed before. */
-  readonly listening: (honoured: Json, wasLost: boolean) => void
-  /** It hears nothing more for now. */
-  readonly lost: () => void
-  readonly heard: (frame: Frame) => void | Promise<void>
+interface SubscriptionHooks {
+  /** The server acknowledged the subscription; `wasLost` if notifications may have been missed before. */
+  readonly onListening: (acknowledged: Json, wasLost: boolean) => void
+  readonly onLost: () => void
+  readonly onFrame: (frame: Frame) => void | Promise<void>
 }
 
-/** What one member says unasked to one listener. A member that falls silent is listened to again when it is back. */
+/** One subscription to one upstream server on behalf of one listener. Reconnects with backoff when it ends. */
 export class UpstreamSubscription {
   readonly member: Member
   readonly #exchange: Exchange
-  readonly #hooks: Hooks
+  readonly #hooks: SubscriptionHooks
   #abort: Abort | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
@@ -28,10 +27,10 @@ export class UpstreamSubscription {
   #isListening = false
   #isOver = false
   #settle: () => void = () => {}
-  /** The first attempt has ended, one way or the other. */
+  /** Resolves when the first attempt has succeeded or failed. */
   readonly settled: Promise<void>
 
-  constructor(member: Member, exchange: Exchange, hooks: Hooks) {
+  constructor(member: Member, exchange: Exchange, hooks: SubscriptionHooks) {
     this.member = member
     this.#exchange = exchange
     this.#hooks = hooks
@@ -43,7 +42,7 @@ export class UpstreamSubscription {
   start(): void {
     if (this.#isOver || this.#abort) return
     clearTimeout(this.#timer)
-    if (!this.member.isUp()) return this.#again(true)
+    if (!this.member.isUp()) return this.#retryLater(true)
     const abort = new Abort()
     this.#abort = abort
     this.member.bridged
@@ -54,8 +53,8 @@ export class UpstreamSubscription {
       .catch(() => this.#ended(abort, true))
   }
 
-  /** The member is back: no need to wait any longer. */
-  wake(): void {
+  /** The server is back: reconnects at once. */
+  reconnect(): void {
     this.#failures = 0
     this.start()
   }
@@ -63,7 +62,7 @@ export class UpstreamSubscription {
   end(reason: AbortReason): void {
     this.#isOver = true
     clearTimeout(this.#timer)
-    this.#silence()
+    this.#stopListening()
     this.#abort?.abort(reason)
     this.#settle()
   }
@@ -71,9 +70,9 @@ export class UpstreamSubscription {
   #take(frame: Frame, abort: Abort): void | Promise<void> {
     if (abort !== this.#abort || this.#isOver) return
     if (frame.kind === 'result') return this.#ended(abort, false)
-    if (frame.kind === 'failure') return this.#ended(abort, true, frame.error.code === METHOD_NOT_FOUND)
+    if (frame.kind === 'failure') return this.#ended(abort, true, frame.error.code === ERRORS.methodNotFound.code)
     if (frame.kind === 'notice' && frame.method === NOTIFICATIONS.acknowledged) return this.#acknowledged(frame.params)
-    return this.#hooks.heard(frame)
+    return this.#hooks.onFrame(frame)
   }
 
   #acknowledged(params: Json): void {
@@ -81,31 +80,30 @@ export class UpstreamSubscription {
     this.#isListening = true
     const wasLost = this.#wasLost
     this.#wasLost = false
-    this.#hooks.listening(params, wasLost)
+    this.#hooks.onListening(params, wasLost)
     this.#settle()
   }
 
-  #ended(abort: Abort, isFailure: boolean, isMute = false): void {
+  #ended(abort: Abort, isFailure: boolean, isUnsupported = false): void {
     if (abort !== this.#abort || this.#isOver) return
     this.#abort = undefined
-    this.#silence()
-    if (isMute)
-      this.#settle() // it has no such thing, and will say nothing
-    else this.#again(isFailure)
+    this.#stopListening()
+    if (isUnsupported)
+      this.#settle() // the server never sends notifications
+    else this.#retryLater(isFailure)
   }
 
-  #silence(): void {
+  #stopListening(): void {
     if (!this.#isListening) return
     this.#isListening = false
-    this.#hooks.lost()
+    this.#hooks.onLost()
   }
 
-  #again(isFailure: boolean): void {
+  #retryLater(isFailure: boolean): void {
     this.#wasLost ||= isFailure
     this.#settle()
-    const longest = this.member.isUp() ? Math.min(LONGEST_MS, SHORTEST_MS * 2 ** this.#failures++) : LONGEST_MS
+    const failures = this.member.isUp() ? this.#failures++ : Number.POSITIVE_INFINITY
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.start(), longest * (0.5 + Math.random() / 2))
-    this.#timer.unref()
+    this.#timer = setTimeout(() => this.start(), backoffMs(BACKOFF, failures)).unref()
   }
 }

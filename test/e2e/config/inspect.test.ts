@@ -35,14 +35,14 @@ test('what a server lists wrongly is told, and counted as the gateway would show
   server.methods.set('tools/list', () => ({ tools: [tool('x'), tool('x'), tool('y'), broken] }))
   const { servers, workspaces } = await look()
   expect(servers).toMatchObject([{ name: 'far', state: 'ready', tools: 2 }])
-  expect(servers[0]?.flaws?.join()).toMatch(/tools: .*broken is not shown.*1 of its names stand there twice/)
+  expect(servers[0]?.flaws?.join()).toMatch(/tools: .*broken is hidden.*1 duplicate names/)
   expect(workspaces[0]?.tools).toEqual(['far__x', 'far__y'])
 })
 
-test('cursors that go round in a circle are noticed at the first round', async () => {
+test('repeated cursors are detected at the first repetition', async () => {
   server.methods.set('tools/list', () => ({ tools: [tool('x')], nextCursor: 'again' }))
   const { servers } = await look()
-  expect(servers).toMatchObject([{ state: 'degraded', tools: 1, reason: expect.stringContaining('circle') }])
+  expect(servers).toMatchObject([{ state: 'degraded', tools: 1, reason: expect.stringContaining('repeat') }])
   expect(server.of('tools/list').length).toBe(2)
 })
 

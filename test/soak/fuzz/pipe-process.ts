@@ -1,5 +1,5 @@
 // What `dragoman stdio` runs, on stdin and stdout, before a gateway: `node --import tsx pipe-process.ts ORIGIN WORKSPACE`.
-import { servePipe } from '../../../src/app/stdio-proxy.ts'
+import { serveStdioProxy } from '../../../src/app/stdio-proxy.ts'
 import { type Log, SILENT } from '../../../src/telemetry/log.ts'
 
 const [, , origin = '', workspace = ''] = process.argv
@@ -13,5 +13,5 @@ const log: Log = {
 }
 process.on('uncaughtException', (error, source) => complain(source, error))
 const [input, output] = [process.stdin, process.stdout]
-await servePipe({ daemon, findAgain: async () => daemon, workspace, input, output, log, version: '0' })
+await serveStdioProxy({ daemon, findAgain: async () => daemon, workspace, input, output, log, version: '0' })
 process.exit()

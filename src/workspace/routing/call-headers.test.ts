@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf } from '../../../test/support/embedded.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { checkCallHeaders, isAnnotated, usableTool, withCallHeaders } from './param-check.ts'
+import { checkCallHeaders, isAnnotated, usableTool, withCallHeaders } from './call-headers.ts'
 
 const tool = (properties: PlainObject, more: PlainObject = {}): Json =>
   Json.of({ name: 'x', inputSchema: { type: 'object', properties, ...more } })

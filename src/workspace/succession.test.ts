@@ -9,7 +9,7 @@ import { EVERYTHING } from '../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json } from '../wire/json/json.ts'
-import { openWorkspace } from './open-workspace.ts'
+import { openWorkspace } from './workspace.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

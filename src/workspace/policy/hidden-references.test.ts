@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { referencesIn } from './references.ts'
+import { referencesIn } from './hidden-references.ts'
 
 const textsIn = (params: PlainObject) =>
   referencesIn('acme/run', Json.of(params))

@@ -4,7 +4,7 @@ import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Dispatch, Exchange, Frame, Upstream } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { createSingleServerRoute } from './route.ts'
+import { createSingleServerRoute } from './single-server.ts'
 
 /** A server that lists what it is told to, says under which name it was called, and keeps its listeners. */
 const scripted = (pages: string[][]) => {

@@ -10,28 +10,27 @@ import {
 import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 
-const ANNOTATION = 'x-mcp-header'
-const BYTES = Buffer.from(`"${ANNOTATION}"`)
+const ANNOTATION = Buffer.from('"x-mcp-header"')
 
-const known = new WeakMap<Json, boolean>()
+const annotated = new WeakMap<Json, boolean>()
 
-/** Whether a tool's arguments may have to be repeated in headers; each definition is searched once. */
+/** Whether arguments of a tool may have to be repeated in headers; each definition is searched once. */
 export const isAnnotated = (item: Json): boolean => {
-  const before = known.get(item)
-  if (before !== undefined) return before
+  const known = annotated.get(item)
+  if (known !== undefined) return known
   const pieces: Buffer[] = []
   item.get('inputSchema')?.appendTo(pieces)
-  const found = pieces.some(piece => piece.includes(BYTES))
-  known.set(item, found)
+  const found = pieces.some(piece => piece.includes(ANNOTATION))
+  annotated.set(item, found)
   return found
 }
 
-/** A tool as it may be shown, or why it may not. */
+/** A tool as clients may see it, or the reason to hide it. */
 export type UsableTool = { readonly item: Json } | { readonly reason: string }
 
 /**
- * Clients must not use a tool over HTTP whose annotations are broken, so it is not shown; toward a process they mean
- * nothing and are taken off.
+ * Hides a tool with invalid annotations, because clients must not call it over HTTP. The annotations of a stdio server have
+ * no effect, and are removed.
  */
 export const usableTool = (item: Json, isRemote: boolean): UsableTool => {
   const schema = isAnnotated(item) ? item.get('inputSchema') : undefined
@@ -40,19 +39,19 @@ export const usableTool = (item: Json, isRemote: boolean): UsableTool => {
   return isRemote ? { reason: found.reason } : { item: item.with('inputSchema', withoutParamHeaders(schema)) }
 }
 
-/** Compares the headers of a caller who must send them with the arguments, as the tool is shown to it. */
+/** Compares the headers of a caller that must send them with its arguments, by the definition the caller sees. */
 export const checkCallHeaders = (caller: Caller, shown: Json, args: Json): RpcError | undefined => {
   const schema = mirrorsParams(caller) && isAnnotated(shown) ? shown.get('inputSchema') : undefined
   const reason = schema && checkParamHeaders(schema, args, caller.headers)
   return reason === undefined ? undefined : rpcError('headerMismatch', reason)
 }
 
-/** The caller as the server shall see it: with the headers that belong to the arguments it gets. */
-export const withCallHeaders = (caller: Caller, shown: Json, own: Json, args: Json): Caller => {
-  if (!isModern(caller.revision) || !(isAnnotated(own) || isAnnotated(shown))) return caller
+/** The caller with the headers that belong to the arguments for the server, by the server's own definition. */
+export const withCallHeaders = (caller: Caller, shown: Json, native: Json, args: Json): Caller => {
+  if (!isModern(caller.revision) || !(isAnnotated(native) || isAnnotated(shown))) return caller
   const headers = new Map(caller.headers)
   for (const name of headersOf(shown)) headers.delete(name)
-  for (const [name, value] of paramHeadersOf(own.get('inputSchema') ?? Json.empty, args)) headers.set(name, value)
+  for (const [name, value] of paramHeadersOf(native.get('inputSchema') ?? Json.empty, args)) headers.set(name, value)
   return { ...caller, headers }
 }
 

@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+import type { BuiltinServer, ServerConfig, Snapshot } from '../config/snapshot.ts'
+import { RpcFailure, rpcError } from '../protocol/errors.ts'
+import type { Upstream } from '../protocol/exchange.ts'
+import { demo } from '../servers/demo/demo.ts'
+import { files } from '../servers/files/files.ts'
+import type { MemoryOptions } from '../servers/memory/start.ts'
+import { startInThread } from '../servers/thread/upstream.ts'
+import type { Log } from '../telemetry/log.ts'
+import { connectRemote } from '../upstreams/http/connect-remote.ts'
+import type { ProcessHost } from '../upstreams/process/process-host.ts'
+import type { KnownEras } from '../upstreams/stdio/known-era.ts'
+import { connectProcess } from '../upstreams/stdio/process-upstream.ts'
+import { Json } from '../wire/json/json.ts'
+
+interface BuildOptions {
+  readonly log: Log
+  readonly version: string
+  readonly host: ProcessHost
+  readonly knownEras: KnownEras
+  readonly data: string | undefined // the data directory
+  readonly sessionsPerPrincipal?: number // at each server, for callers without a session
+  readonly sources: () => Snapshot['sources'] // the files of the current configuration
+  readonly ownPort: () => number | undefined // where the gateway listens
+}
+
+/** The upstream of a configured server; it opens no connection yet. */
+export const buildServer = (config: ServerConfig, options: BuildOptions): Upstream => {
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal } = options
+  if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
+  switch (config.kind) {
+    case 'remote':
+      return connectRemote(config, { log, identity: { name: 'dragoman', version }, ownPort, sessionsPerPrincipal })
+    case 'process':
+      return connectProcess(config, {
+        log: log.child({ server: config.name }),
+        identity: { name: 'dragoman', version },
+        host,
+        knownEras,
+        sessionsPerPrincipal,
+      })
+    case 'builtin':
+      return buildBuiltin(config, { ...options, log: log.child({ server: config.name }) })
+    case 'embedded':
+      return config.upstream
+    case 'unavailable':
+      return unavailable(config.name, `cannot be served: ${config.reason}`)
+  }
+}
+
+const buildBuiltin = (
+  config: BuiltinServer & { readonly name: string },
+  { log, version, data, sources }: Omit<BuildOptions, 'host' | 'knownEras' | 'ownPort'>,
+): Upstream => {
+  switch (config.builtin) {
+    case 'demo':
+      return demo(version)
+    case 'files':
+      return files({ ...config, version, protectedPaths: () => [...(data ? [data] : []), ...(sources() ?? [])] })
+    case 'memory':
+      if (data === undefined) return unavailable(config.name, 'needs a data directory; give --data DIR')
+      // Only the thread loads the memory server's modules.
+      return startInThread({
+        name: 'memory',
+        entry: new URL('../servers/memory/thread-entry', import.meta.url),
+        data: { ...config, folder: join(data, 'memory'), version } satisfies Omit<MemoryOptions, 'log'>,
+        log,
+      })
+  }
+}
+
+const unavailable = (server: string, why: string): Upstream => {
+  const data = Json.of({ reason: 'unavailable', upstream: server })
+  return {
+    open: () => Promise.reject(new RpcFailure(rpcError('internal', `Server "${server}" ${why}`, data))),
+    close: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,33 @@
+import { deliver } from '../../protocol/deliver.ts'
+import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
+import type { Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Json } from '../../wire/json/json.ts'
+
+/** Opens an upstream for each exchange and dispatches it there; a failure to open fails the exchange. */
+export const sendTo =
+  (upstream: Upstream, log: Log): Dispatch =>
+  exchange => {
+    if (upstream.resume?.(exchange)) return
+    upstream
+      .open(exchange.caller)
+      .then(peer => {
+        if (!exchange.signal.reason) peer.dispatch(exchange)
+      })
+      .catch((error: unknown) => rejectThrown(exchange, error, log))
+  }
+
+/** Ends a request with an error; a notification has no answer. */
+export const rejectWith = (exchange: Exchange, error: RpcError): void => {
+  if (exchange.kind === 'request') void deliver(exchange.sink, { kind: 'failure', error })
+}
+
+export const rejectParams = (exchange: Exchange, message: string, data?: Json): void =>
+  rejectWith(exchange, rpcError('invalidParams', message, data))
+
+/** Ends a request with the error of an RpcFailure; anything else thrown is a bug of the gateway, and is logged. */
+export const rejectThrown = (exchange: Exchange, thrown: unknown, log: Log): void => {
+  if (thrown instanceof RpcFailure) return rejectWith(exchange, thrown.error)
+  log.error({ err: thrown }, 'call failed inside the gateway')
+  rejectWith(exchange, rpcError('internal'))
+}

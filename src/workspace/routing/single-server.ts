@@ -1,0 +1,101 @@
+import { failWith } from '../../protocol/deliver.ts'
+import type { Caller, Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
+import { ask, itemsOf } from '../../protocol/listing.ts'
+import { BoundedCache } from '../../std/bounded-cache.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Json } from '../../wire/json/json.ts'
+import { LIST_KINDS } from '../catalog/list-kinds.ts'
+import { mergePages } from '../catalog/merge-pages.ts'
+import { withoutServer } from '../catalog/names.ts'
+import { createListFaultReport, type OnListFault } from '../catalog/read-list.ts'
+import { sendTo } from './send.ts'
+
+type NamedList = (typeof LIST_KINDS)['tools' | 'prompts']
+
+/** Methods that name an item, and the list that has these names. */
+const CALLS: Readonly<Record<string, NamedList>> = {
+  'tools/call': LIST_KINDS.tools,
+  'prompts/get': LIST_KINDS.prompts,
+}
+const LISTEN = 'subscriptions/listen'
+
+/** The route of a workspace with one server and no rules: forwards every message, and accepts all forms of a name. */
+export const createSingleServerRoute = (
+  server: string,
+  upstream: Upstream,
+  log: Log,
+  onListFault?: OnListFault,
+): Dispatch => {
+  const names = createListedNames(upstream)
+  const send = mergePages(server, sendTo(upstream, log), createListFaultReport(log, onListFault))
+  return exchange => {
+    if (exchange.method === LISTEN) return send(onListChanged(exchange, names.clear))
+    const list = Object.hasOwn(CALLS, exchange.method) ? CALLS[exchange.method] : undefined
+    const name = list && exchange.params.get('name')?.asString()
+    const bare = name === undefined ? undefined : withoutServer(server, name)
+    if (!list || name === undefined || bare === undefined) return send(exchange)
+    // The name starts with the server's, but the server may itself list it like that.
+    void names
+      .has(exchange.caller, list, name)
+      .then(isListed => send(isListed ? exchange : { ...exchange, params: exchange.params.with('name', bare) }))
+      .catch((thrown: unknown) => failWith(exchange, thrown))
+  }
+}
+
+const onListChanged = (exchange: Exchange, changed: () => void): Exchange => ({
+  ...exchange,
+  sink: frame => {
+    if (frame.kind === 'notice' && frame.method.endsWith('/list_changed')) changed()
+    return exchange.sink(frame)
+  },
+})
+
+type Names = Promise<ReadonlySet<string>>
+
+const FRESH_MS = 60_000
+const MOST_CALLERS = 1000
+const MOST_EACH = 100 // sessions and lists of one principal
+const MOST_CHARACTERS = 1024 * 1024 // in the names of one list
+
+/** The names that a server lists, for each caller; fetched when needed and cached for a minute. */
+const createListedNames = (upstream: Upstream) => {
+  const cache = new BoundedCache<{ readonly names: Names; readonly until: number }>(MOST_CALLERS, FRESH_MS, {
+    mostPerGroup: MOST_EACH,
+  })
+
+  const namesOf = (caller: Caller, list: NamedList): Names => {
+    const isAnonymous = caller.session === undefined && caller.principal === undefined
+    if (isAnonymous) return fetchNames(upstream, caller, list) // not even its own calls can be told from those of others
+    const key = JSON.stringify([list.method, caller.session, caller.principal])
+    const cached = cache.get(key)
+    if (cached && cached.until > Date.now()) return cached.names
+    const names = fetchNames(upstream, caller, list)
+    cache.set(key, { names, until: Date.now() + FRESH_MS }, caller.principal ?? '')
+    names.catch(() => cache.delete(key))
+    return names
+  }
+
+  return {
+    /** False if the list cannot be fetched. */
+    has: (caller: Caller, list: NamedList, name: string): Promise<boolean> =>
+      namesOf(caller, list).then(
+        names => names.has(name),
+        () => false,
+      ),
+    clear: (): void => cache.clear(),
+  }
+}
+
+const fetchNames = async (upstream: Upstream, caller: Caller, { method, member }: NamedList): Names => {
+  const names = new Set<string>()
+  const page = async (params: Json): Promise<Json> =>
+    ask((await upstream.open(caller)).dispatch, caller, method, params)
+  let characters = 0
+  for await (const item of itemsOf(member, page)) {
+    const name = item.get('name')?.asString() ?? ''
+    characters += name.length
+    if (characters > MOST_CHARACTERS) break
+    names.add(name)
+  }
+  return names
+}
