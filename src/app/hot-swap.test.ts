@@ -10,8 +10,8 @@ const ALL = { notifications: { toolsListChanged: true, promptsListChanged: true,
 const ACK: Frame = { kind: 'notice', method: 'notifications/subscriptions/acknowledged', params: Json.of(ALL) }
 const notice = (method: string): Frame => ({ kind: 'notice', method, params: Json.empty })
 
-/** One side of the door: keeps what it gets. */
-const side = () => {
+/** One target: records its exchanges. */
+const target = () => {
   const got: Exchange[] = []
   return {
     got,
@@ -21,7 +21,7 @@ const side = () => {
 }
 
 const listener = (caller: Partial<Caller> = {}) => {
-  const heard: string[] = []
+  const received: string[] = []
   const abort = new Abort()
   const exchange: Exchange = {
     kind: 'request',
@@ -29,12 +29,13 @@ const listener = (caller: Partial<Caller> = {}) => {
     params: Json.of(ALL),
     caller: callerOf(caller),
     signal: abort,
-    sink: frame => void heard.push(frame.kind === 'notice' ? frame.method.replace('notifications/', '') : frame.kind),
+    sink: frame =>
+      void received.push(frame.kind === 'notice' ? frame.method.replace('notifications/', '') : frame.kind),
   }
-  return { heard, abort, exchange }
+  return { received, abort, exchange }
 }
 
-const turn = (more: Partial<HotSwapStep> = {}): HotSwapStep => ({
+const step = (more: Partial<HotSwapStep> = {}): HotSwapStep => ({
   changed: CHANGING_LISTS,
   drained: Promise.resolve(),
   renew: caller => caller,
@@ -43,40 +44,40 @@ const turn = (more: Partial<HotSwapStep> = {}): HotSwapStep => ({
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-test('calls go to whatever is behind the door now', () => {
-  const [before, after] = [side(), side()]
-  const relay = createHotSwap(before.dispatch)
+test('calls go to the current target', () => {
+  const [before, after] = [target(), target()]
+  const hotSwap = createHotSwap(before.dispatch)
   const call = { ...listener().exchange, method: 'tools/list' }
-  relay.dispatch(call)
-  relay.swap(after.dispatch, turn())
-  relay.dispatch(call)
+  hotSwap.dispatch(call)
+  hotSwap.swap(after.dispatch, step())
+  hotSwap.dispatch(call)
   expect([before.got, after.got]).toEqual([[call], [call]])
 })
 
-test('a listener goes over without noticing, and is told at once what changed', async () => {
-  const [before, after, { heard, exchange }] = [side(), side(), listener()]
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
+test('a subscription moves to the new target and is notified of changes at once', async () => {
+  const [before, after, { received, exchange }] = [target(), target(), listener()]
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
   before.say(ACK)
-  relay.swap(after.dispatch, turn({ changed: ['tools'] }))
+  hotSwap.swap(after.dispatch, step({ changed: ['tools'] }))
   before.say(notice('notifications/resources/updated'))
-  expect(heard).toEqual(['subscriptions/acknowledged', 'tools/list_changed', 'resources/updated'])
+  expect(received).toEqual(['subscriptions/acknowledged', 'tools/list_changed', 'resources/updated'])
   after.say(ACK)
   before.say(notice('notifications/tools/list_changed'))
   after.say(notice('notifications/prompts/list_changed'))
-  expect(heard.slice(3)).toEqual(['prompts/list_changed'])
+  expect(received.slice(3)).toEqual(['prompts/list_changed'])
   await settled()
   expect(before.got[0]?.signal.reason).toEqual({ kind: 'gone' })
   expect(after.got[0]?.signal.reason).toBeUndefined()
 })
 
-test('the old side hears of the end only when its calls are over', async () => {
-  const [before, after, { exchange }] = [side(), side(), listener()]
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
+test('the subscription at the old target ends only when its calls have ended', async () => {
+  const [before, after, { exchange }] = [target(), target(), listener()]
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
   before.say(ACK)
   let drain = (): void => {}
-  relay.swap(after.dispatch, turn({ drained: new Promise(resolve => (drain = resolve)) }))
+  hotSwap.swap(after.dispatch, step({ drained: new Promise(resolve => (drain = resolve)) }))
   after.say(ACK)
   await settled()
   expect(before.got[0]?.signal.reason).toBeUndefined()
@@ -85,52 +86,56 @@ test('the old side hears of the end only when its calls are over', async () => {
   expect(before.got[0]?.signal.reason).toEqual({ kind: 'gone' })
 })
 
-test('a client that leaves leaves every side', () => {
-  const [before, after, { abort, exchange }] = [side(), side(), listener()]
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
-  relay.swap(after.dispatch, turn({ drained: new Promise(() => {}) }))
+test('a client that leaves ends the subscription at every target', () => {
+  const [before, after, { abort, exchange }] = [target(), target(), listener()]
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
+  hotSwap.swap(after.dispatch, step({ drained: new Promise(() => {}) }))
   abort.abort({ kind: 'cancelled', text: 'enough' })
   for (const { got } of [before, after]) expect(got[0]?.signal.reason).toEqual({ kind: 'cancelled', text: 'enough' })
 })
 
-test('only what was promised is told, and what the new side promises besides', () => {
-  const [before, after, { heard, exchange }] = [side(), side(), listener()]
+test('only acknowledged changes are notified, those of the new target included', () => {
+  const [before, after, { received, exchange }] = [target(), target(), listener()]
   const acknowledge = (flag: string): Frame =>
     ({ ...ACK, params: Json.of({ notifications: { [flag]: true } }) }) as Frame
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
   before.say(acknowledge('promptsListChanged'))
-  relay.swap(after.dispatch, turn())
-  expect(heard.slice(1)).toEqual(['prompts/list_changed'])
+  hotSwap.swap(after.dispatch, step())
+  expect(received.slice(1)).toEqual(['prompts/list_changed'])
   after.say(acknowledge('toolsListChanged'))
-  expect(heard.slice(2)).toEqual(['tools/list_changed'])
+  expect(received.slice(2)).toEqual(['tools/list_changed'])
 })
 
-test('a session that is never acknowledged is told what it asked for', () => {
-  const [before, after, { heard, exchange }] = [side(), side(), listener({ session: 's', revision: '2025-11-25' })]
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
-  relay.swap(after.dispatch, turn({ changed: ['tools', 'prompts'] }))
-  expect(heard).toEqual(['tools/list_changed', 'prompts/list_changed'])
+test('a subscription that is never acknowledged gets the changes it asked for', () => {
+  const [before, after, { received, exchange }] = [
+    target(),
+    target(),
+    listener({ session: 's', revision: '2025-11-25' }),
+  ]
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
+  hotSwap.swap(after.dispatch, step({ changed: ['tools', 'prompts'] }))
+  expect(received).toEqual(['tools/list_changed', 'prompts/list_changed'])
 })
 
-describe('before the acknowledgement a modern listener hears nothing', () => {
+describe('before the acknowledgement a modern subscription gets no notification', () => {
   const updated = (uri: string): Frame => ({
     kind: 'notice',
     method: 'notifications/resources/updated',
     params: Json.of({ uri }),
   })
 
-  test('and then everything that was said meanwhile, equal notices once', () => {
-    const [only, { heard, exchange }] = [side(), listener()]
+  test('and then all held ones, equal ones once', () => {
+    const [only, { received, exchange }] = [target(), listener()]
     createHotSwap(only.dispatch).dispatch(exchange)
     for (const list of ['tools', 'tools', 'prompts']) only.say(notice(`notifications/${list}/list_changed`))
     for (const uri of ['a:1', 'a:2', 'a:1']) only.say(updated(uri))
     for (const _ of [1, 2]) only.say(notice('notifications/message'))
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     only.say(ACK)
-    expect(heard).toEqual([
+    expect(received).toEqual([
       'subscriptions/acknowledged',
       'tools/list_changed',
       'prompts/list_changed',
@@ -140,60 +145,60 @@ describe('before the acknowledgement a modern listener hears nothing', () => {
       'message',
     ])
     only.say(notice('notifications/tools/list_changed'))
-    expect(heard).toHaveLength(8)
+    expect(received).toHaveLength(8)
   })
 
-  test('of a change of the configuration either, and the new side may be the one that acknowledges', async () => {
-    const [before, after, { heard, exchange }] = [side(), side(), listener()]
-    const relay = createHotSwap(before.dispatch)
-    relay.dispatch(exchange)
-    relay.swap(after.dispatch, turn({ changed: ['tools'] }))
+  test('of a configuration change either, and the new target may acknowledge first', async () => {
+    const [before, after, { received, exchange }] = [target(), target(), listener()]
+    const hotSwap = createHotSwap(before.dispatch)
+    hotSwap.dispatch(exchange)
+    hotSwap.swap(after.dispatch, step({ changed: ['tools'] }))
     await settled()
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     after.say(ACK)
-    expect(heard).toEqual(['subscriptions/acknowledged', 'tools/list_changed'])
+    expect(received).toEqual(['subscriptions/acknowledged', 'tools/list_changed'])
     before.say(ACK)
-    expect(heard).toHaveLength(2)
+    expect(received).toHaveLength(2)
   })
 
-  test('and a server that never acknowledges fills no memory', () => {
-    const [only, { heard, exchange }] = [side(), listener()]
+  test('and the number of held ones is bounded', () => {
+    const [only, { received, exchange }] = [target(), listener()]
     createHotSwap(only.dispatch).dispatch(exchange)
     for (let i = 0; i < 1000; i++) only.say(updated(`a:${i}`))
     only.say(ACK)
-    expect(heard).toHaveLength(257)
+    expect(received).toHaveLength(257)
   })
 
-  test('and one that ends first says only that', () => {
-    const [only, { heard, exchange }] = [side(), listener()]
+  test('and one that ends first gets only its result', () => {
+    const [only, { received, exchange }] = [target(), listener()]
     createHotSwap(only.dispatch).dispatch(exchange)
     only.say(notice('notifications/tools/list_changed'))
     only.say({ kind: 'failure', error: { code: -32603, message: 'no' } })
-    expect(heard).toEqual(['failure'])
+    expect(received).toEqual(['failure'])
   })
 })
 
-test('a new side that refuses ends the whole; an old one that ends does not', () => {
-  const [before, after, { heard, exchange }] = [side(), side(), listener()]
-  const relay = createHotSwap(before.dispatch)
-  relay.dispatch(exchange)
+test('a failure of the new target ends the subscription; the end of an old one does not', () => {
+  const [before, after, { received, exchange }] = [target(), target(), listener()]
+  const hotSwap = createHotSwap(before.dispatch)
+  hotSwap.dispatch(exchange)
   before.say(ACK)
-  relay.swap(after.dispatch, turn({ changed: [] }))
+  hotSwap.swap(after.dispatch, step({ changed: [] }))
   after.say(ACK)
   before.say({ kind: 'result', result: Json.empty })
-  expect(heard).toEqual(['subscriptions/acknowledged'])
+  expect(received).toEqual(['subscriptions/acknowledged'])
   after.say({ kind: 'failure', error: { code: -32603, message: 'no' } })
-  expect(heard.slice(1)).toEqual(['failure'])
-  relay.swap(before.dispatch, turn())
+  expect(received.slice(1)).toEqual(['failure'])
+  hotSwap.swap(before.dispatch, step())
   expect(before.got).toHaveLength(1)
 })
 
-test('whoever may see something else now goes over even where nothing else changed, others stay', () => {
-  const [only, bounded, free] = [side(), listener({ principal: 'ada' }), listener({ principal: 'bob' })]
-  const relay = createHotSwap(only.dispatch)
-  for (const { exchange } of [bounded, free]) relay.dispatch(exchange)
+test('a subscription whose caller has a new policy moves even if the target is the same; others stay', () => {
+  const [only, bounded, free] = [target(), listener({ principal: 'ada' }), listener({ principal: 'bob' })]
+  const hotSwap = createHotSwap(only.dispatch)
+  for (const { exchange } of [bounded, free]) hotSwap.dispatch(exchange)
   const policy = { allow: {}, deny: {}, readOnly: true }
-  relay.swap(only.dispatch, turn({ renew: caller => (caller.principal === 'ada' ? { ...caller, policy } : caller) }))
+  hotSwap.swap(only.dispatch, step({ renew: caller => (caller.principal === 'ada' ? { ...caller, policy } : caller) }))
   expect(only.got.map(({ caller }) => [caller.principal, caller.policy])).toEqual([
     ['ada', undefined],
     ['bob', undefined],
@@ -201,13 +206,13 @@ test('whoever may see something else now goes over even where nothing else chang
   ])
 })
 
-test('when there is nothing behind the door any more, those who listen hear that this was all', () => {
-  const [only, session, modern] = [side(), listener({ session: 's' }), listener()]
-  const relay = createHotSwap(only.dispatch)
-  for (const { exchange } of [session, modern]) relay.dispatch(exchange)
-  relay.end(caller => caller.session === undefined)
-  expect([session.heard, modern.heard]).toEqual([[], ['result']])
-  relay.end(() => true)
-  expect(session.heard).toEqual(['result'])
+test('when the target is removed, subscriptions end with a result', () => {
+  const [only, session, modern] = [target(), listener({ session: 's' }), listener()]
+  const hotSwap = createHotSwap(only.dispatch)
+  for (const { exchange } of [session, modern]) hotSwap.dispatch(exchange)
+  hotSwap.end(caller => caller.session === undefined)
+  expect([session.received, modern.received]).toEqual([[], ['result']])
+  hotSwap.end(() => true)
+  expect(session.received).toEqual(['result'])
   expect(only.got.map(({ signal }) => signal.reason)).toEqual([{ kind: 'gone' }, { kind: 'gone' }])
 })

@@ -15,14 +15,14 @@ const snapshot = (policies: Record<string, Policy>): Snapshot => ({
 })
 const policy = (...tools: string[]): Policy => ({ ...EVERYTHING, allow: { tools } })
 
-test('a caller has the policy of its name as it is now, and nobody else is another', () => {
+test('a caller gets the new policy of its token, and other callers stay the same', () => {
   const [old, now, other] = [policy('a/*'), policy('b/*'), policy('c/*')]
   const renew = createCallerRenewal(snapshot({ p: old, q: other }), snapshot({ p: now, q: other }))
   expect(renew(callerOf({ policy: old })).policy).toBe(now)
   for (const caller of [callerOf(), callerOf({ policy: other })]) expect(renew(caller)).toBe(caller)
 })
 
-test('where its policy is taken away a caller sees nothing, until it is there again', () => {
+test('a caller whose policy was removed sees nothing until it is back', () => {
   const [old, now] = [policy('a/*'), policy('b/*')]
   const bare = createCallerRenewal(snapshot({ p: old }), snapshot({ q: old }))(callerOf({ policy: old }))
   expect(bare.policy).toBe(absentPolicy('p'))
@@ -30,7 +30,7 @@ test('where its policy is taken away a caller sees nothing, until it is there ag
   expect(createCallerRenewal(snapshot({}), snapshot({ p: now, q: old }))(bare).policy).toBe(now)
 })
 
-test('equal policies stay the same', () => {
+test('equal policies stay the same objects', () => {
   const old = policy('a/*')
   expect(keepEqualPolicies(new Map([['p', old]]), new Map([['p', policy('a/*')]]))?.get('p')).toBe(old)
 })

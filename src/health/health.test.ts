@@ -282,7 +282,7 @@ describe('what counts as a failure', () => {
     })
     expect(state()).toMatchObject({ state: 'degraded', reason: REFUSED.message })
     far.opening = 'well'
-    expect(await callThrough(guard, 'tools/call', 'somebody').error()).toBeUndefined()
+    expect(await callThrough(guard, 'tools/call', 'other').error()).toBeUndefined()
     far.opening = REFUSED
     for (let i = 0; i < 10; i++) {
       expect(await callThrough(guard, 'tools/call', 'unlucky').error()).toBe(REFUSED)

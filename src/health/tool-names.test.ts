@@ -4,7 +4,7 @@ import { ToolNames } from './tool-names.ts'
 
 const page = (...names: string[]): Json => Json.of({ tools: names.map(name => ({ name })) })
 
-test('names that were listed are known, invented ones are not', () => {
+test('listed names are known, invented ones are not', () => {
   const names = new ToolNames()
   names.add('early')
   names.addPage(page('a', 'b'))
@@ -28,7 +28,7 @@ test.each<[string, Json]>([
   expect(names.has('x'.repeat(100_000))).toBe(false)
 })
 
-test('lists that nobody looks into are not kept without bound', () => {
+test('the number of unread pages is bounded', () => {
   const names = new ToolNames()
   for (let i = 0; i < 20; i++) names.addPage(page(`p${i}`))
   expect(Array.from({ length: 20 }, (_, i) => `p${i}`).filter(name => names.has(name))).toHaveLength(8)

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 const SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 const never = () => new Promise<never>(() => {})
 
-test('several members are one server: ours, with what all of them can do', async () => {
+test('several members are shown as one server with the capabilities of all', async () => {
   const a = scriptedMember('a', { capabilities: { tools: {}, extensions: { 'x/y': {} } }, instructions: 'Be A.' })
   const b = scriptedMember('b', { capabilities: { completions: {} }, revision: NEWEST_LEGACY })
   const w = workspaceOf([a, b])
@@ -31,7 +31,7 @@ test('a single member is shown as it is', async () => {
   w.close()
 })
 
-test('what a single member promised is told as far as it is left', async () => {
+test('the ttl of a single member is passed on as far as it remains', async () => {
   const answer = { resultType: 'complete', capabilities: { tools: {} }, ttlMs: 60_000, cacheScope: 'public' }
   const a = scriptedMember('a', { answers: { 'server/discover': () => answer } })
   const w = workspaceOf([a])
@@ -42,7 +42,7 @@ test('what a single member promised is told as far as it is left', async () => {
   w.close()
 })
 
-test('nobody waits longer than five seconds, and nobody twice', async () => {
+test('a client waits at most five seconds, and only once for the same server', async () => {
   const a = scriptedMember('a', { answers: { 'server/discover': never } })
   const b = scriptedMember('b', { instructions: 'Be B.', answers: { 'tools/list': () => ({ tools: toolsOf('x') }) } })
   const w = workspaceOf([a, b])
@@ -54,7 +54,7 @@ test('nobody waits longer than five seconds, and nobody twice', async () => {
   w.close()
 })
 
-test('where nobody is known in time there may be tools, prompts and resources', async () => {
+test('if no server answers in time, tools, prompts and resources are offered', async () => {
   const w = workspaceOf([
     scriptedMember('a', { answers: { 'server/discover': never } }),
     scriptedMember('b', { answers: { 'server/discover': never } }),
@@ -68,7 +68,7 @@ test('where nobody is known in time there may be tools, prompts and resources', 
   w.close()
 })
 
-test('a member whom a token may not see is not in it', async () => {
+test('a member that the token hides is left out', async () => {
   const [a, b] = [scriptedMember('a', { instructions: 'A.' }), scriptedMember('b', { instructions: 'B.' })]
   const w = workspaceOf([a, b])
   const policy = { allow: {}, deny: { servers: ['b'] }, readOnly: false }
@@ -77,7 +77,7 @@ test('a member whom a token may not see is not in it', async () => {
   w.close()
 })
 
-test('configured instructions that name a server a token may not see are not shown to it', async () => {
+test('configured instructions that name a hidden server are not shown', async () => {
   const members = [scriptedMember('files', { instructions: 'F.' }), scriptedMember('secret_db', { instructions: 'S.' })]
   const w = workspaceOf(members, { instructions: 'Use files for notes. Secrets are in Secret-DB.' })
   const denying = (server: string) => ({ policy: { allow: {}, deny: { servers: [server] }, readOnly: false } })
@@ -87,7 +87,7 @@ test('configured instructions that name a server a token may not see are not sho
   w.close()
 })
 
-test('configured instructions that name no hidden server are shown to everybody', async () => {
+test('configured instructions that name no hidden server are shown to all callers', async () => {
   const w = workspaceOf([scriptedMember('db'), scriptedMember('files')], { instructions: 'The databases are slow.' })
   const policy = { allow: {}, deny: { servers: ['db'] }, readOnly: false }
   expect((await w.ask('server/discover', {}, { policy })).instructions).toBe('The databases are slow.')
@@ -101,7 +101,7 @@ test('a token that may see no server of a workspace gets no instructions that na
   w.close()
 })
 
-test('a workspace that takes the place of another knows what that one knew of the same servers', async () => {
+test('a workspace that replaces another starts with its cached lists of the same servers', async () => {
   const lists = { 'tools/list': () => ({ tools: toolsOf('x') }) }
   const [a, b] = [scriptedMember('a', { answers: lists }), scriptedMember('b', { answers: lists })]
   const before = workspaceOf([a, b])
@@ -114,7 +114,7 @@ test('a workspace that takes the place of another knows what that one knew of th
   after.close()
 })
 
-test('a list that cannot be shown as a whole is said to be so, until it can', async () => {
+test('a list that is cut off is reported until it is complete', async () => {
   let isRound = true
   const a = scriptedMember('a', {
     answers: { 'tools/list': () => ({ tools: toolsOf('x'), ...(isRound && { nextCursor: 'again' }) }) },

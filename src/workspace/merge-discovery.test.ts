@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 import { mergeCapabilities, mergeInstructions } from './merge-discovery.ts'
 
-const merge = (all: readonly PlainObject[], asksOnlyOnce = false) =>
-  mergeCapabilities(all.map(Json.of), asksOnlyOnce).toValue()
+const merge = (all: readonly PlainObject[], isReadOnce = false) =>
+  mergeCapabilities(all.map(Json.of), isReadOnce).toValue()
 
-test('what one member can do, the workspace can', () => {
+test('the workspace has every capability of its members', () => {
   expect(
     merge([
       { tools: {}, logging: {} },
@@ -21,11 +21,11 @@ test('what one member can do, the workspace can', () => {
   })
 })
 
-test('a primitive that no member has is not claimed to a caller who can ask again', () => {
+test('a list that no member has is not offered to a modern caller', () => {
   expect(merge([{ tools: {} }])).toEqual({ tools: { listChanged: true } })
 })
 
-test('a caller who asks only once is told of everything that may come', () => {
+test('a legacy caller is offered every list that may come later', () => {
   expect(merge([{ logging: {} }], true)).toEqual({
     tools: { listChanged: true },
     prompts: { listChanged: true },
@@ -34,7 +34,7 @@ test('a caller who asks only once is told of everything that may come', () => {
   })
 })
 
-test('nobody known: tools, prompts and resources, and word of changes', () => {
+test('without any member, tools, prompts and resources are offered', () => {
   expect(merge([])).toEqual({
     tools: { listChanged: true },
     prompts: { listChanged: true },
@@ -42,7 +42,7 @@ test('nobody known: tools, prompts and resources, and word of changes', () => {
   })
 })
 
-test('extensions are joined by id; settings that differ become none', () => {
+test('extensions are merged by id; settings that differ are dropped', () => {
   expect(
     merge([
       { extensions: { 'a/x': { deep: [1] }, 'a/y': { n: 1 } } },
@@ -51,7 +51,7 @@ test('extensions are joined by id; settings that differ become none', () => {
   ).toEqual({ extensions: { 'a/x': { deep: [1] }, 'a/y': {}, 'b/z': {} } })
 })
 
-test('tasks are not promised for all because one has them', () => {
+test('tasks are not offered', () => {
   expect(merge([{ tasks: { list: {} } }, { experimental: { a: {} } }])).toEqual({ experimental: { a: {} } })
 })
 
@@ -67,7 +67,7 @@ test.each([
   expect(merge([good, bad])).toEqual(good)
 })
 
-test('each server has a section in the order of the workspace, and the rule for names is said once', () => {
+test('each server has a section in the order of the workspace, after one rule for names', () => {
   const merged = mergeInstructions(
     [
       { namespace: 'b', text: 'Use me first.\n' },
@@ -86,12 +86,12 @@ test('the rule follows the style; plain names need none', () => {
   expect(mergeInstructions(manuals, 'plain')).toBe('## a\n\nHello.')
 })
 
-test('where nobody has instructions there are none', () => {
+test('without instructions of any server there are none', () => {
   expect(mergeInstructions([{ namespace: 'a', text: '' }], 'prefix')).toBeUndefined()
   expect(mergeInstructions([], 'prefix')).toBeUndefined()
 })
 
-test('one server has 4 KiB and all of them 16, cut between characters', () => {
+test('instructions are cut to 4 KiB each and 16 KiB in all, between characters', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 6000 }), { maxLength: 8 }), texts => {
       const manuals = texts.map((text, i) => ({ namespace: `s${i}`, text }))

@@ -38,7 +38,7 @@ const succeedWhileDown = async () => {
   return { a, b, after }
 }
 
-test('a server that was down when the configuration changed is told of when it is back', async () => {
+test('a server that was down during a configuration change is announced when it is back', async () => {
   const { b, after } = await succeedWhileDown()
   const listener = after.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
   await vi.advanceTimersByTimeAsync(5000)
@@ -49,7 +49,7 @@ test('a server that was down when the configuration changed is told of when it i
   after.close()
 })
 
-test('the list of a server that was down when the configuration changed is kept no longer than it would have been', async () => {
+test('the list of a server that was down during a configuration change expires as before', async () => {
   const { after } = await succeedWhileDown()
   expect(toolsIn(await after.ask('tools/list'))).toEqual(['a__x', 'b__y'])
   await vi.advanceTimersByTimeAsync(9 * 60_000 - 1000)
@@ -61,7 +61,7 @@ test('the list of a server that was down when the configuration changed is kept 
   after.close()
 })
 
-test('a link from before is read where it came from, and a task asked for there', async () => {
+test('after a configuration change, links and tasks still lead to their server', async () => {
   const link = { content: [{ type: 'resource_link', uri: 'x://1', name: 'n' }], taskId: 't1' }
   const having = (server: string) =>
     scriptedMember(server, {
@@ -86,7 +86,7 @@ test('a link from before is read where it came from, and a task asked for there'
   after.close()
 })
 
-test('a session keeps the list that its own server session has for it, until it ends', async () => {
+test('after a configuration change, a session keeps its own list until it ends', async () => {
   const a = scriptedMember('a', {
     revision: NEWEST_LEGACY,
     answers: {
@@ -116,7 +116,7 @@ test('a session keeps the list that its own server session has for it, until it 
   after.close()
 })
 
-test('a workspace of one server without rules does not keep the one before it', async () => {
+test('a workspace of one server without rules does not keep the previous one in memory', async () => {
   vi.useRealTimers()
   const a = listing('a', 'x')
   const config = { name: 'w', servers: ['a'], ...defaultRules(1) }

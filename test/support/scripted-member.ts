@@ -15,15 +15,15 @@ interface Script {
   readonly answers?: Readonly<Record<string, (params: Json, exchange: Exchange) => Answer>>
 }
 
-/** A member of a workspace that answers as a test says, in its own revision to everybody. */
+/** A member of a workspace that answers as a test says, always in its own revision. */
 export interface ScriptedMember extends Member {
   readonly asked: Exchange[] // in order of arrival; standing exchanges are in `listeners`
   readonly listeners: Set<Exchange>
   /** How often a method arrived. */
   count(method: string): number
-  /** Says something to everybody who listens. */
+  /** Sends a notification to all listeners. */
   say(method: string, params?: PlainObject): void
-  /** Takes no more calls and ends every standing exchange; or is back. */
+  /** Goes down, which ends every open subscription, or comes back. */
   turn(state: 'up' | 'down'): void
 }
 

@@ -8,7 +8,7 @@ import { Json, type PlainObject } from '../../src/wire/json/json.ts'
 import { createWorkspace, type WorkspaceDeps } from '../../src/workspace/workspace.ts'
 import type { ScriptedMember } from './scripted-member.ts'
 
-/** A modern caller called Ann, unless told otherwise. */
+/** A modern caller called Ann, by default. */
 export const callerOf = (over: Partial<Caller> = {}): Caller => ({
   workspace: 'w',
   principal: 'ann',
@@ -18,7 +18,7 @@ export const callerOf = (over: Partial<Caller> = {}): Caller => ({
   ...over,
 })
 
-/** Something that was asked, and all that came back so far. */
+/** A request, and all frames so far. */
 export interface Asked {
   readonly frames: readonly Frame[]
   readonly notices: readonly string[] // their methods
@@ -33,13 +33,13 @@ export const workspaceOf = (
 ) => {
   const servers = members.map(({ server }) => server)
   const config = { name: 'w', servers, ...defaultRules(servers.length), ...rules }
-  const told: ((status: ServerStatus) => void)[] = []
+  const listeners: ((status: ServerStatus) => void)[] = []
   const workspace = createWorkspace(config, members, {
     log: SILENT,
     identity: Json.of({ name: 'dragoman', version: '0' }),
     onServerStatus: listener => {
-      told.push(listener)
-      return () => void told.splice(told.indexOf(listener), 1)
+      listeners.push(listener)
+      return () => void listeners.splice(listeners.indexOf(listener), 1)
     },
     ...deps,
   })
@@ -85,11 +85,11 @@ export const workspaceOf = (
     ...workspace,
     begin,
     ask,
-    /** What health says. */
+    /** Reports a server status. */
     say: (name: string, state: ServerStatus['state']): void => {
-      for (const listener of [...told]) listener({ name, state })
+      for (const listener of [...listeners]) listener({ name, state })
     },
-    watchers: () => told.length,
+    watchers: () => listeners.length,
   }
 }
 

@@ -7,33 +7,33 @@ import { CacheEntry } from './cache-entry.ts'
 import { CacheScopes } from './cache-scopes.ts'
 import { CACHE_TIMES } from './freshness.ts'
 
-const tiers = () =>
+const createScopes = () =>
   new CacheScopes<string>(() => new CacheEntry({ times: CACHE_TIMES, isEqual: (a, b) => a === b, onChange: () => {} }))
-const told = (value: string, isPublic = false) => ({ value, ttlMs: 1000, isPublic })
+const fetched = (value: string, isPublic = false) => ({ value, ttlMs: 1000, isPublic })
 const withCapabilities = (...names: string[]) => Json.of(Object.fromEntries(names.map(name => [name, {}])))
 
-test('nobody finds what another principal was told, unless it is public', () => {
+test('a value of one principal is never found by another, unless it is public', () => {
   const step = fc.record({
     principal: fc.constantFrom('ann', 'bob', undefined),
     session: fc.constantFrom(undefined, 's1', 's2'),
     capability: fc.constantFrom('roots', 'sampling'),
     key: fc.constantFrom('k1', 'k2'),
-    what: fc.constantFrom('tell', 'tell', 'publish', 'part', 'look'),
+    what: fc.constantFrom('store', 'store', 'publish', 'fork', 'look'),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), steps => {
-      const all = tiers()
+      const all = createScopes()
       for (const { principal, session, capability, key, what } of steps) {
         const caller = callerOf({
           principal,
           session: session && `${principal}-${session}`,
           capabilities: withCapabilities(capability),
         })
-        const holding = all.find(caller, key)
-        if (what === 'tell' && holding.value?.startsWith('public') !== true)
-          holding.store(told(`${principal} ${capability} ${key}`))
-        if (what === 'publish') all.publish(caller, key, told(`public ${capability} ${key}`, true))
-        if (what === 'part' && caller.session !== undefined) all.forkForSession(caller, caller.session, key)
+        const entry = all.find(caller, key)
+        if (what === 'store' && entry.value?.startsWith('public') !== true)
+          entry.store(fetched(`${principal} ${capability} ${key}`))
+        if (what === 'publish') all.publish(caller, key, fetched(`public ${capability} ${key}`, true))
+        if (what === 'fork' && caller.session !== undefined) all.forkForSession(caller, caller.session, key)
         const value = all.find(caller, key).value ?? ''
         expect([`${principal} ${capability} ${key}`, `public ${capability} ${key}`, '']).toContain(value)
       }
@@ -41,45 +41,45 @@ test('nobody finds what another principal was told, unless it is public', () => 
   )
 })
 
-test('a legacy caller does not find what a server listed in the modern era, public or not', () => {
-  const all = tiers()
+test('a legacy caller does not find lists of the modern era, public or not', () => {
+  const all = createScopes()
   const [modern, legacy] = [callerOf({ revision: '2026-07-28' }), callerOf({ revision: '2025-11-25' })]
-  all.find(modern, 'own').store(told('44 tools'))
-  all.publish(modern, 'open', told('44 tools', true))
+  all.find(modern, 'own').store(fetched('44 tools'))
+  all.publish(modern, 'open', fetched('44 tools', true))
   expect([all.find(legacy, 'own').value, all.find(legacy, 'open').value]).toEqual([undefined, undefined])
-  all.find(legacy, 'own').store(told('45 tools'))
+  all.find(legacy, 'own').store(fetched('45 tools'))
   expect([all.find(modern, 'own').value, all.find(legacy, 'own').value]).toEqual(['44 tools', '45 tools'])
   expect(all.find(callerOf({ revision: '2024-11-05' }), 'own').value).toBe('45 tools')
 })
 
-test('a session apart begins with what its principal has, changes alone, and ends without a trace', () => {
-  const all = tiers()
+test('a session scope starts with the values of its principal, changes alone, and ends without a trace', () => {
+  const all = createScopes()
   const [one, two] = [callerOf({ session: 's1' }), callerOf({ session: 's2' })]
-  all.find(one, 'k').store(told('shared'))
+  all.find(one, 'k').store(fetched('shared'))
   const own = all.forkForSession(one, 's1', 'k')
   expect(own.value).toBe('shared')
-  own.store(told('own'))
+  own.store(fetched('own'))
   expect([all.find(one, 'k').value, all.find(two, 'k').value]).toEqual(['own', 'shared'])
   all.endSession('s1')
   expect(all.find(one, 'k').value).toBe('shared')
   expect(all.hasSessionEntries(one)).toBe(false)
 })
 
-test('what is no longer public is gone for all', () => {
-  const all = tiers()
+test('a value that is no longer public is removed for all', () => {
+  const all = createScopes()
   const [ann, bob] = [callerOf(), callerOf({ principal: 'bob' })]
-  all.publish(ann, 'k', told('open', true))
+  all.publish(ann, 'k', fetched('open', true))
   expect(all.find(bob, 'k').value).toBe('open')
-  all.publish(ann, 'k', told('closed'))
+  all.publish(ann, 'k', fetched('closed'))
   expect(all.find(bob, 'k').value).toBeUndefined()
 })
 
-test('a successor begins with what is asked of it, that of sessions too', () => {
-  const [before, after] = [tiers(), tiers()]
+test('a copy has the values of the chosen keys, those of sessions included', () => {
+  const [before, after] = [createScopes(), createScopes()]
   const [caller, other] = [callerOf({ session: 's' }), callerOf({ session: 't' })]
-  before.find(caller, 'k').store(told('kept'))
-  before.find(caller, 'other').store(told('left'))
-  before.forkForSession(caller, 's', 'k').store(told('own'))
+  before.find(caller, 'k').store(fetched('kept'))
+  before.find(caller, 'other').store(fetched('left'))
+  before.forkForSession(caller, 's', 'k').store(fetched('own'))
   after.copyFrom(before, key => key === 'k')
   expect([after.find(caller, 'k').value, after.find(caller, 'other').value]).toEqual(['own', undefined])
   expect(after.find(other, 'k').value).toBe('kept')
@@ -88,27 +88,27 @@ test('a successor begins with what is asked of it, that of sessions too', () => 
 })
 
 test('there are never more than a thousand owners', () => {
-  const all = tiers()
-  for (let i = 0; i < 3000; i++) all.find(callerOf({ principal: `p${i}` }), 'k').store(told('x'))
+  const all = createScopes()
+  for (let i = 0; i < 3000; i++) all.find(callerOf({ principal: `p${i}` }), 'k').store(fetched('x'))
   expect(all.entriesOf('k')).toHaveLength(1000)
 })
 
 test('a principal with many sets of capabilities evicts its own lists, not those of others', () => {
-  const all = tiers()
+  const all = createScopes()
   const other = callerOf({ principal: 'other' })
-  all.find(other, 'k').store(told('kept'))
-  all.publish(other, 'public', told('kept too', true))
+  all.find(other, 'k').store(fetched('kept'))
+  all.publish(other, 'public', fetched('kept too', true))
   for (let i = 0; i < 3000; i++) {
     const caller = callerOf({ principal: 'many', capabilities: withCapabilities(`c${i}`) })
-    all.find(caller, 'k').store(told('x'))
-    all.publish(caller, 'public', told('y', true))
+    all.find(caller, 'k').store(fetched('x'))
+    all.publish(caller, 'public', fetched('y', true))
   }
   expect(all.entriesOf('k')).toHaveLength(65)
   expect(all.entriesOf('public')).toHaveLength(65)
   expect([all.find(other, 'k').value, all.find(other, 'public').value]).toEqual(['kept', 'kept too'])
 })
 
-test('what is held for all callers together is bounded by bytes', () => {
+test('all values together are bounded by bytes', () => {
   vi.useFakeTimers({ now: 0 })
   const all: CacheScopes<{ bytes: number }> = new CacheScopes(
     () => new CacheEntry({ times: CACHE_TIMES, isEqual: (a, b) => a === b, onChange: () => all.trim() }),
@@ -142,7 +142,7 @@ const sized = () => {
 const ofSize = (bytes: number) => ({ value: { bytes }, ttlMs: undefined, isPublic: false })
 const heldBytes = (all: CacheScopes<{ bytes: number }>) => all.entriesOf('k').map(({ value }) => value?.bytes)
 
-test('lists that arrive at once are bounded a second later, without a further one', () => {
+test('lists that arrive at once are trimmed a second later, without a further one', () => {
   const all = sized()
   for (const principal of ['a', 'b', 'c']) all.find(callerOf({ principal }), 'k').store(ofSize(600))
   expect(vi.getTimerCount()).toBe(1)
@@ -154,7 +154,7 @@ test('lists that arrive at once are bounded a second later, without a further on
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('the lists of sessions count, and a session that loses its lists stays apart', () => {
+test('the lists of sessions count, and a session that loses its lists keeps its scope', () => {
   const all = sized()
   const sessions = ['s1', 's2', 's3'].map(session => ({ session, caller: callerOf({ session }) }))
   for (const { session, caller } of sessions) all.forkForSession(caller, session, 'k').store(ofSize(600))
@@ -164,7 +164,7 @@ test('the lists of sessions count, and a session that loses its lists stays apar
   expect(sessions.map(({ caller }) => all.isSessionEntry(caller, 'k'))).toEqual([true, true, true])
 })
 
-test('of a bounded map the least used leaves first', () => {
+test('the least recently used entry is evicted first', () => {
   const left: string[] = []
   const map = new BoundedCache<string>(2, 1000, { evicted: value => left.push(value) })
   map.set('a', '1')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CACHE_TIMES, freshUntil, promisedUntil, remainingTtl } from './freshness.ts'
 
-const held = (ttlMs: number | undefined) => ({ fetchedAt: 1000, ttlMs, isPublic: false })
+const hintsOf = (ttlMs: number | undefined) => ({ fetchedAt: 1000, ttlMs, isPublic: false })
 
 test.each([
   ['a server that says how long', 60_000, false, 61_000],
@@ -10,14 +10,14 @@ test.each([
   ['the same, when changes are announced', 0, true, 1000 + CACHE_TIMES.watchedMs],
   ['a server that has no word for it', undefined, false, 1000 + CACHE_TIMES.unwatchedMs],
   ['the same, when changes are announced', undefined, true, 1000 + CACHE_TIMES.watchedMs],
-])('a list of %s (%s ms, announced: %s) is not asked for again before %s', (_, ttlMs, isHeard, until) => {
-  expect(freshUntil(held(ttlMs), isHeard, CACHE_TIMES)).toBe(until)
+])('a list of %s (%s ms, watched: %s) is fresh until %s', (_, ttlMs, isWatched, until) => {
+  expect(freshUntil(hintsOf(ttlMs), isWatched, CACHE_TIMES)).toBe(until)
 })
 
-test('callers are promised no more than the server promised', () => {
-  expect(promisedUntil(held(60_000))).toBe(61_000)
-  expect(promisedUntil(held(0))).toBe(1000)
-  expect(promisedUntil(held(undefined))).toBe(1000)
+test('clients may cache no longer than the server promised', () => {
+  expect(promisedUntil(hintsOf(60_000))).toBe(61_000)
+  expect(promisedUntil(hintsOf(0))).toBe(1000)
+  expect(promisedUntil(hintsOf(undefined))).toBe(1000)
 })
 
 test.each([
@@ -25,6 +25,6 @@ test.each([
   [61_000, false, 31_000, 30_000],
   [61_000, true, 1000, 5000],
   [61_000, false, 99_000, 0],
-])('until %s, lacking somebody: %s, at %s there are %s ms left', (until, isLacking, now, left) => {
-  expect(remainingTtl(until, isLacking, now)).toBe(left)
+])('until %s, incomplete: %s, at %s there are %s ms left', (until, isIncomplete, now, left) => {
+  expect(remainingTtl(until, isIncomplete, now)).toBe(left)
 })

@@ -19,7 +19,7 @@ const heapMiB = async (): Promise<number> => {
 
 const long = (i: number): string => `x://${i}/${'a'.repeat(2 ** 20)}`
 
-test('what nobody has is not remembered at full length', async () => {
+test('an unknown URI is not cached at full length', async () => {
   const unknown = ({ sink }: Exchange) => void sink({ kind: 'failure', error: rpcError('invalidParams') })
   const { say, arrivals } = routed({ a: { answer: unknown }, b: { answer: unknown } })
   const before = await heapMiB()
@@ -31,7 +31,7 @@ test('what nobody has is not remembered at full length', async () => {
   expect((await heapMiB()) - before).toBeLessThan(10)
 })
 
-test('a link is remembered whatever its length, and not at full length', async () => {
+test('a link of any length is recorded, but not at full length', async () => {
   let i = 0
   const answer = ({ method, sink }: Exchange): void => {
     const link = { type: 'resource_link', uri: `x://${i}/${'a'.repeat(4000)}`, name: 'n' }

@@ -16,7 +16,7 @@ const ready = (server: string, ...names: string[]) =>
   scriptedMember(server, { answers: listing(() => ({ tools: toolsOf(...names) })) })
 const silent = (server: string) => scriptedMember(server, { answers: listing(() => new Promise<never>(() => {})) })
 
-test('a cold list waits for the slow ones no longer than their time, and says who is missing', async () => {
+test('a cold list waits for slow servers until the timeout, and names the missing ones', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b'), ready('c', 'y')])
   const asking = w.ask('tools/list')
   await vi.advanceTimersByTimeAsync(4999)
@@ -29,7 +29,7 @@ test('a cold list waits for the slow ones no longer than their time, and says wh
   w.close()
 })
 
-test('nobody waits twice for the same silence', async () => {
+test('a silent server is waited for only once', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b')])
   const first = w.ask('tools/list')
   await vi.advanceTimersByTimeAsync(5000)
@@ -38,7 +38,7 @@ test('nobody waits twice for the same silence', async () => {
   w.close()
 })
 
-test('whoever comes late joins by list_changed', async () => {
+test('a late server is announced by list_changed', async () => {
   let come: (list: PlainObject) => void = () => {}
   const late = scriptedMember('b', { answers: listing(() => new Promise(resolve => (come = resolve))) })
   const w = workspaceOf([ready('a', 'x'), late])
@@ -57,7 +57,7 @@ test('whoever comes late joins by list_changed', async () => {
   w.close()
 })
 
-test('a first list that all members answered is no news', async () => {
+test('a first complete list is not announced', async () => {
   const w = workspaceOf([ready('a', 'x'), ready('b', 'y')])
   const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
   await w.ask('tools/list')
@@ -66,7 +66,7 @@ test('a first list that all members answered is no news', async () => {
   w.close()
 })
 
-test('somebody who is known to be down is not waited for', async () => {
+test('a server that is down is not waited for', async () => {
   const down = silent('b')
   down.turn('down')
   const w = workspaceOf([ready('a', 'x'), down])
@@ -75,7 +75,7 @@ test('somebody who is known to be down is not waited for', async () => {
   w.close()
 })
 
-test('a stale list is served at once and asked for in the background, once for all', async () => {
+test('a stale list is served at once and fetched once in the background', async () => {
   let names = ['x']
   const a = scriptedMember('a', { revision: NEWEST_LEGACY, answers: listing(() => ({ tools: toolsOf(...names) })) })
   const w = workspaceOf([a, ready('b', 'y')])
@@ -97,7 +97,7 @@ test('a stale list is served at once and asked for in the background, once for a
   w.close()
 })
 
-test('the last good list of a server that fails is kept for ten minutes, then it goes with list_changed', async () => {
+test('the last list of a failing server is served for ten minutes, then removed with list_changed', async () => {
   let isBroken = false
   const a = scriptedMember('a', {
     answers: { 'tools/list': () => (isBroken ? rpcError('internal', 'broken') : { tools: toolsOf('x') }) },
@@ -123,7 +123,7 @@ test('the last good list of a server that fails is kept for ten minutes, then it
   w.close()
 })
 
-test('a server that cannot list is asked less and less often', async () => {
+test('a server whose list fails is fetched with backoff', async () => {
   const a = scriptedMember('a', { answers: { 'tools/list': () => rpcError('internal', 'broken') } })
   const w = workspaceOf([a, ready('b', 'y')])
   for (let second = 0; second < 300; second++) {
@@ -135,7 +135,7 @@ test('a server that cannot list is asked less and less often', async () => {
   w.close()
 })
 
-test('a strict workspace shows no list that lacks somebody, and says who', async () => {
+test('a strict workspace rejects an incomplete list, and names the missing servers', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b')], { strict: true })
   const asking = w.ask('tools/list')
   await vi.advanceTimersByTimeAsync(5000)
@@ -147,7 +147,7 @@ test('a strict workspace shows no list that lacks somebody, and says who', async
   w.close()
 })
 
-test('a member without the primitive is not asked for it, and is not missing', async () => {
+test('a member without the capability is not fetched, and is not missing', async () => {
   const a = scriptedMember('a', { capabilities: { tools: {} } })
   const b = scriptedMember('b', { answers: { 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) } })
   const w = workspaceOf([a, b])
@@ -158,13 +158,13 @@ test('a member without the primitive is not asked for it, and is not missing', a
   w.close()
 })
 
-test('a member that does not know the method has nothing of the kind', async () => {
+test('a member that does not know the method has an empty list', async () => {
   const w = workspaceOf([scriptedMember('a'), ready('b', 'y')])
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['b__y'])
   w.close()
 })
 
-test('a server that asks back while it lists is told that nobody is there', async () => {
+test('a question during a list fetch is rejected', async () => {
   const a = scriptedMember('a', {
     answers: {
       'tools/list': (_, { sink }) =>
@@ -184,7 +184,7 @@ test('a server that asks back while it lists is told that nobody is there', asyn
   w.close()
 })
 
-test('public lists are shared by everybody, private ones by nobody, and hints say what is left', async () => {
+test('public lists are shared by all callers, private ones are not, and hints have the remaining ttl', async () => {
   const hinted = (server: string, cacheScope: string) =>
     scriptedMember(server, { answers: listing(() => ({ tools: toolsOf('x'), ttlMs: 60_000, cacheScope })) })
   const [open, closed] = [hinted('open', 'public'), hinted('closed', 'private')]
@@ -203,7 +203,7 @@ test('public lists are shared by everybody, private ones by nobody, and hints sa
   both.close()
 })
 
-test('what was public and is no more reaches only him who asked', async () => {
+test('a list that is no longer public reaches only the caller it was fetched for', async () => {
   let scope = 'public'
   const a = scriptedMember('a', {
     answers: {
@@ -226,7 +226,7 @@ test('what was public and is no more reaches only him who asked', async () => {
   w.close()
 })
 
-test('callers with other capabilities have lists of their own', async () => {
+test('callers with other capabilities have separate lists', async () => {
   const a = scriptedMember('a', {
     answers: {
       'tools/list': (_, { caller }) => ({ tools: toolsOf(...caller.capabilities.entries().map(([name]) => name)) }),
@@ -241,7 +241,7 @@ test('callers with other capabilities have lists of their own', async () => {
   w.close()
 })
 
-test('somebody nobody knows is asked for in a session that is not his own', async () => {
+test("a list for an anonymous caller is not fetched in its client's session", async () => {
   const a = ready('a', 'x')
   const w = workspaceOf([a])
   await w.ask('tools/list', {}, { principal: undefined, session: 's1' })
@@ -251,7 +251,7 @@ test('somebody nobody knows is asked for in a session that is not his own', asyn
   w.close()
 })
 
-test('what a token may not see is neither listed nor asked for', async () => {
+test('a hidden server is neither listed nor fetched', async () => {
   const [a, b] = [ready('a', 'x', 'secret'), ready('b', 'y')]
   const w = workspaceOf([a, b])
   const policy = { allow: {}, deny: { tools: ['a/secret'], servers: ['b'] }, readOnly: false }
@@ -261,13 +261,13 @@ test('what a token may not see is neither listed nor asked for', async () => {
   w.close()
 })
 
-test('a list of nobody is promised to nobody', async () => {
+test('a list without servers has no ttl', async () => {
   const w = workspaceOf([ready('a', 'x')], { policy: { ...EVERYTHING, deny: { servers: ['*'] } } })
   expect(await w.ask('tools/list')).toMatchObject({ tools: [], ttlMs: 0, cacheScope: 'private' })
   w.close()
 })
 
-test('a cursor is good for the list it was made for, and for nothing else', async () => {
+test('a cursor is valid only for its own list', async () => {
   let names = Array.from({ length: 2500 }, (_, i) => `t${i}`)
   const a = scriptedMember('a', { answers: { ...listing(() => ({ tools: toolsOf(...names) })) } })
   const w = workspaceOf([a])
@@ -288,7 +288,7 @@ test('a cursor is good for the list it was made for, and for nothing else', asyn
   w.close()
 })
 
-describe('a list that becomes another while a client pages through it', () => {
+describe('a list that changes while a client pages through it', () => {
   const many = (word: string, count = 2500) => Array.from({ length: count }, (_, i) => `${word}${i}`)
   const refused = { code: -32602, message: expect.stringContaining('list again without a cursor') }
 
@@ -306,7 +306,7 @@ describe('a list that becomes another while a client pages through it', () => {
     return { w, a, b, first }
   }
 
-  test('goes on as it was when a server joins, page after page', async () => {
+  test('continues unchanged when a server is added', async () => {
     const { w, first } = await joining()
     await vi.advanceTimersByTimeAsync(50_000)
     const second = await w.ask('tools/list', { cursor: first.nextCursor as string })
@@ -317,14 +317,14 @@ describe('a list that becomes another while a client pages through it', () => {
     w.close()
   })
 
-  test('is refused a minute after its last page', async () => {
+  test('expires a minute after its last page', async () => {
     const { w, first } = await joining()
     await vi.advanceTimersByTimeAsync(58_001)
     expect(await w.ask('tools/list', { cursor: first.nextCursor as string })).toMatchObject(refused)
     w.close()
   })
 
-  test('is for its principal alone, and for the policy it was begun under', async () => {
+  test('is kept for its principal and its policy only', async () => {
     const { w, first } = await joining()
     const cursor = first.nextCursor as string
     const policy = { allow: {}, deny: { tools: ['a/t2*'] }, readOnly: false }
@@ -334,7 +334,7 @@ describe('a list that becomes another while a client pages through it', () => {
     w.close()
   })
 
-  test('goes on when the configuration gets one more server, but not when it hides something', async () => {
+  test('continues when the configuration adds a server, but not when it hides one', async () => {
     const { w, a, b, first } = await joining()
     const cursor = first.nextCursor as string
     const larger = workspaceOf([a, b, ready('c', 'z')], {}, { previous: w })
@@ -345,7 +345,7 @@ describe('a list that becomes another while a client pages through it', () => {
     for (const workspace of [w, larger, stricter]) workspace.close()
   })
 
-  test('does not make the gateway keep more than a few lists of one principal, or push out those of others', async () => {
+  test('is one of a few per principal, and evicts none of another principal', async () => {
     let names = many('t')
     const a = scriptedMember('a', { answers: listing(() => ({ tools: toolsOf(...names) })) })
     const w = workspaceOf([a, ready('b')])
@@ -368,7 +368,7 @@ describe('a list that becomes another while a client pages through it', () => {
   })
 })
 
-test('a warm list of ten thousand tools is made once', async () => {
+test('a cached list of ten thousand tools is built once', async () => {
   const names = Array.from({ length: 10_000 }, (_, i) => `tool_${i}`)
   const a = scriptedMember('a', {
     revision: NEWEST_LEGACY,

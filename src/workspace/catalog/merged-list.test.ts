@@ -34,9 +34,9 @@ const showing = (kind: ListKind, more: Partial<MergeRules> = {}): MergeRules => 
   ...more,
 })
 
-const shown = (shelf: { items: readonly { exposed: string }[] }) => shelf.items.map(({ exposed }) => exposed)
+const shown = (list: { items: readonly { exposed: string }[] }) => list.items.map(({ exposed }) => exposed)
 
-test('a renamed tool says where it comes from; one that keeps its name is the very bytes it came in', async () => {
+test('a renamed tool has its origin in _meta; one that keeps its name keeps its bytes', async () => {
   const text = Json.parse(Buffer.from('[{ "name":"x", "n":1.0, "_meta":{"own":1} },{"name":"y"}]'))
   const parts = [await part('tools', 'a', text)]
   const plain = buildMergedList(parts, showing('tools', { style: 'plain' }))
@@ -53,52 +53,52 @@ test('a renamed tool says where it comes from; one that keeps its name is the ve
 
 test('in plain style the first server keeps a name that several have', async () => {
   const parts = [await part('tools', 'a', [{ name: 'x' }]), await part('tools', 'b', [{ name: 'x' }, { name: 'y' }])]
-  const shelf = buildMergedList(parts, showing('tools', { style: 'plain' }))
-  expect(shown(shelf)).toEqual(['x', 'b__x', 'y'])
-  expect(shelf.find('x')).toMatchObject({ member: { server: 'a' } })
-  expect(shelf.find('b/x')).toMatchObject({ member: { server: 'b' }, original: 'x' })
+  const list = buildMergedList(parts, showing('tools', { style: 'plain' }))
+  expect(shown(list)).toEqual(['x', 'b__x', 'y'])
+  expect(list.find('x')).toMatchObject({ member: { server: 'a' } })
+  expect(list.find('b/x')).toMatchObject({ member: { server: 'b' }, original: 'x' })
 })
 
-test('what is hidden leaves no trace, not even in the names of others', async () => {
+test('a hidden item leaves no trace, not even in the names of others', async () => {
   const parts = [await part('tools', 'a', [{ name: 'x' }]), await part('tools', 'b', [{ name: 'x' }])]
   const rules = createPolicy(EVERYTHING, { allow: {}, deny: { tools: ['a/x'] }, readOnly: false })
-  const shelf = buildMergedList(parts, showing('tools', { style: 'plain', rules }))
-  expect(shown(shelf)).toEqual(['x'])
-  expect(shelf.find('a__x')).toBeUndefined()
-  expect(shelf.find('x')).toMatchObject({ member: { server: 'b' } })
+  const list = buildMergedList(parts, showing('tools', { style: 'plain', rules }))
+  expect(shown(list)).toEqual(['x'])
+  expect(list.find('a__x')).toBeUndefined()
+  expect(list.find('x')).toMatchObject({ member: { server: 'b' } })
 })
 
-test('an overlay may rename and hide; two tools of one name are one', async () => {
+test('an overlay can rename and hide; of two tools with one name the first is shown', async () => {
   const overlays = new Map([
     ['x', { ...overlay, name: 'first' }],
     ['y', { ...overlay, name: 'first' }],
     ['z', { ...overlay, hidden: true }],
   ])
-  const shelf = buildMergedList(
+  const list = buildMergedList(
     [await part('tools', 'a', [{ name: 'x' }, { name: 'y' }, { name: 'z' }], overlays)],
     showing('tools'),
   )
-  expect(shown(shelf)).toEqual(['a__first'])
-  expect(shelf.find('a__first')).toMatchObject({ original: 'x' })
-  expect(shelf.find('z')).toBeUndefined()
+  expect(shown(list)).toEqual(['a__first'])
+  expect(list.find('a__first')).toMatchObject({ original: 'x' })
+  expect(list.find('z')).toBeUndefined()
 })
 
-test('a URI that an earlier server has is shown by an alias, and so are templates', async () => {
+test('a URI or template that an earlier server has is shown as an alias', async () => {
   const resources = [
     { uri: 'file:///x', name: 'x' },
     { uri: 'ui://app', name: 'app' },
   ]
   const parts = [await part('resources', 'a', resources), await part('resources', 'b', [...resources, { uri: 'b:1' }])]
-  const shelf = buildMergedList(parts, showing('resources'))
-  expect(shown(shelf)).toEqual(['file:///x', 'ui://app', 'x-mcp-b+file:///x', 'ui://b.gw/app', 'b:1'])
-  expect(shelf.items[2]?.definition.toValue()).toMatchObject({ uri: 'x-mcp-b+file:///x', name: 'x' })
-  expect(shelf.find('file:///x')).toMatchObject({ member: { server: 'a' } })
+  const list = buildMergedList(parts, showing('resources'))
+  expect(shown(list)).toEqual(['file:///x', 'ui://app', 'x-mcp-b+file:///x', 'ui://b.gw/app', 'b:1'])
+  expect(list.items[2]?.definition.toValue()).toMatchObject({ uri: 'x-mcp-b+file:///x', name: 'x' })
+  expect(list.find('file:///x')).toMatchObject({ member: { server: 'a' } })
   const template = [{ uriTemplate: 'file:///{p}', name: 't' }]
   const two = [await part('templates', 'a', template), await part('templates', 'b', template)]
   expect(shown(buildMergedList(two, showing('templates')))).toEqual(['file:///{p}', 'x-mcp-b+file:///{p}'])
 })
 
-test('tools of two apps of one URI lead each to its own', async () => {
+test("tools with equal app URIs link to their own server's app", async () => {
   const tool = (name: string) => ({ name, _meta: { ui: { resourceUri: 'ui://app' } } })
   const parts = [await part('tools', 'a', [tool('x'), tool('y')]), await part('tools', 'b', [tool('x')])]
   const links = buildMergedList(parts, showing('tools')).items.map(({ definition: item }) =>
@@ -107,7 +107,7 @@ test('tools of two apps of one URI lead each to its own', async () => {
   expect(links).toEqual(['ui://app', 'ui://app', 'ui://b.gw/app'])
 })
 
-test('a link is found however it is written', async () => {
+test('an app link is found in any notation', async () => {
   const tool = Json.parse(Buffer.from('[{"name":"x","_meta":{"ui":{"resource\\u0055ri":"ui://app"}}}]'))
   const parts = [await part('tools', 'a', tool), await part('tools', 'b', tool)]
   const links = buildMergedList(parts, showing('tools')).items.map(({ definition: item }) =>
@@ -116,7 +116,7 @@ test('a link is found however it is written', async () => {
   expect(links).toEqual(['ui://app', 'ui://b.gw/app'])
 })
 
-test('each revision is shown in its own words, and an epoch says nothing about them', async () => {
+test('items are converted to each revision, and the hash is the same for all', async () => {
   const tool = {
     name: 'x',
     inputSchema: { type: 'object' },
@@ -133,21 +133,21 @@ test('each revision is shown in its own words, and an epoch says nothing about t
   expect(new Set([newest?.hash, legacy?.hash, oldest?.hash]).size).toBe(1)
 })
 
-test('an epoch changes with what is shown and with nothing else', async () => {
-  const epoch = async (items: Plain, rules = createPolicy(EVERYTHING)) =>
+test('the hash changes with the shown content and with nothing else', async () => {
+  const hash = async (items: Plain, rules = createPolicy(EVERYTHING)) =>
     buildMergedList([await part('tools', 'a', items)], showing('tools', { rules })).hash
-  const first = await epoch([{ name: 'x' }])
-  expect(await epoch([{ name: 'x' }])).toBe(first)
-  expect(await epoch([{ name: 'x', description: 'new' }])).not.toBe(first)
-  expect(await epoch([{ name: 'x' }, { name: 'y' }])).not.toBe(first)
+  const first = await hash([{ name: 'x' }])
+  expect(await hash([{ name: 'x' }])).toBe(first)
+  expect(await hash([{ name: 'x', description: 'new' }])).not.toBe(first)
+  expect(await hash([{ name: 'x' }, { name: 'y' }])).not.toBe(first)
   const rules = createPolicy({ allow: {}, deny: { tools: ['a/y'] }, readOnly: false })
-  expect(await epoch([{ name: 'x' }, { name: 'y' }], rules)).toBe(first)
+  expect(await hash([{ name: 'x' }, { name: 'y' }], rules)).toBe(first)
 })
 
 test('a server without a list is missing', async () => {
-  const shelf = buildMergedList(
+  const list = buildMergedList(
     [await part('tools', 'a', []), { member: scriptedMember('b'), list: undefined }],
     showing('tools'),
   )
-  expect(shelf.missingServers).toEqual(['b'])
+  expect(list.missingServers).toEqual(['b'])
 })

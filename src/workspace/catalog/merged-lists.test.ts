@@ -11,7 +11,7 @@ const ASKABLE = { capabilities: Json.of({ elicitation: {} }) }
 const CALLED = { content: [{ type: 'text', text: 'here' }] }
 const isAskable = ({ caller }: Exchange): boolean => caller.capabilities.has('elicitation')
 
-/** Has a tool more for those who can be asked. */
+/** A server with one more tool for clients with elicitation. */
 const ready = (server: string, ...names: string[]) =>
   scriptedMember(server, {
     answers: {
@@ -28,7 +28,7 @@ const once = (server: string, ...names: string[]) => {
   return scriptedMember(server, { answers: { 'tools/list': list, 'tools/call': () => CALLED } })
 }
 
-test('a call with capabilities never seen before neither waits for other servers nor asks them', async () => {
+test('a call with new capabilities neither waits for nor fetches other servers', async () => {
   const b = once('b', 'y')
   const w = workspaceOf([ready('a', 'x'), b], { names: 'plain' })
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['x', 'y'])
@@ -38,7 +38,7 @@ test('a call with capabilities never seen before neither waits for other servers
   w.close()
 })
 
-test('a tool that is there only with these capabilities is called all the same', async () => {
+test('a tool that exists only with certain capabilities can be called', async () => {
   const a = ready('a', 'x')
   const w = workspaceOf([a, ready('b', 'y')], { names: 'plain' })
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['x', 'y'])
@@ -47,15 +47,15 @@ test('a tool that is there only with these capabilities is called all the same',
   w.close()
 })
 
-test('what one principal was shown decides nothing for another', async () => {
+test('the lists of one principal are not used for another', async () => {
   const a = ready('a', 'x')
   const w = workspaceOf([a, once('b', 'y')], { names: 'plain' })
   await w.ask('tools/list')
   const asking = w.ask('tools/call', { name: 'x' }, { principal: 'ann\nbob' })
-  const anybody = w.ask('tools/call', { name: 'x' }, { principal: undefined })
+  const anonymous = w.ask('tools/call', { name: 'x' }, { principal: undefined })
   await vi.advanceTimersByTimeAsync(4999)
   expect(a.count('tools/call')).toBe(0)
   await vi.advanceTimersByTimeAsync(1)
-  expect([await asking, await anybody]).toEqual([CALLED, CALLED])
+  expect([await asking, await anonymous]).toEqual([CALLED, CALLED])
   w.close()
 })

@@ -32,7 +32,7 @@ test.each([
   expect(withoutServer('github', name)).toBe(bare)
 })
 
-describe('what stands for a server', () => {
+describe('namespaces', () => {
   test.each([
     [['github'], ['github']],
     [['GitHub'], ['github']],
@@ -46,7 +46,7 @@ describe('what stands for a server', () => {
     expect([...namespacesOf(servers).values()]).toEqual(namespaces)
   })
 
-  test('whoever has the name itself keeps it, wherever it stands; others that look the same are marked', () => {
+  test('a server whose name is its namespace keeps it; others with an equal namespace get a hash', () => {
     const found = namespacesOf(['git_hub', 'Git-Hub', 'git-hub'])
     expect(found.get('git-hub')).toBe('git-hub')
     expect(found.get('git_hub')).toMatch(/^git-hub-[0-9a-f]{4}$/)
@@ -54,7 +54,7 @@ describe('what stands for a server', () => {
     expect(new Set(found.values()).size).toBe(3)
   })
 
-  test('a name without any usable character has one of its own', () => {
+  test('a name without any usable character gets a hash', () => {
     expect(namespacesOf(['日本']).get('日本')).toMatch(/^[0-9a-f]{4}$/)
   })
 })
@@ -72,7 +72,7 @@ const twoServers: readonly ServerNames[] = [
   { server: 'files', names: ['search', 'read'] },
 ]
 
-describe('H17: shown names', () => {
+describe('H17: exposed names', () => {
   test.each([
     ['prefix', ['github__search', 'github__list_issues'], ['files__search', 'files__read']],
     ['slash', ['github/search', 'github/list_issues'], ['files/search', 'files/read']],
@@ -90,11 +90,11 @@ describe('H17: shown names', () => {
     ['x'.repeat(61), /^fs__[0-9a-f]{8}_x{51}$/],
     [`${'x'.repeat(200)}tail`, /^fs__[0-9a-f]{8}_x{47}tail$/],
     ['x'.repeat(60), /^fs__x{60}$/],
-  ])('%s is shown by its hash and its tail where it cannot be shown itself', (name, shown) => {
+  ])('%s is exposed as its hash and its end', (name, shown) => {
     expect(exposedNames('prefix', [{ server: 'fs', names: [name] }])[0]?.[0]).toMatch(shown)
   })
 
-  test('two names of 200 characters with equal ends are told apart', () => {
+  test('two names of 200 characters with equal ends differ', () => {
     const names = ['a', 'b'].map(head => head + 'x'.repeat(199))
     expect(new Set(exposedNames('prefix', [{ server: 'fs', names }])[0]).size).toBe(2)
   })
@@ -117,7 +117,7 @@ const offersOf = (servers: readonly string[]) =>
 const someOffers = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 30 }), { maxLength: 4 }).chain(offersOf)
 
 describe('for any servers and names', () => {
-  test('everything shown is portable and leads back to what it stands for', () => {
+  test('every exposed name is portable and leads back to its item', () => {
     fc.assert(
       fc.property(someOffers, fc.constantFrom('prefix' as const, 'slash' as const), (offers, style) => {
         const table = nameTable(style, offers)
@@ -132,7 +132,7 @@ describe('for any servers and names', () => {
     )
   })
 
-  test('no prefixed name changes when another server is away', () => {
+  test('no prefixed name changes when another server is missing', () => {
     fc.assert(
       fc.property(someOffers, fc.nat(), (offers, away) => {
         const servers = offers.map(({ server }) => server)
@@ -219,18 +219,18 @@ test.each([
   expect(finding({ github: ['search'], google_maps: ['search', 'route'] })(name)).toEqual(found)
 })
 
-test('a name shown is what it is, whatever else it could be', () => {
+test('an exposed name wins over every other reading', () => {
   const find = finding({ a: ['x'], b: ['a__x'] })
   expect([find('a__x'), find('b__a__x'), find('b/a__x')]).toEqual(['a:x', 'b:a__x', 'b:a__x'])
 })
 
-test('a name that can be cut in two ways is whichever is there', () => {
+test('of two readings of a name the existing item is found', () => {
   const find = finding({ a: ['b__x'], a__b: ['x', 'y'] })
   expect(find('a__b__y')).toBe('a__b:y')
   expect(find('a/b__x')).toBe('a:b__x')
 })
 
-test('what cannot be shown as it is has a hash for a name, and is found by its own', () => {
+test('an item exposed as a hash is found by its original name', () => {
   const find = finding({ a: ['données', 'x'.repeat(200)] })
   expect([find('données'), find('a__données'), find('x'.repeat(200))]).toEqual([
     'a:données',
@@ -245,7 +245,7 @@ test('a renamed tool is found by either name', () => {
     expect(find(name)).toBe('a:create')
 })
 
-test('a name is cut at each place where a server can end', () => {
+test('a name is split at every separator after a server name', () => {
   const owners = serversByName(['a', 'a__b'])
   expect(splitName('a__b__c', owners)).toEqual([
     { server: 'a', name: 'b__c' },

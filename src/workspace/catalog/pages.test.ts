@@ -8,7 +8,7 @@ import type { ListItem, MergedList } from './merged-list.ts'
 import { openCursor, pageOf } from './pages.ts'
 
 const member = scriptedMember('a')
-const shelfOf = (items: readonly Json[]): MergedList => ({
+const listOf = (items: readonly Json[]): MergedList => ({
   items: items.map(
     (item, i): ListItem => ({ member, original: `${i}`, exposed: `${i}`, definition: item, revision: MODERN }),
   ),
@@ -18,24 +18,24 @@ const shelfOf = (items: readonly Json[]): MergedList => ({
   find: () => undefined,
   visibility: () => undefined,
 })
-const pagesOf = (kind: ListKind, shelf: MergedList): Json[] => {
+const pagesOf = (kind: ListKind, list: MergedList): Json[] => {
   const pages: Json[] = []
-  for (let page = pageOf(kind, shelf, 0); page; page = pageOf(kind, shelf, pages.length)) pages.push(page)
+  for (let page = pageOf(kind, list, 0); page; page = pageOf(kind, list, pages.length)) pages.push(page)
   return pages
 }
 const tool = (name: string, bytes: number) => Json.of({ name, description: 'x'.repeat(bytes) })
 
 test('a list of a thousand items is one page, with no cursor', () => {
-  const pages = pagesOf('tools', shelfOf(Array.from({ length: 1000 }, (_, i) => tool(`t${i}`, 10))))
+  const pages = pagesOf('tools', listOf(Array.from({ length: 1000 }, (_, i) => tool(`t${i}`, 10))))
   expect(pages).toHaveLength(1)
   expect(pages[0]?.has('nextCursor')).toBe(false)
 })
 
 test('an empty list is one empty page', () => {
-  expect(pagesOf('tools', shelfOf([])).map(page => page.toValue())).toEqual([{ tools: [] }])
+  expect(pagesOf('tools', listOf([])).map(page => page.toValue())).toEqual([{ tools: [] }])
 })
 
-test('pages together are the list in its order, none is empty, and each cursor leads to the next', () => {
+test('all pages together are the list in order, none is empty, and each cursor leads to the next', () => {
   const sizes = fc.array(fc.oneof(fc.constant(20), fc.integer({ min: 0, max: 900_000 })), { maxLength: 40 })
   fc.assert(
     fc.property(sizes, fc.integer({ min: 1, max: 80 }), (large, times) => {
@@ -43,7 +43,7 @@ test('pages together are the list in its order, none is empty, and each cursor l
         tool(`large ${i}`, bytes),
         ...Array.from({ length: times }, (_, k) => tool(`small ${i} ${k}`, 1)),
       ])
-      const pages = pagesOf('tools', shelfOf(items))
+      const pages = pagesOf('tools', listOf(items))
       const read = pages.map(page => page.get('tools')?.elements() ?? [])
       expect(read.flat().map(item => item.get('name')?.asString())).toEqual(
         items.map(item => item.get('name')?.asString()),
@@ -61,7 +61,7 @@ test('pages together are the list in its order, none is empty, and each cursor l
   )
 })
 
-test('a page is made when it is asked for, once', () => {
+test('a page is built once, when it is requested', () => {
   const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
   let made = 0
   const counted = items.map(
@@ -76,21 +76,21 @@ test('a page is made when it is asked for, once', () => {
       },
     }),
   )
-  const shelf = { ...shelfOf([]), items: counted }
-  expect(pageOf('tools', shelf, 0)).toBe(pageOf('tools', shelf, 0))
+  const list = { ...listOf([]), items: counted }
+  expect(pageOf('tools', list, 0)).toBe(pageOf('tools', list, 0))
   expect(made).toBe(1000)
-  expect(pageOf('tools', shelf, 2)?.get('tools')?.elements()).toHaveLength(500)
-  expect(pageOf('tools', shelf, 3)).toBeUndefined()
+  expect(pageOf('tools', list, 2)?.get('tools')?.elements()).toHaveLength(500)
+  expect(pageOf('tools', list, 3)).toBeUndefined()
   expect(made).toBe(2500)
 })
 
-test('an item larger than a page has one for itself', () => {
-  const pages = pagesOf('tools', shelfOf([tool('a', 1), tool('b', 3 << 20), tool('c', 1)]))
+test('an item larger than a page has its own page', () => {
+  const pages = pagesOf('tools', listOf([tool('a', 1), tool('b', 3 << 20), tool('c', 1)]))
   expect(pages.map(page => page.get('tools')?.elements().length)).toEqual([1, 1, 1])
 })
 
 test.each(['', 'x', 'l.', 'l.AAAA', 'other.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'])(
-  'a cursor that is not ours (%s) leads nowhere',
+  'a foreign cursor (%s) is not read',
   cursor => {
     expect(openCursor(cursor)).toBeUndefined()
   },

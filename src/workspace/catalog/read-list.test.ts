@@ -17,7 +17,7 @@ const book = (pages: Readonly<Record<string, Plain>>) => {
 
 const names = ({ items }: { items: readonly { original: string }[] }) => items.map(({ original }) => original)
 
-test('pages are read one after the other, and an empty cursor is a cursor', async () => {
+test('pages are read one after the other, and an empty string is a cursor', async () => {
   const { asked, page } = book({
     first: { tools: toolsOf('a'), nextCursor: '' },
     '': { tools: toolsOf('b'), nextCursor: '2' },
@@ -41,7 +41,7 @@ test('repeated cursors end the list; the pages so far are kept and the fault is 
   expect(list).toMatchObject({ faults: ['its cursors repeat'], isComplete: false })
 })
 
-test('a list without end is left after 64 pages', async () => {
+test('an endless list is cut after 64 pages', async () => {
   let pages = 0
   const list = await readList('tools', async () =>
     Json.of({ tools: toolsOf(`t${pages}`), nextCursor: `cursor ${pages++}` }),
@@ -61,21 +61,21 @@ test('of duplicate names the first is used, and items without a name are left ou
   expect(list.isComplete).toBe(true)
 })
 
-test('what is no list is an empty one', async () => {
+test('a result without an array is an empty list', async () => {
   for (const tools of [null, 'x', {}, 1] as const) {
     const { page } = book({ first: { tools } })
     expect((await readList('tools', page)).items).toEqual([])
   }
 })
 
-test('a definition stays as it was written, byte for byte, and so does an invalid schema', async () => {
+test('a definition keeps its bytes, and so does an invalid schema', async () => {
   const text = '{ "name":"a", "inputSchema":{"type":12345678901234567890,"x":1.0},\n"unknown":[1e2] }'
   const page = async () => Json.parse(Buffer.from(`{"tools":[${text}]}`))
   const list = await readList('tools', page)
   expect(list.items[0]?.shown.toString()).toBe(text)
 })
 
-test('a schema of 30 MiB is kept; what comes beyond 32 MiB is left out, and said', async () => {
+test('a schema of 30 MiB is kept; items beyond 32 MiB are left out and reported', async () => {
   const large = (name: string, mib: number) => ({ name, inputSchema: { $comment: 'x'.repeat(mib << 20) } })
   const { asked, page } = book({
     first: { tools: [large('a', 30)], nextCursor: '1' },
@@ -88,7 +88,7 @@ test('a schema of 30 MiB is kept; what comes beyond 32 MiB is left out, and said
   expect(asked).toEqual([undefined, '1'])
 })
 
-test('a page that fails fails the list', async () => {
+test('a failed page fails the list', async () => {
   const failing = readList('tools', async params => {
     if (params.has('cursor')) throw new RpcFailure(rpcError('internal', 'broken'))
     return Json.of({ tools: toolsOf('a'), nextCursor: '1' })
@@ -96,7 +96,7 @@ test('a page that fails fails the list', async () => {
   await expect(failing).rejects.toThrow('broken')
 })
 
-test('a list holds as long as its shortest page, and is public if all of it is', async () => {
+test('a list has the shortest ttl of its pages, and is public if all pages are', async () => {
   const read = (...hints: Plain[]) => {
     const pages = hints.map((hint, i) => ({
       ...(hint as object),

@@ -18,15 +18,15 @@ test.each<[string, PlainObject, string[]]>([
   ['an object within nested lists', { tools: [[{ name: 'secret' }]] }, ['tools|prompts secret']],
   ['other members of an object in a list', { tools: [{ note: 'hello' }] }, []],
   ['content of the caller', { arguments: { tools: ['mine'] }, _meta: { tool: 'mine' } }, []],
-])('%s: every tool, prompt and resource that it names is found', (_name, params, expected) => {
+])('%s: every tool, prompt and resource in it is found', (_name, params, expected) => {
   expect(textsIn(params)).toEqual(expected)
 })
 
-test('a request that names too much to judge is not judged', () => {
+test('a request with too many references is not checked', () => {
   expect(textsIn({ tools: [Array.from({ length: 10_001 }, () => 'x')] })).toBeUndefined()
 })
 
-test('params that are too large to be searched for names are not searched', () => {
+test('params that are too large are not searched', () => {
   expect(
     referencesIn(
       'acme/run',
@@ -35,7 +35,7 @@ test('params that are too large to be searched for names are not searched', () =
   ).toBeUndefined()
 })
 
-test('links name resources', () => {
+test('links are references to resources', () => {
   expect(textsIn({ url: 'file:///x', link: { href: 'file:///y' } })).toEqual([
     'resources file:///x',
     'resources file:///y',

@@ -16,7 +16,7 @@ const toldOf = ({ frames }: Asked) =>
     frame.kind === 'notice' && frame.method === UPDATED ? (frame.params.get('uri')?.asString() ?? '') : [],
   )
 
-test.each(['a session', 'a modern caller'])('%s hears nothing of a resource that is hidden', async who => {
+test.each(['a session', 'a modern caller'])('%s gets no update of a hidden resource', async who => {
   const answers = { 'resources/list': () => ({ resources: [{ uri: 'file:///', name: 'all' }] }) }
   const a = scriptedMember('a', { answers })
   const w = workspaceOf([a], { policy })

@@ -17,7 +17,7 @@ describe('a tool as shown', () => {
     expect(showOverlay(TOOL, overlay({}))).toBe(TOOL)
   })
 
-  test('title, description and annotations are laid over its own, everything else keeps its bytes', () => {
+  test('title, description and annotations are replaced, everything else keeps its bytes', () => {
     const shown = showOverlay(
       TOOL,
       overlay({ title: 'Search', description: 'Finds issues', annotations: { readOnlyHint: false } }),
@@ -32,7 +32,7 @@ describe('a tool as shown', () => {
     expect(shown.get('inputSchema')?.toString()).toBe(TOOL.get('inputSchema')?.toString())
   })
 
-  test('fixed arguments are not there; those with a default need not be given', () => {
+  test('fixed arguments are removed; those with a default are optional', () => {
     const shown = showOverlay(TOOL, overlay({ fixed: { repo: 'me/mine' }, defaults: { limit: 10 } }))
     expect(shown.get('inputSchema')?.toValue()).toEqual({
       type: 'object',
@@ -42,7 +42,7 @@ describe('a tool as shown', () => {
     })
   })
 
-  test('nothing required is not said at all', () => {
+  test('an empty `required` is removed', () => {
     const shown = showOverlay(TOOL, overlay({ fixed: { repo: 1, q: 1 }, defaults: { limit: 10 } }))
     expect(shown.get('inputSchema')?.has('required')).toBe(false)
   })
@@ -73,11 +73,11 @@ describe('arguments of a call', () => {
     expect(filled.toValue()).toEqual(sent)
   })
 
-  test('what is no object counts as nothing given', () => {
+  test('arguments that are no object are ignored', () => {
     expect(withOverlayArguments(Json.of('x'), overlay({ fixed: { a: 1 } })).toValue()).toEqual({ a: 1 })
   })
 
-  test('whatever a caller sends, fixed arguments are what was fixed and the rest is its own', () => {
+  test('fixed arguments always win, and the others stay as the caller sent them', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), args => {
         const given = JSON.parse(JSON.stringify(args)) as Record<string, unknown>

@@ -29,12 +29,12 @@ describe('globs', () => {
     expect(compileGlob(pattern)(text)).toBe(fits)
   })
 
-  test('a pattern of many stars takes no longer than its size', () => {
+  test('a pattern of many stars is matched in bounded time', () => {
     const matches = compileGlob(`${'*a'.repeat(200)}b`)
     expect(matches('a'.repeat(5000))).toBe(false)
   })
 
-  test('a pattern made from a text by putting stars fits it', () => {
+  test('a pattern made from a text by inserting stars matches it', () => {
     fc.assert(
       fc.property(fc.string(), fc.nat(), fc.nat(), (text, a, b) => {
         const [from, to] = [a % (text.length + 1), b % (text.length + 1)].sort((x, y) => x - y) as [number, number]
@@ -45,12 +45,12 @@ describe('globs', () => {
 })
 
 describe('policies', () => {
-  test('an empty one is open', () => {
+  test('an empty policy is open', () => {
     const rules = createPolicy(EVERYTHING)
     expect([rules.isOpen, rules.allows('tools', 'a', 'x'), rules.allowsServer('a')]).toEqual([true, true, true])
   })
 
-  test('what is not allowed or is denied does not exist', () => {
+  test('an item that is denied or not allowed is hidden', () => {
     const rules = createPolicy(
       policy({ allow: { tools: ['github/*', 'files/read'] }, deny: { tools: ['*/delete_*'] } }),
     )
@@ -62,7 +62,7 @@ describe('policies', () => {
     expect([rules.allows('prompts', 'files', 'x'), rules.isOpen]).toEqual([true, false])
   })
 
-  test('a list of nothing allows nothing of its kind', () => {
+  test('an empty allow list allows nothing of its kind', () => {
     const rules = createPolicy(policy({ allow: { prompts: [] } }))
     expect([rules.allows('prompts', 'a', 'x'), rules.allows('tools', 'a', 'x'), rules.isOpen]).toEqual([
       false,
@@ -71,7 +71,7 @@ describe('policies', () => {
     ])
   })
 
-  test('a server that is not there has nothing', () => {
+  test('a denied server has nothing', () => {
     const rules = createPolicy(policy({ deny: { servers: ['git*'] } }))
     expect([rules.allowsServer('github'), rules.allowsServer('files')]).toEqual([false, true])
     expect([rules.allows('tools', 'github', 'x'), rules.allows('resources', 'github', 'file:///x')]).toEqual([
@@ -80,14 +80,14 @@ describe('policies', () => {
     ])
   })
 
-  test('resources and templates go by their URI', () => {
+  test('resources and templates are matched by URI', () => {
     const rules = createPolicy(policy({ allow: { resources: ['file:///public/*'] } }))
     expect(rules.allows('resources', 'files', 'file:///public/a')).toBe(true)
     expect(rules.allows('resources', 'files', 'file:///private/a')).toBe(false)
     expect(rules.allows('templates', 'files', 'file:///public/{name}')).toBe(true)
   })
 
-  test('read-only leaves the tools that say they change nothing', () => {
+  test('read-only allows only tools with readOnlyHint', () => {
     const rules = createPolicy(policy({ readOnly: true }))
     const tool = (annotations: object) => Json.of({ name: 'x', annotations: Json.of({ ...annotations }) })
     expect(rules.allows('tools', 'a', 'x', tool({ readOnlyHint: true }))).toBe(true)
@@ -97,7 +97,7 @@ describe('policies', () => {
     expect([rules.allows('prompts', 'a', 'x'), rules.isOpen]).toEqual([true, false])
   })
 
-  test('what may be hidden at a server is known by kind', () => {
+  test('which kinds may be hidden is known', () => {
     const rules = createPolicy(policy({ allow: { servers: ['a'], prompts: ['a/*'] }, deny: { tools: [] } }))
     expect([rules.hides('tools'), rules.hides('prompts'), rules.hides('templates'), rules.isOpen]).toEqual([
       false,
@@ -108,7 +108,7 @@ describe('policies', () => {
     expect(createPolicy(policy({ readOnly: true })).hides('tools')).toBe(true)
   })
 
-  test('of several each must allow it', () => {
+  test('of several policies each must allow it', () => {
     const rules = createPolicy(policy({ allow: { tools: ['a/*'] } }), policy({ deny: { tools: ['a/x'] } }))
     expect([rules.allows('tools', 'a', 'y'), rules.allows('tools', 'a', 'x'), rules.allows('tools', 'b', 'y')]).toEqual(
       [true, false, false],
@@ -227,7 +227,7 @@ describe('a resource, however it is spelled', () => {
     expect(createPolicy(policy({ deny: { resources: [pattern] } })).allows('resources', 'a', uri)).toBe(true)
   })
 
-  test('a user who is allowed is not everybody, and cannot stand for another host', () => {
+  test('an allowed user info is not a wildcard, and cannot stand for another host', () => {
     const rules = createPolicy(policy({ allow: { resources: ['https://ann@internal.test/*', 'https://good.test*'] } }))
     const uris = ['https://ann@internal.test/1', 'https://internal.test/1', 'https://good.test@evil.test/1']
     expect(uris.map(uri => rules.allows('resources', 'a', uri))).toEqual([true, false, false])
@@ -251,7 +251,7 @@ describe('a resource, however it is spelled', () => {
     )
   })
 
-  test('templates are judged as they are written', () => {
+  test('templates are matched by their text', () => {
     const rules = createPolicy(policy({ allow: { resources: ['file:///docs/{+path}'] } }))
     expect(rules.allows('templates', 'a', 'file:///docs/{+path}')).toBe(true)
   })

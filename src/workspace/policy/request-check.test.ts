@@ -29,7 +29,7 @@ test.each<[string, PlainObject, string]>([
   ['tools/call', { name: LONG }, '"name"'],
   ['completion/complete', { ref: { type: 'ref/prompt', name: LONG } }, '"ref"'],
   ['tools/call', Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`member ${i}`, i])), '10000 members'],
-])('%s with params that take long to judge is refused before any rule reads them', (method, params, what) => {
+])('%s with params that take long to check is rejected before any rule reads them', (method, params, what) => {
   const { passed, frames } = check(method, params)
   expect(passed).toEqual([])
   expect(frames).toMatchObject([{ kind: 'failure', error: { code: -32602, message: expect.stringContaining(what) } }])

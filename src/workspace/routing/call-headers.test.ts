@@ -9,11 +9,11 @@ const REGION = { type: 'string', 'x-mcp-header': 'Region' }
 const BROKEN = { type: 'string', 'x-mcp-header': 'No Name' }
 
 describe('tools with broken annotations', () => {
-  test('are not to be used over HTTP, and it is said why', () => {
+  test('are hidden over HTTP with a reason', () => {
     expect(usableTool(tool({ a: BROKEN }), true)).toEqual({ reason: expect.stringContaining('not an HTTP field name') })
   })
 
-  test('are used without them where there are no headers', () => {
+  test('are used without the annotations over stdio', () => {
     const odd = tool({
       a: BROKEN,
       'x-mcp-header': { type: 'string' },
@@ -38,12 +38,12 @@ describe('tools with broken annotations', () => {
     [tool({})],
     [Json.of({ name: 'x' })],
     [Json.of({ name: 'x', inputSchema: true })],
-  ])('others stay as they are: %s', item => {
+  ])('valid ones stay as they are: %s', item => {
     for (const isRemote of [true, false]) expect(usableTool(item, isRemote)).toEqual({ item })
   })
 })
 
-test('a word in a description is no annotation', () => {
+test('the word in a description is no annotation', () => {
   expect(isAnnotated(Json.of({ name: 'x', description: '"x-mcp-header"', inputSchema: {} }))).toBe(false)
   expect(isAnnotated(tool({ region: REGION }))).toBe(true)
 })
@@ -60,7 +60,7 @@ describe('headers of a caller', () => {
     expect(checkCallHeaders(callerOf(), tool({}), args)).toBeUndefined()
   })
 
-  test('are made anew from what the server knows and gets', () => {
+  test("are built from the server's definition and its arguments", () => {
     const caller = callerOf({
       headers: new Map([
         ['mcp-param-region', 'us'],

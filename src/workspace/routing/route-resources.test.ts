@@ -15,7 +15,7 @@ describe('H13: a URI that two members have', () => {
       b: { lists: resources('r:1'), answer: has('r:1') },
     })
 
-  test('is the first one’s as it is and the other’s by its alias, and each answer says what was asked', async () => {
+  test('belongs to the first one, the other’s has an alias, and each answer has the URI that was asked for', async () => {
     const { say, last } = both()
     expect(await (await say('resources/read', { uri: 'r:1' })).result()).toEqual({
       contents: [{ uri: 'r:1', text: 'content' }],
@@ -27,7 +27,7 @@ describe('H13: a URI that two members have', () => {
     expect(last()).toMatchObject({ server: 'b', params: { uri: 'r:1' } })
   })
 
-  test('in what is read of the other, too', async () => {
+  test('has its alias in the contents of the other, too', async () => {
     const parts = gives({ contents: [{ uri: 'r:1' }, { uri: 'r:2' }] })
     const { say } = routed({ a: { lists: resources('r:1') }, b: { lists: resources('r:1', 'r:2'), answer: parts } })
     expect(await (await say('resources/read', { uri: 'r:2' })).result()).toEqual({
@@ -35,13 +35,13 @@ describe('H13: a URI that two members have', () => {
     })
   })
 
-  test('an error says what was asked, too', async () => {
+  test('an error has the URI that was asked for, too', async () => {
     const { say } = both()
     const failure = (await say('resources/read', { uri: 'x-mcp-b+r:2' })).failure()
     expect(await failure).toMatchObject({ data: { uri: 'x-mcp-b+r:2' } })
   })
 
-  test('arguments for its owner hold its own URI again, and only wholly', async () => {
+  test('whole-string aliases in arguments are replaced by the original URI', async () => {
     const { say, last } = routed({
       a: { lists: { tools: [{ name: 'x' }] } },
       b: { lists: { tools: [{ name: 'y' }] } },
@@ -55,7 +55,7 @@ describe('H13: a URI that two members have', () => {
   })
 })
 
-describe('H14: whose a URI is', () => {
+describe('H14: the owner of a URI', () => {
   const linking =
     (uri: string) =>
     ({ sink, method, params }: Exchange): void => {
@@ -64,7 +64,7 @@ describe('H14: whose a URI is', () => {
       else has(uri)({ sink, method, params } as Exchange)
     }
 
-  test('a link is read from whoever gave it, by whom it was given to', async () => {
+  test('a link is read from the server that sent it, for the caller that got it', async () => {
     const { say, arrivals } = routed({
       a: { answer: has('r:9') },
       b: { lists: { tools: [{ name: 'x' }] }, answer: linking('r:9') },
@@ -75,7 +75,7 @@ describe('H14: whose a URI is', () => {
     expect(readers(arrivals)).toEqual(['b', 'a'])
   })
 
-  test('of a link to what another has under the same name, the alias is shown', async () => {
+  test('a link to a URI that another server has, too, is shown as an alias', async () => {
     const { say } = routed({
       a: { lists: resources('r:1') },
       b: { lists: { tools: [{ name: 'x' }], ...resources('r:1') }, answer: linking('r:1') },
@@ -85,7 +85,7 @@ describe('H14: whose a URI is', () => {
     })
   })
 
-  test('a link to what only another lists means what the linking one has, and takes nothing from the other', async () => {
+  test('a link to a URI that only another server lists belongs to the server that sent it', async () => {
     const { say, arrivals } = routed({
       a: { lists: resources('r:1'), answer: has('r:1') },
       b: { lists: { tools: [{ name: 'x' }] }, answer: linking('r:1') },
@@ -95,7 +95,7 @@ describe('H14: whose a URI is', () => {
     expect(readers(arrivals)).toEqual(['b', 'a'])
   })
 
-  test('a template tells, the closest one first', async () => {
+  test('the closest template decides', async () => {
     const { say, arrivals } = routed({
       a: { lists: { templates: [{ uriTemplate: 'file:///{+path}' }] }, answer: has('file:///x/y', 'file:///b/y') },
       b: { lists: { templates: [{ uriTemplate: 'file:///b/{name}' }] }, answer: has('file:///b/y') },
@@ -105,7 +105,7 @@ describe('H14: whose a URI is', () => {
     expect(readers(arrivals)).toEqual(['a', 'b'])
   })
 
-  test('the alias of a filled-in template leads to its owner', async () => {
+  test('the alias of an expanded template leads to its server', async () => {
     const templates = [{ uriTemplate: 'f://{id}' }]
     const { say, last } = routed({ a: { lists: { templates } }, b: { lists: { templates }, answer: has('f://a%20b') } })
     expect(await (await say('resources/read', { uri: 'x-mcp-b+f://a%20b' })).result()).toMatchObject({
@@ -115,17 +115,17 @@ describe('H14: whose a URI is', () => {
   })
 })
 
-describe('a URI that nobody lists', () => {
+describe('a URI that no server lists', () => {
   const three = () => routed({ a: { answer: has() }, b: { answer: has('r:9') }, c: { answer: has('r:9') } })
 
-  test('is asked for in the order of the workspace, and found at once the next time', async () => {
+  test('is tried in the order of the workspace, and found at once the next time', async () => {
     const { say, arrivals } = three()
     await (await say('resources/read', { uri: 'r:9' })).result()
     await (await say('resources/read', { uri: 'r:9' })).result()
     expect(readers(arrivals)).toEqual(['a', 'b', 'b'])
   })
 
-  test('is looked for again where it has moved', async () => {
+  test('is tried again if it has moved', async () => {
     let owner = 'a'
     const at = (server: string) => (exchange: Exchange) => has(...(owner === server ? ['r:9'] : []))(exchange)
     const { say, arrivals } = routed({ a: { answer: at('a') }, b: { answer: at('b') } })
@@ -140,12 +140,12 @@ describe('a URI that nobody lists', () => {
     ['2026-07-28', -32602],
     ['2025-11-25', -32002],
     ['2024-11-05', -32002],
-  ] as const)('and that nobody has is unknown to a caller of %s: %i', async (revision, code) => {
+  ] as const)('and that no server has is unknown to a caller of %s: %i', async (revision, code) => {
     const failure = (await three().say('resources/read', { uri: 'r:0' }, { caller: { revision } })).failure()
     expect(await failure).toMatchObject({ code, message: 'Unknown resource: r:0', data: { uri: 'r:0' } })
   })
 
-  test('who has it not is not asked again for a minute', async () => {
+  test('a server without it is not tried again for a minute', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { say, arrivals } = three()
     for (const _ of [1, 2]) await (await say('resources/read', { uri: 'r:0' })).failure()
@@ -156,14 +156,14 @@ describe('a URI that nobody lists', () => {
     vi.useRealTimers()
   })
 
-  test('somebody unknown is asked for anew each time', async () => {
+  test('an anonymous caller has no cached result', async () => {
     const { say, arrivals } = three()
     for (const _ of [1, 2])
       await (await say('resources/read', { uri: 'r:9' }, { caller: { principal: undefined } })).result()
     expect(readers(arrivals)).toEqual(['a', 'b', 'a', 'b'])
   })
 
-  test('a member in trouble does not hide it at another, and is named where nobody has it', async () => {
+  test('a failing member does not hide it at another, and its error is the answer if no member has it', async () => {
     const down = ({ sink }: Exchange) =>
       void sink({ kind: 'failure', error: rpcError('internal', 'Server "a" is down', Json.of({ upstream: 'a' })) })
     const { say } = routed({ a: { answer: down }, b: { answer: has('r:9') } })
@@ -174,7 +174,7 @@ describe('a URI that nobody lists', () => {
     })
   })
 
-  test('a member that says nothing is left after a while, and told so', async () => {
+  test('a silent member is cancelled after the timeout', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
     const { say, arrivals } = routed({ a: { answer: () => {} }, b: { answer: has('r:9') } })
     const reading = await say('resources/read', { uri: 'r:9' })
@@ -186,7 +186,7 @@ describe('a URI that nobody lists', () => {
     vi.useRealTimers()
   })
 
-  test('a caller that leaves ends the asking', async () => {
+  test('a cancelled call ends the probe', async () => {
     const { say, arrivals } = routed({ a: { answer: () => {} }, b: { answer: has('r:9') } })
     const reading = await say('resources/read', { uri: 'r:9' })
     await expect.poll(() => arrivals.length).toBe(1)
@@ -195,7 +195,7 @@ describe('a URI that nobody lists', () => {
   })
 })
 
-test('subscriptions go where reads go', async () => {
+test('subscriptions are routed like reads', async () => {
   const { say, last } = routed({
     a: { lists: resources('r:1') },
     b: { lists: resources('r:1', 'r:2'), answer: gives({}) },
@@ -209,6 +209,6 @@ test('subscriptions go where reads go', async () => {
   }
 })
 
-test('a read without a URI is refused', async () => {
+test('a read without a URI is rejected', async () => {
   expect(await (await routed({ a: {}, b: {} }).say('resources/read', {})).failure()).toMatchObject({ code: -32602 })
 })

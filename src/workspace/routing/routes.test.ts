@@ -23,7 +23,7 @@ describe('tools/call', () => {
     expect(last()).toEqual({ server, method: 'tools/call', params: { name: original, arguments: { a: 1 } } })
   })
 
-  test('a bare name that several have is refused with what it could be', async () => {
+  test('a bare name that several servers have is rejected with the candidates', async () => {
     const { say, last } = two()
     expect(await (await say('tools/call', { name: 'search' })).failure()).toEqual({
       code: -32602,
@@ -42,14 +42,14 @@ describe('tools/call', () => {
     expect(last()).toBeUndefined()
   })
 
-  test('a call without a name is refused', async () => {
+  test('a call without a name is rejected', async () => {
     expect(await (await two().say('tools/call', {})).failure()).toMatchObject({
       code: -32602,
       message: '`name` must be a string',
     })
   })
 
-  test('a tool that came since the last look is found, and nobody looks twice a second for one that is not there', async () => {
+  test('a new tool is found, and lists are fetched at most once a second for unknown names', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const lists = { tools: [{ name: 'old' }] }
     const { say, last, looks } = routed({ a: { lists }, b: {} })
@@ -65,7 +65,7 @@ describe('tools/call', () => {
     vi.useRealTimers()
   })
 
-  test('a tool nobody lists is for the server whose name it bears', async () => {
+  test('an unlisted tool goes to the server in its name', async () => {
     const { say, last } = two()
     await (await say('tools/call', { name: 'github__hidden_gem' })).result()
     expect(last()).toMatchObject({ server: 'github', params: { name: 'hidden_gem' } })
@@ -73,7 +73,7 @@ describe('tools/call', () => {
     expect(last()).toMatchObject({ server: 'files', params: { name: 'a/b' } })
   })
 
-  test('but not where something is hidden: what is there must not be told from what is not', async () => {
+  test('but not if items are hidden: the answer would reveal which of them exist', async () => {
     const policy = { ...EVERYTHING, deny: { tools: ['github/delete'] } }
     const hidden = { github: { lists: tools('search'), overlays: { delete: { hidden: true } } }, files: {} }
     for (const { say, last } of [routed({ github: { lists: tools('search') }, files: {} }, { policy }), routed(hidden)])
@@ -102,14 +102,17 @@ describe('tools/call', () => {
     ['nothing', EVERYTHING],
     ['a tool', { ...EVERYTHING, deny: { tools: ['a/delete'] } }],
     ['whatever changes something', { ...EVERYTHING, readOnly: true }],
-  ])('a server that is down and was never listed says so whatever is called, where %s is hidden', async (_, policy) => {
-    const open = () => Promise.reject(new RpcFailure(rpcError('internal', 'Server "a" is down')))
-    const overlays = { drop: { hidden: true } }
-    const { say, looks } = routed({ a: { open, isDown: true, overlays }, b: {} }, { policy })
-    for (const name of ['a__x', 'a__delete', 'a/drop'])
-      expect(await (await say('tools/call', { name })).failure()).toMatchObject({ code: -32603, message: /is down/ })
-    expect(looks).toEqual([])
-  })
+  ])(
+    'a server that is down and was never listed answers every name with its error, where %s is hidden',
+    async (_, policy) => {
+      const open = () => Promise.reject(new RpcFailure(rpcError('internal', 'Server "a" is down')))
+      const overlays = { drop: { hidden: true } }
+      const { say, looks } = routed({ a: { open, isDown: true, overlays }, b: {} }, { policy })
+      for (const name of ['a__x', 'a__delete', 'a/drop'])
+        expect(await (await say('tools/call', { name })).failure()).toMatchObject({ code: -32603, message: /is down/ })
+      expect(looks).toEqual([])
+    },
+  )
 
   test('a hidden server that is down is unknown', async () => {
     const policy = { ...EVERYTHING, deny: { servers: ['a'] } }
@@ -117,14 +120,14 @@ describe('tools/call', () => {
     expect(await (await say('tools/call', { name: 'a__x' })).failure()).toMatchObject({ code: -32602 })
   })
 
-  test('what is hidden stays so when its server is back just then', async () => {
+  test('a hidden tool stays hidden when its server is just back', async () => {
     const policy = { ...EVERYTHING, deny: { tools: ['a/delete'] } }
     const { say, arrivals } = routed({ a: { isDown: true, lists: tools('x', 'delete') }, b: {} }, { policy })
     expect(await (await say('tools/call', { name: 'a__delete' })).failure()).toMatchObject({ code: -32602 })
     expect(arrivals).toEqual([])
   })
 
-  test('what nobody reads keeps its bytes', async () => {
+  test('params that are not read keep their bytes', async () => {
     const { say, arrivals } = two()
     const params = Json.parse(
       Buffer.from('{"name":"github__search","arguments":{"n":12345678901234567890,"x":1.0},"more":1e2}'),
@@ -135,7 +138,7 @@ describe('tools/call', () => {
     )
   })
 
-  test('a call cancelled while lists are asked for goes nowhere', async () => {
+  test('a call cancelled while lists are fetched is not sent', async () => {
     const { say, dispatch, arrivals, looks } = two()
     const abort = new Abort()
     const params = Json.of({ name: 'github__unlisted' })
@@ -239,7 +242,7 @@ describe('H20: mirrored arguments', () => {
   const lists = { tools: [{ name: 'x', inputSchema }] }
   const headersOf = (exchange: Exchange | undefined) => Object.fromEntries(exchange?.caller.headers ?? [])
 
-  test('a header that says something else than the body is refused', async () => {
+  test('a header that differs from the body is rejected', async () => {
     const { say, last } = routed({ a: { lists }, b: {} })
     const headers = new Map([['mcp-param-region', 'us']])
     const call = say('tools/call', { name: 'a__x', arguments: { region: 'eu' } }, { caller: { headers } })
@@ -252,7 +255,7 @@ describe('H20: mirrored arguments', () => {
     expect(last()).toBeUndefined()
   })
 
-  test('right ones and unknown ones go along', async () => {
+  test('matching and unknown headers are forwarded', async () => {
     const { say, arrivals } = routed({ a: { lists }, b: {} })
     const headers = new Map([
       ['mcp-param-region', 'eu'],
@@ -263,7 +266,7 @@ describe('H20: mirrored arguments', () => {
     expect(headersOf(arrivals[0]?.exchange)).toEqual(Object.fromEntries(headers))
   })
 
-  test('older callers and those with a session know nothing of them; a modern server gets them all the same', async () => {
+  test('legacy callers send none; a modern server still gets them', async () => {
     const { say, arrivals } = routed({ a: { lists }, b: {} })
     await (
       await say('tools/call', { name: 'a__x', arguments: { region: 'eu' } }, { caller: { revision: '2025-06-18' } })
@@ -274,7 +277,7 @@ describe('H20: mirrored arguments', () => {
     expect(arrivals.map(({ exchange }) => headersOf(exchange))).toEqual([{}, { 'mcp-param-region': 'eu' }])
   })
 
-  test('the server gets the headers of the arguments it gets', async () => {
+  test('the server gets the headers of its arguments', async () => {
     const overlays = { x: { fixed: { region: 'eu' }, defaults: { zone: 'z1' } } }
     const { say, arrivals } = routed({ a: { lists, overlays }, b: {} })
     await (await say('tools/call', { name: 'a__x', arguments: {} }, { caller: { session: 's' } })).result()
@@ -282,7 +285,7 @@ describe('H20: mirrored arguments', () => {
   })
 })
 
-describe('H26: who asks', () => {
+describe('H26: the asking server', () => {
   const ask = (method: string) => (exchange: Exchange) => {
     const answer = (said: Answer) =>
       void exchange.sink({ kind: 'result', result: Json.of({ said: said.kind === 'result' ? said.result : null }) })
@@ -296,7 +299,7 @@ describe('H26: who asks', () => {
     })
   }
 
-  test('a question of one of several says whose it is', async () => {
+  test("an elicitation of one of several servers has the server's name", async () => {
     const { say } = routed({ github: { lists: tools('x'), answer: ask('elicitation/create') }, files: {} })
     const call = await say('tools/call', { name: 'x' })
     const question = await call.question('q')
@@ -305,13 +308,13 @@ describe('H26: who asks', () => {
     expect(await call.result()).toEqual({ said: { action: 'accept' } })
   })
 
-  test('a question for a model stays as it is', async () => {
+  test('a sampling request stays as it is', async () => {
     const { say } = routed({ github: { lists: tools('x'), answer: ask('sampling/createMessage') }, files: {} })
     const question = await (await say('tools/call', { name: 'x' })).question('q')
     expect(question.params.toValue()).toEqual({ message: 'Sure?', more: 1 })
   })
 
-  test('the only server need not say so', async () => {
+  test('the only server needs no name', async () => {
     const { say } = routed({ github: { lists: tools('x'), answer: ask('elicitation/create') } })
     expect((await (await say('tools/call', { name: 'x' })).question('q')).params.toValue()).toEqual({
       message: 'Sure?',
@@ -323,7 +326,7 @@ describe('H26: who asks', () => {
     ['tools/call', { name: 'x' }],
     ['prompts/get', { name: 'p' }],
     ['resources/read', { uri: 'r:1' }],
-  ])('a result of %s that asks says it in each question', async (method, params) => {
+  ])("a result of %s with questions has the server's name in each", async (method, params) => {
     const asking = {
       resultType: 'input_required',
       inputRequests: {
@@ -347,7 +350,7 @@ describe('H26: who asks', () => {
 })
 
 describe('other methods', () => {
-  test('H16: completions go to the owner by its own word; who completes nothing has no values', async () => {
+  test('H16: completions go to the owner with its original name; a server without completions has no values', async () => {
     const values = { completion: { values: ['v'] } }
     const lists = { prompts: [{ name: 'p' }], templates: [{ uriTemplate: 'x://{id}' }] }
     const unable = ({ sink }: Exchange) => void sink({ kind: 'failure', error: rpcError('methodNotFound') })
@@ -365,14 +368,14 @@ describe('other methods', () => {
       expect(await (await say('completion/complete', { ref })).failure()).toMatchObject({ code: -32602 })
   })
 
-  test('logging/setLevel is answered here and goes to everybody who logs', async () => {
+  test('logging/setLevel is answered by the gateway and sent to every server that logs', async () => {
     const { say, arrivals } = routed({ a: { capabilities: { logging: {} } }, b: { capabilities: {} }, c: {} })
     expect(await (await say('logging/setLevel', { level: 'info' })).result()).toEqual({})
     await expect.poll(() => arrivals.map(({ server }) => server)).toEqual(['a', 'c'])
     expect(await (await say('logging/setLevel', { level: 'loud' })).failure()).toMatchObject({ code: -32602 })
   })
 
-  test('H21: an unknown method goes to its extension, to the owner of what it names, or nowhere', async () => {
+  test('H21: an unknown method goes to the server with its extension, to the owner of its reference, or nowhere', async () => {
     const extensions = { 'com.acme/acme': {} }
     const { say, last } = routed({
       a: { lists: { ...tools('x'), resources: [{ uri: 'r:1' }] } },
@@ -387,7 +390,7 @@ describe('other methods', () => {
     expect(await (await say('other/do', { n: 1 })).failure()).toMatchObject({ code: -32601 })
   })
 
-  test('a task is asked for where it came from, and only by whom it was given to', async () => {
+  test('a task is found at its server, and only by the caller it was sent to', async () => {
     const { say, last } = routed({ a: { lists: tools('x'), answer: gives({ task: { taskId: 't1' } }) }, b: {} })
     await (await say('tools/call', { name: 'x' })).result()
     await (await say('tasks/get', { taskId: 't1' })).result()
@@ -397,7 +400,7 @@ describe('other methods', () => {
     })
   })
 
-  test('the only server gets every method and notice as it is', async () => {
+  test('the only server gets every method and notification as it is', async () => {
     const { say, last } = routed({ a: {} })
     await (await say('other/do', { n: 1 })).result()
     expect(last()).toEqual({ server: 'a', method: 'other/do', params: { n: 1 } })
@@ -405,7 +408,7 @@ describe('other methods', () => {
     await expect.poll(() => last()?.method).toBe('notifications/acme')
   })
 
-  test('H22: new roots are told to those a session has used, and to nobody else', async () => {
+  test('H22: changed roots are sent to the servers that a session has used, and to no other', async () => {
     const { say, arrivals } = routed({ a: { lists: tools('x') }, b: { lists: tools('y') } })
     const caller = { session: 's1', revision: '2025-06-18' as const }
     await (await say('tools/call', { name: 'x' }, { caller })).result()

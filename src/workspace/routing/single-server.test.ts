@@ -6,7 +6,7 @@ import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { createSingleServerRoute } from './single-server.ts'
 
-/** A server that lists what it is told to, says under which name it was called, and keeps its listeners. */
+/** A server that lists the given names, answers with the called name, and keeps its listeners. */
 const scripted = (pages: string[][]) => {
   const lists: Caller[] = []
   const listeners: Exchange[] = []
@@ -52,14 +52,14 @@ test('prompts have the same forms', async () => {
   expect(await call('github/greet', {}, 'acme/call')).toBe('github/greet')
 })
 
-test('a name that the server itself begins with its own is left alone, on whichever page it is listed', async () => {
+test("a listed name that starts with the server's name is kept, whatever page it is on", async () => {
   const { call } = scripted([['github__search'], ['github/x']])
   expect(await call('github__search')).toBe('github__search')
   expect(await call('github/x')).toBe('github/x')
   expect(await call('github/search')).toBe('search')
 })
 
-test('nothing is listed for other names, and one list serves a caller for a while', async () => {
+test('other names fetch no list, and one list is cached for a caller', async () => {
   const { call, lists } = scripted([['list_issues']])
   await call('list_issues')
   await call('other__x')
@@ -71,10 +71,10 @@ test('nothing is listed for other names, and one list serves a caller for a whil
   expect(lists.map(({ principal }) => principal)).toEqual(['ada', 'bob'])
   await call('github/a', { principal: undefined })
   await call('github/a', { principal: undefined })
-  expect(lists).toHaveLength(4) // somebody unknown shares with nobody
+  expect(lists).toHaveLength(4) // an anonymous caller has no cache
 })
 
-test('a change of the list is noticed on its way to whoever listens, or after a minute', async () => {
+test('the cache is cleared by a change notification, or after a minute', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const { call, listen, pages } = scripted([['x']])
   const say = await listen()
@@ -89,7 +89,7 @@ test('a change of the list is noticed on its way to whoever listens, or after a 
   vi.useRealTimers()
 })
 
-test('a call cancelled while its name is looked up goes nowhere', async () => {
+test('a call cancelled while its name is looked up is not sent', async () => {
   const { route, lists } = scripted([['x']])
   const abort = new Abort()
   const frames: Frame[] = []
@@ -103,7 +103,7 @@ test('a call cancelled while its name is looked up goes nowhere', async () => {
   await expect.poll(() => frames.length).toBe(1)
 })
 
-test('a server that lists nothing is called by the bare name', async () => {
+test('a server whose list fails is called by the bare name', async () => {
   const route = createSingleServerRoute('github', failing(), SILENT)
   const routed: Upstream = {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch: route }),

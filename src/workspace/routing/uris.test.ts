@@ -13,7 +13,7 @@ describe('H13: aliases', () => {
     expect(originalOf(alias)).toEqual({ namespace: 'b', uri })
   })
 
-  test('every alias is read back without knowing anything', () => {
+  test('every alias is read back without any state', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9-]{1,20}$/), fc.string(), (namespace, any) => {
         for (const uri of [any, `file:///${any}`, `ui://${any}`])
@@ -82,7 +82,7 @@ describe('H15: URIs inside results', () => {
     })
   })
 
-  test('arguments: texts that are wholly a URI, at any depth', () => {
+  test('arguments: strings that are a URI as a whole, at any depth', () => {
     const args = Json.of({ a: 'same:1', b: ['same:2', 'see same:3', 1.5], 'same:4': { c: 'same:5' } })
     expect(rewriteTexts(args, toB).toValue()).toEqual({
       a: 'x-mcp-b+same:1',

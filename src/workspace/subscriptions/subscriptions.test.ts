@@ -26,7 +26,7 @@ const changing = (server: string, more: Parameters<typeof scriptedMember>[1] = {
   return { ...member, names }
 }
 
-test('the acknowledgement comes when all have answered, at the latest in five seconds', async () => {
+test('the acknowledgement follows the answers of all members, at the latest after five seconds', async () => {
   const a = changing('a')
   const never = { ...changing('b'), bridged: { open: () => new Promise<never>(() => {}), close: async () => {} } }
   const w = workspaceOf([a, never])
@@ -44,7 +44,7 @@ test('the acknowledgement comes when all have answered, at the latest in five se
   quick.close()
 })
 
-test('changes of several members within 200 ms are one notice', async () => {
+test('changes of several members within 200 ms are one notification', async () => {
   const [a, b] = [changing('a'), changing('b')]
   const w = workspaceOf([a, b])
   await w.ask('tools/list')
@@ -60,7 +60,7 @@ test('changes of several members within 200 ms are one notice', async () => {
   w.close()
 })
 
-test('an announcement that changes nothing one can see is kept back', async () => {
+test('a change notification without a visible change is dropped', async () => {
   const [a, b] = [changing('a'), changing('b')]
   const w = workspaceOf([a, b], { policy: { allow: {}, deny: { tools: ['a/secret'] }, readOnly: false } })
   await w.ask('tools/list')
@@ -77,7 +77,7 @@ test('an announcement that changes nothing one can see is kept back', async () =
   w.close()
 })
 
-test('while one member is away a modern listener hears of changes after the acknowledgement only', async () => {
+test('while a member is down, a modern client gets changes only after the acknowledgement', async () => {
   const a = changing('a')
   const away = { ...changing('b'), bridged: { open: () => new Promise<never>(() => {}), close: async () => {} } }
   const w = workspaceOf([a, away])
@@ -101,7 +101,7 @@ test('while one member is away a modern listener hears of changes after the ackn
   w.close()
 })
 
-test('a change back to what was known, after one that nobody heard of, is told', async () => {
+test('a change back to the cached list, after a missed one, is notified', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   await w.ask('tools/list')
@@ -117,13 +117,13 @@ test('a change back to what was known, after one that nobody heard of, is told',
   w.close()
 })
 
-test('the same for the first listener of all, and only once', async () => {
+test('the same for the first listener, and only once', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   await w.ask('tools/list')
   const listener = w.begin('subscriptions/listen', TOOLS)
   await vi.advanceTimersByTimeAsync(300)
-  a.say(CHANGED) // away and back again since the list was asked for, for all anybody knows
+  a.say(CHANGED) // the list may have changed and changed back since it was fetched
   await vi.advanceTimersByTimeAsync(300)
   expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED])
   a.say(CHANGED)
@@ -132,7 +132,7 @@ test('the same for the first listener of all, and only once', async () => {
   w.close()
 })
 
-test('what changed while nobody listened is found out by the next listener', async () => {
+test('a change without listeners is found by the next listener', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   await w.ask('tools/list')
@@ -147,7 +147,7 @@ test('what changed while nobody listened is found out by the next listener', asy
   w.close()
 })
 
-test('a list that changes a hundred times a second is asked for once a second, and told as often', async () => {
+test('a list that changes a hundred times a second is fetched and notified once a second', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   await w.ask('tools/list')
@@ -165,7 +165,7 @@ test('a list that changes a hundred times a second is asked for once a second, a
   w.close()
 })
 
-test('a member that dies does not end the stream; when it is back there is one list_changed', async () => {
+test('a member that goes down does not end the stream; when it is back there is one list_changed', async () => {
   const [a, b] = [changing('a'), changing('b')]
   const w = workspaceOf([a, b])
   await w.ask('tools/list')
@@ -184,7 +184,7 @@ test('a member that dies does not end the stream; when it is back there is one l
   w.close()
 })
 
-test('a member that was down when somebody began to listen joins without a word from health', async () => {
+test('a member that was down at the start is subscribed to later without a health event', async () => {
   const [a, b] = [changing('a'), changing('b')]
   b.turn('down')
   const w = workspaceOf([a, b])
@@ -197,7 +197,7 @@ test('a member that was down when somebody began to listen joins without a word 
   w.close()
 })
 
-test('a member that ends its streams politely is listened to again', async () => {
+test('a member that ends its streams is subscribed to again', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   const listener = w.begin('subscriptions/listen', TOOLS)
@@ -211,7 +211,7 @@ test('a member that ends its streams politely is listened to again', async () =>
   w.close()
 })
 
-test('whoever leaves is forgotten by every member, and so is everybody when the workspace closes', async () => {
+test('a subscription ends at every member when its client leaves or the workspace closes', async () => {
   const [a, b] = [changing('a'), changing('b')]
   const w = workspaceOf([a, b])
   const [one, two] = [w.begin('subscriptions/listen', TOOLS), w.begin('subscriptions/listen', TOOLS)]
@@ -227,7 +227,7 @@ test('whoever leaves is forgotten by every member, and so is everybody when the 
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a session whose own server session announces a change has its own list from then on', async () => {
+test('a session whose server session announces a change has its own list from then on', async () => {
   const own = new Map<string | undefined, string[]>()
   const a = scriptedMember('a', {
     revision: NEWEST_LEGACY,
@@ -252,7 +252,7 @@ test('a session whose own server session announces a change has its own list fro
   w.close()
 })
 
-test('nobody hears of what changed for another principal alone', async () => {
+test('a change for one principal is not notified to another', async () => {
   const a = scriptedMember('a', {
     answers: { 'tools/list': (_, { caller }) => ({ tools: toolsOf(...(lists[caller.principal ?? ''] ?? [])) }) },
   })
@@ -272,7 +272,7 @@ test('nobody hears of what changed for another principal alone', async () => {
   w.close()
 })
 
-test('updates are told to those who were promised them, under the URI they know', async () => {
+test("updates are sent for acknowledged subscriptions, with the client's URI", async () => {
   const resources: PlainObject = { resources: [{ uri: 'test://a', name: 'a' }] }
   const [a, b] = ['a', 'b'].map(server =>
     scriptedMember(server, { answers: { 'resources/list': () => resources, 'resources/templates/list': () => ({}) } }),
@@ -292,7 +292,7 @@ test('updates are told to those who were promised them, under the URI they know'
   w.close()
 })
 
-test('questions outside any call and log lines pass, and a question says who asks', async () => {
+test("questions outside any call and log messages pass, and a question has the server's name", async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   const listener = w.begin('subscriptions/listen', ALL, { revision: NEWEST_LEGACY, session: 's' })
@@ -317,7 +317,7 @@ test.each<PlainObject>([{}, { notifications: 1 }, { notifications: { resourceSub
   },
 )
 
-test('a reader who is behind gets one notice for all that happened meanwhile', async () => {
+test('a slow client gets one notification for all changes meanwhile', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
   await w.ask('tools/list')

@@ -105,7 +105,7 @@ everyKind(
     names.push('new')
     servers.legacy?.say(CHANGED)
     await client.heard(CHANGED)
-    const refused = { code: -32602, message: expect.stringContaining('list again without one') }
+    const refused = { code: -32602, message: expect.stringContaining('list again without a cursor') }
     const { result } = await client.call('tools/list', { cursor: cursors[0] })
     expect(namesIn(result, 'tools')).toEqual(read.slice(sizes[0], (sizes[0] ?? 0) + (sizes[1] ?? 0)))
     const yesterday = 'l.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
