@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -23,7 +24,7 @@ import { META } from '../../src/protocol/meta.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
 import { Json } from '../../src/wire/json/json.ts'
 
-/** The far side of a front in a test: what each method does. Discovery and listening have a default. */
+/** The server behind a front in a test: what each method does. Discovery and listening have a default. */
 export type Script = Readonly<Record<string, (exchange: Exchange) => void>>
 
 const DEFAULTS: Script = {
@@ -39,7 +40,7 @@ const DEFAULTS: Script = {
   'subscriptions/listen': () => {},
 }
 
-/** Doors on a real port in front of a scripted far side. */
+/** Every HTTP front on a real port, in front of a scripted server. */
 export const startFront = async (
   script: Script = {},
   options: {
@@ -72,7 +73,7 @@ export const startFront = async (
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const sessions = new StreamableSessions(context)
   const channels = new SseChannels(context, { ...DEFAULT_SSE, ...options.sse })
-  const ways = {
+  const fronts = {
     readRequest: createRequestReader(context, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))
         return { kind: 'out', status: 404, error: { code: -32600, message: 'There is no such workspace' } }
@@ -86,13 +87,22 @@ export const startFront = async (
     listen: where,
     limits,
     guard: createRequestGuard(where),
-    routes: { ...createMcpEndpoint(context, ways), ...createHttpSseRoutes(context, ways) },
+    routes: { ...createMcpEndpoint(context, fronts), ...createHttpSseRoutes(context, fronts) },
     log: SILENT,
   })
+  const origin = `http://127.0.0.1:${listener.port}`
+  const seenOf = (method: string): Exchange[] => seen.filter(exchange => exchange.method === method)
   return {
-    url: `http://127.0.0.1:${listener.port}/mcp`,
+    origin,
+    url: `${origin}/mcp`,
     port: listener.port,
     seen,
+    last: (method: string): Exchange => seenOf(method).at(-1) as Exchange,
+    /** Resolves to the latest exchange of a method once there are `times` of them. */
+    whenSeen: async (method: string, times = 1): Promise<Exchange> => {
+      await expect.poll(() => seenOf(method).length).toBe(times)
+      return seenOf(method).at(-1) as Exchange
+    },
     sessions,
     channels,
     context,
@@ -109,3 +119,23 @@ export const startFront = async (
 }
 
 export type Front = Awaited<ReturnType<typeof startFront>>
+
+/** Answers a call with an empty result. */
+export const answerEmpty = (exchange: Exchange) => exchange.sink({ kind: 'result', result: Json.of({ content: [] }) })
+
+export const rpcRequest = (id: number | string, method = 'tools/call', params: object = { name: 'echo' }) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+})
+
+export const rpcNotification = (method: string, params: object = {}) => ({ jsonrpc: '2.0', method, params })
+
+export const rpcInitialize = (protocolVersion: unknown, more: object = {}) =>
+  rpcRequest(0, 'initialize', {
+    protocolVersion,
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+    ...more,
+  })

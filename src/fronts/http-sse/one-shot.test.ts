@@ -15,7 +15,7 @@ const start = async (script: Script = {}): Promise<string> => {
 const answer = (exchange: Exchange) => exchange.sink({ kind: 'result', result: Json.of({ content: [] }) })
 const request = (id: number, method = 'tools/call', params: object = {}) => ({ jsonrpc: '2.0', id, method, params })
 
-test('a call without a session and without a handshake is answered at once, as plain JSON', async () => {
+test('a call without a session and without a handshake is answered as plain JSON', async () => {
   const url = await start({ 'tools/call': answer })
   const reply = await send(url, { headers: { accept: '*/*' }, body: request(3) })
   expect([reply.status, reply.headers['content-type'], reply.headers['mcp-session-id'], reply.json]).toEqual([
@@ -39,7 +39,7 @@ test.each([
   ['2024-11-05', '2024-11-05'],
   ['2025-11-25', '2025-11-25'],
   ['2026-07-28', '2025-11-25'],
-])('initialize with %s is answered with %s, and opens nothing', async (wanted, given) => {
+])('initialize with %s is answered with %s, and opens no session', async (wanted, given) => {
   const url = await start()
   const params = { protocolVersion: wanted, capabilities: {}, clientInfo: { name: 'curl', version: '1.0' } }
   const reply = await send(url, { body: request(1, 'initialize', params) })
@@ -49,7 +49,7 @@ test.each([
 
 test.each([
   ['ping', request(1, 'ping'), 200, undefined],
-  ['a method nobody knows', request(1, 'no/such'), 200, -32601],
+  ['an unknown method', request(1, 'no/such'), 200, -32601],
   ['a method of another era', request(1, 'server/discover'), 200, -32601],
   ['a wrong initialize', request(1, 'initialize'), 400, -32602],
   ['no message', { id: 1 }, 400, -32600],
@@ -59,13 +59,13 @@ test.each([
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 1])
 })
 
-test('bytes that are no JSON are refused', async () => {
+test('bytes that are no JSON are rejected', async () => {
   const url = await start()
   const reply = await send(url, { body: 'hello' })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([400, -32700, null])
 })
 
-test('notifications and responses are taken with 202, and open nothing', async () => {
+test('notifications and responses get 202, and open no session', async () => {
   const url = await start()
   for (const body of [
     { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -81,7 +81,7 @@ test('a batch is answered as an array', async () => {
   expect(JSON.parse(reply.text).map(({ id }: { id: number }) => id)).toEqual([1, 2])
 })
 
-test('what is said besides the answer is dropped, a question refused', async () => {
+test('notifications are dropped, and a question gets an error', async () => {
   const answers: Answer[] = []
   const url = await start({
     'tools/call': exchange => {
@@ -103,7 +103,7 @@ test('what is said besides the answer is dropped, a question refused', async () 
   expect(answers).toMatchObject([{ kind: 'error', error: { code: -32601 } }])
 })
 
-test('a client that leaves cancels its call: it cannot come back for the answer', async () => {
+test('a client that disconnects cancels its call: it cannot resume it', async () => {
   const url = await start({ 'tools/call': () => {} })
   const leaving = new AbortController()
   const left = fetch(url, {

@@ -31,13 +31,16 @@ test.each([
   ['whose headers are too large', `${POST}x: ${'y'.repeat(20_000)}\r\n\r\n`, /431/, undefined],
   ['that is refused before its body', `${POST.replace('/mcp', '/x')}content-length: 9\r\n\r\n{`, /404/, undefined],
   ['that announces too large a body', `${POST}content-length: 999999999\r\n\r\n{`, /413/, undefined],
-])('a connection %s is destroyed soon after its answer, though the peer stays', async (_, text, status, timeoutMs) => {
-  front = await startFront({}, { limits: timeoutMs === undefined ? {} : { requestTimeoutMs: timeoutMs } })
-  expect(await answerTo(text)).toMatch(status)
-  await expect.poll(() => front.connections(), { timeout: 5000 }).toBe(0)
-})
+])(
+  'a connection %s is destroyed soon after the response, though the client stays',
+  async (_, text, status, timeoutMs) => {
+    front = await startFront({}, { limits: timeoutMs === undefined ? {} : { requestTimeoutMs: timeoutMs } })
+    expect(await answerTo(text)).toMatch(status)
+    await expect.poll(() => front.connections(), { timeout: 5000 }).toBe(0)
+  },
+)
 
-test('a connection that takes nothing of a large answer is destroyed', async () => {
+test('a connection that reads nothing of a large response is destroyed', async () => {
   const large = Json.of({ content: [{ type: 'text', text: 'x'.repeat(32 << 20) }] })
   const script = { 'tools/call': (exchange: Exchange) => exchange.sink({ kind: 'result', result: large }) }
   front = await startFront(script, { limits: { stallMs: 300 } })

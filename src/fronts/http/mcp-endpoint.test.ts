@@ -29,7 +29,7 @@ test.each([
   ['a method that is no string', '{"jsonrpc":"2.0","id":"x","method":5}', 400, -32600, 'x'],
   ['params that are no object', '{"jsonrpc":"2.0","id":4,"method":"tools/list","params":[1]}', 400, -32600, 4],
   ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"tools/list"}', 400, -32600, null],
-])('a body of %s is refused, with the id where there is one', async (_name, body, status, code, id) => {
+])('a body of %s is rejected, with its id if it has one', async (_name, body, status, code, id) => {
   const url = await start(answers)
   const reply = await send(url, { body })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, id])
@@ -56,14 +56,14 @@ test.each(['"method":"initialize"', '"Method":"initialize"', '"ID":7', '"params\
   },
 )
 
-test('a declared body over the limit is refused before it is read', async () => {
+test('a body declared over the limit is rejected before it is read', async () => {
   const url = await start({}, { limits: { bodyBytes: 1000 } })
   const reply = await send(url, { headers: { 'content-length': '100000' }, body: 'x'.repeat(100_000) })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([413, -32600, null])
   expect(reply.json.error?.message).toContain('1000')
 })
 
-test('a body that grows over the limit is refused while it comes', async () => {
+test('a body that grows over the limit is rejected while it is read', async () => {
   const url = await start({}, { limits: { bodyBytes: 1000 } })
   const reply = await send(url, { headers: { 'transfer-encoding': 'chunked' }, body: 'x'.repeat(5000) })
   expect([reply.status, reply.json.error?.code]).toEqual([413, -32600])
@@ -102,7 +102,7 @@ test.each([
     'a link on another site to the endpoint',
     { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   ],
-])('%s is turned away whatever the verb, and nothing goes further', async (_name, headers) => {
+])('%s is rejected for every method, and nothing is dispatched', async (_name, headers) => {
   const url = await start(answers)
   const good = list()
   for (const method of ['POST', 'GET', 'DELETE']) {
@@ -116,7 +116,7 @@ test.each([
   expect(front.seen).toEqual([])
 })
 
-test('our own origin, other loopback names and configured ones come in', async () => {
+test('the gateway’s own origin, other loopback names and configured ones are served', async () => {
   const url = await start(answers, {
     listen: { allowedHosts: ['mcp.example.com'], allowedOrigins: ['https://app.example.com'] },
   })
@@ -136,7 +136,7 @@ test('our own origin, other loopback names and configured ones come in', async (
     expect((await send(url, { headers: { ...headers, ...extra }, body })).status).toBe(200)
 })
 
-test.each(['/mcp/nobody', '/mcp/default/deeper', '/mcp/%ff', '/elsewhere'])('%s is not found', async path => {
+test.each(['/mcp/unknown', '/mcp/default/deeper', '/mcp/%ff', '/elsewhere'])('%s is not found', async path => {
   const url = await start(answers)
   const { headers, body } = list()
   const reply = await send(url.replace('/mcp', path), { headers, body })
@@ -153,7 +153,7 @@ test.each([
   ['GET', { accept: 'application/json' }, 405],
   ['DELETE', {}, 400],
   ['PUT', {}, 405],
-])('%s without a session is no way in', async (method, headers, status) => {
+])('%s without a session is rejected', async (method, headers, status) => {
   const url = await start()
   const reply = await send(url, { method, headers })
   expect([reply.status, reply.json.error?.code]).toEqual([status, -32600])
@@ -171,7 +171,7 @@ const talk = async (bytes: string): Promise<{ text: string; socket: Socket }> =>
   return { text, socket }
 }
 
-test('a body that never ends is given up with 408', async () => {
+test('a body that never ends gets 408', async () => {
   await start({}, { limits: { requestTimeoutMs: 200 } })
   const { text } = await talk(
     'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json',
@@ -180,19 +180,19 @@ test('a body that never ends is given up with 408', async () => {
   expect(text).toContain('"code":-32600')
 })
 
-test('a header bomb is answered with 431', async () => {
+test('too large headers get 431', async () => {
   await start()
   const { text } = await talk(`POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-bomb: ${'x'.repeat(100_000)}\r\n\r\n`)
   expect(text).toContain('431 Request Header Fields Too Large')
 })
 
-test('bytes that are no HTTP are answered with 400', async () => {
+test('bytes that are no HTTP get 400', async () => {
   await start()
   const { text } = await talk('HELLO\r\n\r\n')
   expect(text).toContain('400 Bad Request')
 })
 
-test('a client that breaks off its body leaves nothing behind', async () => {
+test('a client that disconnects within its body leaves no state', async () => {
   await start()
   const socket = connect(front.port, '127.0.0.1')
   socket.write(
@@ -204,7 +204,7 @@ test('a client that breaks off its body leaves nothing behind', async () => {
   expect(front.context.activeCalls.size).toBe(0)
 })
 
-test('a bug on the far side is answered, not thrown', async () => {
+test('an exception below the front is a response, not a crash', async () => {
   const url = await start({
     'tools/list': () => {
       throw new Error('oops')
@@ -241,9 +241,9 @@ test.each([
 })
 
 test.each([
-  ['/mcp?workspace=nobody', 404],
+  ['/mcp?workspace=unknown', 404],
   ['/mcp?workspace=', 404],
-  ['/nobody/mcp', 404],
+  ['/unknown/mcp', 404],
   ['/%zz/mcp', 404],
   ['/.well-known/mcp', 404],
   ['/other/mcp/more', 404],
@@ -253,12 +253,12 @@ test.each([
   ['/other/mcp?workspace=default', 400],
   ['/mcp?workspace=other&workspace=default', 400],
   ['/message?workspace=other&workspace=default', 400],
-])('a request to %s gets %i and never reaches another workspace', async (path, status) => {
+])('a request to %s gets %i and reaches no other workspace', async (path, status) => {
   await start(answers)
   expect(await workspaceOf(path)).toEqual([status, undefined])
 })
 
-test('/<workspace>/mcp takes every method that /mcp/<workspace> takes', async () => {
+test('/<workspace>/mcp serves every method that /mcp/<workspace> serves', async () => {
   await start(answers)
   const url = `http://127.0.0.1:${front.port}/other/mcp`
   const { headers } = await openSession(url)

@@ -58,7 +58,7 @@ const call = (path: string, options: RawRequest = {}) =>
 const HELLO = { content: [{ type: 'text', text: 'hello' }] }
 
 describe('a REST call', () => {
-  test('is a tools/call, and its answer the result as the server wrote it', async () => {
+  test('is a tools/call, and its response the result as the server wrote it', async () => {
     const written = Buffer.from('{ "content":[], "structuredContent":{"n":12345678901234567890, "x":1.0} }')
     await start({ 'tools/call': exchange => void exchange.sink({ kind: 'result', result: Json.parse(written) }) })
     const reply = await call('/echo', { body: '{"message":"hi","n":1.0}', headers: { traceparent: 'a', cookie: 'b' } })
@@ -77,7 +77,7 @@ describe('a REST call', () => {
     ['/other/near/a', 'other', 'a'],
     ['/default/far%2Fa%20b', 'default', 'far/a b'],
     ['/default/openapi.json/', undefined, undefined],
-  ])('to %s is one of %s', async (path, workspace, name) => {
+  ])('to %s calls %s', async (path, workspace, name) => {
     await start({ 'tools/call': exchange => result(exchange, HELLO) })
     const { status } = await call(path, { body: {} })
     expect(status).toBe(name === undefined ? 404 : 200)
@@ -92,7 +92,7 @@ describe('a REST call', () => {
     expect([reply.status, front.seen[0]?.params.get('arguments')?.toString()]).toEqual([200, '{}'])
   })
 
-  test('that the tool fails at is answered like any other', async () => {
+  test('whose tool reports an error is 200 like any other', async () => {
     const failed = { content: [{ type: 'text', text: 'The disk is full' }], isError: true }
     await start({ 'tools/call': exchange => result(exchange, failed) })
     const { status, text } = await call('/save', { body: {} })
@@ -117,7 +117,7 @@ describe('a REST call', () => {
     ['/', 404, 'POST to /actions/<tool>', { body: {} }],
     ['/a/b/c/d', 404, 'POST to /actions/<tool>', { body: {} }],
     ['/%zz', 404, 'POST to /actions/<tool>', { body: {} }],
-  ])('%s is refused with %i: %s', async (path, status, words, options) => {
+  ])('%s is rejected with %i: %s', async (path, status, words, options) => {
     await start({}, { limits: { bodyBytes: 1000 } })
     const reply = await call(path, options)
     expect(reply.status).toBe(status)
@@ -126,7 +126,7 @@ describe('a REST call', () => {
     expect(front.seen).toEqual([])
   })
 
-  test.each([401, 403, 429])('from somebody who may not come in is refused with %i and the reason', async status => {
+  test.each([401, 403, 429])('of a rejected caller gets %i and the reason', async status => {
     const headers = { 'www-authenticate': 'Bearer', 'retry-after': '3' }
     await start({}, { admission: { kind: 'out', status, error: { code: -32001, message: 'No' }, headers } })
     const reply = await call('/a', { body: {} })
@@ -144,11 +144,11 @@ describe('a call that fails', () => {
     ['a server that has too much to do', -32603, { reason: 'upstream_busy', retryAfterMs: 1500 }, 503],
     ['a server that is switched off', -32603, { reason: 'unavailable' }, 503],
     ['a server with an error of its own', -32000, undefined, 502],
-    ['a reason nobody knows', -32602, { reason: 'constructor' }, 422],
+    ['an unknown reason', -32602, { reason: 'constructor' }, 422],
     ['a server without tools', -32601, undefined, 404],
     ['a tool that asks', -32603, { requiredCapabilities: { elicitation: {} } }, 501],
     ['a tool that wants a page opened', -32042, undefined, 501],
-  ])('%s: the status says whose fault it was', async (_name, code, data, status) => {
+  ])('%s: the status says which side failed', async (_name, code, data, status) => {
     await start({ 'tools/call': failing(code, 'Because', data) })
     const reply = await call('/a', { body: {} })
     expect([reply.status, reply.json.error?.code, reply.json.error?.message]).toEqual([status, code, 'Because'])
@@ -175,20 +175,20 @@ describe('a call that fails', () => {
     }
   })
 
-  test('keeps the words of the server when the tools cannot be listed', async () => {
+  test('keeps the message of the server if the tools cannot be listed', async () => {
     await start({ 'tools/call': failing(-32602, 'Wrong'), 'tools/list': failing(-32603) })
     const reply = await call('/a', { body: {} })
     expect([reply.status, reply.json.error?.message]).toEqual([422, 'Wrong'])
   })
 
-  test('is 404 too when the server says it as if the tool had', async () => {
+  test('is 404 too if the server reports an unknown tool as a tool error', async () => {
     const said = { content: [{ type: 'text', text: 'MCP error -32602: Tool c not found' }], isError: true }
     await start({ 'tools/call': exchange => result(exchange, said), 'tools/list': listing('a') })
     expect((await call('/c', { body: {} })).status).toBe(404)
     expect((await call('/a', { body: {} })).status).toBe(200)
   })
 
-  test('is told that nobody can be asked', async () => {
+  test('answers a question with an error: a REST caller cannot be asked', async () => {
     const answers: unknown[] = []
     await start({
       'tools/call': exchange =>
@@ -210,19 +210,19 @@ describe('a call that fails', () => {
   test.each<PlainObject>([
     { resultType: 'input_required', inputRequests: {} },
     { inputRequests: { a: {} }, requestState: 's' },
-  ])('by asking back is 501: %j', async asked => {
+  ])('with a question as its result is 501: %j', async asked => {
     await start({ 'tools/call': exchange => result(exchange, asked) })
     const reply = await call('/a', { body: {} })
     expect([reply.status, reply.json.error?.message]).toEqual([501, expect.stringContaining('cannot be asked')])
   })
 
-  test('because the gateway closes is 503', async () => {
+  test('because the gateway shuts down is 503', async () => {
     await start({ 'tools/call': () => void front.context.activeCalls.drain(1) })
     expect((await call('/a', { body: {} })).status).toBe(503)
   })
 })
 
-test('a client that leaves cancels its call', async () => {
+test('a client that disconnects cancels its call', async () => {
   let arrived = (_: Exchange): void => {}
   const seen = new Promise<Exchange>(resolve => {
     arrived = resolve
@@ -249,7 +249,7 @@ describe('progress', () => {
       }),
     })
 
-  test('comes as events before the result, to those who ask for events', async () => {
+  test('is sent as events before the result if the client accepts events', async () => {
     await start({
       'tools/call': exchange => {
         void progress(exchange, 1)
@@ -312,7 +312,7 @@ describe('progress', () => {
     expect((await stream.all()).map(({ event }) => event)).toEqual(['result'])
   })
 
-  test('a reader that does not read holds the server back, not the gateway', async () => {
+  test('a client that does not read slows the server down, and the gateway buffers nothing', async () => {
     let waiting: void | Promise<void>
     let sent = 0
     await start({

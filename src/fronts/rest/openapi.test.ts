@@ -29,7 +29,7 @@ const TOOL = {
   inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
 }
 
-describe('the description', () => {
+describe('the OpenAPI document', () => {
   test('is a valid document, and has one operation for each tool', async () => {
     const document = write([TOOL, { ...TOOL, name: 'ping', inputSchema: { type: 'object' } }])
     expect(await problems(document)).toBeUndefined()
@@ -45,13 +45,13 @@ describe('the description', () => {
     expect(document.components.schemas['default_echo.arguments']).toEqual(TOOL.inputSchema)
   })
 
-  test('is looked at by somebody who finds faults', async () => {
+  test('is checked by a validator that finds errors', async () => {
     const { paths } = write([TOOL])
     expect(await problems({ openapi: '3.1.0', paths })).toBeDefined()
     expect(await problems({ ...write([TOOL]), paths: { echo: {} } })).toBeDefined()
   })
 
-  test('stays valid whatever tools are called and lack', async () => {
+  test('stays valid whatever the names of tools are, and whatever they lack', async () => {
     const document = write([
       { name: 'a/b {c} ü' },
       { name: 'a_b__c___' },
@@ -75,7 +75,7 @@ describe('the description', () => {
     expect(ids.every(id => /^[A-Za-z0-9_-]+$/.test(String(id)))).toBe(true)
   })
 
-  test('says what a tool answers', async () => {
+  test('describes the results of a tool', async () => {
     const document = write([{ ...TOOL, outputSchema: { type: 'object', properties: { n: { type: 'integer' } } } }])
     expect(await problems(document)).toBeUndefined()
     expect(document.paths['/actions/default/echo']?.post).toHaveProperty(
@@ -95,7 +95,7 @@ describe('the description', () => {
     )
   })
 
-  test('says which workspace did not answer', async () => {
+  test('says which workspace gave no answer', async () => {
     const document = write([], 'Server "x" is down')
     expect(await problems(document)).toBeUndefined()
     expect(document.tags).toEqual([{ name: 'default', description: 'Not complete: Server "x" is down' }])
@@ -123,14 +123,14 @@ describe('a schema in a larger document', () => {
     })
   })
 
-  test('keeps what its anchors mean', () => {
+  test('resolves its anchors', () => {
     expect(embed({ $defs: { 'a b': { $anchor: 'here', type: 'string' } }, not: { $ref: '#here' } })).toEqual({
       $defs: { 'a b': { type: 'string' } },
       not: { $ref: '#/components/schemas/x/$defs/a%20b' },
     })
   })
 
-  test('is left alone where it only looks like one', () => {
+  test('is unchanged if it has its own base URI or only looks like a schema', () => {
     const data = { enum: [{ $ref: '#/a' }], default: { $ref: '#/a' }, properties: { $ref: { type: 'string' } } }
     expect(embed(data)).toEqual(data)
     const named = { properties: { enum: { $ref: '#/$defs/a' } } }

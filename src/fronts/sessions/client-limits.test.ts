@@ -23,7 +23,7 @@ const padded = (message: object, bytes: number) => ({ ...message, pad: 'x'.repea
 test.each([
   ['capabilities', initialize(LARGE)],
   ['clientInfo', initialize({}, LARGE)],
-])('initialize over Streamable HTTP with large %s is refused and opens no session', async (name, body) => {
+])('initialize over Streamable HTTP with large %s is rejected and opens no session', async (name, body) => {
   front = await startFront()
   const reply = await send(front.url, { body })
   expect(reply.status).toBe(400)
@@ -37,7 +37,7 @@ test.each([
   ['capabilities', { capabilities: LARGE }],
   ['clientInfo', { meta: { [META.clientInfo]: LARGE } }],
   ['affinity', { meta: { [META.affinity]: 'x'.repeat(1025) } }],
-])('a stateless request with large %s is refused before it goes anywhere', async (name, extra) => {
+])('a stateless request with large %s is rejected before it is dispatched', async (name, extra) => {
   front = await startFront()
   const reply = await send(front.url, modern(7, 'tools/list', {}, extra))
   expect(reply.status).toBe(400)
@@ -46,7 +46,7 @@ test.each([
   expect(front.seen).toEqual([])
 })
 
-test('initialize over HTTP+SSE with large capabilities is refused on the channel, which stays usable', async () => {
+test('initialize over HTTP+SSE with large capabilities is rejected on the channel, which stays usable', async () => {
   front = await startFront()
   const channel = await openChannel(`http://127.0.0.1:${front.port}/sse`)
   await channel.post(initialize(LARGE))
@@ -63,7 +63,7 @@ test('capabilities at the limit are served', async () => {
   expect(reply.status).toBe(200)
 })
 
-test('initialize has a limit of its own for its body', async () => {
+test('initialize has its own limit for its body', async () => {
   front = await startFront()
   const reply = await send(front.url, { body: padded(initialize({}), 256 * 1024) })
   expect(reply.status).toBe(413)
@@ -72,7 +72,7 @@ test('initialize has a limit of its own for its body', async () => {
   expect(front.sessions.size).toBe(0)
 })
 
-test('a listener, whose request is kept as long as its stream, has a limit for its body', async () => {
+test('subscriptions/listen, which is kept as long as its stream, has a limit for its body', async () => {
   front = await startFront()
   const { headers, body } = modern(7, 'subscriptions/listen', { notifications: {} })
   const reply = await send(front.url, { headers, body: padded(body, 1024 * 1024) })
@@ -84,7 +84,7 @@ test.each([
   ['resources/subscribe', (body: object) => body],
   ['resources/unsubscribe', (body: object) => body],
   ['resources/subscribe', (body: object) => [body]],
-])('%s, of which a session keeps what it names, has a limit for its body', async (method, wrap) => {
+])('%s, whose URI a session keeps, has a limit for its body', async (method, wrap) => {
   front = await startFront()
   const opened = await send(front.url, { body: initialize({}) })
   const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
@@ -93,7 +93,7 @@ test.each([
   expect(reply.status).toBe(413)
 })
 
-test('a session keeps what its client said of itself, and nothing else of the request', async () => {
+test('a session keeps the identity of its client, and nothing else of the request', async () => {
   front = await startFront()
   await send(front.url, { body: padded(initialize({ roots: {} }), 200 * 1024) })
   const caller = front.seen[0]?.caller

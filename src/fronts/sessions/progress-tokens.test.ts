@@ -100,7 +100,7 @@ describe.each([
   ['an SSE channel', channelClient],
   ['a pipe', pipeClient],
 ])('%s', (_name, connect) => {
-  test('refuses a progress token that is in use; the first call is unharmed, and the token free afterwards', async () => {
+  test('rejects a progress token in use; the first call goes on, and the token is free afterwards', async () => {
     await start()
     const client = await connect()
     client.send(call(1, 'token'))
@@ -119,7 +119,7 @@ describe.each([
     expect(await client.next()).toMatchObject({ id: 3, result: { content: [] } })
   })
 
-  test('tells 1 from "1", and takes any number of calls without a token', async () => {
+  test('distinguishes 1 from "1", and accepts any number of calls without a token', async () => {
     await start()
     const client = await connect()
     const tokens = [1, '1', undefined, undefined]
@@ -145,7 +145,7 @@ describe.each([
   })
 })
 
-test('of two elements of a batch with one token the second is refused', async () => {
+test('the second of two elements of a batch with the same token is rejected', async () => {
   await start()
   const { headers } = await openSession(front.url, '2025-03-26')
   const reply = send(front.url, { headers, body: [call(1, 'same'), call(2, 'same')] })
@@ -159,7 +159,7 @@ test('of two elements of a batch with one token the second is refused', async ()
   )
 })
 
-test('a pipe has one space of tokens and ids for both eras', async () => {
+test('both eras on a pipe share tokens and ids', async () => {
   await start()
   const client = await pipeClient()
   client.send(modernCall(1, 'token').body)
@@ -176,7 +176,7 @@ test('a pipe has one space of tokens and ids for both eras', async () => {
   expect(await client.next()).toMatchObject({ id: 1, result: {} })
 })
 
-test('modern requests over HTTP each have a stream of their own, so a token may come twice', async () => {
+test('modern requests over HTTP each have their own stream, so they may use the same token', async () => {
   await start()
   const replies = [send(front.url, modernCall(1, 'token')), send(front.url, modernCall(2, 'token'))]
   await running(2)

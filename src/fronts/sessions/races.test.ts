@@ -78,7 +78,7 @@ test('DELETE ends every GET stream of the session', async () => {
   one.close()
 })
 
-test('the newest GET stream is the one that is primed', async () => {
+test('only the newest GET stream gets the priming event', async () => {
   front = await startFront()
   const h = await begin(front.url)
   const get = { method: 'GET', headers: { ...h, accept: 'text/event-stream' } }
@@ -92,7 +92,7 @@ test('the newest GET stream is the one that is primed', async () => {
   expect(bytes.join('')).toContain('id: g.')
 })
 
-test('a reader of a POST stream that was replaced by a resume is sent home', async () => {
+test('the response of a POST stream ends when a resume replaces it', async () => {
   let finish = () => {}
   front = await startFront({
     'tools/call': e => {
@@ -116,7 +116,7 @@ test('a reader of a POST stream that was replaced by a resume is sent home', asy
   one.close()
 })
 
-test('a standing exchange that the far side ended is still told when the session ends', async () => {
+test('a subscription that the server ended is still aborted when the session ends', async () => {
   front = await startFront({
     'subscriptions/listen': e => void e.sink({ kind: 'failure', error: { code: -32601, message: 'no' } }),
   })
@@ -162,7 +162,7 @@ test('a request in absolute form is served', async () => {
   expect(text.split('\r\n')[0]).toContain('405')
 })
 
-test('response of a pipelined call that waits behind a stream is cut, not kept without bound', async () => {
+test('the response of a pipelined call behind a stream is destroyed, not buffered without bound', async () => {
   let sink: ((n: number) => unknown) | undefined
   front = await startFront(
     {
@@ -200,11 +200,11 @@ test('response of a pipelined call that waits behind a stream is cut, not kept w
   socket.destroy()
 })
 
-test('a large answer waits for a client that lost its stream', () => {
+test('a large response is kept for a client that lost its stream', () => {
   const retention = new StreamRetention({ total: 1 << 26, perOwner: 1 << 26 })
   const log = new EventLog('p1', { limits: { streamLogBytes: 1 << 20, streamLogEvents: 1000 }, retention }, 'me')
   void log.append([Buffer.from('"first"')])
-  void log.append([Buffer.alloc(2 << 20, 0x61)]) // the answer, nobody reads
+  void log.append([Buffer.alloc(2 << 20, 0x61)]) // the response; there is no reader
   log.finish()
   expect(log.holds(0)).toBe(true)
 })

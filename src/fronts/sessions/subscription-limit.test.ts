@@ -13,7 +13,7 @@ const uriOf = (name: string) => `file:///${name}/${'x'.repeat(60_000)}`
 
 const FULL = [...'abcdefghijklmnopq'] // as many of these as one session may have
 
-test('a session cannot subscribe without end; what it gives up it may have again', async () => {
+test('the subscriptions of a session are bounded; unsubscribing makes room', async () => {
   front = await startFront({ 'resources/subscribe': accept, 'resources/unsubscribe': accept })
   const { headers } = await openSession(front.url)
   let id = 0
@@ -30,7 +30,7 @@ test('a session cannot subscribe without end; what it gives up it may have again
 
 const refuse = (exchange: Exchange) => exchange.sink({ kind: 'failure', error: rpcError('internal', 'refused') })
 
-test('a refused subscription is not counted; a refused unsubscription leaves its subscription counted', async () => {
+test('a failed subscribe is not counted; a failed unsubscribe leaves the subscription counted', async () => {
   let answer = refuse
   const obey = (exchange: Exchange) => answer(exchange)
   front = await startFront({ 'resources/subscribe': obey, 'resources/unsubscribe': obey })
@@ -48,7 +48,7 @@ test('a refused subscription is not counted; a refused unsubscription leaves its
   expect((await say('resources/subscribe', 'z')).error).toMatchObject({ code: -32602 })
 })
 
-test('a subscription counts while its answer is awaited, and not at all if its id is in use', async () => {
+test('a subscribe request counts while it is in flight, and not at all if its id is in use', async () => {
   const waiting: Exchange[] = []
   let arrived = (): void => {}
   const hold = (exchange: Exchange) => {

@@ -21,7 +21,7 @@ const answer = (exchange: Exchange) =>
 const call = (extra?: Parameters<typeof modern>[3]) =>
   modern(7, 'tools/call', { name: 'echo', arguments: { a: 1 } }, extra)
 
-test('a result that comes first is answered as JSON, the id with its type', async () => {
+test('a result that is the first frame is JSON, and its id keeps its type', async () => {
   const url = await start({ 'tools/call': answer })
   const reply = await send(url, { headers: call().headers, body: { ...call().body, id: '7' } })
   expect(reply.status).toBe(200)
@@ -29,7 +29,7 @@ test('a result that comes first is answered as JSON, the id with its type', asyn
   expect(reply.json).toEqual({ jsonrpc: '2.0', id: '7', result: { resultType: 'complete', content: [] } })
 })
 
-test('the envelope reaches the far side as its caller', async () => {
+test('the envelope becomes the caller of the exchange', async () => {
   const url = await start({ 'tools/call': answer })
   const { headers, body } = call({ capabilities: { roots: {} }, meta: { [META.logLevel]: 'warning' } })
   await send(`${url}/other`, { headers: { ...headers, 'mcp-param-region': 'eu', 'x-other': '1' }, body })
@@ -41,7 +41,7 @@ test('the envelope reaches the far side as its caller', async () => {
   expect(params.toValue()).toEqual(body.params)
 })
 
-test('a notice makes it a stream, in order, ended by the result', async () => {
+test('a notification makes the response a stream, in order, ended by the result', async () => {
   const url = await start({
     'tools/call': exchange => {
       void exchange.sink({
@@ -87,7 +87,7 @@ test.each([
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 7])
 })
 
-test('after a notice a failure travels in the stream', async () => {
+test('a failure after a notification is sent in the stream', async () => {
   const url = await start({
     'tools/call': exchange => {
       void exchange.sink({
@@ -121,7 +121,7 @@ test.each([
   ['an unknown log level', H, withMeta({ ...META_OK, [META.logLevel]: 'loud' }), 400, -32602],
   ['no _meta at all', H, { ...B, params: { name: 'echo' } }, 400, -32602],
   ['_meta that is no object', H, withMeta([] as unknown as Record<string, unknown>), 400, -32602],
-])('%s is refused with the id echoed, and nothing goes further', async (_name, headers, body, status, code) => {
+])('%s is rejected with its id, and nothing is dispatched', async (_name, headers, body, status, code) => {
   const url = await start({ 'tools/call': answer })
   const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
     string,
@@ -132,7 +132,7 @@ test.each([
   expect(front.seen).toEqual([])
 })
 
-test('an unknown version is refused with the list of those served', async () => {
+test('an unknown version is rejected with the list of served ones', async () => {
   const url = await start()
   const headers = { ...H, 'mcp-protocol-version': '1900-01-01' }
   const reply = await send(url, { headers, body: withMeta({ ...META_OK, [META.protocolVersion]: '1900-01-01' }) })
@@ -164,7 +164,7 @@ test('a name that is not ASCII is taken from its encoded header', async () => {
   expect((await send(url, { headers, body })).status).toBe(200)
 })
 
-test('a client that leaves cancels its call', async () => {
+test('a client that disconnects cancels its call', async () => {
   const gone = new Promise<AbortReason>(resolve => {
     void start({
       'tools/call': exchange => {
@@ -191,7 +191,7 @@ test('a finished call is not cancelled when its socket closes', async () => {
   expect(front.seen[0]?.signal.reason).toBeUndefined()
 })
 
-test('everything on a listen stream carries the id it was opened under, with its type', async () => {
+test('every message on a listen stream carries the id of its request, with its type', async () => {
   const url = await start({
     'subscriptions/listen': exchange => {
       void exchange.sink({
@@ -224,7 +224,7 @@ test('everything on a listen stream carries the id it was opened under, with its
   expect(await stream.next()).toBeUndefined()
 })
 
-test('a client that takes only JSON gets the answer alone', async () => {
+test('a client that accepts only JSON gets the result alone', async () => {
   const url = await start({
     'tools/call': exchange => {
       void exchange.sink({
@@ -240,14 +240,14 @@ test('a client that takes only JSON gets the answer alone', async () => {
   expect([reply.headers['content-type'], reply.json.result?.resultType]).toEqual(['application/json', 'complete'])
 })
 
-test('a client that takes only event streams gets one', async () => {
+test('a client that accepts only event streams gets one', async () => {
   const url = await start({ 'tools/call': answer })
   const { headers, body } = call()
   const stream = await openStream(url, { headers: { ...headers, accept: 'text/event-stream' }, body })
   expect((await stream.all()).map(event => event.json.result?.resultType)).toEqual(['complete'])
 })
 
-test('a second answer to the same call is dropped', async () => {
+test('a second result of the same call is dropped', async () => {
   const url = await start({
     'tools/call': exchange => {
       answer(exchange)
@@ -258,7 +258,7 @@ test('a second answer to the same call is dropped', async () => {
   expect((await send(url, call())).json.result?.resultType).toBe('complete')
 })
 
-test('notifications are taken with 202 and reach the far side; cancelled does not', async () => {
+test('notifications get 202 and are dispatched; cancelled is not', async () => {
   const url = await start()
   const headers = { 'mcp-protocol-version': '2026-07-28' }
   const one = await send(url, { headers, body: { jsonrpc: '2.0', method: 'acme/note', params: { a: 1 } } })
@@ -273,19 +273,19 @@ test('notifications are taken with 202 and reach the far side; cancelled does no
 test.each([
   ['a batch', [call().body], 400],
   ['a response', { jsonrpc: '2.0', id: 1, result: {} }, 400],
-])('%s is refused', async (_name, body, status) => {
+])('%s is rejected', async (_name, body, status) => {
   const url = await start()
   const reply = await send(url, { headers: { 'mcp-protocol-version': '2026-07-28' }, body })
   expect([reply.status, reply.json.error?.code]).toEqual([status, -32600])
 })
 
-test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is not a modern verb', async method => {
+test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is not a modern method', async method => {
   const url = await start()
   const reply = await send(url, { method, headers: { 'mcp-protocol-version': '2026-07-28', accept: '*/*' } })
   expect([reply.status, reply.json.error?.code]).toEqual([405, -32600])
 })
 
-test('a reader that is behind holds its call back and loses nothing', async () => {
+test('a slow client applies backpressure to its call and loses nothing', async () => {
   let isBehind = false
   const url = await start({
     'tools/call': async exchange => {
@@ -309,7 +309,7 @@ test('a reader that is behind holds its call back and loses nothing', async () =
   expect((await stream.all()).length).toBe(13)
 })
 
-test('a reader that never reads is cut off and its call cancelled', async () => {
+test('a client that never reads is disconnected and its call cancelled', async () => {
   const gone = new Promise<AbortReason>(resolve => {
     void start(
       {
@@ -333,7 +333,7 @@ test('a reader that never reads is cut off and its call cancelled', async () => 
   expect(await gone).toEqual({ kind: 'gone' })
 })
 
-test('what a careless server forgets is put right: the type of a result, the cache hints of a list', async () => {
+test('the type of a result and the cache hints of a list are added if the server left them out', async () => {
   const bare = (exchange: Exchange) => exchange.sink({ kind: 'result', result: Json.of({ tools: [], ttlMs: 7 }) })
   const url = await start({ 'tools/call': bare, 'tools/list': bare })
   expect((await send(url, call())).json.result).toEqual({ tools: [], ttlMs: 7, resultType: 'complete' })
@@ -345,23 +345,26 @@ test('what a careless server forgets is put right: the type of a result, the cac
   })
 })
 
-test.each([[[]], [7], ['text'], [null]])('a listener finds its id on a notice whose _meta is %j', async _meta => {
-  const url = await start({
-    'subscriptions/listen': exchange => {
-      const params = Json.of({ uri: 'a:b', _meta })
-      void exchange.sink({ kind: 'notice', method: 'notifications/resources/updated', params })
-      void exchange.sink({ kind: 'result', result: Json.of({ _meta }) })
-    },
-  })
-  const { headers, body } = modern('l', 'subscriptions/listen', { notifications: {} })
-  const events = await (await openStream(url, { headers, body })).all()
-  expect(events.map(({ json }) => json.params ?? json.result)).toMatchObject([
-    { uri: 'a:b', _meta: { [META.subscriptionId]: 'l' } },
-    { _meta: { [META.subscriptionId]: 'l' } },
-  ])
-})
+test.each([[[]], [7], ['text'], [null]])(
+  'a listen stream carries its id on a notification whose _meta is %j',
+  async _meta => {
+    const url = await start({
+      'subscriptions/listen': exchange => {
+        const params = Json.of({ uri: 'a:b', _meta })
+        void exchange.sink({ kind: 'notice', method: 'notifications/resources/updated', params })
+        void exchange.sink({ kind: 'result', result: Json.of({ _meta }) })
+      },
+    })
+    const { headers, body } = modern('l', 'subscriptions/listen', { notifications: {} })
+    const events = await (await openStream(url, { headers, body })).all()
+    expect(events.map(({ json }) => json.params ?? json.result)).toMatchObject([
+      { uri: 'a:b', _meta: { [META.subscriptionId]: 'l' } },
+      { _meta: { [META.subscriptionId]: 'l' } },
+    ])
+  },
+)
 
-test('a method outside of ASCII is named in Mcp-Method as names are in Mcp-Name', async () => {
+test('a method that is not ASCII is encoded in Mcp-Method like a name in Mcp-Name', async () => {
   const url = await start({ 'données/日本': answer })
   const { headers, body } = modern(1, 'données/日本')
   const named = { ...headers, 'mcp-method': encodeHeaderValue('données/日本') }

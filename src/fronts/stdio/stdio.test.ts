@@ -94,7 +94,7 @@ const initialize = request(0, 'initialize', {
   clientInfo: { name: 'c', version: '1' },
 })
 
-test('a legacy client shakes hands, calls, and hears what is said unasked', async () => {
+test('a legacy client initializes, calls, and gets notifications outside a call', async () => {
   const pipe = start({ 'tools/call': answer })
   pipe.write(initialize)
   expect(await pipe.next()).toMatchObject({
@@ -110,7 +110,7 @@ test('a legacy client shakes hands, calls, and hears what is said unasked', asyn
   expect((await pipe.next()).method).toBe('notifications/tools/list_changed')
 })
 
-test('both eras share the pipe, each in its own manner', async () => {
+test('both eras share the pipe, each with its own rules', async () => {
   const pipe = start({ 'tools/call': answer })
   pipe.write(initialize)
   await pipe.next()
@@ -128,7 +128,7 @@ test('both eras share the pipe, each in its own manner', async () => {
   ])
 })
 
-test('a modern listener is tagged with its id; cancelled ends it without an answer', async () => {
+test('messages of a modern subscription carry its id; cancelled ends it without a response', async () => {
   let ended: AbortReason | undefined
   const pipe = start({
     'subscriptions/listen': exchange => {
@@ -151,7 +151,7 @@ test('a modern listener is tagged with its id; cancelled ends it without an answ
   expect(ended).toEqual({ kind: 'cancelled' })
 })
 
-test('a question is a line, and so is its answer', async () => {
+test('a question is one line, and so is its answer', async () => {
   const answers: Answer[] = []
   const pipe = start({
     'tools/call': exchange =>
@@ -195,7 +195,7 @@ test.each([
   ],
   ['a method of the other era', JSON.stringify(modern(6, 'ping').body), -32601, 6],
   ['a bad handshake', JSON.stringify(request(7, 'initialize', {})), -32602, 7],
-])('%s is refused on its own line, and the next line is served', async (_name, line, code, id) => {
+])('%s is rejected with one line, and the next line is served', async (_name, line, code, id) => {
   const pipe = start({ 'tools/call': answer })
   pipe.write(line)
   const refused = await pipe.next()
@@ -204,7 +204,7 @@ test.each([
   expect((await pipe.next()).id).toBe(9)
 })
 
-test('an id in flight is not taken twice, whatever the era', async () => {
+test('an id in use is rejected in both eras', async () => {
   const pipe = start({ 'tools/call': () => {} })
   pipe.write(modern(1, 'tools/call', { name: 'x' }).body)
   pipe.write(modern(1, 'tools/call', { name: 'x' }).body)
@@ -213,7 +213,7 @@ test('an id in flight is not taken twice, whatever the era', async () => {
   expect((await pipe.next()).error?.code).toBe(-32600)
 })
 
-test('the end of input cancels everything and settles', async () => {
+test('the end of input cancels everything and resolves', async () => {
   const pipe = start({ 'tools/call': () => {} })
   pipe.write(modern(1, 'tools/call', { name: 'x' }).body)
   pipe.write(initialize)
@@ -228,7 +228,7 @@ test('the end of input cancels everything and settles', async () => {
   ])
 })
 
-test('an array is split, answered line by line', async () => {
+test('the responses to a batch are sent line by line', async () => {
   const pipe = start({ 'tools/call': answer })
   pipe.write(initialize)
   await pipe.next()
@@ -236,7 +236,7 @@ test('an array is split, answered line by line', async () => {
   expect([(await pipe.next()).id, (await pipe.next()).id]).toEqual([1, 2])
 })
 
-test('large capabilities are refused by the same limits as over HTTP, and so is a large initialize', async () => {
+test('large capabilities and a large initialize are rejected by the same limits as over HTTP', async () => {
   const pipe = start()
   const capabilities = { experimental: { pad: 'x'.repeat(64 * 1024) } }
   pipe.write(request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities }))
@@ -248,7 +248,7 @@ test('large capabilities are refused by the same limits as over HTTP, and so is 
   expect(pipe.seen).toEqual([])
 })
 
-test('a line beyond the limit is refused', async () => {
+test('a line beyond the limit is rejected', async () => {
   const pipe = start({}, { bodyBytes: 1000 })
   pipe.write('x'.repeat(5000))
   expect((await pipe.next()).error?.code).toBe(-32600)

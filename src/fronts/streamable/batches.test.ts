@@ -26,7 +26,7 @@ test.each(['2025-03-26', '2025-06-18', '2025-11-25'])(
   },
 )
 
-test('a batch with something to say in between becomes a stream of single messages', async () => {
+test('a batch with notifications becomes a stream of single messages', async () => {
   const url = await start({
     'tools/call': exchange => {
       void exchange.sink({
@@ -47,7 +47,7 @@ test('a batch with something to say in between becomes a stream of single messag
   ])
 })
 
-test('an element that is no message costs only itself', async () => {
+test('an element that is no message fails alone', async () => {
   const url = await start({ 'tools/call': echo })
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: [request(1), 5, { jsonrpc: '2.0', id: 2 }] })
@@ -59,7 +59,7 @@ test('an element that is no message costs only itself', async () => {
   ])
 })
 
-test('a batch without requests is taken with 202', async () => {
+test('a batch without requests gets 202', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: [{ jsonrpc: '2.0', method: 'acme/note' }] })
@@ -71,7 +71,7 @@ test.each([
   ['with initialize', [request(1), request(2, 'initialize')]],
   ['mixing requests and responses', [request(1), { jsonrpc: '2.0', id: 5, result: {} }]],
   ['too long', Array.from({ length: 101 }, (_, i) => request(i))],
-])('a batch that is %s is refused whole', async (_name, body) => {
+])('a batch that is %s is rejected as a whole', async (_name, body) => {
   const url = await start({ 'tools/call': echo })
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body })
@@ -79,7 +79,7 @@ test.each([
   expect(front.seen.some(({ method }) => method === 'tools/call')).toBe(false)
 })
 
-test('a batch without a session is refused', async () => {
+test('a batch without a session is rejected', async () => {
   const url = await start()
   expect((await send(url, { body: [request(1)] })).status).toBe(400)
 })

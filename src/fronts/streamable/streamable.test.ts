@@ -67,7 +67,7 @@ test.each([
   expect(reply.headers['mcp-session-id']).toMatch(/^[\x21-\x7e]{40,}$/)
 })
 
-test('a 2024-11-05 client that takes events is answered with one event and nothing around it', async () => {
+test('a 2024-11-05 client that accepts events gets one event and nothing else', async () => {
   const url = await start()
   const reply = await send(url, { body: initialize('2024-11-05') })
   expect(reply.headers['content-type']).toBe('text/event-stream')
@@ -76,7 +76,7 @@ test('a 2024-11-05 client that takes events is answered with one event and nothi
   expect(pong.text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n')
 })
 
-test('a failed discovery is answered and leaves no session', async () => {
+test('a failed discovery is an error, and opens no session', async () => {
   const url = await start({
     'server/discover': exchange => exchange.sink({ kind: 'failure', error: { code: -32603, message: 'down' } }),
   })
@@ -93,20 +93,20 @@ test.each([
   ['without a version', request(0, 'initialize', {}), 400, -32602],
   ['with a version that is no string', initialize(5), 400, -32602],
   ['with capabilities that are no object', initialize('2025-11-25', { capabilities: 'all' }), 400, -32602],
-])('initialize %s is refused', async (_name, body, status, code) => {
+])('initialize %s is rejected', async (_name, body, status, code) => {
   const url = await start()
   const reply = await send(url, { body })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 0])
 })
 
-test('initialize inside a session is refused', async () => {
+test('initialize inside a session is rejected', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: initialize('2025-11-25') })
   expect([reply.status, reply.json.error?.code]).toEqual([400, -32600])
 })
 
-test('a quick result is JSON; ping is answered here', async () => {
+test('a quick result is JSON; ping is answered by the gateway', async () => {
   const url = await start({ 'tools/call': answer })
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: request('a') })
@@ -118,14 +118,14 @@ test('a quick result is JSON; ping is answered here', async () => {
   expect(front.seen.map(exchange => exchange.method)).toEqual(['server/discover', 'subscriptions/listen', 'tools/call'])
 })
 
-test('a failure is answered with 200 and its id', async () => {
+test('a failure has status 200 and the id of its request', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: request(3, 'no/such', {}) })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([200, -32601, 3])
 })
 
-test('a method of another era is not found, and not passed on', async () => {
+test('a method of another era is not found, and not forwarded', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: request(3, 'server/discover', {}) })
@@ -135,14 +135,14 @@ test('a method of another era is not found, and not passed on', async () => {
 
 test.each([
   ['no session', {}, 400, -32600],
-  ['an unknown session', { 'mcp-session-id': 'nobody' }, 404, -32600],
-])('a request with %s is refused', async (_name, headers, status, code) => {
+  ['an unknown session', { 'mcp-session-id': 'unknown' }, 404, -32600],
+])('a request with %s is rejected', async (_name, headers, status, code) => {
   const url = await start()
   const reply = await send(url, { headers, body: request(9) })
   expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([status, code, 9])
 })
 
-test('a session is nobody else’s: not another principal’s, not another workspace’s', async () => {
+test('a session is not found by another principal or in another workspace', async () => {
   const url = await start({ 'tools/call': answer }, { identify: header => header ?? 'anonymous' })
   const { headers } = await openSession(url)
   expect((await send(url, { headers, body: request(1) })).status).toBe(200)
@@ -162,7 +162,7 @@ test.each(['2025-06-18', '1900-01-01', '2030-01-01'])(
   },
 )
 
-test('DELETE ends the session: its calls are cancelled, its streams end, its id is dead', async () => {
+test('DELETE ends the session: its calls are cancelled, its streams end, its id is unknown', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -178,7 +178,7 @@ test('DELETE ends the session: its calls are cancelled, its streams end, its id 
   expect(standing?.signal.reason).toEqual({ kind: 'gone' })
 })
 
-test('a call that takes its time becomes a stream; 2025-11-25 is primed', async () => {
+test('a slow call becomes a stream; with 2025-11-25 it starts with a priming event', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -221,7 +221,7 @@ test('the priming event has an id and empty data, and no stream has a retry time
   expect(reply.text).not.toContain('retry')
 })
 
-test('a dropped call runs on, and its client comes back for the rest', async () => {
+test('a call whose connection is lost goes on, and its client resumes the stream', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -245,7 +245,7 @@ test('a dropped call runs on, and its client comes back for the rest', async () 
   expect(exchange.signal.reason).toBeUndefined()
 })
 
-test('a stream that finished while nobody read is there to be resumed, once over it is not', async () => {
+test('a stream that finished without a reader can be resumed once, and not after that', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -267,7 +267,7 @@ test.each(['p9.0', 'p1.99', 'nonsense', '', 'g.5'])('Last-Event-ID "%s" is unkno
   expect([reply.status, reply.json.error?.code]).toEqual([400, -32600])
 })
 
-test('a dropped call nobody comes back for is given up', async () => {
+test('a call whose client does not reconnect in time is aborted', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold }, { limits: { orphanMs: 50 } })
   const { headers } = await openSession(url)
@@ -277,7 +277,7 @@ test('a dropped call nobody comes back for is given up', async () => {
   expect(await new Promise<AbortReason>(resolve => exchange.signal.onAbort(resolve))).toEqual({ kind: 'expired' })
 })
 
-test('a dropped call whose client came back is not given up', async () => {
+test('a call whose client reconnects is not aborted', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold }, { limits: { orphanMs: 60 } })
   const { headers } = await openSession(url)
@@ -292,7 +292,7 @@ test('a dropped call whose client came back is not given up', async () => {
   other.close()
 })
 
-test('cancelled ends the call and its reply without an answer', async () => {
+test('notifications/cancelled ends the call and its reply without a response', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -316,7 +316,7 @@ test('cancelled ends the call and its reply without an answer', async () => {
   expect(await stream.all()).toEqual([])
 })
 
-test('an id still running is refused, the first call is unharmed, and the id is free afterwards', async () => {
+test('an id in use is rejected; the first call goes on, and the id is free afterwards', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)
@@ -334,7 +334,7 @@ test('an id still running is refused, the first call is unharmed, and the id is 
 const question = (method: string, params: object, answer: (reply: Answer) => void) =>
   ({ kind: 'question', method, params: Json.of(params as never), withdrawn: NEVER, answer }) as const
 
-test('a question travels on the stream of its call, under an id of ours, and its answer comes back', async () => {
+test('a question is sent on the stream of its call under an id of the gateway, and its answer is forwarded', async () => {
   const answers: Answer[] = []
   const url = await start({
     'tools/call': exchange => {
@@ -362,7 +362,7 @@ test('a question travels on the stream of its call, under an id of ours, and its
   expect([again.status, answers.length]).toEqual([202, 2])
 })
 
-test('an answer given in another session does not count', async () => {
+test('an answer in another session is ignored', async () => {
   const answers: Answer[] = []
   const url = await start({
     'tools/call': exchange => exchange.sink(question('roots/list', {}, reply => answers.push(reply))),
@@ -377,7 +377,7 @@ test('an answer given in another session does not count', async () => {
   expect(answers).toMatchObject([{ kind: 'error', error: { code: -1, message: 'no' } }])
 })
 
-test('a client that takes only JSON is not asked', async () => {
+test('a client that accepts only JSON gets no question', async () => {
   const url = await start({
     'tools/call': exchange => {
       void progress(exchange, 1)
@@ -389,7 +389,7 @@ test('a client that takes only JSON is not asked', async () => {
   expect(reply.json.result).toEqual({ content: [] })
 })
 
-test('what belongs to no call goes to the GET stream, also what came before it, list changes once', async () => {
+test('messages outside a call go to the GET stream, earlier ones too, and list changes once', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   const standing = front.seen.find(({ method }) => method === 'subscriptions/listen') as Exchange
@@ -409,13 +409,13 @@ test('what belongs to no call goes to the GET stream, also what came before it, 
   resumed.close()
 })
 
-test('a GET without event streams among what it accepts is refused', async () => {
+test('a GET that does not accept event streams is rejected', async () => {
   const url = await start()
   const { headers } = await openSession(url)
   expect((await send(url, { method: 'GET', headers: { ...headers, accept: 'application/json' } })).status).toBe(406)
 })
 
-test('the level a session set goes with its later calls', async () => {
+test('later calls of a session carry the log level it has set', async () => {
   const url = await start({
     'tools/call': answer,
     'logging/setLevel': exchange => exchange.sink({ kind: 'result', result: Json.empty }),
@@ -426,7 +426,7 @@ test('the level a session set goes with its later calls', async () => {
   expect(front.seen.at(-1)?.caller.logLevel).toBe('error')
 })
 
-test('silent streams get comments', async () => {
+test('silent streams get keep-alive comments', async () => {
   const url = await start({}, { limits: { keepAliveMs: 300 } })
   const { headers } = await openSession(url)
   const stream = await openStream(url, { method: 'GET', headers })
@@ -449,7 +449,7 @@ test('an idle session ends, a busy one does not', async () => {
   await expect.poll(() => front.sessions.size).toBe(0)
 })
 
-test('a closing gateway fails what does not finish in time, with an answer', async () => {
+test('a gateway that shuts down fails the calls that do not finish in time', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })
   const { headers } = await openSession(url)

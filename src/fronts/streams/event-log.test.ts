@@ -32,7 +32,7 @@ const make = (
 })
 const say = (log: EventLog, text: string, merge?: string) => log.append([Buffer.from(text)], merge)
 
-test('what came before the reader is given to it, then what comes', () => {
+test('a reader gets the events from before it was attached, then new ones', () => {
   const { log } = make()
   void say(log, 'a')
   const { self, state } = reader()
@@ -41,7 +41,7 @@ test('what came before the reader is given to it, then what comes', () => {
   expect(state.taken).toEqual(['a', 'b'])
 })
 
-test('a reader that is full is told again when it drained, and append waits for it', async () => {
+test('a full reader continues when it has drained, and append waits for it', async () => {
   const { log } = make()
   const { self, state } = reader(1)
   log.attach(self)
@@ -54,7 +54,7 @@ test('a reader that is full is told again when it drained, and append waits for 
   expect(state.taken).toEqual(['a', 'b'])
 })
 
-test('events of one name that wait are replaced by the newest, in their place', () => {
+test('a newer event replaces a waiting one of the same name, in its place', () => {
   const { log } = make()
   void say(log, 'p1', 'progress')
   void say(log, 'x')
@@ -65,7 +65,7 @@ test('events of one name that wait are replaced by the newest, in their place', 
   expect(state.taken).toEqual(['p2', 'x', 'p3'])
 })
 
-test('a reader that comes back starts after the last event it saw', () => {
+test('a reader that reconnects starts after the last event it saw', () => {
   const { log } = make()
   const first = reader()
   log.attach(first.self)
@@ -76,13 +76,13 @@ test('a reader that comes back starts after the last event it saw', () => {
   expect(second.state.taken).toEqual(['c'])
 })
 
-test('the log is bounded: old events go, and are no longer held', () => {
+test('the log is bounded: old events are dropped', () => {
   const { log } = make()
   for (let i = 0; i < 25; i++) void say(log, String(i))
   expect([log.holds(5), log.holds(14), log.holds(24), log.holds(25)]).toEqual([false, true, true, false])
 })
 
-test('bytes are bounded too, and the retention knows what is held', () => {
+test('bytes are bounded too, and counted by the retention', () => {
   const { log, retention } = make()
   for (let i = 0; i < 9; i++) void say(log, 'x'.repeat(300))
   expect(retention.bytes).toBeLessThanOrEqual(1000)
@@ -98,7 +98,7 @@ test('one event larger than the log reaches its reader', () => {
   expect(state.taken[0]?.length).toBe(5000)
 })
 
-test('a reader that lets more than a whole log pile up is cut off', () => {
+test('a reader with more than a whole log waiting is destroyed', () => {
   const { log } = make()
   const { self, state } = reader(1)
   log.attach(self)
@@ -107,7 +107,7 @@ test('a reader that lets more than a whole log pile up is cut off', () => {
   expect(log.hasReader).toBe(false)
 })
 
-test('a finished log sends its reader home once it has everything', () => {
+test('a finished log ends its reader once it has taken everything', () => {
   const { log } = make()
   const { self, state } = reader(1)
   log.attach(self)
@@ -120,7 +120,7 @@ test('a finished log sends its reader home once it has everything', () => {
   expect([state.taken, state.isEnded]).toEqual([['a', 'b'], true])
 })
 
-test('without a key nothing is kept once it was taken', () => {
+test('without a key events are dropped once taken', () => {
   const { log, retention } = make('')
   const plain = new EventLog(undefined, { limits: BOUNDS, retention }, 'me')
   const { self } = reader()
@@ -130,7 +130,7 @@ test('without a key nothing is kept once it was taken', () => {
   expect(log.next).toBe(0)
 })
 
-test('over the budget of the process the oldest finished logs go first', () => {
+test('above the total limit the oldest finished logs are dropped first', () => {
   const retention = new StreamRetention({ total: 1000, perOwner: 1000 })
   const gone: string[] = []
   const logs = ['a', 'b', 'c'].map(key => {
@@ -145,7 +145,7 @@ test('over the budget of the process the oldest finished logs go first', () => {
   expect(logs[1]?.holds(0)).toBe(true)
 })
 
-test('shelved logs go when their time is over, each kind in its own time', () => {
+test('retained logs are dropped when they expire, each after its own lifetime', () => {
   const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
   const gone: string[] = []
   for (const [key, lifetime] of [
@@ -159,7 +159,7 @@ test('shelved logs go when their time is over, each kind in its own time', () =>
   expect(gone).toEqual(['short', 'long'])
 })
 
-test('an owner beyond its share loses its own oldest finished logs, and others lose nothing', () => {
+test('an owner above its limit loses its own oldest finished logs, and others lose none', () => {
   const retention = new StreamRetention({ total: 1e6, perOwner: 1000 })
   const gone: string[] = []
   const shelved = (key: string, owner: string) => {
@@ -173,7 +173,7 @@ test('an owner beyond its share loses its own oldest finished logs, and others l
   expect(gone).toEqual(['a', 'b'])
 })
 
-test('streams that are still open make room too, those of the owner with the most first', () => {
+test('open streams are trimmed too, those of the owner with the most bytes first', () => {
   const retention = new StreamRetention({ total: 1000, perOwner: 1000 })
   const hog = new EventLog('hog', { limits: BOUNDS, retention }, 'ana')
   for (let i = 0; i < 2; i++) void say(hog, 'x'.repeat(350))
@@ -183,7 +183,7 @@ test('streams that are still open make room too, those of the owner with the mos
   expect([hog.holds(-1), small.holds(-1)]).toEqual([false, true])
 })
 
-test('of an owner that holds nothing any more nothing is kept', () => {
+test('no state is kept for an owner without logs', () => {
   const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
   const log = new EventLog('k', { limits: BOUNDS, retention }, 'ana')
   void say(log, 'x')

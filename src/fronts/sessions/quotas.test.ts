@@ -39,7 +39,7 @@ test('a principal with too many sessions loses its least recently used, which th
   expect(front.sessions.size).toBe(3)
 })
 
-test('a session whose client listens is kept before an idle one', async () => {
+test('an idle session is evicted before one whose client listens', async () => {
   await start(2)
   const listening = await open('ana')
   const headers = { authorization: 'ana', 'mcp-session-id': listening, accept: 'text/event-stream' }

@@ -15,7 +15,7 @@ const start = async (options?: Parameters<typeof startFront>[1]): Promise<string
   return front.url
 }
 
-test('a message without a session id goes to the one channel its sender has at that door', async () => {
+test('a message without a session id goes to the only channel its client has at that endpoint', async () => {
   const url = await start()
   const channel = await openChannel(url)
   const reply = await send(url, { body: request(1) })
@@ -28,7 +28,7 @@ test('a message without a session id goes to the one channel its sender has at t
   expect([(await channel.message('response')).id, (await channel.message('response')).id]).toEqual([2, 3])
 })
 
-test('initialize without a session id still begins a Streamable HTTP session', async () => {
+test('initialize without a session id still opens a Streamable HTTP session', async () => {
   const url = await start()
   await openChannel(url)
   const params = { protocolVersion: '2025-11-25', capabilities: {} }
@@ -42,7 +42,7 @@ const post = async (url: string, headers?: Record<string, string>) => {
   return [reply.status, reply.json.error?.code, reply.json.id, reply.json.error?.message]
 }
 
-test('with no channel or with several it is refused; with one left it is taken again', async () => {
+test('it is rejected if the client has no channel or several, and served again with one left', async () => {
   const url = await start()
   expect(await post(url)).toEqual(MISSING)
   const first = await openChannel(url)
@@ -53,7 +53,7 @@ test('with no channel or with several it is refused; with one left it is taken a
   expect((await post(url))[0]).toBe(202)
 })
 
-test('channels of /sse, of other workspaces and of other people do not count', async () => {
+test('channels of /sse, of other workspaces and of other principals do not count', async () => {
   const url = await start({ identify: header => header ?? 'local' })
   await openChannel(url.replace('/mcp', '/sse'))
   await openChannel(`${url}/other`)
@@ -63,7 +63,7 @@ test('channels of /sse, of other workspaces and of other people do not count', a
   expect((await post(url, { authorization: 'mallory' }))[0]).toBe(202)
 })
 
-test('nobody unknown has a channel to write to without its id', async () => {
+test('an anonymous client cannot post to a channel without its id', async () => {
   const url = await start({ identify: () => undefined })
   await openChannel(url)
   expect(await post(url)).toEqual(MISSING)
