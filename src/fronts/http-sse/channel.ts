@@ -18,7 +18,7 @@ const RESPONSE_EVENT: Readonly<Record<PostEndpoint, string>> = {
   mcp: 'response',
 }
 
-/** Why a channel ends, as its client is told. */
+/** Why a channel ends, as reported to its client. */
 export type ChannelEndReason = 'shutdown' | 'closed' | 'error'
 
 const TOO_FAR_BEHIND = rpcError('internal', 'The reader of this channel has fallen too far behind')

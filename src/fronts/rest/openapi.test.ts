@@ -98,7 +98,7 @@ describe('the OpenAPI document', () => {
   test('says which workspace gave no answer', async () => {
     const document = write([], 'Server "x" is down')
     expect(await problems(document)).toBeUndefined()
-    expect(document.tags).toEqual([{ name: 'default', description: 'Not complete: Server "x" is down' }])
+    expect(document.tags).toEqual([{ name: 'default', description: 'Incomplete: Server "x" is down' }])
   })
 })
 

@@ -2,11 +2,10 @@ import { findAnchors, isSchemaResource, rebaseSchema } from '../../protocol/json
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { actionPath } from '../http/request-url.ts'
 
-/** A workspace with what it offers. */
 export interface DescribedWorkspace {
   readonly name: string
   readonly tools: readonly Json[]
-  readonly reason?: string // why its tools, or some of them, are not known
+  readonly reason?: string // why some or all of its tools could not be listed
 }
 
 const SCHEMAS = '#/components/schemas/'
@@ -15,10 +14,10 @@ const json = (schema: PlainObject): PlainObject => ({ 'application/json': { sche
 
 const TOOL_RESULT: PlainObject = {
   type: 'object',
-  description: 'What the tool answered; isError says that it failed at its task',
+  description: 'The result of the tool; isError is true if the tool reports an error',
   properties: {
     content: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' } }, required: ['type'] } },
-    structuredContent: { description: 'The answer as data, where the tool gives any' },
+    structuredContent: { description: 'The result as data, if the tool returns any' },
     isError: { type: 'boolean' },
   },
 }
@@ -30,8 +29,8 @@ const ERROR: PlainObject = {
       type: 'object',
       properties: {
         code: { type: 'integer' },
-        message: { type: 'string', description: 'What happened and what to do' },
-        data: { description: 'More about it; `reason` says why a server gave no answer' },
+        message: { type: 'string', description: 'What failed and what to do' },
+        data: { description: 'Details; `reason` says why a server gave no answer' },
       },
       required: ['code', 'message'],
     },
@@ -39,23 +38,23 @@ const ERROR: PlainObject = {
   required: ['error'],
 }
 
-/** Everything that is no answer of a tool. */
+/** Descriptions of the error statuses. */
 const FAILURES: Readonly<Record<string, string>> = {
   400: 'The body is not a JSON object',
-  401: 'A token is needed, or it is not good',
+  401: 'The token is missing or invalid',
   403: 'The token does not open this workspace, or the Origin is not allowed',
-  404: 'There is no such tool',
-  422: 'The arguments are wrong',
-  429: 'Too many requests; Retry-After says when to come again',
-  501: 'The tool needs a client that can be asked',
+  404: 'Unknown tool',
+  422: 'Invalid arguments',
+  429: 'Too many requests; Retry-After says when to retry',
+  501: 'The tool needs a client that can answer questions',
   502: 'The server of the tool failed or cannot be reached',
-  503: 'The server of the tool is not available now',
+  503: 'The server of the tool is unavailable',
   504: 'The server of the tool did not answer in time',
 }
 
 /** An OpenAPI 3.1 document with one operation for each tool. */
 export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version: string): Json => {
-  const names = createNames()
+  const createId = createOperationIds()
   const paths: Record<string, PlainObject> = {}
   const schemas: Record<string, Json | PlainObject> = { ToolResult: TOOL_RESULT, Error: ERROR }
   for (const { name: workspace, tools } of workspaces)
@@ -63,14 +62,14 @@ export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version:
       const name = tool.get('name')?.asString()
       const path = name === undefined ? '' : actionPath(workspace, name)
       if (name === undefined || name === '' || Object.hasOwn(paths, path)) continue
-      paths[path] = { post: operationOf(workspace, name, tool, names(`${workspace}_${name}`), schemas) }
+      paths[path] = { post: operationOf(workspace, name, tool, createId(`${workspace}_${name}`), schemas) }
     }
   return Json.of({
     openapi: '3.1.0',
     info: { title: 'Dragoman actions', version, description: 'Tools of MCP servers, each as one POST' },
     servers: [{ url: '/' }],
     security: [{}, { token: [] }],
-    tags: workspaces.map(({ name, reason }) => ({ name, description: reason && `Not complete: ${reason}` })),
+    tags: workspaces.map(({ name, reason }) => ({ name, description: reason && `Incomplete: ${reason}` })),
     paths,
     components: {
       schemas,
@@ -110,7 +109,7 @@ const operationOf = (
     },
     responses: {
       200: {
-        description: 'The result of the tool, also when it failed at its task',
+        description: 'The result of the tool, also if the tool reports an error',
         content: {
           ...json(result),
           'text/event-stream': {
@@ -126,15 +125,15 @@ const operationOf = (
   }
 }
 
-/** Makes names that generators of code can use, each once. */
-const createNames = (): ((wish: string) => string) => {
+/** Creates unique operation ids that code generators accept. */
+const createOperationIds = (): ((name: string) => string) => {
   const taken = new Set<string>()
-  return wish => {
-    const plain = wish.replace(/[^A-Za-z0-9_-]/g, '_')
-    let name = plain
-    for (let count = 2; taken.has(name); count++) name = `${plain}_${count}`
-    taken.add(name)
-    return name
+  return name => {
+    const plain = name.replace(/[^A-Za-z0-9_-]/g, '_')
+    let id = plain
+    for (let count = 2; taken.has(id); count++) id = `${plain}_${count}`
+    taken.add(id)
+    return id
   }
 }
 

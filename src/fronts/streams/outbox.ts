@@ -56,11 +56,6 @@ abstract class Outbox {
     if (backlog) return new Promise(resolve => backlog.whenDrained.push(resolve))
   }
 
-  /** Sends a keep-alive comment unless messages wait. */
-  protected writeUnlessFull(bytes: Buffer): void {
-    if (!this.#backlog && !this.#isEnded && !this.output.write(bytes)) this.#backlog = this.#block()
-  }
-
   /** Drops the messages that wait. */
   discard(): void {
     if (!this.#backlog) return
@@ -174,7 +169,7 @@ export class EventOutbox extends Outbox {
   }
 
   keepAlive(): void {
-    this.writeUnlessFull(commentBytes)
+    if (this.bytes === 0) void this.write([commentBytes])
   }
 
   protected override resized(change: number): void {

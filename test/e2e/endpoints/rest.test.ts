@@ -141,7 +141,7 @@ describe('the description', () => {
       ]),
     )
     expect(JSON.stringify(document.tags)).toMatch(
-      /"gone","description":"Not complete: Server \\"gone\\" did not answer/,
+      /"gone","description":"Incomplete: Server \\"gone\\" did not answer/,
     )
     const validator = new Validator()
     expect(await validator.validate(structuredClone(document))).toEqual({ valid: true })
