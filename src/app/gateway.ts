@@ -10,7 +10,7 @@ import { createRequestGuard, isLoopback } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../fronts/http/read-request.ts'
-import { SseChannels } from '../fronts/http-sse/channels.ts'
+import { ClientChannels } from '../fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
 import { createAdminRoutes } from '../fronts/ops/admin.ts'
 import { createOperatorRoutes } from '../fronts/ops/operator.ts'
@@ -105,7 +105,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
   const sessions = new StreamableSessions(streamable, inbound.onRevoked)
-  const channels = new SseChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
+  const channels = new ClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const handlers = {
     readRequest: createRequestReader(context, inbound.admit),

@@ -16,17 +16,6 @@ import {
 import { canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
 import { TokenStore } from './token-store.ts'
 
-interface AuthenticatorOptions {
-  readonly data: string | undefined // the data directory
-  readonly required: boolean // a token is needed even while there is none
-  readonly localToken: Token // valid besides those in the data directory
-  readonly policyOf: PolicyOf
-  readonly log: Log
-}
-
-/** The policy of that name in the current configuration. */
-export type PolicyOf = (name: string) => Policy | undefined
-
 /** Authenticates requests by bearer token. A token that is revoked or expires ends everything opened with it, at once. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions
@@ -174,6 +163,17 @@ export class Authenticator {
     this.#nextExpiry = setTimeout(() => this.#endInvalid(), delayMs).unref()
   }
 }
+
+interface AuthenticatorOptions {
+  readonly data: string | undefined // the data directory
+  readonly required: boolean // a token is needed even while there is none
+  readonly localToken: Token // valid besides those in the data directory
+  readonly policyOf: PolicyOf
+  readonly log: Log
+}
+
+/** The policy of that name in the current configuration. */
+export type PolicyOf = (name: string) => Policy | undefined
 
 const bearerOf = ({ headers: { authorization } }: RequestInfo): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]

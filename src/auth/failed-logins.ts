@@ -6,19 +6,6 @@ const MAX_FAILURES = 30 // of one address in one window, before its callers must
 const MAX_ADDRESSES = 1000
 const OTHERS = 'others' // counts for every new address while the table is full
 
-interface FailureWindow {
-  readonly since: number
-  count: number
-  unlogged: number
-}
-
-/** The fields a rejected request is logged with. */
-interface RejectionFields {
-  readonly reason: string
-  readonly workspace: string
-  readonly token: string | undefined // the id, if the token is known
-}
-
 /**
  * Counts rejected credentials per remote address. The first one is logged at once, further ones as one line per address
  * and minute. Valid tokens are not counted: the clients of a proxy share its address, and none may lock out the others.
@@ -76,4 +63,17 @@ export class FailedLogins {
     this.#log.warn({ security: true, address, count: unlogged, seconds }, 'requests with rejected credentials')
     return true
   }
+}
+
+interface FailureWindow {
+  readonly since: number
+  count: number
+  unlogged: number
+}
+
+/** The fields a rejected request is logged with. */
+interface RejectionFields {
+  readonly reason: string
+  readonly workspace: string
+  readonly token: string | undefined // the id, if the token is known
 }

@@ -13,7 +13,7 @@ import { createRequestGuard } from '../../src/fronts/http/guard.ts'
 import { listen } from '../../src/fronts/http/listen.ts'
 import { createMcpEndpoint } from '../../src/fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../../src/fronts/http/read-request.ts'
-import { SseChannels } from '../../src/fronts/http-sse/channels.ts'
+import { ClientChannels } from '../../src/fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../../src/fronts/http-sse/http-sse.ts'
 import { StreamableSessions } from '../../src/fronts/streamable/sessions.ts'
 import { createStreamable } from '../../src/fronts/streamable/streamable.ts'
@@ -72,7 +72,7 @@ export const startFront = async (
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const sessions = new StreamableSessions(context)
-  const channels = new SseChannels(context, { ...DEFAULT_SSE, ...options.sse })
+  const channels = new ClientChannels(context, { ...DEFAULT_SSE, ...options.sse })
   const fronts = {
     readRequest: createRequestReader(context, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))

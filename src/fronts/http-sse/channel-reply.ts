@@ -2,7 +2,7 @@ import type { Abort } from '../../protocol/cancellation.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import type { Responder } from '../sessions/receive.ts'
 import { BodyWriter, type CallOutcome, EMPTY_RESPONDER, type ResponseWriter } from '../sessions/response-collector.ts'
-import type { PostEndpoint, SseChannel } from './channel.ts'
+import type { ClientChannel, PostEndpoint } from './channel.ts'
 
 const ACCEPTED = Buffer.from('Accepted')
 
@@ -11,7 +11,7 @@ const sendAccepted = ({ response }: FrontRequest): void => {
   response.end(ACCEPTED)
 }
 
-const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept): Responder<SseChannel> => ({
+const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept): Responder<ClientChannel> => ({
   createWriter: (_context, channel, request, isBatch) => {
     if (endpoint === 'message') return new ChannelWriter(channel, endpoint, new BodyWriter(request.response, isBatch))
     accept(request)
@@ -22,7 +22,7 @@ const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept
 })
 
 /** How each endpoint responds to a message for a channel; `/message` repeats the responses in the body of the POST. */
-export const CHANNEL_RESPONDERS: Readonly<Record<PostEndpoint, Responder<SseChannel>>> = {
+export const CHANNEL_RESPONDERS: Readonly<Record<PostEndpoint, Responder<ClientChannel>>> = {
   messages: createResponder('messages', sendAccepted),
   message: createResponder('message'),
   mcp: createResponder('mcp'),
@@ -31,11 +31,11 @@ export const CHANNEL_RESPONDERS: Readonly<Record<PostEndpoint, Responder<SseChan
 /** Writes responses to the channel, and to the body of the POST if that has not been sent yet. */
 class ChannelWriter implements ResponseWriter {
   readonly canSendMore = true
-  readonly #channel: SseChannel
+  readonly #channel: ClientChannel
   readonly #endpoint: PostEndpoint
   readonly #body: BodyWriter | undefined
 
-  constructor(channel: SseChannel, endpoint: PostEndpoint, body?: BodyWriter) {
+  constructor(channel: ClientChannel, endpoint: PostEndpoint, body?: BodyWriter) {
     this.#channel = channel
     this.#endpoint = endpoint
     this.#body = body

@@ -8,32 +8,11 @@ import type { CallOutcome } from '../sessions/response-collector.ts'
 import type { EventOutbox } from '../streams/outbox.ts'
 import { errorData, lifecycleData, type NamedEvents } from './channel-events.ts'
 
-/** The endpoints that accept messages for a channel. */
-export type PostEndpoint = 'messages' | 'message' | 'mcp'
-
-/** The event name of a response depends on the endpoint its request was posted to. */
-const RESPONSE_EVENT: Readonly<Record<PostEndpoint, string>> = {
-  messages: 'message',
-  message: 'message',
-  mcp: 'response',
-}
-
-/** Why a channel ends, as reported to its client. */
-export type ChannelEndReason = 'shutdown' | 'closed' | 'error'
-
 const TOO_FAR_BEHIND = rpcError('internal', 'The reader of this channel has fallen too far behind')
 const NO_HEADERS: Caller['headers'] = new Map()
 
-interface ChannelOptions {
-  readonly id: string
-  readonly caller: Omit<Caller, 'session' | 'headers'>
-  readonly openedBy: 'sse' | 'mcp'
-  readonly named: NamedEvents
-  readonly outbox: EventOutbox
-}
-
 /** One legacy client over HTTP+SSE: the stream is the session, and the client posts its messages beside it. */
-export class SseChannel extends ClientSession {
+export class ClientChannel extends ClientSession {
   readonly id: string
   readonly #openedBy: 'sse' | 'mcp'
   readonly #named: NamedEvents
@@ -115,4 +94,25 @@ export class SseChannel extends ClientSession {
     this.#outbox.discard()
     this.fail(TOO_FAR_BEHIND)
   }
+}
+
+/** The endpoints that accept messages for a channel. */
+export type PostEndpoint = 'messages' | 'message' | 'mcp'
+
+/** The event name of a response depends on the endpoint its request was posted to. */
+const RESPONSE_EVENT: Readonly<Record<PostEndpoint, string>> = {
+  messages: 'message',
+  message: 'message',
+  mcp: 'response',
+}
+
+/** Why a channel ends, as reported to its client. */
+export type ChannelEndReason = 'shutdown' | 'closed' | 'error'
+
+interface ChannelOptions {
+  readonly id: string
+  readonly caller: Omit<Caller, 'session' | 'headers'>
+  readonly openedBy: 'sse' | 'mcp'
+  readonly named: NamedEvents
+  readonly outbox: EventOutbox
 }

@@ -8,20 +8,20 @@ import { readQuery } from '../http/request-url.ts'
 import { SSE_HEADERS } from '../http/response.ts'
 import { DueQueue } from '../streams/keep-alive.ts'
 import { EventOutbox } from '../streams/outbox.ts'
-import { type ChannelEndReason, SseChannel } from './channel.ts'
+import { type ChannelEndReason, ClientChannel } from './channel.ts'
 import { chooseNamedEvents, endpointOf } from './channel-events.ts'
 
 const PING_MS = 30_000
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 
 /** The open SSE channels: by id, and by the client that may post to its only channel without naming it. */
-export class SseChannels {
+export class ClientChannels {
   readonly #context: FrontContext
   readonly #settings: Sse
-  readonly #byId = new Map<string, SseChannel>()
-  readonly #byClient = new Map<string, Set<SseChannel>>() // only channels of /mcp/:workspace
-  readonly #quota: Quota<SseChannel>
-  readonly #pings = new DueQueue<SseChannel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
+  readonly #byId = new Map<string, ClientChannel>()
+  readonly #byClient = new Map<string, Set<ClientChannel>>() // only channels of /mcp/:workspace
+  readonly #quota: Quota<ClientChannel>
+  readonly #pings = new DueQueue<ClientChannel>(PING_MS, channel => channel.ping() || this.#pings.delete(channel))
 
   constructor(context: FrontContext, settings: Sse) {
     this.#context = context
@@ -45,7 +45,7 @@ export class SseChannels {
     const revision = knownRevision(raw.headers['mcp-protocol-version'])
     const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
     const named = chooseNamedEvents(openedBy, readQuery(raw), this.#settings.events)
-    const channel = new SseChannel({ id, caller, openedBy, named, outbox }, this.#context)
+    const channel = new ClientChannel({ id, caller, openedBy, named, outbox }, this.#context)
     const client = openedBy === 'mcp' ? clientKey(request) : undefined // now: a closed socket has no address
     this.#add(channel, client)
     for (const evicted of this.#quota.add(owner, channel)) evicted.end('closed')
@@ -59,19 +59,19 @@ export class SseChannels {
   }
 
   /** The channel of an id, whichever principal it belongs to. */
-  get(id: string): SseChannel | undefined {
+  get(id: string): ClientChannel | undefined {
     const channel = this.#byId.get(id)
     return channel?.isEnded ? undefined : channel
   }
 
   /** The channel of an id, if it belongs to this principal. */
-  find(id: string, principal: string | undefined): SseChannel | undefined {
+  find(id: string, principal: string | undefined): ClientChannel | undefined {
     const channel = this.get(id)
     return channel?.isOwnedBy(principal) ? channel : undefined
   }
 
   /** The only channel that this principal has opened at /mcp/:workspace from this address; none for anonymous callers. */
-  findOnly(request: FrontRequest): SseChannel | undefined {
+  findOnly(request: FrontRequest): ClientChannel | undefined {
     if (request.principal === undefined) return undefined
     const open = [...(this.#byClient.get(clientKey(request)) ?? [])].filter(channel => !channel.isEnded)
     return open.length === 1 ? open[0] : undefined
@@ -87,7 +87,7 @@ export class SseChannels {
       if (channel.caller.workspace === workspace && (all || channel.inFlight.size === 0)) channel.end('closed')
   }
 
-  #add(channel: SseChannel, client: string | undefined): void {
+  #add(channel: ClientChannel, client: string | undefined): void {
     this.#byId.set(channel.id, channel)
     this.#context.keepAlive.add(channel)
     this.#pings.add(channel)
@@ -97,7 +97,7 @@ export class SseChannels {
     else this.#byClient.set(client, new Set([channel]))
   }
 
-  #remove(channel: SseChannel, client: string | undefined): void {
+  #remove(channel: ClientChannel, client: string | undefined): void {
     channel.closed()
     this.#byId.delete(channel.id)
     this.#quota.delete(channel)

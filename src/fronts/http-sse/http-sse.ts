@@ -9,9 +9,9 @@ import { DEFAULT_WORKSPACE, readQuery, requestedWorkspace, TWO_WORKSPACES } from
 import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { receiveMessage } from '../sessions/receive.ts'
-import type { PostEndpoint, SseChannel } from './channel.ts'
+import type { ClientChannel, PostEndpoint } from './channel.ts'
 import { CHANNEL_RESPONDERS } from './channel-reply.ts'
-import type { SseChannels } from './channels.ts'
+import type { ClientChannels } from './channels.ts'
 import { serveOnce } from './one-shot.ts'
 
 const UNKNOWN_CHANNEL = rpcError(
@@ -24,9 +24,9 @@ const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: send messages 
 const NOT_ACCEPTABLE = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
 /** Serves 2024-11-05 to 2025-11-25 over HTTP+SSE: the stream is the session, and messages are posted beside it. */
-export const createHttpSse = (context: FrontContext, channels: SseChannels) => {
+export const createHttpSse = (context: FrontContext, channels: ClientChannels) => {
   /** The channel of an id; undefined after the request was rejected. */
-  const find = (request: FrontRequest, id: string, incoming?: Incoming): SseChannel | undefined => {
+  const find = (request: FrontRequest, id: string, incoming?: Incoming): ClientChannel | undefined => {
     const channel = channels.find(id, request.principal)
     if (channel?.caller.workspace === request.workspace) return channel
     sendError(request.response, 404, requestIdOf(incoming), UNKNOWN_CHANNEL)
@@ -45,7 +45,7 @@ export const createHttpSse = (context: FrontContext, channels: SseChannels) => {
     return channel !== undefined
   }
 
-  const receive = (channel: SseChannel, request: FrontRequest, incoming: Incoming, endpoint: PostEndpoint): void => {
+  const receive = (channel: ClientChannel, request: FrontRequest, incoming: Incoming, endpoint: PostEndpoint): void => {
     if (incoming.kind === 'invalid')
       return sendError(request.response, 400, incoming.id, invalidMessage(incoming.reason))
     channel.setPolicy(request.policy)
@@ -61,7 +61,7 @@ export const createHttpSse = (context: FrontContext, channels: SseChannels) => {
   }
 
   const initialize = (
-    channel: SseChannel,
+    channel: ClientChannel,
     request: FrontRequest,
     { id, params }: Message & { kind: 'request' },
     endpoint: PostEndpoint,

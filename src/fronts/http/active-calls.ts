@@ -4,9 +4,6 @@ import { sleep, within } from '../../std/time.ts'
 
 const POLL_MS = 50
 
-/** The failure of a call that the gateway ends because it shuts down. */
-export const SHUTTING_DOWN = rpcError('internal', 'The gateway is shutting down; send the request again')
-
 /** The calls in progress: a shutdown waits for them, then aborts them. */
 export class ActiveCalls {
   // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
@@ -53,3 +50,6 @@ export class ActiveCalls {
     for (const abort of [...this.#calls]) abort.abort({ kind: 'closing' })
   }
 }
+
+/** The failure of a call that the gateway ends because it shuts down. */
+export const SHUTTING_DOWN = rpcError('internal', 'The gateway is shutting down; send the request again')

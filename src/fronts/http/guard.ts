@@ -1,6 +1,6 @@
 import type { Listen } from '../../config/snapshot.ts'
 
-/** What a request says about its target and its origin. */
+/** The headers the guard judges: what a request says about its target and its origin. */
 interface RequestOrigin {
   readonly host: string | undefined
   readonly origin: string | undefined

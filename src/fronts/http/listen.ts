@@ -9,7 +9,7 @@ import { destroySoon, PRIVATE_HEADERS, rejectUnread } from './response.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void
 
-/** By path: with a trailing `*` a prefix, with a leading `/*` whatever the first segment is, otherwise the exact path. */
+/** Handlers by path: with a trailing `*` a prefix, with a leading `/*` whatever the first segment is, otherwise the exact path. */
 export type HttpRoutes = Readonly<Record<string, RequestHandler>>
 
 export interface HttpListener {

@@ -14,7 +14,7 @@ const NOT_ACCEPTABLE = rpcError(
   'invalidRequest',
   'Not Acceptable: Client must accept application/json or text/event-stream',
 )
-/** Other routes have precedence: a workspace called `actions` has no alias `/actions/mcp`. */
+/** The paths of the MCP endpoint. Other routes have precedence: a workspace called `actions` has no alias `/actions/mcp`. */
 const PATHS = ['/mcp', '/mcp/*', '/*/mcp', '/*/mcp/', '/*/sse']
 const ALLOW = { allow: 'GET, POST, DELETE' }
 

@@ -12,9 +12,6 @@ import { rejectUnread, sendError } from './response.ts'
 
 const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
 
-/** Serves an admitted request; `incoming` is the message of a POST. */
-export type ServeRequest = (request: FrontRequest, incoming: Incoming | undefined) => void
-
 /**
  * Authenticates a request, reads the JSON-RPC message of a POST and calls `serve`, or responds with what is wrong.
  * With `hasMessage` false the body is left to `serve`.
@@ -26,6 +23,9 @@ export type ReadRequest = (
   serve: ServeRequest,
   hasMessage?: boolean,
 ) => void
+
+/** Serves an admitted request; `incoming` is the message of a POST. */
+export type ServeRequest = (request: FrontRequest, incoming: Incoming | undefined) => void
 
 export const createRequestReader = (context: FrontContext, admit: Admit): ReadRequest => {
   const readRequest: ReadRequest = (raw, response, workspace, serve, hasMessage = true) => {

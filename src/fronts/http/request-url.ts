@@ -2,20 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { WORKSPACE_NAME } from '../../config/workspace-schema.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 
-/** The workspace of a URL that names none. */
-export const DEFAULT_WORKSPACE = 'default'
-
-/** The error (400) for a URL whose path and query name different workspaces. */
-export const TWO_WORKSPACES: RpcError = rpcError(
-  'invalidRequest',
-  'Bad Request: the URL names two different workspaces; name one, in the path or as ?workspace=NAME',
-)
-
-export const readQuery = ({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams => {
-  const at = url.indexOf('?')
-  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
-}
-
 /**
  * The workspace a request is for: the one its path names, else the one of `?workspace=`, else undefined.
  * False if it names two different ones: neither may be served in place of the other.
@@ -28,6 +14,20 @@ export const requestedWorkspace = (
   const inQuery = readQuery(request).getAll('workspace')
   const named = inPath ?? inQuery[0]
   return inQuery.every(name => name === named) ? named : false
+}
+
+/** The workspace of a URL that names none. */
+export const DEFAULT_WORKSPACE = 'default'
+
+/** The error (400) for a URL whose path and query name different workspaces. */
+export const TWO_WORKSPACES: RpcError = rpcError(
+  'invalidRequest',
+  'Bad Request: the URL names two different workspaces; name one, in the path or as ?workspace=NAME',
+)
+
+export const readQuery = ({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams => {
+  const at = url.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
 }
 
 /** What a path of the MCP endpoint names. */

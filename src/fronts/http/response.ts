@@ -15,7 +15,7 @@ const LINGER_MS = 2000
 
 type Headers = Readonly<Record<string, string>>
 
-/** Keep browsers and proxies from storing a response or guessing its type. */
+/** Response headers that keep browsers and proxies from storing a response or guessing its type. */
 export const PRIVATE_HEADERS: Headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
 /** Headers of every event stream; they keep proxies from buffering it. */

@@ -8,6 +8,7 @@ import { Json } from '../../wire/json/json.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import { PRIVATE_HEADERS, rejectUnread, sendError, sendJson } from '../http/response.ts'
 
+/** Options of the endpoints for the user who runs the gateway. */
 interface AdminOptions {
   /** Whether a secret is that of this process, which only programs of the same user on this machine can read. */
   readonly isOwner: (secret: string) => boolean
@@ -20,7 +21,6 @@ const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: use POST')
 const NOT_OWNER = rpcError('invalidRequest', 'Forbidden: only for programs of the same user on this machine')
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Endpoints for the user who runs the gateway. */
 export const createAdminRoutes = ({ isOwner, plan, log }: AdminOptions): HttpRoutes => {
   const sendPlan = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {

@@ -6,7 +6,7 @@ interface ListedWorkspace {
   readonly servers: readonly string[]
 }
 
-/** The URLs of a workspace, relative to this page so that they are right behind a proxy's prefix, too. */
+/** The URLs of a workspace, relative to the index page so that they are right behind a proxy's prefix, too. */
 const urlsOf = (name: string) => {
   const segment = encodeURIComponent(name)
   return {

@@ -11,6 +11,7 @@ import type { ReadRequest, ServeRequest } from '../http/read-request.ts'
 import { PRIVATE_HEADERS, rejectUnread, sendJson } from '../http/response.ts'
 import { indexHtml, indexJson } from './index-page.ts'
 
+/** Options of the operator's endpoints: liveness, readiness, metrics, and the index of workspaces. */
 interface OperatorOptions extends WorkspaceDirectory {
   readonly readRequest: ReadRequest
   readonly exposeMetrics: boolean
@@ -36,7 +37,6 @@ const HIDDEN: OperatorView = {
   ),
 }
 
-/** The operator's endpoints: liveness, readiness, metrics, and the index of workspaces. */
 export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
   const { readRequest, exposeMetrics, admitOperator, version, servers, scrape, log } = options
   const { workspaces, serversOf, visibleTo } = options

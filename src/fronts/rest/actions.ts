@@ -13,7 +13,7 @@ import {
   TWO_WORKSPACES,
 } from '../http/request-url.ts'
 import { rejectUnread, sendError } from '../http/response.ts'
-import { callTool } from './call-tool.ts'
+import { serveToolCall } from './call-tool.ts'
 import { sendOpenApi } from './list-tools.ts'
 
 export interface ActionOptions extends WorkspaceDirectory {
@@ -79,7 +79,7 @@ export const createActionRoutes = (context: FrontContext, options: ActionOptions
     const present = servers ?? []
     // With several servers the tool's name alone may be ambiguous.
     const tool = target.server !== undefined && present.length > 1 ? `${target.server}/${target.tool}` : target.tool
-    if (args && !response.destroyed) callTool(context, request, { tool, names: namesOf(tool, present), args })
+    if (args && !response.destroyed) serveToolCall(context, request, { tool, names: namesOf(tool, present), args })
   }
 
   /** The arguments in the body; undefined after the request was rejected. */

@@ -23,7 +23,7 @@ const CANNOT_ASK = 'A REST caller cannot be asked anything; use an MCP client fo
 const STREAM_HEADERS = { ...SSE_HEADERS, ...PRIVATE_HEADERS, 'cache-control': 'no-store, no-transform' }
 
 /** Calls a tool and responds with its result; a client that disconnects cancels the call. */
-export const callTool = (context: FrontContext, request: FrontRequest, toolCall: ToolCall): void => {
+export const serveToolCall = (context: FrontContext, request: FrontRequest, toolCall: ToolCall): void => {
   const reply = new ToolReply(context, request, toolCall)
   const { tool, args } = toolCall
   const meta = reply.isStreamed ? { _meta: { progressToken: PROGRESS_TOKEN } } : {}

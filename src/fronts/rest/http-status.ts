@@ -3,7 +3,7 @@ import type { Json } from '../../wire/json/json.ts'
 
 const INVALID_PARAMS = -32602
 
-/** By the error's `data.reason`, which says why a server gave no answer. */
+/** HTTP statuses by the error's `data.reason`, which says why a server gave no answer. */
 const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['upstream_unreachable', 502],
   ['upstream_stream_lost', 502],

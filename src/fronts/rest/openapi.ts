@@ -2,6 +2,7 @@ import { findAnchors, isSchemaResource, rebaseSchema } from '../../protocol/json
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { actionPath } from '../http/request-url.ts'
 
+/** A workspace in the OpenAPI document. */
 export interface DescribedWorkspace {
   readonly name: string
   readonly tools: readonly Json[]

@@ -10,9 +10,6 @@ import { findOversizedIdentity } from './client-limits.ts'
 import { abortOutcome } from './receive.ts'
 import type { CallOutcome } from './response-collector.ts'
 
-/** The error for a second `initialize` in a session. */
-export const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')
-
 /** What a legacy client says about itself in `initialize`, with the revision it gets. */
 export type ClientIdentity = Pick<Caller, 'revision' | 'capabilities' | 'info'>
 
@@ -73,3 +70,6 @@ const initializeResult = (revision: Revision, discovered: Json): Json => {
     _meta: rest && rest.entries().length > 0 ? rest : undefined,
   })
 }
+
+/** The error for a second `initialize` in a session. */
+export const INITIALIZED = rpcError('invalidRequest', 'This session is already initialized')

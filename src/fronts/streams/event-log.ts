@@ -4,26 +4,6 @@ import type { Json } from '../../wire/json/json.ts'
 import { commentBytes, eventPieces } from '../../wire/sse.ts'
 import type { StreamRetention } from './stream-retention.ts'
 
-/** An HTTP response, seen as narrowly as a log needs it. */
-export interface StreamReader {
-  /** False: the socket is full; `EventLog.drained` is called when it has room again. */
-  write(pieces: readonly Buffer[]): boolean
-  end(): void
-  destroy(): void
-}
-
-interface LogEntry {
-  readonly pieces: readonly Buffer[]
-  readonly bytes: number
-  readonly merge: string | undefined
-}
-
-/** The bounds of a log, and the retention that counts its bytes. */
-interface LogContext {
-  readonly limits: Pick<Limits, 'streamLogBytes' | 'streamLogEvents'>
-  readonly retention: StreamRetention
-}
-
 /**
  * The events of one stream: those its reader has not taken yet, and those a client that reconnects may ask for.
  * A reader is a cursor into the log, and the log is bounded.
@@ -229,4 +209,24 @@ export const mergeKey = (method: string, params: Json): string | undefined => {
   if (method === NOTIFICATIONS.progress) return `progress ${params.get('progressToken')}`
   if (method === NOTIFICATIONS.resourceUpdated) return `updated ${params.get('uri')}`
   return method.endsWith('/list_changed') ? method : undefined
+}
+
+/** An HTTP response, seen as narrowly as a log needs it. */
+export interface StreamReader {
+  /** False: the socket is full; `EventLog.drained` is called when it has room again. */
+  write(pieces: readonly Buffer[]): boolean
+  end(): void
+  destroy(): void
+}
+
+interface LogEntry {
+  readonly pieces: readonly Buffer[]
+  readonly bytes: number
+  readonly merge: string | undefined
+}
+
+/** The bounds of a log, and the retention that counts its bytes. */
+interface LogContext {
+  readonly limits: Pick<Limits, 'streamLogBytes' | 'streamLogEvents'>
+  readonly retention: StreamRetention
 }

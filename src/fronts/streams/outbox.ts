@@ -3,20 +3,6 @@ import { linePieces } from '../../wire/ndjson.ts'
 import { commentBytes, eventPieces } from '../../wire/sse.ts'
 import type { FrontContext } from '../http/front-request.ts'
 
-interface Waiting {
-  readonly pieces: readonly Buffer[]
-  readonly bytes: number
-  readonly merge: string | undefined
-}
-
-/** Exists only while the output is full. */
-interface Backlog {
-  readonly waiting: Waiting[]
-  readonly whenDrained: (() => void)[]
-  bytes: number
-  stall: NodeJS.Timeout | undefined
-}
-
 const JOIN_BELOW = 16_384 // bytes: one small write is cheaper than several; a large one must not be copied
 
 /** Writes messages to one output; they wait while it is full. An idle outbox holds nothing. */
@@ -135,6 +121,20 @@ abstract class Outbox {
     backlog.bytes += change
     this.resized(change)
   }
+}
+
+interface Waiting {
+  readonly pieces: readonly Buffer[]
+  readonly bytes: number
+  readonly merge: string | undefined
+}
+
+/** Exists only while the output is full. */
+interface Backlog {
+  readonly waiting: Waiting[]
+  readonly whenDrained: (() => void)[]
+  bytes: number
+  stall: NodeJS.Timeout | undefined
 }
 
 /** Writes several buffers as one; false if the output is full. */

@@ -1,30 +1,5 @@
 import type { EventLog } from './event-log.ts'
 
-interface RetainedLog {
-  readonly log: EventLog
-  readonly expiresAt: number
-  readonly onDrop: () => void
-}
-
-/** Holds bytes of streams on behalf of an owner. */
-interface LogHolder {
-  readonly owner: string // whose quota the bytes count for
-  readonly bytes: number
-  /** Drops what it may drop; absent if everything still has to be sent. */
-  trim?(): void
-}
-
-interface RetentionLimits {
-  readonly total: number // bytes
-  readonly perOwner: number // bytes
-}
-
-interface OwnerShare {
-  bytes: number
-  readonly holders: Set<LogHolder> // those that can be trimmed
-  readonly queues: Map<number, RetainedLog[]> // by lifetime, each in order of expiry
-}
-
 /**
  * Retains logs of finished streams for clients that reconnect, and bounds the bytes of all logs. An owner above its
  * limit loses its own oldest logs; if the total is exceeded, the owner with the most bytes does.
@@ -131,4 +106,29 @@ const dropOldest = ({ queues }: OwnerShare): boolean => {
 const drop = ({ log, onDrop }: RetainedLog): void => {
   log.clear()
   onDrop()
+}
+
+interface RetainedLog {
+  readonly log: EventLog
+  readonly expiresAt: number
+  readonly onDrop: () => void
+}
+
+/** Holds bytes of streams on behalf of an owner. */
+interface LogHolder {
+  readonly owner: string // whose quota the bytes count for
+  readonly bytes: number
+  /** Drops what it may drop; absent if everything still has to be sent. */
+  trim?(): void
+}
+
+interface RetentionLimits {
+  readonly total: number // bytes
+  readonly perOwner: number // bytes
+}
+
+interface OwnerShare {
+  bytes: number
+  readonly holders: Set<LogHolder> // those that can be trimmed
+  readonly queues: Map<number, RetainedLog[]> // by lifetime, each in order of expiry
 }

@@ -140,9 +140,7 @@ describe('the description', () => {
         '/actions/modern/test_simple_text',
       ]),
     )
-    expect(JSON.stringify(document.tags)).toMatch(
-      /"gone","description":"Incomplete: Server \\"gone\\" did not answer/,
-    )
+    expect(JSON.stringify(document.tags)).toMatch(/"gone","description":"Incomplete: Server \\"gone\\" did not answer/)
     const validator = new Validator()
     expect(await validator.validate(structuredClone(document))).toEqual({ valid: true })
     expect(() => validator.resolveRefs()).not.toThrow()
