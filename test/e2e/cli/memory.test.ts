@@ -67,7 +67,7 @@ const bytesOfStore = (): string =>
     .map(file => readFileSync(join(data, 'memory', file), 'latin1'))
     .join('')
 
-it('a day: start, add by command and by clients, search, restart, search again, export, forget, stats', {
+it('the command line and clients work on one memory: add, search, restart, export, forget, stats', {
   timeout: 120_000,
 }, async () => {
   const env = { DRAGOMAN_DATA: data }
@@ -148,14 +148,14 @@ describe('dragoman memory', { timeout: 60_000 }, () => {
     }
   })
 
-  it('does not make a memory by looking at it, and names those there are', async () => {
+  it('does not create a memory by reading it, and names the existing ones', async () => {
     await memory(['add', 'x', '--principal', 'ada'])
     const { code, stderr } = await memory(['search', 'x', '--workspace', 'typo'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('there are those of principal ada')])
     expect(readdirSync(join(data, 'memory')).filter(name => name.endsWith('.db'))).toHaveLength(1)
   })
 
-  it('erases nothing without being sure', async () => {
+  it('erases nothing without a confirmation', async () => {
     await memory(['add', 'Ann likes tea.'])
     const asked = await memory(['forget', '--subject', 'Ann'], 'y\n')
     expect([asked.code, asked.stderr]).toEqual([
@@ -169,7 +169,7 @@ describe('dragoman memory', { timeout: 60_000 }, () => {
     expect([there.code, there.stderr]).toEqual([2, expect.stringContaining('is there already; name another file')])
   })
 
-  it('reads and writes pipes, and names the lines that are wrong', async () => {
+  it('reads and writes pipes, and reports invalid lines', async () => {
     expect((await memory(['add'], 'From standard input.\nTwo lines.\n')).code).toBe(0)
     const lines = '{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea"]}\nnonsense\n'
     const { code, stdout } = await memory(['import', '-', '--group', 'old'], lines)
@@ -184,13 +184,13 @@ describe('dragoman memory', { timeout: 60_000 }, () => {
     expect((await memory(['episodes', '--group', 'old'])).stdout).toMatch(/old +message +Ann\n$/)
   })
 
-  it('shows no signs that steer a terminal, whoever wrote them', async () => {
+  it('prints no control characters of stored text', async () => {
     await memory(['add'], 'A tale \u001b[31mof red\u001b[0m ink')
     for (const args of [['search', 'tale'], ['facts', 'tale'], ['episodes']])
       expect((await memory(args)).stdout).not.toContain('\u001b')
   })
 
-  it('reads from a configuration how its memory is kept, and shows no secret of it', async () => {
+  it('uses the memory server of a configuration, and prints none of its secrets', async () => {
     const file = join(data, 'mcp.json')
     const write = (settings: object) =>
       writeFileSync(file, JSON.stringify({ mcpServers: { mind: { builtin: 'memory', memory: settings } } }))

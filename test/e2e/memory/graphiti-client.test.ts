@@ -134,19 +134,19 @@ const useNine = async (call: (name: string, given?: Record<string, unknown>) => 
 }
 
 describe.each(['2024-11-05', '2025-03-26'])('a client by hand that speaks %s', revision => {
-  it('is welcomed with its revision, and finds the tools it knows', async () => {
+  it('gets its revision, and the tools it knows', async () => {
     const { hello, ask } = await scripted(revision)
     expect(hello).toMatchObject({ id: 1, result: { protocolVersion: revision, instructions: expect.any(String) } })
     const { result } = await ask('tools/list')
     expect(list(result as Members, 'tools').map(({ name }) => name)).toEqual(expect.arrayContaining(NINE))
   })
 
-  it('uses the nine tools, and says no more than it always said', async () => {
+  it('uses the nine tools with the arguments it knows', async () => {
     const { call } = await scripted(revision)
     await useNine(call, `hand-${revision}`)
   })
 
-  it('is told in known words what does not fit, and that a tool is unknown', async () => {
+  it('gets the known messages for invalid arguments and unknown tools', async () => {
     const { ask, call } = await scripted(revision)
     const { isError, content } = await call('search_nodes', {})
     expect([isError, content[0]?.text]).toEqual([
@@ -169,7 +169,7 @@ describe.each([
   ['SDK v1', connectV1],
   ['SDK v2', (options: { url: string }) => connectV2('SDK v2 auto', options)],
 ] as const)('a client of %s', (kind, connect) => {
-  it('uses the nine tools, whose results fit the schemas they promise', async () => {
+  it('uses the nine tools, whose results match their output schemas', async () => {
     const client = await connect({ url: `${gateway.origin}/mcp/` })
     try {
       expect(await client.toolNames()).toEqual(expect.arrayContaining(NINE))

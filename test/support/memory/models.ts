@@ -46,7 +46,7 @@ export const startModels = async (
   })
   const use = <T>(work: (store: MemoryStore) => Promise<T>): Promise<T> => stores.with('t', work)
   /** Stores an episode, a moment after whatever was before. */
-  const tell = async (body: string, more: Partial<EpisodeInput> = {}) => {
+  const addText = async (body: string, more: Partial<EpisodeInput> = {}) => {
     clock.at += 10
     const told = { group: 'main', name: 'note', body, source: 'text', sourceDescription: '', ...more } as const
     const { episode } = await use(store => remember(store, told))
@@ -64,5 +64,5 @@ export const startModels = async (
     clock.at += ms
     worker.wake('t')
   }
-  return { ...models, use, tell, jobs, settled, idle, pass, stop, worker, lines, clock, folder: place }
+  return { ...models, use, addText, jobs, settled, idle, pass, stop, worker, lines, clock, folder: place }
 }

@@ -50,8 +50,8 @@ const near = async ({ use, embed }: Memory, query: string): Promise<string[]> =>
 
 test('added episodes are embedded, and found by their vectors', async () => {
   const memory = await start(vectors())
-  await memory.tell('My cat is called Miu.')
-  await memory.tell('The lorry broke down.')
+  await memory.addText('My cat is called Miu.')
+  await memory.addText('The lorry broke down.')
   await memory.idle()
   expect(memory.asked[0]).toMatchObject({ path: '/v1/embeddings', body: { model: 'm', input: SIMILAR_PAIRS.flat() } })
   expect((await near(memory, 'the name of the animal'))[0]).toBe('My cat is called Miu.')
@@ -59,8 +59,8 @@ test('added episodes are embedded, and found by their vectors', async () => {
 })
 
 test('many texts go in batches', async () => {
-  const { tell, idle, asked, texts, use } = await start(vectors(), { batch: 8 })
-  for (let at = 0; at < 30; at++) await tell(`the dog number ${at} barked`)
+  const { addText, idle, asked, texts, use } = await start(vectors(), { batch: 8 })
+  for (let at = 0; at < 30; at++) await addText(`the dog number ${at} barked`)
   await idle()
   expect(Math.max(...asked.slice(1).map(({ body }) => body.input.length))).toBe(8)
   expect(texts().filter(text => text.startsWith('the dog'))).toHaveLength(30)
@@ -68,13 +68,13 @@ test('many texts go in batches', async () => {
 })
 
 test('texts of waiting episodes share a batch, each once', async () => {
-  const { tell, idle, become, settled, pass, asked } = await start(vectors())
-  await tell('the first dog barked')
+  const { addText, idle, become, settled, pass, asked } = await start(vectors())
+  await addText('the first dog barked')
   await idle()
   become(() => ({ status: 503 }))
-  await tell('dog number 0')
+  await addText('dog number 0')
   await settled([{ error: expect.stringContaining('503') }])
-  for (let at = 1; at < 20; at++) await tell(`dog number ${at}`)
+  for (let at = 1; at < 20; at++) await addText(`dog number ${at}`)
   const before = asked.length
   become(vectors())
   pass(3_600_000)
@@ -84,11 +84,11 @@ test('texts of waiting episodes share a batch, each once', async () => {
 })
 
 test('later episodes cost only their own texts', async () => {
-  const { tell, idle, texts } = await start(vectors())
-  await tell('the first dog barked')
+  const { addText, idle, texts } = await start(vectors())
+  await addText('the first dog barked')
   await idle()
   const before = texts().length
-  await tell('the second dog barked')
+  await addText('the second dog barked')
   await idle()
   const added = texts().slice(before)
   expect(added).toContain('the second dog barked')
@@ -97,7 +97,7 @@ test('later episodes cost only their own texts', async () => {
 
 test('another model replaces vectors in the background; the old ones are dropped when all new ones exist', async () => {
   const first = await start(vectors(32))
-  for (const animal of ['cat', 'dog']) await first.tell(`the ${animal} sleeps`)
+  for (const animal of ['cat', 'dog']) await first.addText(`the ${animal} sleeps`)
   await first.idle()
   await first.stop()
   const embedding = { ...first.embedding, model: 'other', batch: 1 }
@@ -125,7 +125,7 @@ test('another model replaces vectors in the background; the old ones are dropped
 
 test('rows without an episode are embedded after the next start', async () => {
   const first = await start(vectors())
-  await first.tell('the cat sleeps')
+  await first.addText('the cat sleeps')
   await first.idle()
   const end = (name: string) => ({ name })
   const told = { source: end('Rex'), target: end('Ann'), name: 'BELONGS_TO', fact: 'the dog Rex belongs to Ann' }
@@ -141,10 +141,10 @@ test('rows without an episode are embedded after the next start', async () => {
 
 test('when a model changes the length of its vectors, all are computed again', async () => {
   const memory = await start(vectors(32))
-  await memory.tell('the cat sleeps')
+  await memory.addText('the cat sleeps')
   await memory.idle()
   memory.become(vectors(40))
-  await memory.tell('the dog sleeps')
+  await memory.addText('the dog sleeps')
   await memory.settled([{ state: 'waiting', error: expect.stringContaining('from m@32 to m@40') }])
   memory.pass(60_000)
   await memory.idle()
@@ -153,8 +153,8 @@ test('when a model changes the length of its vectors, all are computed again', a
 })
 
 test('vectors of another length than configured are rejected', async () => {
-  const { tell, settled, use, asked } = await start(vectors(32), { dimensions: 64 })
-  await tell('the cat sleeps')
+  const { addText, settled, use, asked } = await start(vectors(32), { dimensions: 64 })
+  await addText('the cat sleeps')
   await settled([
     { state: 'waiting', attempts: 0, error: expect.stringContaining('32 numbers, but 64 are configured') },
   ])
@@ -163,16 +163,16 @@ test('vectors of another length than configured are rejected', async () => {
 })
 
 test('vectors that fail the calibration are not used', async () => {
-  const { tell, settled, use, embed } = await start(({ body }) => embedded(body.input, text => noise(text)))
-  await tell('the cat sleeps')
+  const { addText, settled, use, embed } = await start(({ body }) => embedded(body.input, text => noise(text)))
+  await addText('the cat sleeps')
   await settled([{ state: 'waiting', attempts: 0, error: expect.stringContaining('do not place similar texts') }])
   expect((await use(store => store.stats())).vectors).toBe(0)
   expect(await embed('an animal')).toBeUndefined()
 })
 
 test('a trusted model skips the calibration', async () => {
-  const { tell, idle, use } = await start(({ body }) => embedded(body.input, text => noise(text)), { trusted: true })
-  await tell('the cat sleeps')
+  const { addText, idle, use } = await start(({ body }) => embedded(body.input, text => noise(text)), { trusted: true })
+  await addText('the cat sleeps')
   await idle()
   expect((await use(store => store.stats())).vectors).toBeGreaterThan(0)
 })
@@ -185,8 +185,8 @@ test.each<[string, (texts: readonly string[]) => unknown]>([
   ['one vector many times', texts => ({ data: texts.map(() => ({ index: 0, embedding: [1, 2] })) })],
   ['something else', () => ({ vectors: [] })],
 ])('%s are rejected, and the job says so', async (_, answer) => {
-  const { tell, settled, use } = await start(({ body }) => ({ json: answer(body.input) }))
-  await tell('the cat sleeps')
+  const { addText, settled, use } = await start(({ body }) => ({ json: answer(body.input) }))
+  await addText('the cat sleeps')
   await settled([{ state: 'waiting', attempts: 1, error: expect.stringContaining('The embedding endpoint') }])
   expect((await use(store => store.stats())).vectors).toBe(0)
 })
@@ -196,8 +196,8 @@ test('vectors in another order are matched to their texts', async () => {
     const { json } = vectors()(asked) as { json: { data: unknown[] } }
     return { json: { ...json, data: json.data.toReversed() } }
   })
-  await memory.tell('the cat sleeps')
-  await memory.tell('the lorry stops')
+  await memory.addText('the cat sleeps')
+  await memory.addText('the lorry stops')
   await memory.idle()
   expect((await near(memory, 'what did I drive'))[0]).toBe('the lorry stops')
 })
@@ -206,18 +206,18 @@ test('a text that the endpoint rejects does not block the others', async () => {
   const memory = await start(asked =>
     asked.body.input.some(text => text.includes('cursed')) ? { status: 400 } : vectors()(asked),
   )
-  await memory.tell('the cursed scroll')
-  await memory.tell('the cat sleeps')
+  await memory.addText('the cursed scroll')
+  await memory.addText('the cat sleeps')
   await memory.idle()
   expect((await near(memory, 'an animal'))[0]).toBe('the cat sleeps')
   expect(memory.lines.map(({ message }) => message)).toContain('text not embedded: the endpoint rejected it')
 })
 
 test('the budget limits embedding, and finished vectors stay', async () => {
-  const { tell, idle, settled, pass, use, clock } = await start(vectors(), { batch: 1, callsPerMinute: 2 })
+  const { addText, idle, settled, pass, use, clock } = await start(vectors(), { batch: 1, callsPerMinute: 2 })
   clock.at = Math.ceil(clock.at / 60_000) * 60_000
-  await tell('the cat and the dog\n\nsleep')
-  await tell('the lorry stops')
+  await addText('the cat and the dog\n\nsleep')
+  await addText('the lorry stops')
   await settled([{ state: 'waiting', attempts: 0, error: expect.stringContaining('2 calls') }, {}])
   expect((await use(store => store.stats())).vectors).toBe(2)
   for (let minute = 0; minute < 4; minute++) {

@@ -14,8 +14,8 @@ import { startModels } from '../../../../test/support/memory/models.ts'
 const LIE = finding([entity('Zoe'), entity('Yan')], [fact('Zoe', 'KNOWS', 'Yan')])
 
 test('an unusable answer is retried three times, then the job fails with the reason; nothing is stored', async () => {
-  const { tell, use, facts, asked, settled, pass } = await startExtraction(() => LIE)
-  const { uuid } = await tell('Ann lives in Berlin.')
+  const { addText, use, facts, asked, settled, pass } = await startExtraction(() => LIE)
+  const { uuid } = await addText('Ann lives in Berlin.')
   const before = await use(store => store.stats())
   const error = expect.stringContaining('none of them occurs in the episode')
   await settled([{ state: 'waiting', attempts: 1, error }])
@@ -30,10 +30,10 @@ test('an unusable answer is retried three times, then the job fails with the rea
 })
 
 test('a valid answer after an unusable one succeeds', async () => {
-  const { tell, facts, settled, pass, idle } = await startExtraction((_, nth) =>
+  const { addText, facts, settled, pass, idle } = await startExtraction((_, nth) =>
     nth === 1 ? said('not JSON') : finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin')]),
   )
-  await tell('Ann lives in Berlin.')
+  await addText('Ann lives in Berlin.')
   await settled([{ attempts: 1, error: expect.stringContaining('not JSON') }])
   pass(60_000)
   await idle()
@@ -41,21 +41,21 @@ test('a valid answer after an unusable one succeeds', async () => {
 })
 
 test('a rejected request fails at once, and the next episode is read', async () => {
-  const { tell, settled, asked, facts } = await startExtraction(({ body }) =>
+  const { addText, settled, asked, facts } = await startExtraction(({ body }) =>
     body.messages[1]?.content.includes('huge')
       ? { status: 400, json: { error: { message: 'too long' } } }
       : finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin')]),
   )
-  await tell('Ann has a huge garden.')
-  await tell('Ann lives in Berlin.')
+  await addText('Ann has a huge garden.')
+  await addText('Ann lives in Berlin.')
   await settled([{ state: 'failed', error: expect.stringContaining('too long') }])
   await vi.waitFor(async () => expect(await facts()).toHaveLength(1), 8_000)
   expect(asked).toHaveLength(4) // in three forms, and the second episode
 })
 
 test('while an endpoint is down jobs wait in order without counting attempts', async () => {
-  const { tell, settled, become, asked, pass, idle, facts, lines } = await startExtraction(() => ({ status: 503 }))
-  for (const city of ['Berlin', 'Paris', 'Rome']) await tell(`Ann was in ${city}.`)
+  const { addText, settled, become, asked, pass, idle, facts, lines } = await startExtraction(() => ({ status: 503 }))
+  for (const city of ['Berlin', 'Paris', 'Rome']) await addText(`Ann was in ${city}.`)
   for (let hour = 1; hour <= 3; hour++) {
     const wait = { state: 'waiting', attempts: 0 }
     await settled([{ ...wait, error: expect.stringContaining('503') }, wait, wait])
@@ -73,8 +73,8 @@ test('while an endpoint is down jobs wait in order without counting attempts', a
 })
 
 test('each timeout counts as an attempt, until the job fails', async () => {
-  const { tell, settled, pass } = await startExtraction(() => 'silence', { timeoutMs: 30 })
-  await tell('Ann lives in Berlin.')
+  const { addText, settled, pass } = await startExtraction(() => 'silence', { timeoutMs: 30 })
+  await addText('Ann lives in Berlin.')
   const error = expect.stringContaining('did not answer within')
   for (let attempt = 1; attempt < 12; attempt++) {
     await settled([{ state: 'waiting', attempts: attempt, error }])
@@ -84,14 +84,14 @@ test('each timeout counts as an attempt, until the job fails', async () => {
 })
 
 test('a job beyond the budget is postponed with the reason, and keeps the findings of its first call', async () => {
-  const { tell, settled, asked, pass, idle, facts, clock } = await startExtraction(
+  const { addText, settled, asked, pass, idle, facts, clock } = await startExtraction(
     moving({ entities: [], facts: [{ fact: 0, same_as: null, contradicts: [0] }] }),
     { callsPerMinute: 2 },
   )
   clock.at = Math.ceil(clock.at / 60_000) * 60_000
-  await tell('Ann lives in Berlin.')
+  await addText('Ann lives in Berlin.')
   await idle()
-  await tell('Ann lives in Paris now.')
+  await addText('Ann lives in Paris now.')
   await settled([
     { state: 'waiting', attempts: 0, error: expect.stringContaining('2 calls is used up for this minute') },
   ])
@@ -106,11 +106,11 @@ test('a budget of tokens holds over a restart', async () => {
   const answer: Answer = () => said({ entities: [], facts: [] }, { total_tokens: 3_000 })
   const first = await startExtraction(answer, { dailyTokens: 4_000 })
   first.clock.at = Date.UTC(2026, 2, 3, 12)
-  await first.tell('Ann lives in Berlin.')
+  await first.addText('Ann lives in Berlin.')
   await first.idle()
   await first.stop()
   const second = await startModels({ extraction: first.extraction }, first.folder, first.clock)
-  await second.tell('Ann lives in Paris.')
+  await second.addText('Ann lives in Paris.')
   await second.settled([
     { state: 'waiting', nextAt: Date.UTC(2026, 2, 4), error: expect.stringContaining('4000 tokens') },
   ])
@@ -121,8 +121,8 @@ test('a budget of tokens holds over a restart', async () => {
 })
 
 test('of a long episode the first 40,000 characters are shown', async () => {
-  const { tell, idle, asked } = await startExtraction(() => finding([]))
-  await tell(Array.from({ length: 500 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
+  const { addText, idle, asked } = await startExtraction(() => finding([]))
+  await addText(Array.from({ length: 500 }, (_, at) => `Paragraph ${at} ${'goes on and on '.repeat(20)}`).join('\n\n'))
   await idle()
   const user = asked[0]?.body.messages[1]?.content ?? ''
   expect(user).toContain('[0] Paragraph 0')
@@ -130,8 +130,8 @@ test('of a long episode the first 40,000 characters are shown', async () => {
 })
 
 test('the job of a deleted episode does nothing', async () => {
-  const { tell, use, idle, become, settled, pass, facts } = await startExtraction(() => ({ status: 503 }))
-  const { uuid } = await tell('Ann lives in Berlin.')
+  const { addText, use, idle, become, settled, pass, facts } = await startExtraction(() => ({ status: 503 }))
+  const { uuid } = await addText('Ann lives in Berlin.')
   await settled([{ state: 'waiting', attempts: 0, error: expect.any(String) }])
   await use(store => store.deleteEpisode(uuid))
   become(() => finding(ANN))
@@ -142,7 +142,7 @@ test('the job of a deleted episode does nothing', async () => {
 
 test('a stop aborts the call, and the job stays enqueued', async () => {
   const first = await startExtraction(() => 'silence')
-  await first.tell('Ann lives in Berlin.')
+  await first.addText('Ann lives in Berlin.')
   await vi.waitFor(() => expect(first.asked).toHaveLength(1), 8_000)
   await first.stop()
   const second = await startModels({ extraction: first.extraction }, first.folder, first.clock)

@@ -3,10 +3,10 @@ import { said } from '../../../../test/support/memory/endpoint.ts'
 import { ANN, entity, fact, finding, moving, startExtraction } from '../../../../test/support/memory/extract.ts'
 
 test('one call brings entities and facts beside what rules read, with their origin, kind, time and passage', async () => {
-  const { tell, idle, asked, use, facts } = await startExtraction(() =>
+  const { addText, idle, asked, use, facts } = await startExtraction(() =>
     finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin', { valid_at: '2024-05' })]),
   )
-  const { uuid } = await tell('Ann has lived in Berlin since May.', { validAt: Date.UTC(2024, 7, 1) })
+  const { uuid } = await addText('Ann has lived in Berlin since May.', { validAt: Date.UTC(2024, 7, 1) })
   const rules = await use(store => store.facts(['main'], 99))
   await idle()
   expect(asked).toHaveLength(1)
@@ -34,15 +34,15 @@ test("the caller's wishes reach the model, and excluded kinds are dropped from t
     [entity('Ann'), entity('Jazz', 'Topic'), entity('Bob')],
     [fact('Ann', 'LIKES', 'Jazz'), fact('Ann', 'KNOWS', 'Bob')],
   )
-  const { tell, idle, asked, use, facts } = await startExtraction(({ body }) =>
+  const { addText, idle, asked, use, facts } = await startExtraction(({ body }) =>
     body.messages[1]?.content.includes('Jazz') ? lively : finding([]),
   )
-  const first = await tell('Ann used to sing.', { name: 'first' })
+  const first = await addText('Ann used to sing.', { name: 'first' })
   await idle()
-  const other = await tell('No other group may read of Xanadu.', { group: 'other' })
+  const other = await addText('No other group may read of Xanadu.', { group: 'other' })
   await idle()
   const extraction = { excluded: ['topic'], instructions: 'Mind the music.', previous: [first.uuid, other.uuid] }
-  await tell('Ann likes Jazz and knows Bob.', { extraction })
+  await addText('Ann likes Jazz and knows Bob.', { extraction })
   await idle()
   const user = asked.at(-1)?.body.messages[1]?.content ?? ''
   expect(user).toContain('Mind the music.')
@@ -56,9 +56,9 @@ test("the caller's wishes reach the model, and excluded kinds are dropped from t
 })
 
 test('a message is read with the earlier messages', async () => {
-  const { tell, idle, asked } = await startExtraction(() => finding([]))
-  await tell('Ann: I found a flat.', { source: 'message', validAt: 1_000 })
-  await tell('Ann: It is in Berlin.', { source: 'message', validAt: 2_000 })
+  const { addText, idle, asked } = await startExtraction(() => finding([]))
+  await addText('Ann: I found a flat.', { source: 'message', validAt: 1_000 })
+  await addText('Ann: It is in Berlin.', { source: 'message', validAt: 2_000 })
   await idle()
   expect(asked[0]?.body.messages[1]?.content).not.toContain('## Earlier')
   expect(asked[1]?.body.messages[1]?.content).toContain('## Earlier episodes\nAnn: I found a flat.')
@@ -66,9 +66,9 @@ test('a message is read with the earlier messages', async () => {
 
 const move = async (judgement: unknown) => {
   const memory = await startExtraction(moving(judgement))
-  await memory.tell('Ann lives in Berlin.')
+  await memory.addText('Ann lives in Berlin.')
   await memory.idle()
-  await memory.tell('Ann lives in Paris now.')
+  await memory.addText('Ann lives in Paris now.')
   await memory.idle()
   return memory
 }
@@ -100,14 +100,14 @@ test.each([
 
 test('a fact in other words is stored once, with both episodes', async () => {
   const again = { entities: [], facts: [{ fact: 0, same_as: 0, contradicts: [] }] }
-  const { tell, idle, facts } = await startExtraction(({ body }) => {
+  const { addText, idle, facts } = await startExtraction(({ body }) => {
     if (body.model === 'small') return said(again)
     const words = body.messages[1]?.content.includes('resides') ? 'Ann resides in Berlin' : 'Ann lives in Berlin'
     return finding(ANN, [fact('Ann', 'LIVES_IN', 'Berlin', { fact: words })])
   })
-  await tell('Ann lives in Berlin.')
+  await addText('Ann lives in Berlin.')
   await idle()
-  await tell('Ann resides in Berlin, she says.')
+  await addText('Ann resides in Berlin, she says.')
   await idle()
   const all = await facts()
   expect(all.map(({ fact }) => fact)).toEqual(['Ann lives in Berlin'])
@@ -115,16 +115,16 @@ test('a fact in other words is stored once, with both episodes', async () => {
 })
 
 test('an entity under another name is the known one if the model says so', async () => {
-  const { tell, idle, facts, use } = await startExtraction(({ body }) => {
+  const { addText, idle, facts, use } = await startExtraction(({ body }) => {
     if (body.model === 'small') return said({ entities: [{ entity: 1, same_as: 0 }], facts: [] })
     return body.messages[1]?.content.includes('the city of York')
       ? finding([entity('Bob'), entity('city of York', 'Location')], [fact('Bob', 'LIKES', 'city of York')])
       : finding([entity('Ann'), entity('York', 'Location')], [fact('Ann', 'LIVES_IN', 'York')])
   })
-  await tell('Ann lives in York.')
+  await addText('Ann lives in York.')
   await idle()
   const [york] = await use(store => store.entitiesNamed(['york'], ['main']))
-  await tell('bob likes the city of York. Bob too.')
+  await addText('bob likes the city of York. Bob too.')
   await idle()
   const [, likes] = await facts()
   expect(likes).toMatchObject({ name: 'LIKES', targetId: york?.id })

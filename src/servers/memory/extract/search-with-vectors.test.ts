@@ -29,8 +29,8 @@ const start = async (script: (asked: Asked) => Scripted) => {
 }
 
 test('meaningless vectors do not change the search results', async () => {
-  const { tell, settled, search, asked } = await start(({ body }) => embedded(body.input, text => noise(text)))
-  for (const { at, lines } of SESSIONS) await tell(lines.join('\n'), { source: 'message', validAt: at })
+  const { addText, settled, search, asked } = await start(({ body }) => embedded(body.input, text => noise(text)))
+  for (const { at, lines } of SESSIONS) await addText(lines.join('\n'), { source: 'message', validAt: at })
   const error = expect.stringContaining('do not place similar texts')
   await settled(SESSIONS.map((_, place) => (place === 0 ? { error } : {})))
   for (const [query] of QUESTIONS) expect(await search(query, true)).toEqual(await search(query, false))
@@ -39,9 +39,9 @@ test('meaningless vectors do not change the search results', async () => {
 
 test('meaningful vectors find what no word matches', async () => {
   const concepts = { cat: 'pet', animal: 'pet', lorry: 'vehicle' }
-  const { tell, idle, search } = await start(({ body }) => embedded(body.input, text => meaning(text, 64, concepts)))
-  await tell('My cat is called Miu.')
-  await tell('The lorry broke down.')
+  const { addText, idle, search } = await start(({ body }) => embedded(body.input, text => meaning(text, 64, concepts)))
+  await addText('My cat is called Miu.')
+  await addText('The lorry broke down.')
   await idle()
   expect(await search('which animal', false)).toEqual([])
   expect((await search('which animal', true))[0]?.text).toBe('My cat is called Miu.')
@@ -53,8 +53,8 @@ test('findings of a model are embedded, too', async () => {
     path.endsWith('/embeddings') ? embedded(body.input, text => meaning(text)) : answer,
   )
   const options = { extraction: { url, model: 'large' }, embedding: { url, model: 'm', queryTimeoutMs: 5_000 } }
-  const { tell, idle, use, embed } = await startModels(options)
-  await tell('Ann feeds Miu.')
+  const { addText, idle, use, embed } = await startModels(options)
+  await addText('Ann feeds Miu.')
   await idle()
   const embedding = await embed('Ann feeds Miu')
   const near = await use(async store => {
