@@ -7,7 +7,7 @@ export type EndpointClue =
   | { readonly kind: 'none' } // nothing: wait for the next event
   | { readonly kind: 'named'; readonly endpoint: Redirect }
   | { readonly kind: 'same' } // to the URL of the channel itself
-  | { readonly kind: 'invalid'; readonly loss: FailureDetails }
+  | { readonly kind: 'invalid'; readonly failure: FailureDetails }
 
 const NONE: EndpointClue = { kind: 'none' }
 const SAME: EndpointClue = { kind: 'same' }
@@ -49,4 +49,4 @@ const isSameServer = (url: URL, base: URL): boolean => {
   return isSameHost && url.port === base.port && (url.protocol === base.protocol || base.protocol === 'https:')
 }
 
-const invalid = (text: string): EndpointClue => ({ kind: 'invalid', loss: { reason: 'upstream_protocol', text } })
+const invalid = (text: string): EndpointClue => ({ kind: 'invalid', failure: { reason: 'upstream_protocol', text } })

@@ -17,15 +17,15 @@ import { readEndpoint } from './endpoint.ts'
 interface ChannelListener {
   message(message: Message): void
   /** The channel was open and has ended. */
-  lost(loss: FailureDetails): void
+  lost(failure: FailureDetails): void
 }
 
 /** The server opened no channel; `isStream`: it opened an event stream, but named no endpoint that can be used. */
 export class NoChannel extends UpstreamFailure {
   readonly isStream: boolean
 
-  constructor(server: string, loss: FailureDetails, isStream: boolean) {
-    super(server, loss)
+  constructor(server: string, failure: FailureDetails, isStream: boolean) {
+    super(server, failure)
     this.isStream = isStream
   }
 }
@@ -39,7 +39,7 @@ export class SseChannel implements ResponseHandler {
   readonly #pending = new Map<number, (answered: Answered) => void>() // the gateway's own requests, by id
   #listener: ChannelListener = { message: () => {}, lost: () => {} }
   #state: 'opening' | 'open' | 'over' = 'opening'
-  #opened: (loss: FailureDetails | undefined) => void = () => {}
+  #opened: (failure: FailureDetails | undefined) => void = () => {}
   #isStream = false
   #hasAccepted = false
   #postsToItself = false
@@ -72,11 +72,11 @@ export class SseChannel implements ResponseHandler {
   open(hasAccepted: boolean): Promise<void> {
     this.#hasAccepted = hasAccepted
     return new Promise((resolve, reject) => {
-      this.#opened = loss => {
+      this.#opened = failure => {
         this.#opened = () => {}
-        if (!loss) return resolve()
+        if (!failure) return resolve()
         this.close()
-        reject(new NoChannel(this.#link.name, loss, this.#isStream))
+        reject(new NoChannel(this.#link.name, failure, this.#isStream))
       }
       const { http, target, headers, responseTimeouts, maxBytes } = this.#link
       const request = {
@@ -169,7 +169,7 @@ export class SseChannel implements ResponseHandler {
     const clue = readEndpoint(event, this.#from, this.#link.allowsCrossOriginEndpoint)
     if (clue.kind === 'named') this.#found(clue.endpoint)
     else if (clue.kind === 'same') this.#foundSame()
-    else if (clue.kind === 'invalid') this.#opened(clue.loss)
+    else if (clue.kind === 'invalid') this.#opened(clue.failure)
     return clue.kind !== 'same' // then the event may be a message already
   }
 
@@ -183,11 +183,11 @@ export class SseChannel implements ResponseHandler {
 
   ended(end: ResponseEnd): void {
     if (this.#state === 'over') return
-    const loss = lossOf(end)
-    if (this.#state === 'opening') return this.#opened(loss)
-    this.#settleAll(lost(loss))
+    const failure = failureOf(end)
+    if (this.#state === 'opening') return this.#opened(failure)
+    this.#settleAll(lost(failure))
     this.close()
-    this.#listener.lost(loss)
+    this.#listener.lost(failure)
   }
 
   #noEndpoint(): void {
@@ -239,7 +239,7 @@ const lost = (failure: FailureDetails): Answered => ({ kind: 'failed', failure, 
 const timedOut = (method: string, ms: number): Answered =>
   lost({ reason: 'upstream_timeout', text: `did not answer ${method} within ${ms / 1000} s` })
 
-const lossOf = (end: ResponseEnd): FailureDetails => {
+const failureOf = (end: ResponseEnd): FailureDetails => {
   if (end.kind === 'refused') return failureOfStatus(end)
   return end.kind === 'failed' ? end.failure : CLOSED
 }

@@ -12,24 +12,29 @@ import type { PendingRequest } from '../http/http-client.ts'
 import { failureOfStatus, retryAfterMs } from '../http/http-failures.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
 import { FrameBuffer } from './frame-buffer.ts'
+import type { ServerRequest } from './questions.ts'
 
-/** What a reply that ended without a response means to the route; undefined: the call fails. */
+/** What follows when a reply ended without a response; undefined: the call fails. */
 export type Recovery = 'handled' | 'elsewhere' | undefined // elsewhere: the response comes on another stream
 
-/** How the calls of one session or server travel. One object serves all of them; `T` is what a call is sent to. */
-export interface CallRoute<T> {
+/** How calls travel; one object carries all calls of a session or server. `T` is what a call is sent to. */
+export interface CallTransport<T> {
   readonly link: { readonly name: string; readonly deadlines: Deadlines; readonly timeoutMs: number }
   readonly isShared?: boolean // all calls are answered on one stream, which never waits for the reader of one call
   /** Sends the request after `call.begin`; without a connection, arranges that it is sent later. */
   send(call: Call<T>): PendingRequest | undefined
+  recover?(call: Call<T>, end: ResponseEnd): Recovery
+  timedOut?(call: Call<T>): void
+}
+
+/** The session or server a call belongs to. */
+export interface CallOwner<T> {
   /** Handles a request of the server about this call; dropped by default. */
-  asked?(call: Call<T>, message: Extract<Message, { kind: 'request' }>): void | Promise<void>
+  asked?(call: Call<T>, message: ServerRequest): void | Promise<void>
   /** Handles a message on the call's stream that is not about it; dropped by default. */
   strayed?(call: Call<T>, message: Message): void
-  recover?(call: Call<T>, end: ResponseEnd): Recovery
   /** Tells the server that the result is no longer wanted. */
   cancel(call: Call<T>, reason: string): void
-  timedOut?(call: Call<T>): void
   /** Called last, just before the final frame; without a frame if the call was aborted. */
   finished(call: Call<T>, frame: Frame | undefined): void
 }
@@ -46,7 +51,8 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   readonly canBeAsked: boolean
   deadline = NEVER
   slot = -1
-  readonly #route: CallRoute<T>
+  readonly #transport: CallTransport<T>
+  readonly #owner: CallOwner<T>
   readonly #clientToken: Json | undefined // the client's own progress token
   readonly #buffer: FrameBuffer | undefined
   #target: T | undefined
@@ -62,14 +68,15 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   #timer: NodeJS.Timeout | undefined
   #stopListening: () => void = () => {}
 
-  constructor(route: CallRoute<T>, exchange: Exchange, id: number) {
-    this.#route = route
+  constructor(transport: CallTransport<T>, owner: CallOwner<T>, exchange: Exchange, id: number) {
+    this.#transport = transport
+    this.#owner = owner
     this.exchange = exchange
     this.id = id
     this.isListen = exchange.method === 'subscriptions/listen'
     this.canBeAsked = methodRow(exchange.method)?.asks === true
     this.#clientToken = exchange.params.get('_meta')?.get('progressToken')
-    if (route.isShared) this.#buffer = new FrameBuffer(exchange.sink, error => this.#cancelAndFail(error))
+    if (transport.isShared) this.#buffer = new FrameBuffer(exchange.sink, error => this.#cancelAndFail(error))
   }
 
   get isDone(): boolean {
@@ -100,9 +107,9 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
 
   start(): void {
     const { signal } = this.exchange
-    if (signal.reason) return this.#route.finished(this, undefined)
+    if (signal.reason) return this.#owner.finished(this, undefined)
     this.#stopListening = signal.onAbort(reason => this.#abort(reason))
-    this.#route.link.deadlines.add(this)
+    this.#transport.link.deadlines.add(this)
     this.post()
   }
 
@@ -112,7 +119,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
     this.deadline = NEVER // until it is sent: a connection has a limit of its own
     this.#target = this.#sending = undefined
     this.#isAccepted = this.#isElsewhere = false
-    const sending = this.#route.send(this)
+    const sending = this.#transport.send(this)
     if (this.#isDone) sending?.abort()
     else this.#sending ??= sending
   }
@@ -120,7 +127,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   postAfter(ready: Promise<unknown>): void {
     ready.then(
       () => this.post(),
-      (thrown: unknown) => this.fail(errorOfThrown(this.#route.link.name, thrown)),
+      (thrown: unknown) => this.fail(errorOfThrown(this.#transport.link.name, thrown)),
     )
   }
 
@@ -148,18 +155,18 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
 
   /** RestartBackoff the silence timeout; it stands still while the server waits for a user, and for a listen. */
   touch(): void {
-    const { timeoutMs } = this.#route.link
+    const { timeoutMs } = this.#transport.link
     const mayBeSilent = timeoutMs === 0 || this.isListen || this.#openQuestions > 0
     this.deadline = mayBeSilent ? NEVER : Date.now() + timeoutMs
   }
 
   expire(): void {
     if (this.#isDone) return this.#sending?.abort()
-    const { link } = this.#route
-    this.#route.cancel(this, 'timed out')
-    this.#route.timedOut?.(this)
+    const { link } = this.#transport
+    this.#owner.cancel(this, 'timed out')
+    this.#transport.timedOut?.(this)
     const text = `was silent for ${link.timeoutMs / 1000} s after ${this.exchange.method}`
-    this.lose({ reason: 'upstream_timeout', text })
+    this.failOrRetry({ reason: 'upstream_timeout', text })
   }
 
   started(status: number): void {
@@ -177,17 +184,17 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
         return this.#notified(message.method, message.params, message)
       case 'request':
         this.touch()
-        return this.#route.asked?.(this, message)
+        return this.#owner.asked?.(this, message)
       case 'response':
-        if (message.id.asNumber() !== this.id) return this.#route.strayed?.(this, message)
+        if (message.id.asNumber() !== this.id) return this.#owner.strayed?.(this, message)
         return this.#finish({ kind: 'result', result: withoutNullCursor(this.exchange.method, message.result) })
       case 'error':
         if (message.id?.kind === 'number' && message.id.asNumber() !== this.id)
-          return this.#route.strayed?.(this, message)
+          return this.#owner.strayed?.(this, message)
         return this.#finish({ kind: 'failure', error: message.error })
       case 'invalid':
         if (message.id?.asNumber() !== this.id) this.#sawInvalid = true
-        else this.lose({ reason: 'upstream_protocol', text: `answered no JSON-RPC: ${message.reason}` })
+        else this.failOrRetry({ reason: 'upstream_protocol', text: `answered no JSON-RPC: ${message.reason}` })
     }
   }
 
@@ -209,25 +216,25 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   ended(end: ResponseEnd): void {
     const sending = this.#sending
     this.#sending = undefined
-    if (this.#isDone) return this.#route.link.deadlines.delete(this)
+    if (this.#isDone) return this.#transport.link.deadlines.delete(this)
     if (end.kind === 'failed') sending?.abort()
-    const recovery = this.#route.recover?.(this, end)
+    const recovery = this.#transport.recover?.(this, end)
     this.#isElsewhere = recovery === 'elsewhere'
     if (!recovery) this.#conclude(end)
   }
 
-  /** Fails with a loss. A request that is safe to repeat is sent once more where its stream was lost. */
-  lose(loss: FailureDetails): void {
-    if (loss.reason !== 'upstream_stream_lost' || !this.#mayRepeat())
-      return this.fail(toRpcError(this.#route.link.name, loss))
+  /** Fails with a failure. A request that is safe to repeat is sent once more where its stream was lost. */
+  failOrRetry(failure: FailureDetails): void {
+    if (failure.reason !== 'upstream_stream_lost' || !this.#mayRepeat())
+      return this.fail(toRpcError(this.#transport.link.name, failure))
     this.#hasRepeated = true
     this.post()
   }
 
   /** Its process is gone. A listen goes on in the next process; what is safe to repeat is sent there once more. */
-  loseProcess(loss: FailureDetails): void {
-    const goesOn = loss.reason !== 'too_large' && (this.isListen || this.#mayRepeat())
-    if (!goesOn) return this.lose(loss)
+  processEnded(failure: FailureDetails): void {
+    const goesOn = failure.reason !== 'too_large' && (this.isListen || this.#mayRepeat())
+    if (!goesOn) return this.failOrRetry(failure)
     this.#hasRepeated = true
     this.post()
   }
@@ -249,7 +256,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
 
   /** After the end, an error that names no other call was about this one. */
   #late(message: Message): void {
-    if (message.kind !== 'error' || message.id?.kind === 'number') this.#route.strayed?.(this, message)
+    if (message.kind !== 'error' || message.id?.kind === 'number') this.#owner.strayed?.(this, message)
   }
 
   #conclude(end: ResponseEnd): void {
@@ -258,13 +265,16 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
       case 'refused':
         return this.#refused(end)
       case 'failed':
-        return this.lose(end.failure)
+        return this.failOrRetry(end.failure)
       case 'accepted':
-        return this.lose({ reason: 'upstream_protocol', text: `accepted ${method} but sent no answer` })
+        return this.failOrRetry({ reason: 'upstream_protocol', text: `accepted ${method} but sent no answer` })
       case 'closed':
         if (!end.isStream || this.#sawInvalid)
-          return this.lose({ reason: 'upstream_protocol', text: `answered without a response to ${method}` })
-        return this.lose({ reason: 'upstream_stream_lost', text: `ended its stream without a response to ${method}` })
+          return this.failOrRetry({ reason: 'upstream_protocol', text: `answered without a response to ${method}` })
+        return this.failOrRetry({
+          reason: 'upstream_stream_lost',
+          text: `ended its stream without a response to ${method}`,
+        })
     }
   }
 
@@ -274,7 +284,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
     const isAuth = status === 401 || status === 403
     const isAnswer = error && !isAuth && (status < 500 || error.id?.asNumber() === this.id)
     if (isAnswer) this.fail(error.error)
-    else this.lose(this.exchange.caller.isHealthCheck ? withQuote(failureOfStatus(end)) : failureOfStatus(end))
+    else this.failOrRetry(this.exchange.caller.isHealthCheck ? withQuote(failureOfStatus(end)) : failureOfStatus(end))
   }
 
   #retryLater(header: string | undefined): void {
@@ -284,14 +294,14 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
       this.#timer = setTimeout(() => this.post(), ms)
       return
     }
-    const loss: FailureDetails = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
-    this.fail(toRpcError(this.#route.link.name, loss, { retryAfterMs: ms }))
+    const failure: FailureDetails = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
+    this.fail(toRpcError(this.#transport.link.name, failure, { retryAfterMs: ms }))
   }
 
   #notified(method: string, params: Json, message: Message): void | Promise<void> {
-    if (method === NOTIFICATIONS.cancelled) return this.#route.strayed?.(this, message)
+    if (method === NOTIFICATIONS.cancelled) return this.#owner.strayed?.(this, message)
     if (method !== NOTIFICATIONS.progress) return this.notify(method, params)
-    if (params.get('progressToken')?.asNumber() !== this.id) return this.#route.strayed?.(this, message)
+    if (params.get('progressToken')?.asNumber() !== this.id) return this.#owner.strayed?.(this, message)
     if (this.#clientToken) return this.notify(method, params.with('progressToken', this.#clientToken))
     this.touch()
   }
@@ -316,14 +326,14 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   /** The client cannot be given what the server sent. */
   #cancelAndFail(error: RpcError): void {
     if (this.#isDone) return
-    this.#route.cancel(this, error.message)
+    this.#owner.cancel(this, error.message)
     this.fail(error)
   }
 
   /** Ends with the server's response. Its stream may still end by itself, which keeps the connection. */
   #finish(frame: Frame): void | Promise<void> {
     if (this.#sending) this.deadline = Date.now() + DRAIN_MS
-    else this.#route.link.deadlines.delete(this)
+    else this.#transport.link.deadlines.delete(this)
     return this.#close(frame)
   }
 
@@ -331,7 +341,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
     this.#isDone = true
     clearTimeout(this.#timer)
     this.#stopListening()
-    this.#route.finished(this, frame)
+    this.#owner.finished(this, frame)
     return this.#buffer ? this.#buffer.put(frame) : deliver(this.exchange.sink, frame)
   }
 
@@ -340,13 +350,13 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
     this.#isDone = true
     this.#stop()
     const text = reason.kind === 'cancelled' ? (reason.text ?? 'cancelled by the client') : reason.kind
-    this.#route.cancel(this, text)
-    this.#route.finished(this, undefined)
+    this.#owner.cancel(this, text)
+    this.#owner.finished(this, undefined)
   }
 
   #stop(): void {
     clearTimeout(this.#timer)
-    this.#route.link.deadlines.delete(this)
+    this.#transport.link.deadlines.delete(this)
     this.#sending?.abort()
   }
 }

@@ -33,8 +33,8 @@ export class HandshakeRefused extends UpstreamFailure {
 export class HandshakeNotAccepted extends HandshakeRefused {
   readonly answer: 'accepted' | 'refused' | 'error' // HTTP 202 without an answer, a refusal without JSON-RPC, or with it
 
-  constructor(server: string, loss: FailureDetails, answer: HandshakeNotAccepted['answer']) {
-    super(server, loss)
+  constructor(server: string, failure: FailureDetails, answer: HandshakeNotAccepted['answer']) {
+    super(server, failure)
     this.answer = answer
   }
 }
@@ -64,7 +64,7 @@ export const performHandshake = async (
   if (answered.kind === 'response') {
     const handshake = readHandshake(answered.result)
     if ('reason' in handshake) throw new HandshakeRefused(link.name, handshake)
-    link.offers.accepted(handshake.revision, first.kind === 'response' ? undefined : withQuote(lossOf(first)).text)
+    link.offers.accepted(handshake.revision, first.kind === 'response' ? undefined : withQuote(failureOf(first)).text)
     const id = answered.headers['mcp-session-id']
     return { ...handshake, sessionId: Array.isArray(id) ? id[0] : id }
   }
@@ -77,7 +77,7 @@ export const performHandshake = async (
 export const initializeParams = (capabilities: Json, clientInfo: Json, protocolVersion = NEWEST_LEGACY): Json =>
   Json.of({ protocolVersion, capabilities, clientInfo })
 
-/** Reads an InitializeResult; a loss if its revision is not a legacy one that the gateway knows. */
+/** Reads an InitializeResult; a failure if its revision is not a legacy one that the gateway knows. */
 export const readHandshake = (result: Json): Handshake | FailureDetails => {
   const version = result.get('protocolVersion')?.asString()
   if (isRevision(version) && !isModern(version)) return { revision: version, result: result.compact() }
@@ -128,13 +128,13 @@ const impliedHandshake = ({ name }: HttpLink): Handshake => ({
 })
 
 const refusalOf = (link: HttpLink, answered: Unanswered, { isHealthCheck }: Caller): UpstreamFailure => {
-  const loss = isHealthCheck ? withQuote(lossOf(answered)) : lossOf(answered)
-  if (answered.kind === 'error') return new HandshakeRefused(link.name, loss)
-  if (answered.kind === 'accepted') return new HandshakeNotAccepted(link.name, loss, 'accepted')
+  const failure = isHealthCheck ? withQuote(failureOf(answered)) : failureOf(answered)
+  if (answered.kind === 'error') return new HandshakeRefused(link.name, failure)
+  if (answered.kind === 'accepted') return new HandshakeNotAccepted(link.name, failure, 'accepted')
   const isRefusal = answered.kind === 'refused' && isEraEvidence(answered.status)
-  const isNoJson = answered.kind === 'failed' && loss.reason === 'upstream_protocol'
-  if (!isRefusal && !isNoJson) return new UpstreamFailure(link.name, loss)
-  return new HandshakeNotAccepted(link.name, loss, isRefusal && answered.error ? 'error' : 'refused')
+  const isNoJson = answered.kind === 'failed' && failure.reason === 'upstream_protocol'
+  if (!isRefusal && !isNoJson) return new UpstreamFailure(link.name, failure)
+  return new HandshakeNotAccepted(link.name, failure, isRefusal && answered.error ? 'error' : 'refused')
 }
 
 const codeOf = (answered: Unanswered): number | undefined => {
@@ -143,7 +143,7 @@ const codeOf = (answered: Unanswered): number | undefined => {
   return isRefusal ? answered.error?.error.code : undefined
 }
 
-const lossOf = (answered: Unanswered): FailureDetails => {
+const failureOf = (answered: Unanswered): FailureDetails => {
   switch (answered.kind) {
     case 'failed':
       return answered.failure

@@ -1,28 +1,30 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { errorPieces, idKey, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
 
-type Asked = Extract<Message, { kind: 'request' }>
+/** A request of a server. */
+export type ServerRequest = Extract<Message, { kind: 'request' }>
 
-interface Open {
-  readonly asked: Asked
-  owner: object // the call or the standing exchange it was asked on
+interface OpenQuestion {
+  readonly request: ServerRequest
+  owner: object // the call or the listener it was sent to
   readonly withdrawn: Abort
   readonly settled: () => void
 }
 
 const MOST_OPEN = 1024
 
-/** The requests of one session that wait for an answer of the client. */
+/** The requests of one server (elicitation, sampling, roots) that wait for an answer of the client. */
 export class Questions {
   readonly #post: (pieces: Buffer[], what: string) => void
   readonly #unsent: () => number
-  readonly #open = new Map<string, Open>()
+  readonly #open = new Map<string, OpenQuestion>()
 
   /** `unsent`: how many answers the server has not taken yet; they count as open. */
-  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number = () => 0) {
+  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number) {
     this.#post = post
     this.#unsent = unsent
   }
@@ -31,82 +33,83 @@ export class Questions {
     return this.#open.size
   }
 
-  /** Makes a frame of a server's request; undefined for one that is open already (a replayed stream) or refused. */
-  ask(asked: Asked, owner: object, settled: () => void = () => {}): Question | undefined {
-    const key = idKey(asked.id)
+  /** Opens a question; undefined if the same is open already (on a resumed stream), or too many are. */
+  ask(request: ServerRequest, owner: object, settled: () => void): Question | undefined {
+    const key = idKey(request.id)
     if (this.#open.has(key)) return undefined
     if (this.#open.size + this.#unsent() >= MOST_OPEN) {
-      this.#send(asked, { kind: 'error', error: TOO_MANY })
+      this.#send(request, { kind: 'error', error: TOO_MANY })
       return undefined
     }
-    const open: Open = { asked, owner, withdrawn: new Abort(), settled }
+    const open: OpenQuestion = { request, owner, withdrawn: new Abort(), settled }
     this.#open.set(key, open)
     return {
       kind: 'question',
-      method: asked.method,
-      params: asked.params,
+      method: request.method,
+      params: request.params,
       withdrawn: open.withdrawn,
-      answer: reply => this.#answer(key, open, reply),
+      answer: answer => this.#answer(key, open, answer),
     }
   }
 
-  /** The server no longer wants to know. */
+  /** The server cancelled the request with that id. */
   withdraw(id: Json | undefined): void {
     const key = id && idKey(id)
     const open = key === undefined ? undefined : this.#open.get(key)
     if (open && key !== undefined) this.#drop(key, open)
   }
 
-  /** The call is over, but the server still waits for these answers: they outlive it and belong to the heir. */
+  /** The call has ended, but the server still waits for these answers. */
   handOver(owner: object, heir: object): void {
     for (const open of this.#open.values()) if (open.owner === owner) open.owner = heir
   }
 
-  /** The client dropped that call, and with it what was asked there; roots are about the session, not about a call. */
+  /** The client cancelled the call: its questions are refused. A question for roots is about the session, not the call. */
   abandon(owner: object, heir: object): void {
     for (const open of this.#open.values())
-      if (open.owner === owner && open.asked.method === 'roots/list') open.owner = heir
-    this.#giveUp(owner, ({ method }) => (method === 'elicitation/create' ? CANCELLED : GONE))
+      if (open.owner === owner && open.request.method === 'roots/list') open.owner = heir
+    this.#refuse(owner, ({ method }) => (method === 'elicitation/create' ? CANCELLED : CALL_CANCELLED))
   }
 
-  /** The client that listened has left: no user has decided anything. */
+  /** The listener has left, and no user has decided anything. */
   leave(owner: object): void {
-    this.#giveUp(owner, () => LEFT)
+    this.#refuse(owner, () => CLIENT_LEFT)
   }
 
-  /** The server is gone, and its questions with it. */
+  /** The server has lost its state, and with it what it asked. */
   clear(): void {
     for (const [key, open] of [...this.#open]) this.#drop(key, open)
   }
 
-  #answer(key: string, open: Open, reply: Answer): void {
+  #answer(key: string, open: OpenQuestion, answer: Answer): void {
     if (this.#open.get(key) !== open) return
-    if (reply.kind !== 'progress') this.#open.delete(key)
-    this.#send(open.asked, reply)
-    if (reply.kind !== 'progress') open.settled()
+    const isLast = answer.kind !== 'progress'
+    if (isLast) this.#open.delete(key)
+    this.#send(open.request, answer)
+    if (isLast) open.settled()
   }
 
-  #giveUp(owner: object, answerTo: (asked: Asked) => Answer): void {
+  #refuse(owner: object, answerTo: (request: ServerRequest) => Answer): void {
     for (const [key, open] of [...this.#open]) {
       if (open.owner !== owner) continue
       this.#drop(key, open)
-      this.#send(open.asked, answerTo(open.asked))
+      this.#send(open.request, answerTo(open.request))
     }
   }
 
-  #drop(key: string, open: Open): void {
+  #drop(key: string, open: OpenQuestion): void {
     this.#open.delete(key)
     open.settled()
     open.withdrawn.abort({ kind: 'cancelled' })
   }
 
-  #send({ id, method, params }: Asked, reply: Answer): void {
-    if (reply.kind === 'result') return this.#post(resultPieces(id, reply.result), `answer to ${method}`)
-    if (reply.kind === 'error') return this.#post(errorPieces(id, reply.error), `refusal of ${method}`)
+  #send({ id, method, params }: ServerRequest, answer: Answer): void {
+    if (answer.kind === 'result') return this.#post(resultPieces(id, answer.result), `answer to ${method}`)
+    if (answer.kind === 'error') return this.#post(errorPieces(id, answer.error), `refusal of ${method}`)
     const token = params.get('_meta')?.get('progressToken')
     if (!token) return
-    const progress = reply.params.with('progressToken', token)
-    this.#post(notificationPieces('notifications/progress', progress), `progress of ${method}`)
+    const progress = answer.params.with('progressToken', token)
+    this.#post(notificationPieces(NOTIFICATIONS.progress, progress), `progress of ${method}`)
   }
 }
 
@@ -116,9 +119,9 @@ const TOO_MANY = rpcError(
   Json.of({ reason: 'too_many_questions' }),
 )
 
-const refused = (message: string): Answer => ({ kind: 'error', error: rpcError('internal', message) })
+const refusal = (message: string): Answer => ({ kind: 'error', error: rpcError('internal', message) })
 
-/** Elicitation has a word for a user who went away; the others have an error. */
+/** Elicitation has a result for a user who went away; the other methods have only an error. */
 const CANCELLED: Answer = { kind: 'result', result: Json.of({ action: 'cancel' }) }
-const GONE = refused('The request this belonged to was cancelled')
-const LEFT = refused('The client has left')
+const CALL_CANCELLED = refusal('The request this belonged to was cancelled')
+const CLIENT_LEFT = refusal('The client has left')

@@ -7,16 +7,13 @@ import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, toRpcError, UpstreamFailure } from '../failures.ts'
-import type { PendingRequest } from '../http/http-client.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
-import { Call, type CallRoute, type Recovery } from './call.ts'
+import { Call, type CallOwner, type CallTransport } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
-import { Questions } from './questions.ts'
+import { Questions, type ServerRequest } from './questions.ts'
 import { SessionListeners } from './session-listeners.ts'
 import { SessionReplay } from './session-replay.ts'
-
-type Asked = Extract<Message, { kind: 'request' }>
 
 /** What a session is opened with. */
 export interface SessionOptions extends PoolSlot {
@@ -24,8 +21,8 @@ export interface SessionOptions extends PoolSlot {
 }
 
 /** How a legacy session travels: Streamable HTTP, HTTP+SSE or stdio. `T` is what a call is sent to. */
-export interface SessionTransport<T> {
-  readonly link: CallRoute<T>['link'] & { readonly log: Log }
+export interface SessionTransport<T> extends CallTransport<T> {
+  readonly link: CallTransport<T>['link'] & { readonly log: Log }
   readonly isShared: boolean // all messages of the server come on one stream
   readonly correlates: boolean // false: a question does not tell which call it belongs to
   readonly hasBackChannel: boolean // the server can send messages outside the streams of calls
@@ -33,9 +30,6 @@ export interface SessionTransport<T> {
   readonly unsent?: number // messages the server has not taken yet
   /** Connects, and reports the handshake to the session; rejects with UpstreamFailure. */
   open(): Promise<void>
-  send(call: Call<T>): PendingRequest | undefined
-  recover?(call: Call<T>, end: ResponseEnd): Recovery
-  timedOut?(call: Call<T>): void
   /** Sends a message that has no answer; drops it where nothing is connected. */
   post(pieces: Buffer[], what: string): void
   /** Sends a notification of the client, and connects for it; by default as `post` does. */
@@ -50,7 +44,7 @@ export interface SessionTransport<T> {
 }
 
 /** A legacy session with one server on behalf of one caller, whatever transport it uses. */
-export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
+export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly asks = true
   readonly #transport: SessionTransport<T>
   readonly #options: SessionOptions
@@ -70,14 +64,6 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
     this.#options = options
     this.#listeners = new SessionListeners({ holdMs: options.holdMs, expectsListener: options.isDedicated })
     this.#transport = createTransport(this)
-  }
-
-  get link(): SessionTransport<T>['link'] {
-    return this.#transport.link
-  }
-
-  get isShared(): boolean {
-    return this.#transport.isShared
   }
 
   get correlates(): boolean {
@@ -160,28 +146,19 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
     this.#transport.noteUser?.(exchange.caller)
     if (exchange.kind === 'notification') return this.#notify(exchange)
     if (this.#closing)
-      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
+      return void deliver(exchange.sink, {
+        kind: 'failure',
+        error: toRpcError(this.#transport.link.name, DISCONNECTED),
+      })
     if (exchange.method === 'server/discover')
       return void deliver(exchange.sink, { kind: 'result', result: discoverResult(this.handshake.result) })
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = new Call<T>(this, exchange, this.nextId())
+    const call = new Call<T>(this.#transport, this, exchange, this.nextId())
     this.#calls.push(call)
     call.start()
   }
 
-  send(call: Call<T>): PendingRequest | undefined {
-    return this.#transport.send(call)
-  }
-
-  recover(call: Call<T>, end: ResponseEnd): Recovery {
-    return this.#transport.recover?.(call, end)
-  }
-
-  timedOut(call: Call<T>): void {
-    this.#transport.timedOut?.(call)
-  }
-
-  asked(call: Call<T>, message: Asked): void | Promise<void> {
+  asked(call: Call<T>, message: ServerRequest): void | Promise<void> {
     return this.#ask(message, call)
   }
 
@@ -219,7 +196,7 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
         return this.#answered(message)
       case 'invalid':
         if (message.id) void this.#callOf(message.id)?.message(message)
-        else this.link.log.debug({ reason: message.reason }, 'dropped an invalid message')
+        else this.#transport.link.log.debug({ reason: message.reason }, 'dropped an invalid message')
     }
   }
 
@@ -270,7 +247,7 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
     else this.#transport.post(pieces, method)
   }
 
-  #ask(message: Asked, call: Call<T> | undefined): void | Promise<void> {
+  #ask(message: ServerRequest, call: Call<T> | undefined): void | Promise<void> {
     if (message.method === 'ping') return this.#transport.post(resultPieces(message.id, Json.empty), 'answer to ping')
     const settled = this.#transport.questionAsked?.(message.method)
     const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
@@ -286,7 +263,7 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
     if (method === NOTIFICATIONS.cancelled) return this.#questions.withdraw(params.get('requestId'))
     if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
     // On a shared stream a log line names no call: it belongs to the only one, if there is only one.
-    const isOnly = this.isShared && method === NOTIFICATIONS.message && this.#calls.length === 1
+    const isOnly = this.#transport.isShared && method === NOTIFICATIONS.message && this.#calls.length === 1
     if (isOnly) void this.#calls[0]?.message(message)
     else this.#listeners.notify(method, params)
   }
@@ -304,7 +281,7 @@ export class LegacySession<T = unknown> implements Pooled, CallRoute<T> {
   }
 
   async #end(): Promise<void> {
-    for (const call of [...this.#calls]) call.lose(DISCONNECTED)
+    for (const call of [...this.#calls]) call.failOrRetry(DISCONNECTED)
     this.#questions.clear()
     this.#listeners.close({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
     await this.#transport.close()

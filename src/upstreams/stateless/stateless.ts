@@ -6,7 +6,7 @@ import { toRpcError } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
-import { Call, type CallRoute, type Recovery } from '../session/call.ts'
+import { Call, type CallOwner, type CallTransport, type Recovery } from '../session/call.ts'
 import { sendMessage } from '../session/gateway-request.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
 
@@ -22,13 +22,13 @@ export const createStateless = (link: HttpLink, onOtherEra: () => void): Peer =>
     asks: false,
     dispatch: exchange => {
       if (exchange.kind === 'notification') route.notify(exchange)
-      else new Call(route, exchange, ++lastId).start()
+      else new Call(route, route, exchange, ++lastId).start()
     },
   }
 }
 
 /** Sends the requests of all callers, each as a POST of its own. */
-class StatelessRoute implements CallRoute<HttpLink> {
+class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
   readonly link: HttpLink
   readonly #headers: readonly string[]
   readonly #onOtherEra: () => void // called when the server seems to have changed its era

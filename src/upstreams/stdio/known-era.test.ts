@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json } from '../../wire/json/json.ts'
-import { KnownEras } from './known-era.ts'
+import { KnownEra, KnownEras } from './known-era.ts'
 import type { OpenedProcess } from './open-process.ts'
 
 const DAY = 24 * 60 * 60_000
@@ -12,8 +12,8 @@ const legacy = {
 
 test('the era of a server with a configured era does not decide for a server with the same command and none', () => {
   const eras = new KnownEras()
-  eras.of('program x', 'legacy', DAY).detected(legacy)
-  expect(eras.of('program x', 'auto', DAY).era).toBeUndefined()
-  eras.of('program x', 'auto', DAY).detected(legacy)
-  expect(eras.of('program x', 'auto', DAY).era).toBe('legacy')
+  new KnownEra(eras, 'program x', 'legacy', DAY).detected(legacy)
+  expect(new KnownEra(eras, 'program x', 'auto', DAY).era).toBeUndefined()
+  new KnownEra(eras, 'program x', 'auto', DAY).detected(legacy)
+  expect(new KnownEra(eras, 'program x', 'auto', DAY).era).toBe('legacy')
 })

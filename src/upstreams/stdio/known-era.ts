@@ -14,26 +14,24 @@ interface KnownProgram {
 const MOST_PROGRAMS = 1000
 
 /** What is known of the programs that servers run. It outlives their configuration: a changed server runs the same program. */
-export class KnownEras {
-  readonly #programs = new BoundedCache<KnownProgram>(MOST_PROGRAMS, Number.POSITIVE_INFINITY)
-
-  /** `fingerprint` names the program; a configured era says nothing about servers that configure none. */
-  of(fingerprint: string, configured: 'auto' | Era, legacyMs: number): KnownEra {
-    return new KnownEra(this.#programs, `${configured} ${fingerprint}`, configured, legacyMs)
+export class KnownEras extends BoundedCache<KnownProgram> {
+  constructor() {
+    super(MOST_PROGRAMS, Number.POSITIVE_INFINITY)
   }
 }
 
 /** The era of one program, and its answer to `initialize`. */
 export class KnownEra {
-  readonly #programs: BoundedCache<KnownProgram>
+  readonly #programs: KnownEras
   readonly #key: string
   readonly #configured: 'auto' | Era
   readonly #legacyMs: number
   readonly #unknown: LegacySupport
 
-  constructor(programs: BoundedCache<KnownProgram>, key: string, configured: 'auto' | Era, legacyMs: number) {
+  /** `fingerprint` names the program; a configured era says nothing about servers that configure none. */
+  constructor(programs: KnownEras, fingerprint: string, configured: 'auto' | Era, legacyMs: number) {
     this.#programs = programs
-    this.#key = key
+    this.#key = `${configured} ${fingerprint}`
     this.#configured = configured
     this.#legacyMs = legacyMs
     this.#unknown = new LegacySupport(legacyMs)

@@ -9,7 +9,7 @@ import { Json } from '../../wire/json/json.ts'
 import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfThrown, type FailureDetails, toRpcError } from '../failures.ts'
 import { discoverParams } from '../probe.ts'
-import { Call, type CallRoute } from '../session/call.ts'
+import { Call, type CallOwner, type CallTransport } from '../session/call.ts'
 import type { Pooled } from '../session/pool.ts'
 import { withEnvelope } from '../stateless/envelope.ts'
 import type { Pipe } from './pipe.ts'
@@ -27,7 +27,7 @@ const RETRY_MS = 1000
 const MOST_LOGGED = 500 // characters of a notification
 
 /** A modern server over stdio: every request stands alone, so the callers of one owner share a process. */
-export class ModernProcess implements Pooled, CallRoute<Pipe>, SupervisorHandler {
+export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pipe>, SupervisorHandler {
   readonly revision = MODERN
   readonly asks = false
   readonly correlates = true
@@ -92,7 +92,7 @@ export class ModernProcess implements Pooled, CallRoute<Pipe>, SupervisorHandler
     }
     if (this.#isClosed)
       return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
-    const call = new Call<Pipe>(this, exchange, ++this.#lastId)
+    const call = new Call<Pipe>(this, this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()
   }
@@ -103,7 +103,7 @@ export class ModernProcess implements Pooled, CallRoute<Pipe>, SupervisorHandler
     const closing = this.#supervisor.close()
     for (const call of [...this.#calls])
       if (call.isListen) call.end(COMPLETE)
-      else call.lose(DISCONNECTED)
+      else call.failOrRetry(DISCONNECTED)
     await closing
   }
 
@@ -147,8 +147,8 @@ export class ModernProcess implements Pooled, CallRoute<Pipe>, SupervisorHandler
     }
   }
 
-  lost(pipe: Pipe, loss: FailureDetails): void {
-    for (const call of this.#calls.filter(({ target }) => target === pipe)) call.loseProcess(loss)
+  lost(pipe: Pipe, failure: FailureDetails): void {
+    for (const call of this.#calls.filter(({ target }) => target === pipe)) call.processEnded(failure)
   }
 
   /** New requests go to a new process; the old one finishes its calls. */

@@ -71,7 +71,7 @@ class ProcessOpening implements PipeReader {
   #refusal: FailureDetails | undefined // of the first `initialize`
   #timer: NodeJS.Timeout | undefined
   #settle: (opened: OpenedProcess | Era) => void = () => {}
-  #fail: (loss: FailureDetails) => void = () => {}
+  #fail: (failure: FailureDetails) => void = () => {}
 
   constructor(link: StdioLink, client: Client, signal: Signal, probes: boolean) {
     this.#link = link
@@ -90,7 +90,7 @@ class ProcessOpening implements PipeReader {
     try {
       return await new Promise<OpenedProcess | Era>((resolve, reject) => {
         this.#settle = resolve
-        this.#fail = loss => reject(new UpstreamFailure(this.#link.name, loss))
+        this.#fail = failure => reject(new UpstreamFailure(this.#link.name, failure))
         if (this.#signal.reason) return this.#fail(DISCONNECTED)
         if (this.#probes) this.#probe()
         else this.#initialize()
@@ -118,7 +118,7 @@ class ProcessOpening implements PipeReader {
     // Some servers exit when they are asked anything before `initialize`.
     if (this.#probes && !exit.isLineTooLong) return this.#settle('legacy')
     const { child } = this.#pipe as Pipe
-    this.#fail(this.#link.lossOf(child, exit, 'upstream_unreachable'))
+    this.#fail(this.#link.failureOf(child, exit, 'upstream_unreachable'))
   }
 
   #probe(): void {
@@ -153,7 +153,7 @@ class ProcessOpening implements PipeReader {
   #timedOut(): void {
     const { child } = this.#pipe as Pipe
     const text = `did not answer initialize within ${this.#link.startMs / 1000} s`
-    this.#fail({ reason: 'upstream_timeout', text, stderr: this.#link.tailOf(child) })
+    this.#fail({ reason: 'upstream_timeout', text, stderr: this.#link.lastLinesOf(child) })
   }
 
   #initializeAnswered(message: Answer): void {

@@ -22,7 +22,7 @@ export interface SupervisorHandler {
   ready(pipe: Pipe): void
   message(message: Message): void
   /** That process has ended without being told to. */
-  lost(pipe: Pipe, loss: FailureDetails): void
+  lost(pipe: Pipe, failure: FailureDetails): void
   /** The process has reached its greatest age. */
   aged(): void
   /** A request that every server of this era answers. */
@@ -97,9 +97,9 @@ export class ProcessSupervisor implements ProcessOwner {
   /** Writes the request of a call; the call fails if the process is gone or does not read. */
   write(call: Call<Pipe>, pipe: Pipe, params: Json): void {
     if (call.isDone) return
-    if (pipe.child.isGone) return call.lose({ reason: 'upstream_lost', text: 'ended before it could be asked' })
+    if (pipe.child.isGone) return call.failOrRetry({ reason: 'upstream_lost', text: 'ended before it could be asked' })
     if (pipe.child.pendingBytes > this.#link.pendingBytes)
-      return call.lose({ reason: 'upstream_busy', text: 'does not read what it is sent: try again later' })
+      return call.failOrRetry({ reason: 'upstream_busy', text: 'does not read what it is sent: try again later' })
     call.begin(pipe)
     pipe.send(requestPieces(call.id, call.exchange.method, params))
   }
@@ -228,11 +228,11 @@ export class ProcessSupervisor implements ProcessOwner {
   #gone(pipe: Pipe, exit: ProcessExit): void {
     if (!this.#remove(pipe)) return
     const { child } = pipe
-    const loss = this.#link.lossOf(child, exit, 'upstream_lost')
-    this.#link.restarts.recordCrash(loss, Date.now() - child.startedAt)
-    const { text: reason, stderr } = loss
+    const failure = this.#link.failureOf(child, exit, 'upstream_lost')
+    this.#link.restarts.recordCrash(failure, Date.now() - child.startedAt)
+    const { text: reason, stderr } = failure
     this.#link.log.warn({ pid: child.pid, code: exit.code, signal: exit.signal, reason, stderr }, 'process exited')
-    this.#handler.lost(pipe, this.#users.areSeveral ? withoutQuotes(loss) : loss)
+    this.#handler.lost(pipe, this.#users.areSeveral ? withoutQuotes(failure) : failure)
   }
 
   #remove(pipe: Pipe): boolean {

@@ -9,7 +9,7 @@ import { ProcessLimit } from '../process/process-limits.ts'
 import { chooseEra } from '../session/legacy-support.ts'
 import { type PoolSlot, SessionPool } from '../session/pool.ts'
 import { LegacySession } from '../session/session.ts'
-import { KnownEras } from './known-era.ts'
+import { KnownEra, KnownEras } from './known-era.ts'
 import { ModernProcess } from './modern-process.ts'
 import { ModernProcesses } from './modern-processes.ts'
 import type { Pipe } from './pipe.ts'
@@ -77,7 +77,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   const { holdMs = 20_000, legacyMs = DAY, knownEras } = options
   const bounds = server.limits ?? DEFAULT_PROCESS_LIMITS
   const link = createStdioLink(server, options)
-  const known = knownEras.of(link.fingerprint, server.era, legacyMs)
+  const known = new KnownEra(knownEras, link.fingerprint, server.era, legacyMs)
   const sessions = new Map<LegacySession<Pipe>, StdioTransport>()
   let probing: { readonly caller: Caller; readonly peer: Promise<Peer> } | undefined
   let closing: Promise<void> | undefined
@@ -193,7 +193,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     pid: child.pid,
     startedAt: child.startedAt,
     invalidLines,
-    stderr: link.tailOf(child),
+    stderr: link.lastLinesOf(child),
   })
 
   return {

@@ -52,9 +52,9 @@ export interface StdioLink {
   /** Resolves when nothing of any process is left. */
   endAll(): Promise<void>
   /** Why a process that ended gives no answer. */
-  lossOf(child: Child, exit: ProcessExit, reason: 'upstream_lost' | 'upstream_unreachable'): FailureDetails
+  failureOf(child: Child, exit: ProcessExit, reason: 'upstream_lost' | 'upstream_unreachable'): FailureDetails
   /** The last lines of stderr, without secrets. */
-  tailOf(child: Child): string
+  lastLinesOf(child: Child): string
 }
 
 const MIB = 1024 * 1024
@@ -99,7 +99,7 @@ export const createStdioLink = (
     return pipe
   }
 
-  const lossOf: StdioLink['lossOf'] = (child, exit, reason) => {
+  const failureOf: StdioLink['failureOf'] = (child, exit, reason) => {
     if (!exit.isLineTooLong) return failureOfExit(exit, tail(child), reason)
     return { reason: 'too_large', text: `wrote a line of more than ${maxBytes} bytes`, stderr: tail(child) }
   }
@@ -120,8 +120,8 @@ export const createStdioLink = (
     fingerprint: fingerprintOf(server),
     start,
     endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),
-    lossOf,
-    tailOf: tail,
+    failureOf,
+    lastLinesOf: tail,
   }
 }
 

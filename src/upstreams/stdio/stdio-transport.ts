@@ -143,10 +143,10 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     this.#session.received(message)
   }
 
-  lost(pipe: Pipe, loss: FailureDetails): void {
+  lost(pipe: Pipe, failure: FailureDetails): void {
     this.#rootsWait?.end()
     this.#session.clearQuestions()
-    for (const call of this.#session.calls.filter(({ target }) => target === pipe)) call.loseProcess(loss)
+    for (const call of this.#session.calls.filter(({ target }) => target === pipe)) call.processEnded(failure)
     this.#restart()
   }
 

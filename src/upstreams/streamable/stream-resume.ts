@@ -84,8 +84,8 @@ class ResumedStream implements ResponseHandler, PendingRequest {
       return this.#connectIn(Math.min(LONGEST_RETRY_MS, this.#retryMs * 2 ** (this.#failures - 1)))
     const cause = isGone ? ' and cannot be reached (is it running?)' : ''
     const text = `lost the stream of ${this.#call.exchange.method}${cause}`
-    const loss: FailureDetails = { reason: 'upstream_stream_lost', text }
-    this.#call.lose(loss)
+    const failure: FailureDetails = { reason: 'upstream_stream_lost', text }
+    this.#call.failOrRetry(failure)
   }
 
   #connectIn(ms: number): void {

@@ -184,7 +184,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#session.clearQuestions()
     this.#queue.clear()
     const isLost = (call: Call<Handshake>) => call.isAccepted && call.target === lost
-    for (const call of this.#session.calls.filter(isLost)) call.lose(SESSION_ENDED)
+    for (const call of this.#session.calls.filter(isLost)) call.failOrRetry(SESSION_ENDED)
     await this.#completeHandshake()
     for (const [method, params] of this.#session.replayRequests())
       await this.#request(this.#postHeaders, method, params)
@@ -214,7 +214,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   #streamCut(): void {
-    for (const call of this.#session.calls.filter(({ isElsewhere }) => isElsewhere)) call.lose(STREAM_CUT)
+    for (const call of this.#session.calls.filter(({ isElsewhere }) => isElsewhere)) call.failOrRetry(STREAM_CUT)
   }
 
   #delete(): Promise<void> {
