@@ -58,7 +58,7 @@ describe('the endpoint of a channel', () => {
   it.each(['ftp://tools.test/x', 'http://', 'javascript:alert(1)'])('is never %s', text => {
     expect(clue('endpoint', text)).toMatchObject({
       kind: 'invalid',
-      loss: { reason: 'upstream_protocol', text: 'named an endpoint that is no HTTP URL' },
+      failure: { reason: 'upstream_protocol', text: 'named an endpoint that is no HTTP URL' },
     })
   })
 })
@@ -74,7 +74,7 @@ describe('an endpoint on another origin', () => {
   it.each(strange)('%s is refused, and the refusal says how to allow it', text => {
     expect(clue('endpoint', text)).toMatchObject({
       kind: 'invalid',
-      loss: { reason: 'upstream_protocol', text: expect.stringContaining('"allowCrossOriginEndpoint": true') },
+      failure: { reason: 'upstream_protocol', text: expect.stringContaining('"allowCrossOriginEndpoint": true') },
     })
   })
 
@@ -82,19 +82,19 @@ describe('an endpoint on another origin', () => {
     expect(addressOf('endpoint', text, HOME, true)).toBe(new URL(text, 'https://tools.test').href)
   })
 
-  it('never downgrades the connection, whatever the server believes to speak', () => {
+  it('never downgrades the connection, whatever scheme the server names', () => {
     expect(addressOf('endpoint', 'http://tools.test/m?session_id=1')).toBe('https://tools.test/m?session_id=1')
     expect(addressOf('endpoint', 'https://tools.test/m', from('http://tools.test/sse'))).toBe('invalid')
   })
 
-  it('is none if it is another name of this machine: the message goes where the channel is', () => {
+  it('is the same server if it is another name of this machine: messages go to the origin of the channel', () => {
     const local = from('http://127.0.0.1:8765/sse')
     expect(addressOf('endpoint', 'http://localhost:8765/messages/', local)).toBe('http://127.0.0.1:8765/messages/')
     expect(addressOf('endpoint', 'http://0.0.0.0:8765/messages/', local)).toBe('http://127.0.0.1:8765/messages/')
     expect(addressOf('endpoint', 'http://localhost:8766/messages/', local)).toBe('invalid')
   })
 
-  it('gets no secret that a redirect took away', () => {
+  it('gets no secret that a redirect has removed', () => {
     expect(clue('endpoint', '/m', from('https://tools.test/sse', false))).toMatchObject({
       endpoint: { keepsSecrets: false },
     })

@@ -68,8 +68,8 @@ const answerTo = async (server: ChannelServer, id: unknown) => {
 const steps = (server: ChannelServer) =>
   server.arrivals.map(({ method, url, body }) => `${method} ${url} ${body.method ?? ''}`.trim())
 
-describe('finding out', () => {
-  it('tries the newer ways first, and remembers that the server has channels', async () => {
+describe('detecting the transport', () => {
+  it('tries Streamable HTTP first, and remembers that the server has channels', async () => {
     const { server, upstream } = await connect()
     const peer = await upstream.open(dedicated)
     expect(peer).toMatchObject({ revision: '2024-11-05', asks: true, correlates: false })
@@ -109,7 +109,7 @@ describe('finding out', () => {
     expect((await upstream.open(dedicated)).revision).toBe('2024-11-05')
   })
 
-  it('knows a server that opens a channel for a POST too', async () => {
+  it('recognizes a server that opens a channel for a POST too', async () => {
     const refuse: ChannelHabits['refuse'] = response => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('event: endpoint\ndata: /messages/?session_id=other\n\n')
@@ -119,7 +119,7 @@ describe('finding out', () => {
     await server.until(() => server.of('POST').every(({ url, isGone }) => url !== '/sse' || isGone), 'both closed')
   })
 
-  it('follows a server that had a channel and is something newer now', async () => {
+  it('follows a server that had a channel and has been upgraded', async () => {
     const { server, upstream } = await connect(answerOk, {}, { era: 'legacy' })
     await upstream.open(dedicated)
     server.become(({ method, body }, response) => {
@@ -134,7 +134,7 @@ describe('finding out', () => {
     expect((await upstream.open({ ...dedicated, session: 'client-2' })).revision).toBe('2025-11-25')
   })
 
-  it('says what the POST got where there is no channel either', async () => {
+  it('reports the failure of the POST if there is no channel either', async () => {
     const server = await scriptedServer((_, response) => void response.writeHead(404).end())
     const upstream = connectTo(server, closing)
     await expect(upstream.open(dedicated)).rejects.toMatchObject({
@@ -143,7 +143,7 @@ describe('finding out', () => {
     })
   })
 
-  it('tells the refusal of a server that merely keeps its GET stream silent', async () => {
+  it('reports the refusal of a server whose GET stream merely stays silent', async () => {
     const refuse: ChannelHabits['refuse'] = response => {
       response.writeHead(400, { 'content-type': 'application/json' })
       response.end(JSON.stringify(failure(null, -32602, 'Unsupported client')))
@@ -152,7 +152,7 @@ describe('finding out', () => {
     await expect(upstream.open(dedicated)).rejects.toThrow('refused initialize: Unsupported client')
   })
 
-  it.each([401, 403, 503])('takes no %s for an answer about the way', async status => {
+  it.each([401, 403, 503])('takes no %s for evidence of the transport', async status => {
     const refuse: ChannelHabits['refuse'] = response => void response.writeHead(status).end()
     const { server, upstream } = await connect(answerOk, { refuse })
     await expect(upstream.open(dedicated)).rejects.toThrow(`HTTP ${status}`)
@@ -166,7 +166,7 @@ describe('the endpoint', () => {
     ['another spelling', () => 'event: endpoint\ndata: /messages?sessionId=1\n\n', '/messages?sessionId=1'],
     ['a whole URL', origin => `event: endpoint\ndata: ${origin}/messages/?session_id=1\n\n`, '/messages/?session_id=1'],
     ['bare data', origin => `data: ${origin}/messages/?session_id=1\n\n`, '/messages/?session_id=1'],
-    ['after noise', () => `: hi\n\nevent: ping\ndata: \n\nretry: 5\n\n${ENDPOINT}`, '/messages/?session_id=1'],
+    ['after other events', () => `: hi\n\nevent: ping\ndata: \n\nretry: 5\n\n${ENDPOINT}`, '/messages/?session_id=1'],
   ])('may be %s', async (_, greeting, expected) => {
     const { server, upstream } = await connect(answerOk, { greeting }, { type: 'sse' })
     const peer = await upstream.open(dedicated)
@@ -244,7 +244,7 @@ describe('the endpoint', () => {
     expect(other.of('initialize')[0]?.headers['x-key']).toBe('k')
   })
 
-  it('is never our own port, also where the configuration allows other origins', async () => {
+  it('is never the port of the gateway, even if the configuration allows other origins', async () => {
     const own = await scriptedServer((_, response) => void response.writeHead(202).end())
     closing.push(own.close)
     const greeting = () => `event: endpoint\ndata: http://localhost:${new URL(own.origin).port}/mcp\n\n`
@@ -258,7 +258,7 @@ describe('the endpoint', () => {
     expect(own.arrivals).toHaveLength(0)
   })
 
-  it('that is late is not waited for', async () => {
+  it('that comes too late is not waited for', async () => {
     const { server, upstream } = await connect(answerOk, { greeting: () => ': hello\n\n' }, { type: 'sse' })
     await expect(upstream.open(dedicated)).rejects.toMatchObject({
       reason: 'upstream_timeout',
@@ -292,7 +292,7 @@ const page = (response: Parameters<NonNullable<ChannelHabits['get']>>[1]) =>
   response.writeHead(200, { 'content-type': 'text/html' }).write('<html>')
 
 describe('the handshake', () => {
-  it('is made as the caller, and may settle on any legacy revision', async () => {
+  it('is made as the caller, and may agree on any legacy revision', async () => {
     for (const [version, header] of [
       ['2024-11-05', undefined],
       ['2025-03-26', undefined],
@@ -312,7 +312,7 @@ describe('the handshake', () => {
     }
   })
 
-  it('is skipped with a server that refuses it and answers all the same', async () => {
+  it('is skipped if the server refuses it and answers other requests', async () => {
     const server = await scriptedServer(({ method, body }, response) => {
       if (method === 'GET') {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -466,7 +466,7 @@ describe('an answer', () => {
     expect(await call.failure()).toMatchObject({ code: -32600 })
   })
 
-  it('that never comes is given up, and the server told', async () => {
+  it('that never comes times out, and the call is cancelled at the server', async () => {
     const { server, upstream } = await connect(silent, {}, { type: 'sse', timeoutMs: 100 })
     const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     const { id } = (await server.arrived('tools/call')).body
@@ -481,7 +481,7 @@ const inBody = (response: Parameters<ChannelScript>[2], body: Arrived['body'], o
 }
 
 describe('a call', () => {
-  it('hears of its progress under its own token, and of logs if it is alone', async () => {
+  it('gets its progress under its own token, and log messages if it is the only call', async () => {
     const { server, peer, channel } = await talking()
     const call = exchangeWith(peer, 'tools/call', { params: { name: 'x', _meta: { progressToken: 'mine' } } })
     const arrived = await server.arrived('tools/call')
@@ -506,7 +506,7 @@ describe('a call', () => {
     expect(call.frames).toEqual([])
   })
 
-  it('whose reader is behind stops nobody, and is given up when too much is waiting', async () => {
+  it('with a slow reader delays no other call, and ends when too much is buffered', async () => {
     const { server, peer, channel } = await talking()
     const slow = exchangeWith(peer, 'tools/call', { onFrame: frame => (frame.kind === 'notice' ? hang() : undefined) })
     const { id } = (await server.arrived('tools/call')).body
@@ -532,7 +532,7 @@ const hang = (): Promise<void> => new Promise(() => {})
 describe('a question', () => {
   const ask = (id: unknown) => request(id, 'elicitation/create', { message: 'Name?' })
 
-  it('goes to the call that can carry one', async () => {
+  it('goes to the call that can be asked', async () => {
     const { server, peer, channel } = await talking()
     const call = exchangeWith(peer, 'tools/call')
     const list = exchangeWith(peer, 'tools/list')
@@ -555,16 +555,16 @@ describe('a question', () => {
     expect(early.frames).toEqual([])
   })
 
-  it('outside any call goes to whoever listens', async () => {
+  it('outside any call goes to the listener', async () => {
     const { server, peer, channel } = await talking()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
     channel.event(ask(7))
-    const question = await standing.question()
+    const question = await listen.question()
     question.answer({ kind: 'error', error: { code: -1, message: 'no' } })
     expect(await answerTo(server, 7)).toMatchObject({ error: { code: -1 } })
   })
 
-  it('stops the clock of its call', async () => {
+  it('stops the timeout of its call', async () => {
     const { server, upstream } = await connect(silent, {}, { type: 'sse', timeoutMs: 150 })
     const peer = await upstream.open(dedicated)
     const call = exchangeWith(peer, 'tools/call')
@@ -605,7 +605,7 @@ describe('a question', () => {
     expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
   })
 
-  it('outlives a call that is given up while another runs that may own it', async () => {
+  it('outlives a call that is cancelled while another runs that may own it', async () => {
     const { server, peer, channel } = await talking()
     exchangeWith(peer, 'tools/call')
     const latest = exchangeWith(peer, 'prompts/get')
@@ -618,7 +618,7 @@ describe('a question', () => {
     expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'decline' } })
   })
 
-  it('of a ping is answered by us', async () => {
+  it('that is a ping is answered by the gateway', async () => {
     const { server, channel } = await talking()
     channel.event(request('p', 'ping'))
     expect(await answerTo(server, 'p')).toMatchObject({ result: {} })
@@ -642,14 +642,14 @@ describe('a channel that breaks', () => {
     expect(question?.withdrawn.reason).toBeDefined()
   })
 
-  it('is opened again by the next call, which finds everything as it was', async () => {
+  it('is opened again by the next call, and the state of the session is restored', async () => {
     const capabilities = { tools: { listChanged: true }, resources: { subscribe: true } }
     const { server, peer, channel } = await talking(answerOk, {}, { capabilities })
-    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
     await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:b' } }).result()
     await exchangeWith(peer, 'logging/setLevel', { params: { level: 'info' } }).result()
     channel.event(request('q', 'elicitation/create'))
-    const question = await standing.question()
+    const question = await listen.question()
     channel.end()
     await new Promise<void>(resolve => question.withdrawn.onAbort(() => resolve()))
     const calls = [exchangeWith(peer, 'tools/call'), exchangeWith(peer, 'tools/list')]
@@ -658,20 +658,20 @@ describe('a channel that breaks', () => {
     expect(server.of('initialize')).toHaveLength(2)
     expect(server.of('resources/subscribe')[1]?.body.params).toEqual({ uri: 'a:b' })
     expect(server.of('logging/setLevel')).toHaveLength(2)
-    await standing.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/tools/list_changed')
   })
 
-  it('is opened again by itself while somebody watches a resource', async () => {
+  it('is opened again by itself while a listener is subscribed to a resource', async () => {
     const { server, peer, channel } = await talking(answerOk)
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:b' } }).result()
     channel.cut()
     await server.arrived('resources/subscribe', 2)
     server.streams[1]?.event(notice('notifications/resources/updated', { uri: 'a:b' }))
-    await standing.notice('notifications/resources/updated')
+    await listen.notice('notifications/resources/updated')
   })
 
-  it('is not opened again while nobody needs it', async () => {
+  it('is not opened again while no listener needs it', async () => {
     const { server, peer, channel } = await talking(answerOk)
     exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
     channel.cut()
@@ -730,33 +730,33 @@ const inBodyAs = (response: Parameters<ChannelScript>[2], { id }: Arrived['body'
 describe('closing', () => {
   it('ends the channel with the client session it belongs to', async () => {
     const { server, peer } = await talking()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
-    standing.abort.abort({ kind: 'gone' })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    listen.abort.abort({ kind: 'gone' })
     await server.until(() => server.of('GET')[0]?.isGone === true, 'the channel to be closed')
   })
 
-  it('tells those who wait', async () => {
+  it('fails the calls under way', async () => {
     const { server, upstream, peer } = await talking()
     const call = exchangeWith(peer, 'tools/call')
-    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
     await server.arrived('tools/call')
     await upstream.close()
     expect((await call.failure()).message).toContain('is being disconnected')
-    expect(await standing.result()).toEqual({ resultType: 'complete' })
+    expect(await listen.result()).toEqual({ resultType: 'complete' })
     await server.until(() => server.sockets.size === 0, 'every socket to be closed')
   })
 
-  it('while a channel is being opened again tells the calls that wait for it', async () => {
+  it('while a channel is being opened again fails the calls that wait for it', async () => {
     const { server, peer, channel } = await talking(answerOk)
-    const standing = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { params: { notifications: {} } })
     channel.event(request('q', 'elicitation/create'))
-    const question = await standing.question()
+    const question = await listen.question()
     server.become(() => {}) // answers nothing any more
     channel.cut()
     await new Promise<void>(resolve => question.withdrawn.onAbort(() => resolve()))
     const call = exchangeWith(peer, 'tools/call')
     await server.arrived('GET', 2)
-    standing.abort.abort({ kind: 'gone' })
+    listen.abort.abort({ kind: 'gone' })
     expect((await call.failure()).message).toContain('is being disconnected')
     await server.until(() => server.of('GET')[1]?.isGone === true, 'the second channel to be given up')
   })
@@ -809,7 +809,7 @@ describe('a server that takes messages where its channel is', () => {
   const knowsTools = ({ id, method }: Arrived['body']) =>
     method?.startsWith('tools/') ? result(id, { ok: true }) : failure(id, -32601, 'Method not found')
 
-  it('is found out, and used without a handshake if it knows none', async () => {
+  it('is detected, and used without a handshake if it has none', async () => {
     const server = await here(knowsTools)
     const upstream = connectTo(server, closing, {}, { endpointMs: 300 })
     const peer = await upstream.open(dedicated)
@@ -821,21 +821,21 @@ describe('a server that takes messages where its channel is', () => {
     expect(server.of('notifications/initialized')).toHaveLength(0)
   })
 
-  it('may say nothing at all about a handshake', async () => {
+  it('may not answer a handshake at all', async () => {
     const server = await here(body => (body.method?.startsWith('tools/') ? knowsTools(body) : undefined))
     const upstream = connectTo(server, closing, {}, { endpointMs: 100 })
     const peer = await upstream.open(dedicated)
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
   })
 
-  it('may say nothing on its channel until it is asked', async () => {
+  it('may send nothing on its channel until it gets a request', async () => {
     const server = await here(knowsTools, ': quiet\n\n')
     const upstream = connectTo(server, closing)
     const peer = await upstream.open(dedicated)
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
   })
 
-  it('may shake hands like everybody, and is sent the session id its channel came with', async () => {
+  it('may accept a handshake, and gets the session id of its channel', async () => {
     const introduction = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
     const server = await here(
       ({ id, method }) => result(id, method === 'initialize' ? introduction : { ok: true }),
@@ -849,7 +849,7 @@ describe('a server that takes messages where its channel is', () => {
     expect(server.of('POST').map(({ headers }) => headers['mcp-session-id'])).toEqual(Array(3).fill('chan-1'))
   })
 
-  it('may begin with a message of its own', async () => {
+  it('may send a message of its own first', async () => {
     const server = await here(knowsTools, `event: notification\ndata: ${JSON.stringify(request('p', 'ping'))}\n\n`)
     const upstream = connectTo(server, closing, { type: 'sse' })
     await upstream.open(dedicated)

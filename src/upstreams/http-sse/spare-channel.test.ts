@@ -55,7 +55,7 @@ it('a kept channel is closed after a while, and with the gateway', async () => {
   await closed.server.until(() => closed.server.of('GET')[0]?.isGone === true, 'the end of the channel')
 })
 
-it('a server that takes one handshake a channel is given another channel', async () => {
+it('a server that accepts one handshake per channel gets another channel', async () => {
   const server = await channelServer((arrived, channel, response) => answerOk(arrived, channel, response))
   const upstream = connectTo(server, closing, { type: 'sse' })
   await exchangeWith(await upstream.open(healthCheck), 'tools/list').result()
@@ -74,7 +74,7 @@ it('a server that takes one handshake a channel is given another channel', async
   expect(server.of('initialize').length).toBeGreaterThan(before + 1)
 })
 
-it('a second caller of a server with one channel is told what the channel said, not what the probe found', async () => {
+it('a second caller of a server with one channel gets the failure of the channel, not that of the probe', async () => {
   const server = await channelServer(answerOk, {
     get: (_, response) => {
       if (server.of('GET').length > 1) response.writeHead(409, { 'content-type': 'text/plain' }).end('only one channel')

@@ -66,7 +66,7 @@ describe('a server that refuses a handshake because of a capability member', () 
     expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
-  it('that refuses bare members too is reported with its first words, in the log once', async () => {
+  it('that refuses the bare members too is reported with its first refusal, and logged once', async () => {
     const { upstream, offers, lines } = await connect(refusing)
     for (const session of ['a', 'b'])
       await expect(upstream.open(caller(session))).rejects.toThrow(`Server "far" refused initialize: ${TEXT}`)
@@ -74,7 +74,7 @@ describe('a server that refuses a handshake because of a capability member', () 
     expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
-  it('is not asked twice where there is nothing to leave out', async () => {
+  it('is not asked twice if there is no capability to leave out', async () => {
     const { upstream, offers } = await connect(refusing)
     await expect(upstream.open(callerOf({ session: 'a' }))).rejects.toThrow(TEXT)
     expect(offers()).toHaveLength(1)
@@ -93,7 +93,7 @@ describe('a server that refuses a handshake because of a capability member', () 
 })
 
 describe('a server that answered an old revision', () => {
-  it('is offered from then on what that revision knows', async () => {
+  it('is offered only the capabilities of that revision from then on', async () => {
     const { upstream, offers } = await connect(legacy(answerOk, { sessions: [], version: '2025-06-18' }))
     await upstream.open(caller('a'))
     await upstream.open(caller('b'))

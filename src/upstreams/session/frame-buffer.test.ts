@@ -54,14 +54,17 @@ it('keeps the order for a reader that is behind, and of progress only the latest
 it.each([
   ['frames', 1001, 1],
   ['bytes', 5, 1024 * 1024],
-])('gives up a reader that is too far behind in %s, and tells it so', async (_, count, size) => {
-  const { buffer, taken, resume, isOverflowing } = slowReader()
-  buffer.put(notice('first'))
-  for (let i = 0; i < count; i++) buffer.put(notice('x'.repeat(size)))
-  expect(isOverflowing()).toBe(true)
-  buffer.put(notice('late'))
-  buffer.put(END)
-  resume()
-  await new Promise(setImmediate)
-  expect(taken.slice(1)).toEqual([END])
-})
+])(
+  'ends the call of a reader that is too far behind in %s, and still delivers the last frame',
+  async (_, count, size) => {
+    const { buffer, taken, resume, isOverflowing } = slowReader()
+    buffer.put(notice('first'))
+    for (let i = 0; i < count; i++) buffer.put(notice('x'.repeat(size)))
+    expect(isOverflowing()).toBe(true)
+    buffer.put(notice('late'))
+    buffer.put(END)
+    resume()
+    await new Promise(setImmediate)
+    expect(taken.slice(1)).toEqual([END])
+  },
+)

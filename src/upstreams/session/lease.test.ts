@@ -11,7 +11,7 @@ const lease = () => {
   return { close, peer: leaseSession(new FakeSession(close)) }
 }
 
-it('ends a session whose caller left before he sent anything', () => {
+it('closes the session if its caller sends nothing within 30 seconds', () => {
   const { close } = lease()
   vi.advanceTimersByTime(29_000)
   expect(close).not.toHaveBeenCalled()
@@ -19,7 +19,7 @@ it('ends a session whose caller left before he sent anything', () => {
   expect(close).toHaveBeenCalledOnce()
 })
 
-it('leaves the session of a long request alone', () => {
+it('keeps the session while a long request is under way', () => {
   const { close, peer } = lease()
   exchangeWith(peer, 'tools/call')
   vi.advanceTimersByTime(60_000)

@@ -83,21 +83,21 @@ describe('which session a caller gets', () => {
     expect(server.of('initialize')).toHaveLength(1)
   })
 
-  it('one for a single exchange where nobody knows who calls', async () => {
+  it('one for a single request of an anonymous caller', async () => {
     const { server, sessionOf } = await connect()
-    const nobody = callerOf({ principal: undefined })
-    expect([await sessionOf(nobody), await sessionOf(nobody)]).toEqual(['s1', 's2'])
+    const anonymous = callerOf({ principal: undefined })
+    expect([await sessionOf(anonymous), await sessionOf(anonymous)]).toEqual(['s1', 's2'])
     await server.arrived('DELETE', 2)
     expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's2'])
   })
 
-  it('ends the session of an unknown caller who gives up', async () => {
+  it('closes the session of an anonymous caller that cancels', async () => {
     const { server, upstream } = await connect(({ body }, response) => {
       if (body.method === 'tools/call') openStream(response)
       else response.writeHead(202).end()
     })
-    const nobody = callerOf({ principal: undefined })
-    const call = exchangeWith(await upstream.open(nobody), 'tools/call', { caller: nobody })
+    const anonymous = callerOf({ principal: undefined })
+    const call = exchangeWith(await upstream.open(anonymous), 'tools/call', { caller: anonymous })
     await server.arrived('tools/call')
     call.abort.abort({ kind: 'gone' })
     await server.arrived('notifications/cancelled')
@@ -105,32 +105,32 @@ describe('which session a caller gets', () => {
   })
 })
 
-describe('the session of an unknown caller', () => {
-  const nobody = callerOf({ principal: undefined, capabilities: Json.of({ roots: {} }) })
+describe('the session of an anonymous caller', () => {
+  const anonymous = callerOf({ principal: undefined, capabilities: Json.of({ roots: {} }) })
   const LISTEN = 'subscriptions/listen'
 
   /** Long enough for a session that is going to close to have closed. */
   const aWhile = () => new Promise(resolve => setTimeout(resolve, 50))
 
-  it('serves every request that follows from one exchange', async () => {
+  it('serves every request that follows from one request of the client', async () => {
     const { server, upstream } = await connect()
-    const peer = await upstream.open(nobody)
-    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
-    await exchangeWith(peer, 'logging/setLevel', { caller: nobody }).result()
-    expect(await exchangeWith(peer, 'tools/call', { caller: nobody }).result()).toEqual({})
+    const peer = await upstream.open(anonymous)
+    const listen = exchangeWith(peer, LISTEN, { caller: anonymous })
+    await exchangeWith(peer, 'logging/setLevel', { caller: anonymous }).result()
+    expect(await exchangeWith(peer, 'tools/call', { caller: anonymous }).result()).toEqual({})
     await server.arrived('DELETE')
     expect(server.of('POST').flatMap(({ headers }) => headers['mcp-session-id'] ?? [])).not.toContain('s2')
-    expect(await standing.result()).toEqual({ resultType: 'complete' })
+    expect(await listen.result()).toEqual({ resultType: 'complete' })
   })
 
   it('lasts as long as its longest request', async () => {
     const { server, upstream } = await connect(({ body }, response) => {
       if (body.method !== 'tools/call') answerOk({ body } as Parameters<Script>[0], response)
     })
-    const peer = await upstream.open(nobody)
-    const call = exchangeWith(peer, 'tools/call', { caller: nobody })
+    const peer = await upstream.open(anonymous)
+    const call = exchangeWith(peer, 'tools/call', { caller: anonymous })
     const { response, body } = await server.arrived('tools/call')
-    await exchangeWith(peer, 'tools/list', { caller: nobody }).result()
+    await exchangeWith(peer, 'tools/list', { caller: anonymous }).result()
     await aWhile()
     expect(server.of('DELETE')).toHaveLength(0)
     sendJson(response, result(body.id, { done: true }))
@@ -138,30 +138,30 @@ describe('the session of an unknown caller', () => {
     await server.arrived('DELETE')
   })
 
-  it('lasts as long as somebody listens and asked for nothing else', async () => {
+  it('lasts as long as its caller listens, if that is all it asked for', async () => {
     const { server, upstream } = await connect()
-    const standing = exchangeWith(await upstream.open(nobody), LISTEN, { caller: nobody })
+    const listen = exchangeWith(await upstream.open(anonymous), LISTEN, { caller: anonymous })
     await aWhile()
     expect(server.of('DELETE')).toHaveLength(0)
-    standing.abort.abort({ kind: 'gone' })
+    listen.abort.abort({ kind: 'gone' })
     await server.arrived('DELETE')
   })
 
-  it('lasts as long as somebody listens to a resource', async () => {
+  it('lasts as long as its caller listens to a resource', async () => {
     const { server, upstream } = await connect()
-    const peer = await upstream.open(nobody)
-    const standing = exchangeWith(peer, LISTEN, { caller: nobody })
-    await exchangeWith(peer, 'resources/subscribe', { caller: nobody, params: { uri: 'a:b' } }).result()
+    const peer = await upstream.open(anonymous)
+    const listen = exchangeWith(peer, LISTEN, { caller: anonymous })
+    await exchangeWith(peer, 'resources/subscribe', { caller: anonymous, params: { uri: 'a:b' } }).result()
     await aWhile()
     expect(server.of('DELETE')).toHaveLength(0)
-    standing.abort.abort({ kind: 'gone' })
+    listen.abort.abort({ kind: 'gone' })
     await server.arrived('DELETE')
   })
 
   it('is over after a notification', async () => {
     const { server, upstream } = await connect()
-    const peer = await upstream.open(nobody)
-    exchangeWith(peer, 'notifications/roots/list_changed', { kind: 'notification', caller: nobody })
+    const peer = await upstream.open(anonymous)
+    exchangeWith(peer, 'notifications/roots/list_changed', { kind: 'notification', caller: anonymous })
     await server.arrived('DELETE')
   })
 })
@@ -206,28 +206,28 @@ describe('closing', () => {
     }
   }
 
-  it('waits until every session has ended at the server, also those that were about to', async () => {
+  it('waits until every session has ended at the server, also those that were being closed', async () => {
     const { server, upstream } = await connect()
     const ended: unknown[] = []
     server.become(slowToEnd(['s1', 's3'], session => ended.push(session))) // those that leave by themselves
-    const [one, two, three, nobody] = [
+    const [one, two, three, anonymous] = [
       callerOf({ session: 'one' }),
       callerOf({ session: 'two' }),
       callerOf({ session: 'three' }),
       callerOf({ principal: undefined }),
     ]
-    const standing = exchangeWith(await upstream.open(one), 'subscriptions/listen', { caller: one })
+    const listen = exchangeWith(await upstream.open(one), 'subscriptions/listen', { caller: one })
     await upstream.open(two)
-    await exchangeWith(await upstream.open(nobody), 'tools/list', { caller: nobody }).result()
+    await exchangeWith(await upstream.open(anonymous), 'tools/list', { caller: anonymous }).result()
     const opening = upstream.open(three).catch(() => undefined)
     await server.arrived('initialize', 4)
-    standing.abort.abort({ kind: 'gone' })
+    listen.abort.abort({ kind: 'gone' })
     await upstream.close()
     await opening
     expect(ended.sort()).toEqual(['s1', 's2', 's3', 's4'])
   })
 
-  it('also ends the session that takes the place of one the server forgot', async () => {
+  it('also ends the session that replaces one the server forgot', async () => {
     const { server, upstream } = await connect()
     const peer = await upstream.open(callerOf({ session: 'one' }))
     const [talk, held] = [legacy(answerOk, { sessions: ['s2'] }), [] as (() => void)[]]
@@ -274,14 +274,14 @@ describe('a pool that is full', () => {
     for (const [at, session] of sessions.entries()) session.lastUsed = Date.now() - 10_000 + at
   }
 
-  it('closes no session that somebody was given just now', async () => {
+  it('closes no session that a caller was given just now', async () => {
     const { pool, closed } = small(1)
     await pool.open(of('ana', 1))
     const opening = pool.open(of('ana', 2))
     await pool.find(of('ana', 1))
     expect(closed).toEqual([])
     await opening
-    expect(closed).toEqual(['ana 1']) // a while later, because nobody sent anything on it
+    expect(closed).toEqual(['ana 1']) // a while later, because no request was sent on it
   })
 
   it('closes the oldest idle session of the same principal', async () => {
@@ -292,7 +292,7 @@ describe('a pool that is full', () => {
     expect(closed).toEqual(['ana 1'])
   })
 
-  it('closes idle sessions when their clients said too much of themselves', async () => {
+  it('closes idle sessions if the capabilities of their clients take too much memory', async () => {
     const { pool, closed, opened } = small(256)
     const large = (affinity: number) => ({
       ...of('ana', affinity),
@@ -331,4 +331,27 @@ describe('a pool that is full', () => {
     await pool.open(of('p8', 1))
     expect(closed).toEqual(['p3 1'])
   })
+})
+
+const PAD = 'x'.repeat(1 << 20)
+const bodyWith = (member: object): Json =>
+  Json.parse(Buffer.from(JSON.stringify({ member, PAD }))).get('member') as Json
+
+it('a session keeps its caller, and not the request it was opened for', async () => {
+  const opened: Caller[] = []
+  const pool = new SessionPool({
+    name: 'far',
+    idleMs: 60_000,
+    open: async (caller, { onClosed }) => {
+      opened.push(caller)
+      return new FakeSession(async () => onClosed(Promise.resolve()))
+    },
+  })
+  closing.push(() => pool.close())
+  await pool.open(callerOf({ capabilities: bodyWith({ roots: {} }), info: bodyWith({ name: 'c' }) }))
+  const [kept] = opened
+  expect(kept?.capabilities.toString()).toBe('{"roots":{}}')
+  expect(kept?.info?.toString()).toBe('{"name":"c"}')
+  expect(kept?.capabilities.retained).toBeLessThan(1024)
+  expect(kept?.info?.retained).toBeLessThan(1024)
 })

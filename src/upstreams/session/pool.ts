@@ -5,7 +5,6 @@ import { keptCaller } from '../../protocol/kept-caller.ts'
 import { shortKey } from '../../protocol/short-key.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { leaseSession } from './lease.ts'
-import { PoolQueue } from './pool-queue.ts'
 
 /** A conversation with a server that keeps state between requests, whatever its transport. */
 export interface Pooled extends Peer {
@@ -49,6 +48,9 @@ const BYTES_PER_PRINCIPAL = 2 * 1024 * 1024 // of capabilities and client info
 const ALWAYS = 4 // sessions that a principal may have even if the pool is full
 const FURTHER_IDLE_MS = 60_000 // for a further session of a caller that has one already
 const HANDED_MS = 1000 // for a caller to send a request on the session it was given
+const WAIT_MS = 5000 // for room in a full pool
+const POLL_MS = 100
+const MOST_WAITING = 1000 // of one owner
 const EXHAUSTED: FailureDetails = { reason: 'pool_exhausted', text: 'has as many sessions as it may: try again later' }
 
 /** The sessions of one owner. */
@@ -238,5 +240,50 @@ export class SessionPool<S extends Pooled> {
     if (this.#entries.size > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined
+  }
+}
+
+/** A caller that waits for a session. */
+interface PoolWaiter {
+  /** There is room, which the caller takes before this returns. */
+  start(): void
+  refuse(): void
+}
+
+interface QueuedWaiter {
+  readonly waiter: PoolWaiter
+  readonly until: number
+}
+
+/** Callers that wait for room in a pool, in order for each owner. One timer polls for all of them. */
+class PoolQueue {
+  readonly #makeRoom: (owner: string) => boolean
+  readonly #queues = new Map<string, QueuedWaiter[]>() // by owner
+  #timer: NodeJS.Timeout | undefined
+
+  /** `makeRoom` returns whether an owner may open one more session. */
+  constructor(makeRoom: (owner: string) => boolean) {
+    this.#makeRoom = makeRoom
+  }
+
+  /** Starts the waiter as soon as there is room for its owner, or refuses it after five seconds. */
+  join(owner: string, waiter: PoolWaiter): void {
+    const queue = this.#queues.get(owner) ?? []
+    if (queue.length >= MOST_WAITING) return waiter.refuse()
+    queue.push({ waiter, until: Date.now() + WAIT_MS })
+    this.#queues.set(owner, queue)
+    this.#timer ??= setInterval(() => this.#poll(), POLL_MS)
+  }
+
+  #poll(): void {
+    const now = Date.now()
+    for (const [owner, queue] of this.#queues) {
+      while (queue.length > 0 && this.#makeRoom(owner)) queue.shift()?.waiter.start()
+      while (queue[0] && queue[0].until <= now) queue.shift()?.waiter.refuse()
+      if (queue.length === 0) this.#queues.delete(owner)
+    }
+    if (this.#queues.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 }

@@ -65,7 +65,7 @@ const askAll = async (count: number) => {
   return { server, call, questions, taking, finish, answered }
 }
 
-describe('a server that asks very much at once', () => {
+describe('a server that asks many questions at once', () => {
   it('gets its answers a few at a time, on few connections', async () => {
     const { server, call, questions, taking, finish, answered } = await askAll(200)
     await call.question(199)
@@ -79,7 +79,7 @@ describe('a server that asks very much at once', () => {
     expect(await call.result()).toEqual({ content: [] })
   })
 
-  it('is told which questions are too many, and may ask again once some are answered', async () => {
+  it('gets an error for each question beyond the limit', async () => {
     const { server, call, questions, finish, answered } = await askAll(MOST + 20)
     await server.until(() => answered().length === 20, 'twenty refusals')
     expect(answered().map(({ body }) => body.id)).toEqual(
@@ -105,7 +105,7 @@ describe('a queue', () => {
     return { queue, put, sent, warned, names: () => sent.map(({ what }) => what) }
   }
 
-  it('counts a message as taken once, however often that is said', () => {
+  it('counts a message as taken once, even if that is reported twice', () => {
     const { queue, put, sent, names } = open()
     for (const what of ['a', 'b', 'c', 'd']) put(what)
     expect([names(), queue.size]).toEqual([['a', 'b'], 4])
@@ -117,7 +117,7 @@ describe('a queue', () => {
     expect([names(), queue.size]).toEqual([['a', 'b', 'c', 'd'], 0])
   })
 
-  it('keeps only so many bytes for a server that takes nothing, and says what it drops', () => {
+  it('keeps a limited number of bytes for a server that takes nothing, and logs what it drops', () => {
     const { put, sent, names, warned } = open({ mostBytes: 10 })
     put('large', 100) // it need not wait
     put('b')
@@ -129,7 +129,7 @@ describe('a queue', () => {
     expect(names()).toEqual(['large', 'b', 'c', 'e'])
   })
 
-  it('sends nothing more when the session is over', () => {
+  it('sends nothing more when it is closed', () => {
     const { queue, put, sent, names } = open()
     for (const what of ['a', 'b', 'c']) put(what)
     queue.close()

@@ -10,7 +10,7 @@ const modernCaller = callerOf({ capabilities })
 const legacyCaller = (session = 'client-1') => callerOf({ revision: '2025-06-18', session, capabilities })
 const healthCheck = callerOf({ principal: undefined, workspace: '', isHealthCheck: true })
 
-describe('a server on a pipe that speaks both eras', () => {
+describe('a stdio server of both eras', () => {
   it('has one process for modern callers, and one for each legacy session', async () => {
     const { open, upstream } = connectSmall({ era: 'dual' })
     await open(healthCheck)
@@ -45,7 +45,7 @@ describe('a server on a pipe that speaks both eras', () => {
     expect(upstream.status().crashes).toBe(0)
   })
 
-  it('serves a legacy caller by its modern process where there is no room for a trial', async () => {
+  it('serves a legacy caller by its modern process if the limit allows no process for a trial', async () => {
     const { open } = connectSmall({ era: 'modern' }, { limits: { processes: 1 } })
     const peer = await open(modernCaller)
     const busy = exchangeWith(peer, 'tools/call', { params: { name: 'wait' }, caller: modernCaller })
@@ -54,7 +54,7 @@ describe('a server on a pipe that speaks both eras', () => {
     busy.abort.abort({ kind: 'cancelled' })
   })
 
-  it.each(['modern', 'legacy'] as const)('is met by all in the era that its entry names: %s', async era => {
+  it.each(['modern', 'legacy'] as const)('is used by all callers in its configured era: %s', async era => {
     const { open } = connectSmall({ era: 'dual' }, { server: { era } })
     const revision = era === 'modern' ? '2026-07-28' : '2025-11-25'
     for (const caller of [legacyCaller(), modernCaller]) expect((await open(caller)).revision).toBe(revision)
@@ -86,7 +86,7 @@ describe('what one principal leaves in a process', () => {
     await eventually(() => upstream.status().processes.length).toBe(1)
   })
 
-  it.each(['legacy', 'dual', 'modern'])('all find if the entry shares the process with everyone: %s', async era => {
+  it.each(['legacy', 'dual', 'modern'])('everyone finds if the configuration shares the process: %s', async era => {
     const { open, upstream } = connectSmall({ era }, { server: { share: 'everyone' } })
     await callTool(await open(ann), 'keep', { text: 'for all' })
     for (const caller of [bob, callerOf({ principal: undefined, capabilities })])

@@ -29,7 +29,7 @@ const { appendFileSync, existsSync } = require('node:fs')
 if (existsSync(process.env.BROKEN)) { appendFileSync(process.env.BROKEN, 'x'); process.exit(1) }
 import(process.env.SERVER)`
 
-it('starts a server that broke no more often than it takes to know, however many want it', async () => {
+it('limits the starts of a server that crashes, however many callers want it', async () => {
   const broken = join(folder, 'broken')
   const args = ['-e', FRAGILE, 'small', JSON.stringify({ era: 'legacy' })]
   const { open } = connectSmall({}, { server: { args, env: { BROKEN: broken, SERVER } } })
@@ -43,7 +43,7 @@ it('starts a server that broke no more often than it takes to know, however many
   expect(readFileSync(broken, 'utf8').length).toBeLessThan(10)
 }, 20_000)
 
-it('logs no configured secret that a server prints where messages belong', async () => {
+it('logs no configured secret that a server prints to stdout', async () => {
   const { log, lines } = createTestLog()
   const secret = 'tok-1234567890'
   const text = `console.log('x'.repeat(190) + ' ' + process.env.KEY); process.exit(1)`
@@ -65,7 +65,7 @@ process.stdin.once('data', () => {
   }, 100)
 })`
 
-it('keeps nothing that a server says after the handshake has failed', async () => {
+it('keeps no message of a server whose handshake has failed', async () => {
   const said = join(folder, 'said')
   const { config } = connectSmall({}, { server: { args: ['-e', TALKATIVE], env: { SAID: said } } })
   const link = createStdioLink(config, { log: SILENT, host: new ProcessHost(1) })

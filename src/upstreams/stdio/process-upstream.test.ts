@@ -36,14 +36,14 @@ describe('a server that is started', () => {
     expect(await list(peer)).toBeGreaterThan(10)
   })
 
-  it('is not asked what it speaks where the configuration says so', async () => {
+  it('is not probed if the configuration names its era', async () => {
     const legacy = connectSmall({ discover: 'exit' }, { server: { era: 'legacy' } })
     expect((await legacy.open()).revision).toBe('2025-11-25')
     const modern = connectSmall({ era: 'modern', discover: 'exit' }, { server: { era: 'modern' } })
     expect(await callTool(await modern.open(), 'echo', { text: 'hello' })).toBe('hello')
   })
 
-  it('is asked once by all who come at the same time, and the same program not again', async () => {
+  it('is probed once by callers that come at the same time, and the same program not again', async () => {
     const same = { server: { env: { TEST_RUN: 'asked-once' } } }
     const knownEras = new KnownEras()
     const { open, upstream } = connectSmall({ discover: 'silence' }, { ...same, options: { knownEras, probeMs: 150 } })
@@ -53,7 +53,7 @@ describe('a server that is started', () => {
     expect(await callTool(await again.open(), 'echo', { text: 'at once' })).toBe('at once')
   })
 
-  it('is found to be modern by calls of one caller that come together', async () => {
+  it('is detected to be modern by calls that come at the same time', async () => {
     const { open, upstream } = connectSmall({ era: 'modern' })
     const peers = await Promise.all([open(), open(), open()])
     expect(new Set(peers.map(({ revision }) => revision))).toEqual(new Set(['2026-07-28']))
@@ -63,7 +63,7 @@ describe('a server that is started', () => {
   it.each([
     ['legacy', 'modern'],
     ['modern', 'legacy'],
-  ])('that was %s and is replaced by a %s one is found out again', async (before, after) => {
+  ])('that was %s and is replaced by a %s one is probed again', async (before, after) => {
     const file = join(mkdtempSync(join(tmpdir(), 'dragoman-habits-')), 'habits.json')
     const become = (era: string) => writeFileSync(file, JSON.stringify({ era }))
     become(before)
@@ -71,14 +71,14 @@ describe('a server that is started', () => {
     const peer = await open()
     become(after)
     await failTool(peer, 'die')
-    await failTool(peer, 'echo') // whoever holds on to what was is told to call again
+    await failTool(peer, 'echo') // the old session fails: its caller has to open another
     const now = await open()
     expect(now.revision).not.toBe(peer.revision)
     expect(await callTool(now, 'echo', { text: 'new' })).toBe('new')
     rmSync(dirname(file), { recursive: true })
   })
 
-  it('shakes hands as the caller', async () => {
+  it('initializes as the caller', async () => {
     const capabilities = Json.of({ elicitation: {} })
     const caller = callerOf({ capabilities, info: Json.of({ name: 'client', version: '9' }) })
     const { open } = connectSmall()
@@ -91,7 +91,7 @@ describe('a server that is started', () => {
     })
   })
 
-  it('gets its arguments, its folder, and of our environment only the least', async () => {
+  it('gets its arguments, its folder, and only the safe part of the environment', async () => {
     process.env.DRAGOMAN_TEST_SECRET = 'ours'
     const { config, open } = connectSmall({}, { server: { cwd: '/', env: { GIVEN: 'yes' } } })
     const peer = await open()
@@ -128,14 +128,14 @@ describe('a server that cannot be started', () => {
     expect(await failureOf({}, { command: SERVER })).toContain('may not be executed')
   })
 
-  it('that exits at once tells with what, and its last words without our secrets', async () => {
+  it('that exits at once is reported with its exit code and its last lines, without secrets', async () => {
     const env = { API_KEY: 'sk-very-secret' }
     expect(await failureOf({ exit: 7, stderr: 'Error: sk-very-secret is no key' }, { env })).toBe(
       'Server "small" exited with code 7 before it answered; it last wrote: Error: *** is no key',
     )
   })
 
-  it('that never answers is given up, and ended', async () => {
+  it('that never answers times out, and is ended', async () => {
     const silent = connectSmall(
       { initialize: 'silence', stderr: 'waiting for a database' },
       { options: { probeMs: 50, startMs: 300 } },
@@ -146,12 +146,12 @@ describe('a server that cannot be started', () => {
     await eventually(silent.living).toEqual([])
   })
 
-  it('that speaks no version we know says which', async () => {
+  it('that has no known revision is reported with the one it has', async () => {
     expect(await failureOf({ version: '1999-01-01' })).toContain('protocol version 1999-01-01')
     expect(await failureOf({ era: 'modern' }, { era: 'legacy' })).toContain('refused initialize: Unsupported')
   })
 
-  it('is tried later and later, and then callers are told at once', async () => {
+  it('is started with backoff, and then callers fail at once', async () => {
     const { open, upstream } = connectSmall({ exit: 1, stderr: 'no key' }, { options: { breakAfter: 3 } })
     for (let i = 0; i < 3; i++) await expect(open()).rejects.toThrow('exited with code 1')
     expect(upstream.status().crashes).toBe(3)
@@ -164,7 +164,7 @@ describe('a server that cannot be started', () => {
 })
 
 describe('a server that crashes', () => {
-  it.each(['legacy', 'modern'])('costs its callers one clear error and is back at once (%s)', async era => {
+  it.each(['legacy', 'modern'])('fails its calls with one clear error and is restarted at once (%s)', async era => {
     const { open, upstream } = connectSmall({ era })
     const peer = await open()
     const [died, other] = [failTool(peer, 'die'), failTool(peer, 'wait')]
@@ -192,7 +192,7 @@ describe('a server that crashes', () => {
     expect(JSON.stringify(told)).toContain('failed on: secret of ann')
   })
 
-  it('tells its last words to the user it was started for, and not in the summary that others see', async () => {
+  it('shows its last lines to the user it was started for, and not in the summary that others see', async () => {
     const { open } = connectSmall({ exit: 1, stderr: 'no such file: secret.txt' })
     const error = await open().catch((thrown: unknown) => thrown)
     expect((error as Error).message).toContain('secret.txt')
@@ -223,7 +223,7 @@ describe('a server that crashes', () => {
     expect((await waiting).message).toContain('was ended by SIGSEGV')
   })
 
-  it('has what is safe to repeat repeated', async () => {
+  it('gets the requests again that are safe to repeat', async () => {
     const { open, upstream } = connectSmall({ era: 'modern' })
     const peer = await open()
     const dying = failTool(peer, 'die')
@@ -233,15 +233,15 @@ describe('a server that crashes', () => {
     expect(upstream.status().crashes).toBe(1)
   })
 
-  it('is told again what it was told: subscriptions and the log level', async () => {
+  it('gets its subscriptions and its log level again', async () => {
     const caller = callerOf({ session: 'client', revision: '2025-11-25' })
     const { open, upstream } = connectSmall()
     const peer = await open(caller)
     const notifications = { toolsListChanged: true }
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller, params: { notifications } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller, params: { notifications } })
     await exchangeWith(peer, 'resources/subscribe', { caller, params: { uri: 'test://watched' } }).result()
     await failTool(peer, 'die')
-    await standing.notice('notifications/tools/list_changed') // of the new process, which nobody had to call for
+    await listen.notice('notifications/tools/list_changed') // of the new process, which no call had to start
     await eventually(() => upstream.status().processes[0]?.stderr).toBe('watches test://watched')
   })
 })
@@ -276,19 +276,19 @@ describe('how many processes there are', () => {
     expect(living()).toHaveLength(1)
   })
 
-  it('none of a client session that ended, and none of a caller nobody knows after his call', async () => {
+  it('none of a client session that ended, and none of an anonymous caller after its call', async () => {
     const { open, living } = connectSmall()
     const caller = callerOf({ session: 'a' })
     const peer = await open(caller)
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
     await callTool(peer, 'pid')
-    standing.abort.abort({ kind: 'gone' })
+    listen.abort.abort({ kind: 'gone' })
     await eventually(living).toEqual([])
     await callTool(await open(callerOf({ principal: undefined })), 'pid')
     await eventually(living).toEqual([])
   })
 
-  it('no more at a time than may be started at a time', async () => {
+  it('no more starts at a time than the limit', async () => {
     const host = new ProcessHost(1)
     const first = connectSmall({ slow: 300 }, { options: { host } })
     const second = connectSmall({}, { options: { host } })
@@ -299,7 +299,7 @@ describe('how many processes there are', () => {
     expect(second.living()).toHaveLength(1)
   })
 
-  it('although others never answer, and one that takes its time is waited for all the same', async () => {
+  it('although others never answer, and a slow start is waited for all the same', async () => {
     const host = new ProcessHost(2, 50)
     const hanging = [1, 2, 3, 4].map(() =>
       connectSmall({ discover: 'silence', initialize: 'silence' }, { options: { host } }),
@@ -318,7 +318,7 @@ describe('how many processes there are', () => {
     expect(await callTool(await slow, 'echo', { text: 'late' })).toBe('late')
   })
 
-  it('no more than configured: an idle one makes room, a busy one does not', async () => {
+  it('no more than configured: an idle process is ended for another, a busy one is not', async () => {
     const { open, living } = connectSmall({}, { limits: { processes: 1 } })
     const one = await open(callerOf({ session: 'one' }))
     const two = await open(callerOf({ session: 'two' }))
@@ -331,7 +331,7 @@ describe('how many processes there are', () => {
 })
 
 describe('a process is ended', () => {
-  it('when nobody uses it, though somebody listens, and comes back for the next call', async () => {
+  it('when it is idle, although a client listens, and is started again for the next call', async () => {
     for (const era of ['legacy', 'modern']) {
       const { open, living } = connectSmall({ era }, { limits: { idleMs: 150 } })
       const caller = callerOf({ session: 'a' })
@@ -343,7 +343,7 @@ describe('a process is ended', () => {
     }
   })
 
-  it('not while a call is under way or a resource is watched', async () => {
+  it('not while a call is under way or a resource is subscribed to', async () => {
     const { open, living } = connectSmall({}, { limits: { idleMs: 100 } })
     const [busy, watching] = [callerOf({ session: 'busy' }), callerOf({ session: 'watching' })]
     exchangeWith(await open(busy), 'tools/call', { caller: busy, params: { name: 'wait' } })
@@ -372,7 +372,7 @@ describe('a process is ended', () => {
     await eventually(living).not.toContain(pid)
   })
 
-  it('when it grows too large, and its callers hear why', async () => {
+  it('when it uses too much memory, and its calls fail with that reason', async () => {
     const limits = { memoryBytes: 200 * 1024 * 1024, idleMs: 400 }
     const { open, living } = connectSmall({}, { limits })
     const peer = await open()
@@ -416,7 +416,7 @@ describe('a process is ended', () => {
     await eventually(living).toEqual([])
   })
 
-  it('by force where it neither leaves with its input nor on request', async () => {
+  it('by force if it exits neither when stdin closes nor on SIGTERM', async () => {
     const limits = { exitMs: 100, termMs: 100 }
     const { open, upstream, living } = connectSmall({ stays: true, deaf: true }, { limits })
     await open()
@@ -443,9 +443,9 @@ describe('a process is ended', () => {
     const start = async (number: number) => {
       const caller = callerOf({ session: String(number) })
       const peer = await open(caller)
-      const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
+      const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
       expect(await exchangeWith(peer, 'tools/list', { caller }).result()).toEqual({ tools: [] })
-      standing.abort.abort({ kind: 'gone' })
+      listen.abort.abort({ kind: 'gone' })
     }
     for (let i = 0; i < 200; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => start(i + k)))
     await upstream.close()

@@ -57,14 +57,14 @@ describe('a server on SDK v1 over stdio', () => {
     expect(textOf(await asking.result())).toContain('"username":"a"')
   })
 
-  it('hears of cancellations and tells of changes', async () => {
+  it('gets cancellations and sends changes', async () => {
     const { send, call, journal } = await connect(fixture('sdk-v1-stdio'), legacy)
-    const standing = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const listen = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await send('resources/subscribe', { uri: 'test://watched-resource' }).result()
     await call('test_trigger_tool_change').result()
     await call('change_watched_resource').result()
-    await standing.notice('notifications/tools/list_changed')
-    await standing.notice('notifications/resources/updated')
+    await listen.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/resources/updated')
     const waiting = call('wait', { _meta: { progressToken: 1 } })
     await waiting.notice('notifications/progress')
     waiting.abort.abort({ kind: 'cancelled' })
@@ -74,7 +74,7 @@ describe('a server on SDK v1 over stdio', () => {
 })
 
 describe('a server on SDK v2 over stdio', () => {
-  it('lists, calls, reports progress, logs to those who ask, and asks by its result', async () => {
+  it('lists, calls, reports progress, logs to callers that want logs, and asks by its result', async () => {
     const { peer, send, call } = await connect(fixture('sdk-v2-stdio'), modern)
     expect(peer).toMatchObject({ revision: '2026-07-28', asks: false })
     expect(await send('server/discover').result()).toMatchObject({ supportedVersions: ['2026-07-28'] })
@@ -92,7 +92,7 @@ describe('a server on SDK v2 over stdio', () => {
     expect(await call('no-such-tool').failure()).toMatchObject({ code: -32602 })
   })
 
-  it('hears of cancellations and tells those who listen of changes', async () => {
+  it('gets cancellations and sends changes to listeners', async () => {
     const { send, call, journal } = await connect(fixture('sdk-v2-stdio'), modern)
     const listen = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await listen.notice('notifications/subscriptions/acknowledged')
@@ -108,10 +108,10 @@ describe('a server on SDK v2 over stdio', () => {
 describe('the everything server of the protocol itself', () => {
   it('answers, asks for roots outside any call, and shapes its tools by what the client can', async () => {
     const { peer, send, call } = await connect([everything, 'stdio'], legacy)
-    const standing = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const listen = send('subscriptions/listen', { notifications: { toolsListChanged: true } })
     expect(peer.asks).toBe(true)
     expect(textOf(await call('echo', { arguments: { message: 'hello' } }).result())).toBe('Echo: hello')
-    const roots = await standing.question()
+    const roots = await listen.question()
     expect(roots.method).toBe('roots/list')
     roots.answer({ kind: 'result', result: Json.of({ roots: [{ uri: 'file:///here', name: 'here' }] }) })
     const tools = async (): Promise<string[]> => {

@@ -17,8 +17,8 @@ type Peer = Parameters<typeof exchangeWith>[0]
 const start = (peer: Peer, name: string, given: Plain = {}, more: Record<string, Plain> = {}) =>
   exchangeWith(peer, 'tools/call', { caller, params: { name, arguments: given, ...more } })
 
-describe.each(ERAS)('a %s server over a pipe', era => {
-  it('that prints text is understood all the same, and the text is counted and logged once', async () => {
+describe.each(ERAS)('a %s server over stdio', era => {
+  it('that prints text to stdout can be used, and the text is counted and logged once', async () => {
     const { log, lines } = keepLog('warn')
     const { open, upstream } = connectSmall({ era, banner: true }, { options: { log } })
     const peer = await open()
@@ -53,7 +53,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(texts.filter(text => text.startsWith('eee')).length).toBeLessThanOrEqual(2)
   })
 
-  it('that floods stderr is not held up, and its last words are kept', async () => {
+  it('that floods stderr is not blocked, and its last lines are kept', async () => {
     const { open, upstream } = connectSmall({ era })
     expect(await callTool(await open(), 'shout', { bytes: 20 * MIB })).toBe('done')
     expect(upstream.status().processes[0]?.stderr).toMatch(/^e{600}$/)
@@ -74,7 +74,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(await callTool(await open(), 'echo', { text: 'again' })).toBe('again')
   })
 
-  it('that closes its output is over', async () => {
+  it('that closes its stdout has ended', async () => {
     const { open, living } = connectSmall({ era, stays: true }, { limits: { exitMs: 50 } })
     expect(await failTool(await open(), 'close')).toMatchObject({ data: { reason: 'upstream_lost' } })
     await eventually(living).toEqual([])
@@ -84,14 +84,14 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(await callTool(await connectSmall({ era }).open(), 'batch')).toBe('in a batch')
   })
 
-  it('that answers nonsense fails that call alone', async () => {
+  it('that answers an invalid message fails that call alone', async () => {
     const peer = await connectSmall({ era }).open()
     const waiting = start(peer, 'wait')
     expect(await failTool(peer, 'nonsense')).toMatchObject({ data: { reason: 'upstream_protocol' } })
     expect(waiting.finals()).toEqual([])
   })
 
-  it('refuses in its own words', async () => {
+  it('has its own errors passed on', async () => {
     const peer = await connectSmall({ era }).open()
     expect(await exchangeWith(peer, 'acme/unknown').failure()).toMatchObject({
       code: -32601,
@@ -105,7 +105,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     )
   })
 
-  it('reports progress under the token of the client, and only to those who want it', async () => {
+  it('reports progress under the token of the client, and only to clients that want it', async () => {
     const peer = await connectSmall({ era }).open()
     const wanting = start(peer, 'many', { count: 3 }, { _meta: { progressToken: 'mine' } })
     const [other] = await Promise.all([start(peer, 'many', { count: 3 }).result(), wanting.result()])
@@ -114,7 +114,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(reports).toEqual([1, 2, 3].map(progress => ({ progressToken: 'mine', progress })))
   })
 
-  it('is told when a call is given up, and answers nothing any more', async () => {
+  it('gets a cancellation when a call is cancelled', async () => {
     const { open, upstream } = connectSmall({ era })
     const peer = await open()
     const waiting = start(peer, 'wait')
@@ -124,7 +124,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(waiting.frames).toEqual([])
   })
 
-  it('that falls silent in a call is told, and its caller too', async () => {
+  it('that is silent in a call gets a cancellation, and the call times out', async () => {
     const { open, upstream } = connectSmall({ era }, { server: { timeoutMs: 150 } })
     expect(await failTool(await open(), 'wait')).toMatchObject({
       message: 'Server "small" was silent for 0.15 s after tools/call',
@@ -133,7 +133,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     await eventually(() => upstream.status().processes[0]?.stderr).toContain('timed out')
   })
 
-  it('that does not read is not sent more than a bound', async () => {
+  it('that does not read is sent a limited number of bytes', async () => {
     const { open } = connectSmall({ era }, { options: { pendingBytes: MIB } })
     const peer = await open()
     await callTool(peer, 'deafen')
@@ -143,7 +143,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(await failTool(peer, 'echo', { text })).toMatchObject({ data: { reason: 'upstream_busy' } })
   })
 
-  it('serves everybody else while one reads slowly; of progress he gets the latest', async () => {
+  it('serves all other callers while one reads slowly; that one gets the latest progress', async () => {
     const peer = await connectSmall({ era }).open()
     let go = () => {}
     const slow = exchangeWith(peer, 'tools/call', {
@@ -161,7 +161,7 @@ describe.each(ERAS)('a %s server over a pipe', era => {
     expect(slow.frames[1]?.kind === 'notice' && slow.frames[1].params.get('progress')?.asNumber()).toBe(500)
   })
 
-  it('gives up a reader that is too far behind, and him alone', async () => {
+  it('ends the call of a reader that is too far behind, and no other call', async () => {
     const { open, upstream } = connectSmall({ era })
     const peer = await open()
     let go = () => {}
@@ -179,8 +179,8 @@ describe.each(ERAS)('a %s server over a pipe', era => {
   })
 })
 
-describe('a legacy server over a pipe', () => {
-  it('asks on the latest call that can carry a question, and is answered', async () => {
+describe('a legacy server over stdio', () => {
+  it('asks on the latest call that can be asked, and gets the answer', async () => {
     const peer = await connectSmall().open(caller)
     const earlier = start(peer, 'wait')
     const asking = start(peer, 'ask')
@@ -191,7 +191,7 @@ describe('a legacy server over a pipe', () => {
     expect(earlier.frames).toEqual([])
   })
 
-  it('does not time out while it waits for a person', async () => {
+  it('does not time out while it waits for the user', async () => {
     const peer = await connectSmall({}, { server: { timeoutMs: 100 } }).open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
@@ -207,7 +207,7 @@ describe('a legacy server over a pipe', () => {
     expect(question.withdrawn.reason).toBeDefined()
   })
 
-  it('hears that nobody will answer when the call is given up', async () => {
+  it('gets a cancellation as its answer when the call is cancelled', async () => {
     const peer = await connectSmall().open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
@@ -227,7 +227,7 @@ describe('a legacy server over a pipe', () => {
     expect(await callTool(peer, 'heard')).toBe('[{"action":"accept","content":{"name":"Ada"}}]')
   })
 
-  it('gets the answer to a question that may belong to another call than the one that is given up', async () => {
+  it('gets the answer to a question that may belong to another call than the cancelled one', async () => {
     const peer = await connectSmall().open(caller)
     const asking = start(peer, 'ask')
     const latest = start(peer, 'wait')
@@ -238,7 +238,7 @@ describe('a legacy server over a pipe', () => {
     expect(await asking.result()).toMatchObject({ content: [{ text: '{"action":"decline"}' }] })
   })
 
-  it('gets the roots it asked for even if the client drops the call meanwhile', async () => {
+  it('gets the roots it asked for even if the client cancels the call meanwhile', async () => {
     const peer = await connectSmall({ roots: true }).open(caller)
     const dropped = start(peer, 'wait')
     const question = await dropped.question()
@@ -251,21 +251,21 @@ describe('a legacy server over a pipe', () => {
     const peer = await connectSmall().open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
     await failTool(peer, 'die')
     expect(question.withdrawn.reason).toBeDefined()
     await start(peer, 'askLater').result()
-    const another = await standing.question()
+    const another = await listen.question()
     await failTool(peer, 'die')
     expect(another.withdrawn.reason).toBeDefined()
     expect(await asking.failure()).toMatchObject({ data: { reason: 'upstream_lost' } })
   })
 
-  it('asks outside any call on the standing exchange', async () => {
+  it('asks the listener outside any call', async () => {
     const peer = await connectSmall().open(caller)
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
     await start(peer, 'askLater').result()
-    expect(await standing.question()).toMatchObject({ method: 'roots/list' })
+    expect(await listen.question()).toMatchObject({ method: 'roots/list' })
   })
 
   it('that is started by a call gets the roots it asks for before that call', async () => {
@@ -284,7 +284,7 @@ describe('a legacy server over a pipe', () => {
     expect(await callTool(await connectSmall().open(caller), 'ping')).toBe('{}')
   })
 
-  it('that asks very much and reads nothing is not answered without end', async () => {
+  it('that asks without end and reads nothing gets a limited number of answers', async () => {
     const { log, lines } = keepLog('warn')
     const { open } = connectSmall({}, { options: { pendingBytes: 1000, log } })
     const peer = await open(caller)
@@ -294,17 +294,17 @@ describe('a legacy server over a pipe', () => {
     expect(await callTool(peer, 'ping')).toBe('{}')
   })
 
-  it('announces changes on the standing exchange, and logs there too unless one call alone is under way', async () => {
+  it('announces changes to the listener, and logs there too unless exactly one call is under way', async () => {
     const peer = await connectSmall().open(caller)
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
     await start(peer, 'change').result()
-    await standing.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/tools/list_changed')
     const logging = start(peer, 'logs', { count: 2 })
     await logging.result()
     expect(logging.frames.map(({ kind }) => kind)).toEqual(['notice', 'notice', 'result'])
     start(peer, 'wait')
     await start(peer, 'logs', { count: 2 }).result()
-    await standing.notice('notifications/message')
+    await listen.notice('notifications/message')
   })
 
   it('that answers without an id answers the only call there is', async () => {
@@ -312,7 +312,7 @@ describe('a legacy server over a pipe', () => {
     expect(await failTool(peer, 'nobody')).toMatchObject({ code: -32700, message: 'could not read that' })
   })
 
-  it('says no word of its own about discover and listen', async () => {
+  it('is not sent server/discover and subscriptions/listen', async () => {
     const peer = await connectSmall({}, { server: { env: { TEST_RUN: 'introduced' } } }).open(caller)
     expect(await exchangeWith(peer, 'server/discover', { caller }).result()).toMatchObject({
       resultType: 'complete',
@@ -322,7 +322,7 @@ describe('a legacy server over a pipe', () => {
   })
 })
 
-describe('a modern server over a pipe', () => {
+describe('a modern server over stdio', () => {
   const modern = { era: 'modern' }
 
   it('gets the envelope with every request, also of legacy callers', async () => {
@@ -334,14 +334,14 @@ describe('a modern server over a pipe', () => {
     })
   })
 
-  it('that asks gets no answer, for it must not', async () => {
+  it('that asks gets no answer, because it must not ask', async () => {
     const peer = await connectSmall(modern).open()
     const asking = start(peer, 'ask')
     expect(await callTool(peer, 'echo', { text: 'later' })).toBe('later')
     expect(asking.frames).toEqual([])
   })
 
-  it('tells those who listen, and again after it was restarted, with what they may have missed', async () => {
+  it('notifies listeners, and after a restart also of what they may have missed', async () => {
     const { open, upstream } = connectSmall(modern)
     const peer = await open()
     const params = { notifications: { toolsListChanged: true, resourceSubscriptions: ['test://a'] } }
@@ -372,7 +372,7 @@ describe('a modern server over a pipe', () => {
     expect(await listen.result()).toEqual({ resultType: 'complete' })
   })
 
-  it('logs to the earliest call that asked for logs', async () => {
+  it('logs to the earliest call that wants logs', async () => {
     const peer = await connectSmall(modern).open()
     const curious = { ...caller, logLevel: 'info' as const }
     const first = exchangeWith(peer, 'tools/call', { caller: curious, params: { name: 'wait' } })
@@ -382,7 +382,7 @@ describe('a modern server over a pipe', () => {
     expect([first.frames.length, second.frames.length, logging.frames.length]).toEqual([2, 0, 1])
   })
 
-  it('logs to nobody while calls of several users run, and to the user of the only ones', async () => {
+  it('logs to no call while calls of several users run, and to the call of a single user', async () => {
     const peer = await connectSmall(modern).open()
     const as = (principal: string | undefined, session?: string) =>
       ({ ...caller, principal, session, logLevel: 'info' }) as const

@@ -75,7 +75,7 @@ const askUntil = async (stream: Stream, isSeen: () => boolean): Promise<void> =>
 }
 
 describe('opening a session', () => {
-  it('shakes hands as the caller, opens the GET stream, and says that it is ready', async () => {
+  it('initializes as the caller, opens the GET stream, and sends notifications/initialized', async () => {
     const { server, peer } = await listening()
     expect(server.arrivals.map(({ method, body }) => body.method ?? method)).toEqual([
       'initialize',
@@ -96,7 +96,7 @@ describe('opening a session', () => {
     expect(peer).toMatchObject({ revision: '2025-11-25', asks: true })
   })
 
-  it('introduces itself where the caller is not known', async () => {
+  it('sends the client info of the gateway if the caller has none', async () => {
     const { server, upstream } = await connect(legacy(answerOk), {}, { identity: { name: 'gw', version: '9' } })
     await upstream.open(callerOf())
     expect(server.of('initialize')[0]?.body.params?.clientInfo).toEqual({ name: 'gw', version: '9' })
@@ -134,7 +134,7 @@ describe('opening a session', () => {
     expect((await upstream.open(dedicated)).revision).toBe('2025-06-18')
   })
 
-  it('asks for the GET stream again where the server first wants to hear that the client is ready', async () => {
+  it('opens the GET stream again if the server offers it only after notifications/initialized', async () => {
     let isReady = false
     const inner = legacy(answerOk, {
       listen: (_, response) => {
@@ -158,7 +158,7 @@ describe('opening a session', () => {
     expect(server.of('GET')).toHaveLength(1)
   })
 
-  it('is used without handshake where the server refuses it and answers all the same', async () => {
+  it('is used without a handshake if the server refuses it and answers other requests', async () => {
     const { server, upstream } = await connect(({ method, body }, response) => {
       if (method === 'GET') response.writeHead(405).end()
       else if (body.method === 'initialize') sendJson(response, failure('server-error', -32600, 'What?'), 400)
@@ -170,7 +170,7 @@ describe('opening a session', () => {
     expect(server.of('notifications/initialized')).toHaveLength(0)
   })
 
-  it('is used without handshake where the server knows none', async () => {
+  it('is used without a handshake if the server has none', async () => {
     const { server, upstream } = await connect(({ body }, response) => {
       if (body.method === 'initialize') sendJson(response, failure(body.id, -32601, 'Method not found'))
       else sendJson(response, result(body.id, { tools: [] }))
@@ -223,7 +223,7 @@ describe('a call', () => {
     expect(server.of('tools/call')[0]?.headers['mcp-session-id']).toBe('s1')
   })
 
-  it('gets what belongs to it wherever it arrives', async () => {
+  it('gets its messages on whatever stream they arrive', async () => {
     const { peer, stream, server } = await listening((_, response) => void openStream(response))
     const params = { _meta: { progressToken: 'mine' } }
     const calls = [exchangeWith(peer, 'tools/call', { params }), exchangeWith(peer, 'tools/call', { params })]
@@ -253,7 +253,7 @@ describe('a call', () => {
     expect(await exchangeWith(peer, 'tools/call').failure()).toMatchObject({ code: -32600, message: 'Not that' })
   })
 
-  it('may be accepted, and asked about on the GET stream', async () => {
+  it('may be accepted, and the server asks about it on the GET stream', async () => {
     const { peer, stream, server } = await listening((_, response) => void response.writeHead(202).end('Accepted'))
     const call = exchangeWith(peer, 'tools/call')
     await server.arrived('tools/call')
@@ -261,7 +261,7 @@ describe('a call', () => {
     expect(await call.question()).toMatchObject({ method: 'elicitation/create' })
   })
 
-  it('tells which call a question belongs to, until the server asks elsewhere during one', async () => {
+  it('correlates questions with calls until the server asks elsewhere during a call', async () => {
     const { peer, stream, server } = await listening(({ method, body }, response) => {
       if (method === 'POST' && body.method !== 'tools/call') response.writeHead(202).end()
     })
@@ -302,7 +302,7 @@ describe('a call', () => {
     expect(call.frames).toEqual([])
   })
 
-  it('tells the server when it was too slow', async () => {
+  it('is cancelled at the server when it times out', async () => {
     const { server, upstream } = await connect(
       legacy(({ body }, response) => void (body.id === undefined && response.writeHead(202).end())),
       { timeoutMs: 100 },
@@ -359,7 +359,7 @@ describe('questions', () => {
     })
   })
 
-  it('stop the clock of their call', async () => {
+  it('stop the timeout of their call', async () => {
     const { server, upstream } = await connect(legacy(asking), { timeoutMs: 100 })
     const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     const question = await call.question()
@@ -384,7 +384,7 @@ describe('questions', () => {
     expect(server.arrivals.filter(({ body }) => body.id === 'q-1')).toEqual([])
   })
 
-  it('are given up with their call, and the server is told', async () => {
+  it('are answered with a cancellation when their call is cancelled', async () => {
     const { peer, server } = await listening(asking)
     const call = exchangeWith(peer, 'tools/call')
     const question = await call.question()
@@ -394,28 +394,28 @@ describe('questions', () => {
     await server.arrived('notifications/cancelled')
   })
 
-  it('outside any call go to the standing exchange', async () => {
+  it('outside any call go to the listener', async () => {
     const { peer, stream, server } = await listening()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     stream.event(request(0, 'roots/list'))
-    const question = await standing.question()
+    const question = await listen.question()
     question.answer({ kind: 'result', result: Json.of({ roots: [] }) })
     expect(await answerTo(server, 0)).toEqual(result(0, { roots: [] }))
   })
 
-  it('wait for a standing exchange for a while', async () => {
+  it('wait for a listener for a while', async () => {
     const { peer, stream, server } = await listening()
     stream.event(request(0, 'roots/list'))
     stream.event(notice('notifications/message', { data: 'early' }))
     await exchangeWith(peer, 'tools/list').result()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
-    await standing.question()
-    await standing.notice('notifications/message')
-    expect(standing.frames[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    await listen.question()
+    await listen.notice('notifications/message')
+    expect(listen.frames[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
     expect(server.arrivals.filter(({ body }) => body.id === 0)).toEqual([])
   })
 
-  it('that waited are not refused any more once somebody came', async () => {
+  it('that waited are not refused any more once a listener has come', async () => {
     const { peer, stream, server } = await listening(answerOk, { holdMs: 60 })
     stream.event(request(0, 'roots/list'))
     await exchangeWith(peer, 'tools/list').result()
@@ -425,7 +425,7 @@ describe('questions', () => {
     expect(await answerTo(server, 0)).toEqual(result(0, { roots: [] }))
   })
 
-  it('are refused when nobody comes', async () => {
+  it('are refused if no listener comes', async () => {
     const { stream, server } = await listening(answerOk, { holdMs: 50 })
     stream.event(request(0, 'roots/list'))
     expect(await answerTo(server, 0)).toMatchObject({ error: { code: -32601 } })
@@ -433,30 +433,30 @@ describe('questions', () => {
 
   it('do not include ping, which is answered here', async () => {
     const { peer, stream, server } = await listening()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     stream.event(request('p', 'ping'))
     expect(await answerTo(server, 'p')).toEqual(result('p', {}))
-    expect(standing.frames).toHaveLength(1)
+    expect(listen.frames).toHaveLength(1)
   })
 })
 
-describe('the standing exchange', () => {
-  it('is acknowledged with what the server can announce, and hears what it says', async () => {
+describe('the listener', () => {
+  it('is acknowledged with the changes the server announces, and gets them', async () => {
     const { peer, stream } = await listening()
     const notifications = { toolsListChanged: true, promptsListChanged: true }
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated, params: { notifications } })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated, params: { notifications } })
     stream.event(notice('notifications/tools/list_changed', {}))
-    await standing.notice('notifications/tools/list_changed')
-    const [acknowledged] = standing.frames
+    await listen.notice('notifications/tools/list_changed')
+    const [acknowledged] = listen.frames
     expect(acknowledged?.kind === 'notice' && acknowledged.params.toValue()).toEqual({
       notifications: { toolsListChanged: true },
     })
   })
 
-  it('takes its session along when it ends', async () => {
+  it('closes its session when it ends', async () => {
     const { server, peer, upstream } = await listening()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
-    standing.abort.abort({ kind: 'gone' })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    listen.abort.abort({ kind: 'gone' })
     expect((await server.arrived('DELETE')).headers['mcp-session-id']).toBe('s1')
     await server.until(() => server.of('GET')[0]?.isGone === true, 'the GET stream to close')
     expect(await exchangeWith(peer, 'tools/list').failure()).toMatchObject({ data: { reason: 'upstream_lost' } })
@@ -480,7 +480,7 @@ it('answers server/discover from the handshake, with everything the server said'
   expect(server.arrivals).toHaveLength(before)
 })
 
-it('passes notifications on, but not a second readiness', async () => {
+it('forwards notifications, but not a second notifications/initialized', async () => {
   const { peer, server } = await listening()
   exchangeWith(peer, 'notifications/initialized', { kind: 'notification' })
   exchangeWith(peer, 'notifications/roots/list_changed', { kind: 'notification' })
@@ -564,7 +564,7 @@ describe('a stream that breaks', () => {
   })
 
   // A timer of more than 2^31 ms fires at once: the server would be asked in a loop.
-  it.each(['99999999999999', '1'.repeat(400)])('waits where the server names %s ms, and is given up', async retry => {
+  it.each(['99999999999999', '1'.repeat(400)])('waits if the server names %s ms, and can be cancelled', async retry => {
     const { peer, server } = await listening(({ method }, response) => {
       if (method === 'GET') return void response.writeHead(503).end()
       const stream = openStream(response)
@@ -635,7 +635,7 @@ describe('a stream that breaks', () => {
     expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_stream_lost')
   })
 
-  it('is given up when polling brings nothing for too long', async () => {
+  it('times out when polling brings nothing for too long', async () => {
     const { upstream } = await connect(
       legacy((_, response) => {
         const stream = openStream(response)
@@ -653,13 +653,13 @@ describe('a stream that breaks', () => {
       expect([method, headers['last-event-id']]).toEqual(['GET', 'g7'])
       streams.push(openStream(response))
     })
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     stream.event(notice('notifications/message', { n: 1 }), 'retry: 50\nid: g7\n')
-    await standing.notice('notifications/message')
+    await listen.notice('notifications/message')
     stream.end()
     expect((await server.arrived('GET', 2)).headers['last-event-id']).toBe('g7')
     streams[1]?.event(notice('notifications/tools/list_changed', {}))
-    await standing.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/tools/list_changed')
   })
 })
 
@@ -678,11 +678,11 @@ describe('a session the server forgot', () => {
     await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:1' } }).result()
     await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:2' } }).result()
     await exchangeWith(peer, 'resources/unsubscribe', { params: { uri: 'a:2' } }).result()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     known = 's2'
     const calls = [1, 2, 3].map(() => exchangeWith(peer, 'tools/call'))
     for (const call of calls) expect(await call.result()).toEqual({ ok: true })
-    await standing.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/tools/list_changed')
     expect(server.of('initialize')).toHaveLength(2)
     const again = server.arrivals.filter(({ headers }) => headers['mcp-session-id'] === 's2')
     const said = again.map(({ method, body }) => body.method ?? method)
@@ -691,7 +691,7 @@ describe('a session the server forgot', () => {
     expect(again.find(({ body }) => body.method === 'resources/subscribe')?.body.params).toEqual({ uri: 'a:1' })
   })
 
-  it('is not replaced again for those who find out late', async () => {
+  it('is not replaced again for calls that find out late', async () => {
     const late: (() => void)[] = []
     const { server, peer } = await listening((arrived, response) => {
       if (arrived.headers['mcp-session-id'] === 's2') return answerOk(arrived, response)
@@ -722,7 +722,7 @@ describe('a session the server forgot', () => {
     expect((await slow.failure()).data).toEqual({ reason: 'upstream_lost', upstream: 'far' })
   })
 
-  it('is not replaced for ever', async () => {
+  it('is replaced once for each call', async () => {
     const { server, peer } = await listening(forgetful(() => 'none'))
     expect((await exchangeWith(peer, 'tools/call').failure()).message).toContain('Session not found')
     expect(server.of('initialize')).toHaveLength(2)
@@ -731,7 +731,7 @@ describe('a session the server forgot', () => {
 
   it('is replaced also when only the GET stream finds out', async () => {
     const { server, peer, stream, streams } = await listening()
-    const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
+    const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     const inner = legacy(answerOk, {
       sessions: ['s2'],
       listen: (_, response) => void streams.push(openStream(response)),
@@ -742,9 +742,9 @@ describe('a session the server forgot', () => {
     })
     stream.raw('retry: 50\n\n')
     stream.end()
-    await standing.notice('notifications/tools/list_changed')
+    await listen.notice('notifications/tools/list_changed')
     streams[1]?.event(notice('notifications/message', {}))
-    await standing.notice('notifications/message')
+    await listen.notice('notifications/message')
   })
 
   it('does not take an unknown method for a lost session', async () => {

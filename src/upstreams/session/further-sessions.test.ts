@@ -38,7 +38,7 @@ describe('a further session of the same kind', () => {
     return { pool, open }
   }
 
-  it('is another for each number, and the same for the same', async () => {
+  it('is another one for each index, and the same one for the same index', async () => {
     const { pool } = createPool()
     const peers = [await pool.open(ana), await pool.open(ana, 1), await pool.open(ana, 2)]
     expect(new Set(peers).size).toBe(3)
@@ -47,7 +47,7 @@ describe('a further session of the same kind', () => {
     await pool.close()
   })
 
-  it('ends soon after nobody uses it; the first does not', async () => {
+  it('is closed after a minute without use; the first session is not', async () => {
     const { pool, open } = createPool()
     await pool.open(ana)
     await pool.open(ana, 1)
@@ -66,7 +66,7 @@ it.each<SessionPooling>(['sticky', 'stateless'])('the key of a %s server tells f
   expect(new Set(keys).size).toBe(3)
 })
 
-it('a further process is refused at once where there are as many as may be, so that its caller can wait instead', async () => {
+it('a further process is refused at once if the limit is reached, so that its caller can wait instead', async () => {
   const { open, upstream } = connectSmall({ era: 'legacy' }, { limits: { processes: 2 } })
   const peers = [await open(ana), await upstream.open(ana, 1)]
   for (const peer of peers) exchangeWith(peer, 'tools/call', { caller: ana, params: { name: 'wait' } })
@@ -75,7 +75,7 @@ it('a further process is refused at once where there are as many as may be, so t
   await closeAll()
 })
 
-it('a server that grants only one session is not taken for one that is down', async () => {
+it('a server that grants only one session is not taken to be down', async () => {
   let greeted = 0
   const answers = legacy(({ body }, response) => {
     if (body.id === undefined) response.writeHead(202).end()
