@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Memory, Store } from './memory-program.ts'
 
 interface Database {
-  readonly postgres: { alone(sql: string): Promise<void> }
+  readonly postgres: { exec(sql: string): Promise<void> }
   close(): Promise<void>
 }
 
@@ -17,17 +17,20 @@ export const onPostgres = async <Result>(
 ): Promise<Result> => {
   const { openMemoryDatabase } = await load<{
     openMemoryDatabase(options: { url: string; schema: string }): Promise<Database>
-  }>('servers/memory/postgres/open.js')
-  const { createPostgresStore } = await load<{
-    createPostgresStore(database: Database, tenant: string, now: () => number): Store
-  }>('servers/memory/postgres/store.js')
+  }>('servers/memory/store/postgres-database.js')
+  const { createPostgresEngine } = await load<{
+    createPostgresEngine(database: Database, tenant: string): unknown
+  }>('servers/memory/store/postgres-engine.js')
+  const { createMemoryStore } = await load<{ createMemoryStore(engine: unknown): Store }>(
+    'servers/memory/store/memory-store.js',
+  )
   const schema = `bench_${randomUUID().slice(0, 8)}`
   const database = await openMemoryDatabase({ url, schema })
   try {
-    return await use({ ...memory, open: async path => createPostgresStore(database, path, Date.now) })
+    return await use({ ...memory, open: async path => createMemoryStore(createPostgresEngine(database, path)) })
   } finally {
-    await database.postgres.alone(`DROP SCHEMA ${schema} CASCADE`)
-    await database.postgres.alone(`DROP ROLE ${schema}`)
+    await database.postgres.exec(`DROP SCHEMA ${schema} CASCADE`)
+    await database.postgres.exec(`DROP ROLE ${schema}`)
     await database.close()
   }
 }

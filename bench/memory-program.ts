@@ -38,13 +38,17 @@ interface Search {
   readonly weights: unknown
 }
 
-/** A database without our schema. */
-export interface Database {
-  exec(sql: string): void
-  all<Row>(sql: string, ...values: readonly (string | number)[]): Row[]
-  run(sql: string, ...values: readonly (string | number)[]): { readonly id: number }
-  write<Result>(work: () => Result): Promise<Result>
-  close(): void
+/** Statements of a database without the schema of a memory. */
+export interface Sql {
+  exec(sql: string): Promise<void>
+  all<Row>(sql: string, ...values: readonly (string | number)[]): Promise<Row[]>
+  run(sql: string, ...values: readonly (string | number)[]): Promise<number>
+  insert(sql: string, ...values: readonly (string | number)[]): Promise<number | undefined>
+}
+
+export interface Database extends Sql {
+  transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  close(): Promise<void>
 }
 
 /** The parts of the built program that a memory is made of, put together as its server does. */
@@ -82,9 +86,9 @@ export const loadMemory = async (): Promise<Memory> => {
     createRemember(options: { extracts: boolean; embeds: boolean }): Memory['remember']
   }>('servers/memory/remember.js')
   const { openSqliteStore } = await load<{ openSqliteStore(options: { path: string }): Promise<Store> }>(
-    'servers/memory/sqlite/store.js',
+    'servers/memory/open-stores.js',
   )
-  const { openSqlite } = await load<{ openSqlite(path: string): Promise<Database> }>('stores/sqlite-driver.js')
+  const { openSqlite } = await load<{ openSqlite(path: string): Promise<Database> }>('stores/sqlite.js')
   const searchFor = (store: Store, group: string, query: string, now: number): Search => ({
     store,
     groups: [group],

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { episodeText, queryText, randomFrom } from './memory-corpus.ts'
-import type { Database, Memory, Store } from './memory-program.ts'
+import type { Database, Memory, Sql, Store } from './memory-program.ts'
 import { quantile } from './statistics.ts'
 
 /** Milliseconds, in the middle and at the 95th of 100. */
@@ -33,9 +33,9 @@ CREATE VIRTUAL TABLE IF NOT EXISTS doc_fts USING fts5(text, content = 'doc', con
 const MATCH =
   'SELECT doc_fts.rowid, doc.text FROM doc_fts JOIN doc ON doc.id = doc_fts.rowid WHERE doc_fts MATCH ? ORDER BY bm25(doc_fts) LIMIT 200'
 
-const put = (plain: Database, text: string): void => {
-  const { id } = plain.run('INSERT INTO doc (text) VALUES (?)', text)
-  plain.run('INSERT INTO doc_fts (rowid, text) VALUES (?, ?)', id, text)
+const put = async (plain: Sql, text: string): Promise<void> => {
+  const id = await plain.insert('INSERT INTO doc (text) VALUES (?)', text)
+  await plain.run('INSERT INTO doc_fts (rowid, text) VALUES (?, ?)', id ?? 0, text)
 }
 
 const told = (body: string, at: number) =>
@@ -57,8 +57,8 @@ const fill = async (memory: Memory, store: Store, plain: Database, count: number
   for (let at = 0; at < count; at += 1_000) {
     const texts = Array.from({ length: Math.min(1_000, count - at) }, () => episodeText(random))
     for (const [index, text] of texts.entries()) await memory.remember(store, told(text, at + index))
-    await plain.write(() => {
-      for (const text of texts) put(plain, text)
+    await plain.transaction(async sql => {
+      for (const text of texts) await put(sql, text)
     })
     if (at % 10_000 === 0) console.error(`${at} episodes`)
   }
@@ -72,7 +72,7 @@ const timeAdds = async (memory: Memory, store: Store, plain: Database, from: num
   for (let index = 0; index < ADDS; index++) {
     const text = `${episodeText(random)} marker${index}`
     await clock(ours, () => memory.remember(store, told(text, from + index)))
-    await clock(theirs, () => plain.write(() => put(plain, text)))
+    await clock(theirs, () => plain.transaction(sql => put(sql, text)))
     if (index % 20 === 0) foundAtOnce &&= (await memory.facts(store, GROUP, `marker${index}`, from, 1)).length === 1
   }
   return { add: { dragoman: summary(ours), fts: summary(theirs) }, foundAtOnce }
@@ -100,10 +100,10 @@ const withStores = async <Result>(
   const store = await memory.open(join(folder, 'ours.db'))
   const plain = await memory.openDatabase(join(folder, 'plain.db'))
   try {
-    plain.exec(SETTINGS)
+    await plain.exec(SETTINGS)
     return await use(store, plain)
   } finally {
-    plain.close()
+    await plain.close()
     await store.close()
   }
 }

@@ -1,21 +1,22 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startPostgres, type TestPostgres, whyNoPostgres } from '../../test/support/postgres.ts'
-import { openPostgres, type Postgres } from './postgres.ts'
+import { openPostgres } from './postgres.ts'
+import type { SqlDatabase } from './sql.ts'
 
 const why = whyNoPostgres()
 let server: TestPostgres
 
-const open = (): Postgres => {
-  const postgres = openPostgres({ url: server.url, patience: 2_000 })
+const open = (): SqlDatabase => {
+  const postgres = openPostgres({ url: server.url, lockTimeoutMs: 2_000 })
   onTestFinished(() => postgres.close())
   return postgres
 }
 
 /** A table of its own with the rows 1 and 2. */
-const table = async (postgres: Postgres, name: string): Promise<string> => {
-  await postgres.alone(`DROP TABLE IF EXISTS ${name}; CREATE TABLE ${name} (id int PRIMARY KEY, n bigint, t text)`)
-  await postgres.alone(`INSERT INTO ${name} VALUES (1, 0, ''), (2, 0, '')`)
-  onTestFinished(() => postgres.alone(`DROP TABLE IF EXISTS ${name}`))
+const table = async (postgres: SqlDatabase, name: string): Promise<string> => {
+  await postgres.exec(`DROP TABLE IF EXISTS ${name}; CREATE TABLE ${name} (id int PRIMARY KEY, n bigint, t text)`)
+  await postgres.exec(`INSERT INTO ${name} VALUES (1, 0, ''), (2, 0, '')`)
+  onTestFinished(() => postgres.exec(`DROP TABLE IF EXISTS ${name}`))
   return name
 }
 
@@ -129,5 +130,5 @@ test('a server that is not there is unreachable, and the place is named without 
   const postgres = openPostgres({ url: 'postgresql://me:secret@127.0.0.1:1/mine' })
   onTestFinished(() => postgres.close())
   await expect(postgres.transaction(sql => sql.get('SELECT 1'))).rejects.toMatchObject({ kind: 'unreachable' })
-  expect(postgres.place).toBe('127.0.0.1:1/mine')
+  expect(postgres.location).toBe('127.0.0.1:1/mine')
 })

@@ -1,93 +1,104 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { explained, isFailure, PostgresError } from './postgres-failures.ts'
-
-/** A value PostgreSQL takes. */
-export type PostgresValue = string | number | boolean | null | Uint8Array | readonly (string | number | null)[]
-
-/** Statements within one transaction; values stand for `?` in their order, or for `?1`, `?2` by number. */
-export interface Sql {
-  all<Row = Readonly<Record<string, string | number | null | Uint8Array>>>(
-    sql: string,
-    ...values: readonly PostgresValue[]
-  ): Promise<Row[]>
-  get<Row = Readonly<Record<string, string | number | null | Uint8Array>>>(
-    sql: string,
-    ...values: readonly PostgresValue[]
-  ): Promise<Row | undefined>
-  /** Returns how many rows were touched. */
-  run(sql: string, ...values: readonly PostgresValue[]): Promise<number>
-  /** Several statements at once, without values. */
-  exec(sql: string): Promise<void>
-}
-
-export interface TransactionOptions {
-  readonly readOnly?: boolean
-  /** Statements that belong to the beginning, like SET LOCAL; they cost no way of their own. */
-  readonly begin?: string
-}
-
-/** An open view of one moment. */
-export interface Snapshot {
-  readonly sql: Sql
-  close(): Promise<void>
-}
-
-/** A pool of connections to one database. */
-export interface Postgres {
-  /** Where it is, without the password. */
-  readonly place: string
-  /** Runs `work` as one transaction that is durable when this resolves. It may run again after a conflict or a lost connection, so it must not do anything else. */
-  transaction<Result>(work: (sql: Sql) => Promise<Result>, options?: TransactionOptions): Promise<Result>
-  /** An unchanging view that stays open until it is closed, for reading at a reader's pace. */
-  snapshot(begin?: string): Promise<Snapshot>
-  /** One statement outside any transaction. */
-  alone(sql: string): Promise<void>
-  close(): Promise<void>
-}
+import { backoffMs } from '../std/time.ts'
+import { POSTGRES } from './dialect.ts'
+import {
+  type InsertTarget,
+  isSqlFailure,
+  type Sql,
+  type SqlDatabase,
+  SqlError,
+  type SqlFailure,
+  type SqlValue,
+} from './sql.ts'
 
 export interface PostgresOptions {
   readonly url: string
-  readonly mostConnections?: number
-  /** How long a statement may wait for a lock, in ms. */
-  readonly patience?: number
+  readonly maxConnections?: number
+  /** How long a statement waits for a lock. */
+  readonly lockTimeoutMs?: number
 }
 
-const MOST_CONNECTIONS = 10
-const PATIENCE = 10_000
+const MAX_CONNECTIONS = 10
+const LOCK_TIMEOUT_MS = 10_000
 const STATEMENT_MS = 60_000
 const CONNECT_MS = 10_000
 const IDLE_MS = 30_000
 const SNAPSHOT_IDLE_MS = 10 * 60_000
-const MOST_ATTEMPTS = 8
-const LONGEST_PAUSE = 400
-const INT8 = 20
-const PLACEHOLDER = /\?(\d*)/g
+const MAX_ATTEMPTS = 8
+const CONFLICT_BACKOFF = { firstMs: 15, longestMs: 600 }
 
-/** Texts in PostgreSQL cannot hold the character zero; its picture stands in for it. */
-const ZERO = '\u2400'
+// By the first characters of the SQLSTATE.
+const STATES: readonly (readonly [string, SqlFailure])[] = [
+  ['40001', 'conflict'],
+  ['40P01', 'conflict'],
+  ['55P03', 'busy'],
+  ['57014', 'busy'],
+  ['53100', 'full'],
+  ['53200', 'full'],
+  ['53300', 'unreachable'],
+  ['57P', 'unreachable'],
+  ['25P03', 'unreachable'],
+  ['08', 'unreachable'],
+  ['28', 'denied'],
+  ['3D000', 'denied'],
+  ['42501', 'denied'],
+  ['23', 'constraint'],
+  ['54', 'limit'],
+]
 
-const numbered = new Map<string, string>()
+const SOCKET_CODE = /^E(?:CONN|HOST|NET|PIPE|TIMEDOUT|NOENT|ACCES|AI_|NOTFOUND)/
+// Errors of the client library that have no code.
+const LOST = /connection terminated|timeout exceeded when trying to connect|not queryable|connection ended/i
 
-/** The same statement with `$1` for `?`. The number of different statements is that of those written in the program. */
-const withNumbers = (sql: string): string => {
-  const known = numbered.get(sql)
-  if (known !== undefined) return known
-  let next = 0
-  const written = sql.replace(PLACEHOLDER, (_, number: string) => `$${number || ++next}`)
-  numbered.set(sql, written)
-  return written
+const kindOf = (code: string, message: string): SqlFailure | undefined => {
+  const known = STATES.find(([start]) => code.startsWith(start))?.[1]
+  if (known) return known
+  if (SOCKET_CODE.test(code) || LOST.test(message)) return 'unreachable'
+  return /^[0-9A-Z]{5}$/.test(code) ? 'other' : undefined
 }
 
-const prepared = (value: PostgresValue): unknown => {
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', ZERO) : value
-  if (Array.isArray(value)) return value.map(prepared)
+const classified = (error: unknown): unknown => {
+  if (!(error instanceof Error) || error instanceof SqlError) return error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const kind = kindOf(code, error.message)
+  // When every address of a host fails, the message is empty.
+  const message = error.message || (error instanceof AggregateError ? String(error.errors[0]) : code)
+  return kind ? new SqlError(kind, message, { state: code || undefined, cause: error }) : error
+}
+
+const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work()
+  } catch (error) {
+    throw classified(error)
+  }
+}
+
+/** Rewrites `?` and `?1` to `$1`, once for each text. */
+const createNumbering = (): ((sql: string) => string) => {
+  const numbered = new Map<string, string>() // as many as there are statements in the program
+  return sql => {
+    const known = numbered.get(sql)
+    if (known !== undefined) return known
+    let next = 0
+    const written = sql.replace(/\?(\d*)/g, (_, number: string) => `$${number || ++next}`)
+    numbered.set(sql, written)
+    return written
+  }
+}
+
+const boundValue = (value: SqlValue): unknown => {
+  // Texts in PostgreSQL cannot contain the character zero.
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\u2400') : value
+  if (Array.isArray(value)) return value.map(boundValue)
   return value instanceof Uint8Array && !Buffer.isBuffer(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : value
 }
 
-// Row ids and times fit a number; the library gives them as text to be safe.
+const INT8 = 20
+// Row ids and times fit a number; the library returns them as text.
 const TYPES = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8 && format !== 'binary'
@@ -95,51 +106,56 @@ const TYPES = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
-const sqlOn = (client: pg.PoolClient): Sql => {
-  const query = async (sql: string, values: readonly PostgresValue[]): Promise<pg.QueryResult> => {
-    try {
-      return await client.query(withNumbers(sql), values.map(prepared))
-    } catch (error) {
-      throw explained(error)
-    }
-  }
+const ARRAYS = { integer: 'bigint[]', text: 'text[]' } as const
+
+const insertStatement = ({ table, columns, ignoresConflicts, returnsIds }: InsertTarget): string => {
+  const lists = Object.values(columns).map(type => `?::${ARRAYS[type]}`)
+  const sql = `INSERT INTO ${table} (${Object.keys(columns).join(', ')}) SELECT * FROM unnest(${lists.join(', ')})`
+  return `${sql}${ignoresConflicts ? ' ON CONFLICT DO NOTHING' : ''}${returnsIds ? ' RETURNING id' : ''}`
+}
+
+/** Statements by way of `query`, which runs one of them. */
+const createSql = (query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>): Sql => {
+  const run = (sql: string, values: readonly SqlValue[]) => query(sql, values.map(boundValue))
   return {
-    all: async <Row>(sql: string, ...values: readonly PostgresValue[]) => (await query(sql, values)).rows as Row[],
-    get: async <Row>(sql: string, ...values: readonly PostgresValue[]) =>
-      (await query(sql, values)).rows[0] as Row | undefined,
-    run: async (sql, ...values) => (await query(sql, values)).rowCount ?? 0,
-    exec: async sql => {
-      try {
-        await client.query(sql)
-      } catch (error) {
-        throw explained(error)
-      }
+    dialect: POSTGRES,
+    all: async <Row>(sql: string, ...values: readonly SqlValue[]) => (await run(sql, values)).rows as Row[],
+    get: async <Row>(sql: string, ...values: readonly SqlValue[]) =>
+      (await run(sql, values)).rows[0] as Row | undefined,
+    run: async (sql, ...values) => (await run(sql, values)).rowCount ?? 0,
+    insert: async (sql, ...values) => (await run(`${sql} RETURNING id`, values)).rows[0]?.id as number | undefined,
+    insertAll: async (into, rows) => {
+      if (rows.length === 0) return []
+      const sql = insertStatement(into)
+      const values = Object.keys(into.columns).map((_, column) => rows.map(row => row[column] ?? null))
+      return (await run(sql, values)).rows.map(row => row.id as number)
     },
+    exec: async sql => void (await query(sql)),
   }
 }
 
-const beginning = (mode: string, patience: number, idle: number, begin = ''): string =>
+const beginning = (mode: string, lockTimeoutMs: number, idleMs: number, begin = ''): string =>
   [
     `BEGIN ISOLATION LEVEL ${mode}`,
-    `SET LOCAL lock_timeout = ${patience}`,
+    `SET LOCAL lock_timeout = ${lockTimeoutMs}`,
     `SET LOCAL statement_timeout = ${STATEMENT_MS}`,
-    // A process that hangs in the middle must not keep the others out.
-    `SET LOCAL idle_in_transaction_session_timeout = ${idle}`,
+    // A process that hangs within a transaction must not lock out the others.
+    `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`,
     begin,
   ].join('; ')
 
 const commit = async (client: pg.PoolClient): Promise<void> => {
   try {
     const { command } = await client.query('COMMIT')
-    if (command !== 'COMMIT') throw new PostgresError('other', 'the transaction had failed before its end')
+    if (command !== 'COMMIT') throw new SqlError('other', 'a statement of the transaction had failed')
   } catch (error) {
-    const failure = explained(error)
-    if (!isFailure(failure, 'unreachable')) throw failure
-    throw new PostgresError('unsure', failure.message, failure.state, { cause: error })
+    const failure = classified(error)
+    if (!isSqlFailure(failure, 'unreachable')) throw failure
+    throw new SqlError('unsure', failure.message, { state: failure.state, cause: error })
   }
 }
 
-const placeOf = (url: string): string => {
+const locationOf = (url: string): string => {
   try {
     const { host, pathname, searchParams } = new URL(url)
     return `${host || searchParams.get('host') || 'localhost'}${pathname}`
@@ -148,94 +164,94 @@ const placeOf = (url: string): string => {
   }
 }
 
-/** Opens a pool. Nothing is connected before it is used. */
-export const openPostgres = (options: PostgresOptions): Postgres => {
-  const { url, mostConnections = MOST_CONNECTIONS, patience = PATIENCE } = options
+/** Opens a pool of connections. It connects when it is first used. */
+export const openPostgres = (options: PostgresOptions): SqlDatabase => {
+  const { url, maxConnections = MAX_CONNECTIONS, lockTimeoutMs = LOCK_TIMEOUT_MS } = options
   const pool = new pg.Pool({
     connectionString: url,
-    max: mostConnections,
+    max: maxConnections,
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: IDLE_MS,
     allowExitOnIdle: true,
     application_name: 'dragoman',
     types: TYPES,
   })
-  pool.on('error', () => {}) // An idle connection was lost; the pool drops it and makes another when one is wanted.
-  pool.on('connect', client => client.on('error', () => {})) // One in use was lost; its next statement says so.
+  pool.on('error', () => {}) // An idle connection was lost; the pool replaces it.
+  pool.on('connect', client => client.on('error', () => {})) // One in use was lost; its next statement fails.
+  const numbered = createNumbering()
   let closing: Promise<void> | undefined
 
-  const connect = async (): Promise<pg.PoolClient> => {
-    try {
-      return await pool.connect()
-    } catch (error) {
-      throw explained(error)
-    }
-  }
+  const connect = (): Promise<pg.PoolClient> => guarded(() => pool.connect())
+  const sqlOn = (client: pg.PoolClient): Sql =>
+    createSql((sql, values) => guarded(() => (values ? client.query(numbered(sql), values) : client.query(sql))))
   const attempt = async <Result>(work: (sql: Sql) => Promise<Result>, begin: string): Promise<Result> => {
     const client = await connect()
+    const sql = sqlOn(client)
     let isBroken = false
     try {
-      const sql = sqlOn(client)
       await sql.exec(begin)
       const result = await work(sql)
       await commit(client)
       return result
     } catch (error) {
-      isBroken = isFailure(error, 'unreachable', 'unsure')
-      if (!isBroken) await client.query('ROLLBACK').catch(() => (isBroken = true))
+      isBroken = isSqlFailure(error, 'unreachable', 'unsure')
+      if (!isBroken) await sql.exec('ROLLBACK').catch(() => (isBroken = true))
       throw error
     } finally {
       client.release(isBroken)
     }
   }
+  const outside = createSql(async (sql, values) => {
+    const client = await connect()
+    let isBroken = false
+    try {
+      return await guarded(() => (values ? client.query(numbered(sql), values) : client.query(sql)))
+    } catch (error) {
+      isBroken = isSqlFailure(error, 'unreachable')
+      throw error
+    } finally {
+      client.release(isBroken)
+    }
+  })
   return {
-    place: placeOf(url),
+    ...outside,
+    location: locationOf(url),
+    driver: 'pg',
     transaction: async (work, given = {}) => {
       const mode = given.readOnly ? 'READ COMMITTED READ ONLY' : 'READ COMMITTED'
-      const begin = beginning(mode, patience, STATEMENT_MS, given.begin)
-      for (let tries = 1; ; tries++) {
+      const begin = beginning(mode, lockTimeoutMs, STATEMENT_MS, given.begin)
+      for (let failures = 0; ; failures++) {
         try {
           return await attempt(work, begin)
         } catch (error) {
-          if (tries >= MOST_ATTEMPTS || !isFailure(error, 'conflict', 'unreachable')) throw error
+          if (failures + 1 >= MAX_ATTEMPTS || !isSqlFailure(error, 'conflict', 'unreachable')) throw error
         }
-        // Uneven, so that two who met do not meet again.
-        await delay(Math.min(LONGEST_PAUSE, 5 * 2 ** tries) * (0.5 + Math.random()))
+        await delay(backoffMs(CONFLICT_BACKOFF, failures))
       }
     },
     snapshot: async begin => {
       const client = await connect()
+      const sql = sqlOn(client)
       let isOpen = true
       const close = async (): Promise<void> => {
         if (!isOpen) return
         isOpen = false
-        const isBroken = await client.query('ROLLBACK').then(
+        const isBroken = await sql.exec('ROLLBACK').then(
           () => false,
           () => true,
         )
         client.release(isBroken)
       }
       try {
-        const sql = sqlOn(client)
-        await sql.exec(beginning('REPEATABLE READ READ ONLY', patience, SNAPSHOT_IDLE_MS, begin))
+        await sql.exec(beginning('REPEATABLE READ READ ONLY', lockTimeoutMs, SNAPSHOT_IDLE_MS, begin))
         return { sql, close }
       } catch (error) {
         await close()
         throw error
       }
     },
-    alone: async sql => {
-      const client = await connect()
-      let isBroken = false
-      try {
-        await sqlOn(client).exec(sql)
-      } catch (error) {
-        isBroken = isFailure(error, 'unreachable')
-        throw error
-      } finally {
-        client.release(isBroken)
-      }
-    },
+    runLong: async (sql, ...values) =>
+      void (values.length > 0 ? await outside.run(sql, ...values) : await outside.exec(sql)),
     close: () => {
       closing ??= pool.end()
       return closing
@@ -243,8 +259,8 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
   }
 }
 
-/** A text as a literal in a statement. */
+/** A text as a literal of a statement. */
 export const literal = (text: string): string => pg.escapeLiteral(text)
 
-/** A name of a table, schema or role in a statement. */
+/** The name of a table, schema or role as part of a statement. */
 export const identifier = (name: string): string => pg.escapeIdentifier(name)

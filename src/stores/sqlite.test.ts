@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, onTestFinished, test } from 'vitest'
+import type { InsertTarget } from './sql.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
 const temporaryPath = async (): Promise<string> => {
@@ -15,131 +16,175 @@ const temporaryPath = async (): Promise<string> => {
 
 const opened = async (path: string, options?: SqliteOptions) => {
   const db = await openSqlite(path, options)
-  onTestFinished(() => db.close())
+  onTestFinished(() => db.close().catch(() => undefined))
   return db
 }
 
 const withTable = async (path: string, options?: SqliteOptions) => {
   const db = await opened(path, options)
-  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS t (x UNIQUE)')
+  await db.exec('PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS t (x UNIQUE)')
   return db
 }
+
+const INTO_T: InsertTarget = { table: 't', columns: { x: 'text' } }
 
 test('rows come back as they went in', async () => {
   const db = await withTable(await temporaryPath())
   for (const value of ['text', 'ä 😀', 1.5, 2 ** 52, null, new Uint8Array([0, 255])]) {
-    db.run('DELETE FROM t')
-    db.run('INSERT INTO t VALUES (?)', value)
-    expect(db.get('SELECT x FROM t')).toEqual({ x: value })
+    await db.run('DELETE FROM t')
+    await db.run('INSERT INTO t VALUES (?)', value)
+    expect(await db.get('SELECT x FROM t')).toEqual({ x: value })
   }
 })
 
 test('a zero byte does not cut a text short', async () => {
   const db = await withTable(await temporaryPath())
-  db.run('INSERT INTO t VALUES (?)', 'before\u0000after')
-  expect(db.get('SELECT x FROM t')).toEqual({ x: 'before\uFFFDafter' })
+  await db.run('INSERT INTO t VALUES (?)', 'before\u0000after')
+  expect(await db.get('SELECT x FROM t')).toEqual({ x: 'before\uFFFDafter' })
 })
 
 test('closing empties the log into the file', async () => {
   const path = await temporaryPath()
   const db = await openSqlite(path)
-  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
-  db.run('INSERT INTO t VALUES (1)')
-  db.close()
+  await db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
+  await db.run('INSERT INTO t VALUES (1)')
+  await db.close()
   expect((await stat(`${path}-wal`).catch(() => ({ size: 0 }))).size).toBe(0)
 })
 
 test('full-text search is there', async () => {
   const db = await opened(':memory:')
-  db.exec("CREATE VIRTUAL TABLE f USING fts5(x, tokenize = 'porter unicode61')")
-  db.run('INSERT INTO f VALUES (?)', 'running wolves')
-  expect(db.all('SELECT x FROM f WHERE f MATCH ?', 'wolf OR run')).toHaveLength(1)
+  await db.exec("CREATE VIRTUAL TABLE f USING fts5(x, tokenize = 'porter unicode61')")
+  await db.run('INSERT INTO f VALUES (?)', 'running wolves')
+  expect(await db.all('SELECT x FROM f WHERE f MATCH ?', 'wolf OR run')).toHaveLength(1)
 })
 
-test('a transaction that fails leaves nothing and the next one works', async () => {
+test('a transaction that fails leaves nothing, and the next one works', async () => {
   const db = await withTable(await temporaryPath())
-  const failing = db.write(() => {
-    db.run('INSERT INTO t VALUES (1)')
-    throw new Error('thought better of it')
+  const failing = db.transaction(async sql => {
+    await sql.run('INSERT INTO t VALUES (1)')
+    throw new Error('changed my mind')
   })
-  await expect(failing).rejects.toThrow('thought better of it')
-  await db.write(() => db.run('INSERT INTO t VALUES (2)'))
-  expect(db.all('SELECT x FROM t')).toEqual([{ x: 2 }])
+  await expect(failing).rejects.toThrow('changed my mind')
+  await db.transaction(sql => sql.run('INSERT INTO t VALUES (2)'))
+  expect(await db.all('SELECT x FROM t')).toEqual([{ x: 2 }])
 })
 
-test('transactions begun at the same time do not fall into each other', async () => {
+test('concurrent transactions of one connection run one after the other', async () => {
   const db = await withTable(await temporaryPath())
-  await Promise.all(Array.from({ length: 50 }, (_, at) => db.write(() => db.run('INSERT INTO t VALUES (?)', at))))
-  expect(db.get('SELECT count(*) AS n FROM t')).toEqual({ n: 50 })
+  const insert = (at: number) =>
+    db.transaction(async sql => {
+      const before = (await sql.get<{ n: number }>('SELECT count(*) AS n FROM t'))?.n
+      await setImmediate() // Other transactions begin meanwhile.
+      await sql.run('INSERT INTO t VALUES (?)', at)
+      expect(await sql.get('SELECT count(*) AS n FROM t')).toEqual({ n: (before ?? 0) + 1 })
+    })
+  await Promise.all(Array.from({ length: 50 }, (_, at) => insert(at)))
+  expect(await db.get('SELECT count(*) AS n FROM t')).toEqual({ n: 50 })
+})
+
+test('a read during a transaction waits for its end and sees all of it or nothing', async () => {
+  const db = await withTable(await temporaryPath())
+  const writing = db.transaction(async sql => {
+    await sql.run('INSERT INTO t VALUES (1)')
+    await setImmediate()
+    await sql.run('INSERT INTO t VALUES (2)')
+  })
+  const count = 'SELECT count(*) AS n FROM t'
+  expect(await db.transaction(sql => sql.get(count), { readOnly: true })).toEqual({ n: 2 })
+  await writing
+  const failing = db.transaction(async sql => {
+    await sql.run('INSERT INTO t VALUES (3)')
+    await setImmediate()
+    throw new Error('changed my mind')
+  })
+  const read = db.get(count)
+  await expect(failing).rejects.toThrow('changed my mind')
+  expect(await read).toEqual({ n: 2 })
+})
+
+test('insert returns the id of a new row, and undefined for one that was skipped', async () => {
+  const db = await opened(':memory:')
+  await db.exec('CREATE TABLE u (id INTEGER PRIMARY KEY, x UNIQUE)')
+  const sql = 'INSERT INTO u (x) VALUES (?) ON CONFLICT DO NOTHING'
+  expect([await db.insert(sql, 'a'), await db.insert(sql, 'a'), await db.insert(sql, 'b')]).toEqual([1, undefined, 2])
+  const into: InsertTarget = { table: 'u', columns: { x: 'text' } }
+  expect(await db.insertAll({ ...into, returnsIds: true }, [['c'], ['d']])).toEqual([3, 4])
+  await db.insertAll({ ...into, ignoresConflicts: true }, [['d'], ['e']])
+  expect(await db.all(`SELECT x FROM u WHERE ${db.dialect.inList('x')}`, ['a', 'e', 'z'])).toHaveLength(2)
 })
 
 test('a writer waits for another connection without blocking the process', async () => {
   const path = await temporaryPath()
   const [one, other] = [await withTable(path), await withTable(path)]
-  one.exec('BEGIN IMMEDIATE')
-  one.run('INSERT INTO t VALUES (1)')
-  const waiting = other.write(() => other.run('INSERT INTO t VALUES (2)'))
+  await one.exec('BEGIN IMMEDIATE')
+  await one.run('INSERT INTO t VALUES (1)')
+  const waiting = other.transaction(sql => sql.run('INSERT INTO t VALUES (2)'))
   for (let turn = 0; turn < 5; turn++) await setImmediate()
-  one.exec('COMMIT')
+  await one.exec('COMMIT')
   await waiting
-  expect(one.all('SELECT x FROM t ORDER BY x')).toEqual([{ x: 1 }, { x: 2 }])
+  expect(await one.all('SELECT x FROM t ORDER BY x')).toEqual([{ x: 1 }, { x: 2 }])
 })
 
 test('patience ends, and says that the file is busy', async () => {
   const path = await temporaryPath()
-  const [one, other] = [await withTable(path), await withTable(path, { patience: 50 })]
-  one.exec('BEGIN IMMEDIATE')
-  await expect(other.write(() => undefined)).rejects.toMatchObject({ name: 'SqliteError', kind: 'busy' })
-  one.exec('ROLLBACK')
+  const [one, other] = [await withTable(path), await withTable(path, { lockTimeoutMs: 50 })]
+  await one.exec('BEGIN IMMEDIATE')
+  await expect(other.transaction(async () => undefined)).rejects.toMatchObject({ name: 'SqlError', kind: 'busy' })
+  await one.exec('ROLLBACK')
 })
 
 test('refusals have their kind', async () => {
   const path = await temporaryPath()
   const db = await withTable(path)
-  db.run('INSERT INTO t VALUES (1)')
-  expect(() => db.run('INSERT INTO t VALUES (1)')).toThrow(expect.objectContaining({ kind: 'constraint' }))
-  expect(() => db.exec('SELECT nonsense')).toThrow(expect.objectContaining({ kind: 'other' }))
-  db.exec('PRAGMA max_page_count = 4')
-  expect(() => db.run('INSERT INTO t VALUES (zeroblob(100000))')).toThrow(expect.objectContaining({ kind: 'full' }))
+  await db.run('INSERT INTO t VALUES (1)')
+  await expect(db.run('INSERT INTO t VALUES (1)')).rejects.toMatchObject({ kind: 'constraint' })
+  await expect(db.exec('SELECT nonsense')).rejects.toMatchObject({ kind: 'other' })
+  await db.exec('PRAGMA max_page_count = 4')
+  await expect(db.run('INSERT INTO t VALUES (zeroblob(100000))')).rejects.toMatchObject({ kind: 'full' })
   const reader = await opened(path, { readOnly: true })
-  expect(() => reader.run('INSERT INTO t VALUES (2)')).toThrow(expect.objectContaining({ kind: 'readonly' }))
+  await expect(reader.run('INSERT INTO t VALUES (2)')).rejects.toMatchObject({ kind: 'readonly' })
   await writeFile(`${path}.txt`, 'this is no database, it is a text'.repeat(100))
   const text = await opened(`${path}.txt`)
-  expect(() => text.get('SELECT * FROM sqlite_schema')).toThrow(expect.objectContaining({ kind: 'foreign' }))
+  await expect(text.get('SELECT * FROM sqlite_schema')).rejects.toMatchObject({ kind: 'foreign' })
   await expect(openSqlite(join(path, 'nowhere.db'))).rejects.toMatchObject({ kind: 'unreachable' })
 })
 
-test('rows can be read slowly: what reads them is not collected meanwhile', async () => {
+test('a snapshot is of one moment, however slowly it is read', async () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const db = await withTable(await temporaryPath())
-  await db.write(() => {
-    for (let at = 0; at < 1000; at++) db.run('INSERT INTO t VALUES (?)', `row ${at}`)
-  })
+  await db.insertAll(
+    INTO_T,
+    Array.from({ length: 1000 }, (_, at) => [`row ${at}`]),
+  )
+  const { sql, close } = await db.snapshot()
+  await db.run('DELETE FROM t')
   let count = 0
-  for (const row of db.each<{ x: string }>('SELECT x FROM t ORDER BY rowid')) {
-    expect(row.x).toBe(`row ${count++}`)
-    if (count % 100 > 0) continue
+  for (let after = 0; after < 1000; after += 100) {
+    const rows = await sql.all<{ x: string }>('SELECT x FROM t WHERE rowid > ? ORDER BY rowid LIMIT 100', after)
+    for (const { x } of rows) expect(x).toBe(`row ${count++}`)
     await setImmediate()
-    gc()
+    gc() // The bundled driver frees statements that are collected, even while they are used.
   }
+  await close()
   expect(count).toBe(1000)
+  expect(await db.get('SELECT count(*) AS n FROM t')).toEqual({ n: 0 })
 })
 
-test('what runs aside does its work without stopping the process, and writers wait for it', async () => {
+test('a long statement does not block the process, and writers wait for it', async () => {
   const path = await temporaryPath()
   const db = await withTable(path)
-  await db.write(() => {
-    for (let at = 0; at < 20_000; at++) db.run('INSERT INTO t VALUES (?)', `${at} ${'x'.repeat(200)}`)
-  })
+  const rows = Array.from({ length: 20_000 }, (_, at) => [`${at} ${'x'.repeat(200)}`])
+  await db.transaction(sql => sql.insertAll(INTO_T, rows))
   let turns = 0
   let isOver = false
-  const running = db.aside('VACUUM').then(() => {
+  const running = db.runLong('VACUUM').then(() => {
     isOver = true
   })
-  const written = db.write(() => {
+  const written = db.transaction(sql => {
     expect(isOver).toBe(true)
-    return db.run("INSERT INTO t VALUES ('after')")
+    return sql.run("INSERT INTO t VALUES ('after')")
   })
   while (!isOver) {
     await setImmediate()
@@ -147,14 +192,14 @@ test('what runs aside does its work without stopping the process, and writers wa
   }
   await Promise.all([running, written])
   expect(turns).toBeGreaterThan(10)
-  expect(db.get('SELECT count(*) AS n FROM t')).toEqual({ n: 20_001 })
+  expect(await db.get('SELECT count(*) AS n FROM t')).toEqual({ n: 20_001 })
 })
 
-test('what is refused aside has its kind, and nothing waits for it any more', async () => {
+test('a long statement that fails has its kind, and writers wait no longer', async () => {
   const path = await temporaryPath()
   const db = await withTable(path)
-  await expect(db.aside('VACUUM INTO ?', join(path, 'nowhere', 'x'))).rejects.toMatchObject({ kind: 'unreachable' })
-  await expect(db.aside('SELECT nonsense')).rejects.toMatchObject({ kind: 'other' })
-  await db.write(() => db.run('INSERT INTO t VALUES (1)'))
-  expect(db.all('SELECT x FROM t')).toEqual([{ x: 1 }])
+  await expect(db.runLong('VACUUM INTO ?', join(path, 'nowhere', 'x'))).rejects.toMatchObject({ kind: 'unreachable' })
+  await expect(db.runLong('SELECT nonsense')).rejects.toMatchObject({ kind: 'other' })
+  await db.transaction(sql => sql.run('INSERT INTO t VALUES (1)'))
+  expect(await db.all('SELECT x FROM t')).toEqual([{ x: 1 }])
 })

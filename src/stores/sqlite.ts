@@ -1,25 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { runAside } from './sqlite-aside.ts'
-import { type Database, loadDriver, type Statement } from './sqlite-load.ts'
+import { Semaphore } from '../std/semaphore.ts'
+import { backoffMs } from '../std/time.ts'
+import { SQLITE } from './dialect.ts'
+import {
+  type InsertTarget,
+  isSqlFailure,
+  type Sql,
+  type SqlDatabase,
+  SqlError,
+  type SqlFailure,
+  type SqlValue,
+} from './sql.ts'
+import { type Connection, loadDriver, runOnThread, type SqliteValue, type Statement } from './sqlite-driver.ts'
 
-/** A value SQLite takes or gives. */
-export type SqlValue = string | number | bigint | null | Uint8Array
-
-/** One row of a result, by column name. */
-export type SqlRow = Readonly<Record<string, SqlValue>>
-
-/** Why the database refused, as far as a caller can act on it. */
-export type SqliteFailure =
-  | 'busy'
-  | 'full'
-  | 'damaged'
-  | 'foreign'
-  | 'unreachable'
-  | 'readonly'
-  | 'constraint'
-  | 'other'
-
-const FAILURES: Readonly<Record<number, SqliteFailure>> = {
+const FAILURES: Readonly<Record<number, SqlFailure>> = {
   5: 'busy',
   6: 'busy',
   8: 'readonly',
@@ -31,195 +25,188 @@ const FAILURES: Readonly<Record<number, SqliteFailure>> = {
   26: 'foreign',
 }
 
-/** A refusal by SQLite with its primary result code put into words. */
-export class SqliteError extends Error {
-  readonly kind: SqliteFailure
-  constructor(kind: SqliteFailure, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'SqliteError'
-    this.kind = kind
-  }
-}
-
-const explained = (error: unknown): unknown => {
+const classified = (error: unknown): unknown => {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return error
-  // The low byte is the primary code; the rest says which lock or which write.
-  return new SqliteError(FAILURES[error.errcode & 0xff] ?? 'other', error.message, { cause: error })
+  // The low byte is the primary code; the rest says which lock or which write failed.
+  return new SqlError(FAILURES[error.errcode & 0xff] ?? 'other', error.message, { cause: error })
 }
 
 const guarded = <Result>(work: () => Result): Result => {
   try {
     return work()
   } catch (error) {
-    throw explained(error)
+    throw classified(error)
   }
-}
-
-/** An open database: prepared statements by their text, transactions, and waiting for other writers. */
-export interface Sqlite {
-  readonly path: string
-  /** Which implementation is below. */
-  readonly driver: string
-  exec(sql: string): void
-  all<Row = SqlRow>(sql: string, ...values: readonly SqlValue[]): Row[]
-  get<Row = SqlRow>(sql: string, ...values: readonly SqlValue[]): Row | undefined
-  run(sql: string, ...values: readonly SqlValue[]): { readonly changes: number; readonly id: number }
-  each<Row = SqlRow>(sql: string, ...values: readonly SqlValue[]): IterableIterator<Row>
-  /** Runs `work` as one transaction that is durable when this resolves; waits while another process writes. */
-  write<Result>(work: () => Result): Promise<Result>
-  /** Runs `work` on one unchanging view of the data. */
-  read<Result>(work: () => Result): Promise<Result>
-  /** Runs `work` again while another process holds the file; for what cannot be part of a transaction. */
-  patiently<Result>(work: () => Result, patience?: number): Promise<Result>
-  /** Runs one statement that takes long without holding up the process; writers wait for its end. */
-  aside(sql: string, ...values: readonly SqlValue[]): Promise<void>
-  close(): void
 }
 
 export interface SqliteOptions {
   readonly readOnly?: boolean
-  /** How long a writer waits for other processes, in ms. */
-  readonly patience?: number
+  /** How long a statement waits for the locks of other processes. */
+  readonly lockTimeoutMs?: number
 }
 
-let loading: ReturnType<typeof loadDriver> | undefined
+const LOCK_TIMEOUT_MS = 10_000
+// The driver blocks the process while it waits for a lock; so it waits briefly, and `retryWhileBusy` the rest.
+const BLOCKING_WAIT_MS = 20
+const BUSY_BACKOFF = { firstMs: 1, longestMs: 60 }
 
-const PATIENCE = 10_000
-// The driver blocks the whole process while it waits, so it waits a moment only and we wait for the rest.
-const BLOCKING_WAIT = 20
-const LONGEST_PAUSE = 40
-
-const isBusy = (error: unknown): boolean => error instanceof SqliteError && error.kind === 'busy'
-
-/** Tries until the lock is free or patience is over; the pauses are uneven so that two waiters do not keep meeting. */
-const untilFree = async <Result>(attempt: () => Result, patience: number): Promise<Result> => {
-  const end = performance.now() + patience
-  for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+/** Retries `attempt` until no other process holds the lock it needs, at most for `timeoutMs`. */
+export const retryWhileBusy = async <Result>(
+  attempt: () => Promise<Result>,
+  timeoutMs = LOCK_TIMEOUT_MS,
+): Promise<Result> => {
+  const end = performance.now() + timeoutMs
+  for (let failures = 0; ; failures++) {
     try {
-      return attempt()
+      return await attempt()
     } catch (error) {
-      if (!isBusy(error) || performance.now() > end) throw error
+      if (!isSqlFailure(error, 'busy') || performance.now() > end) throw error
     }
-    await delay(pause * (0.5 + Math.random()))
+    await delay(backoffMs(BUSY_BACKOFF, failures))
   }
 }
 
-const statementsOf = (database: Database) => {
+// The bundled driver silently ends a text at a zero byte.
+const boundValue = (value: SqlValue): SqliteValue => {
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+  if (typeof value === 'boolean') return Number(value)
+  return Array.isArray(value) ? JSON.stringify(value) : (value as SqliteValue)
+}
+
+const insertStatement = ({ table, columns, ignoresConflicts }: InsertTarget): string => {
+  const names = Object.keys(columns)
+  const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+  return ignoresConflicts ? `${sql} ON CONFLICT DO NOTHING` : sql
+}
+
+/** Statements on a connection, each prepared once; the caller sees to it that no other work interferes. */
+const createSql = (connection: Connection): Sql => {
   const prepared = new Map<string, Statement>()
-  const statement = (sql: string): Statement => {
+  const inserts = new WeakMap<InsertTarget, string>()
+  const prepare = (sql: string): Statement => {
     const known = prepared.get(sql)
     if (known) return known
-    const fresh = database.prepare(sql)
-    prepared.set(sql, fresh)
-    return fresh
+    const statement = connection.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
   }
-  return { statement, forget: () => prepared.clear() }
+  const run = (sql: string, values: readonly SqlValue[]) => guarded(() => prepare(sql).run(...values.map(boundValue)))
+  return {
+    dialect: SQLITE,
+    all: async <Row>(sql: string, ...values: readonly SqlValue[]) =>
+      guarded(() => prepare(sql).all(...values.map(boundValue)) as Row[]),
+    get: async <Row>(sql: string, ...values: readonly SqlValue[]) =>
+      guarded(() => prepare(sql).get(...values.map(boundValue)) as Row | undefined),
+    run: async (sql, ...values) => Number(run(sql, values).changes),
+    insert: async (sql, ...values) => {
+      const { changes, lastInsertRowid } = run(sql, values)
+      return Number(changes) === 0 ? undefined : Number(lastInsertRowid)
+    },
+    insertAll: async (into, rows) => {
+      const sql = inserts.get(into) ?? insertStatement(into)
+      inserts.set(into, sql)
+      return rows.map(row => Number(run(sql, row).lastInsertRowid))
+    },
+    exec: async sql => guarded(() => connection.exec(sql)),
+  }
 }
 
-/** The bundled driver ends a text at a zero byte, silently; the sign for what cannot be shown takes its place. */
-const whole = (value: SqlValue): SqlValue =>
-  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
-
-/** The bundled driver keeps the file until its statements are collected, so the log is emptied while we still can. */
-const finish = (database: Database): void => {
+const rollBack = (connection: Connection): void => {
   try {
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    connection.exec('ROLLBACK')
   } catch {
-    // Somebody else has the file; he will empty the log when he closes it.
+    // A full disk has ended the transaction already.
   }
-  database.close()
 }
 
-const rollBack = (database: Database): void => {
+/** The bundled driver keeps the file open until its statements are collected, so the log is emptied before. */
+const closeConnection = (connection: Connection): void => {
   try {
-    database.exec('ROLLBACK')
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // A full disk ends the transaction by itself; there is nothing left to roll back then.
+    // Another process uses the file; it empties the log when it closes.
   }
+  connection.close()
 }
 
-/** The bundled driver lets go of a statement that nobody holds, even while its rows are read, and falls. */
-const rowsOf = function* <Row>(
-  statement: Statement,
-  values: readonly SqlValue[],
-  reading: Set<Statement>,
-): Generator<Row, undefined> {
-  reading.add(statement)
-  try {
-    yield* guarded(() => statement.iterate(...values)) as IterableIterator<Row>
-  } finally {
-    reading.delete(statement)
-  }
-}
+/** The path of a database in memory, which only its own connection sees. */
+export const IN_MEMORY = ':memory:'
 
-const IN_MEMORY = ':memory:' // to be seen by its own connection only
+/** Opens a database file, or creates it. Opening writes nothing. */
+export const openSqlite = async (path: string, options: SqliteOptions = {}): Promise<SqlDatabase> => {
+  const { readOnly = false, lockTimeoutMs = LOCK_TIMEOUT_MS } = options
+  const { name: driver, Class } = await loadDriver()
+  const connection = guarded(() => new Class(path, { readOnly, timeout: BLOCKING_WAIT_MS }))
+  const sql = createSql(connection)
+  // All work of this process shares the connection: one transaction or statement at a time, in order of arrival.
+  const turn = new Semaphore(1)
+  let longRunning: Promise<unknown> | undefined
 
-const wrap = (database: Database, path: string, driver: string, patience: number): Sqlite => {
-  const { statement, forget } = statementsOf(database)
-  const reading = new Set<Statement>()
-  // Begin and end in one go: what else this process does on the connection must not fall into the transaction.
-  const transaction = <Result>(begin: string, work: () => Result): Result => {
-    database.exec(begin)
+  const exclusively = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const release = await turn.acquire()
     try {
-      const result = work()
-      database.exec('COMMIT')
+      return await work()
+    } finally {
+      release()
+    }
+  }
+  // The lock is released between attempts, so that reads go on while a write waits for another process.
+  const alone = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    retryWhileBusy(() => exclusively(work), lockTimeoutMs)
+  const inTransaction = async <Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> => {
+    await sql.run('BEGIN IMMEDIATE')
+    try {
+      const result = await work(sql)
+      await sql.run('COMMIT')
       return result
     } catch (error) {
-      rollBack(database)
+      rollBack(connection)
       throw error
     }
   }
-  const within = <Result>(begin: string, work: () => Result): Promise<Result> =>
-    untilFree(() => guarded(() => transaction(begin, work)), patience)
-  let others: Promise<unknown> = Promise.resolve() // what runs aside
-  const aside = (sql: string, values: readonly SqlValue[]): Promise<void> => {
-    const work = { driver, path, sql, values, patience }
-    const run = others
-      .then(() => (path === IN_MEMORY ? void statement(sql).run(...values) : runAside(work)))
-      .catch(error => {
-        throw explained(error)
-      })
-    others = run.catch(() => undefined)
-    return run
+  const runLong = async (text: string, values: readonly SqlValue[]): Promise<void> => {
+    if (path === IN_MEMORY) return void (await sql.run(text, ...values))
+    try {
+      await runOnThread({ driver, path, sql: text, values: values.map(boundValue), lockTimeoutMs })
+    } catch (error) {
+      throw classified(error)
+    }
   }
   return {
-    path,
+    location: path,
     driver,
-    exec: sql => guarded(() => database.exec(sql)),
-    all: <Row>(sql: string, ...values: readonly SqlValue[]) =>
-      guarded(() => statement(sql).all(...values.map(whole)) as Row[]),
-    get: <Row>(sql: string, ...values: readonly SqlValue[]) =>
-      guarded(() => statement(sql).get(...values.map(whole)) as Row | undefined),
-    run: (sql, ...values) =>
-      guarded(() => {
-        const { changes, lastInsertRowid } = statement(sql).run(...values.map(whole))
-        return { changes: Number(changes), id: Number(lastInsertRowid) }
-      }),
-    // A fresh statement each: a cached one could be stepped by two readers at once.
-    each: <Row>(sql: string, ...values: readonly SqlValue[]) =>
-      rowsOf<Row>(
-        guarded(() => database.prepare(sql)),
-        values.map(whole),
-        reading,
-      ),
-    write: async work => {
-      await others
-      return within('BEGIN IMMEDIATE', work)
+    dialect: SQLITE,
+    all: (...args) => alone(() => sql.all(...args)),
+    get: (...args) => alone(() => sql.get(...args)),
+    run: (...args) => alone(() => sql.run(...args)),
+    insert: (...args) => alone(() => sql.insert(...args)),
+    insertAll: (...args) => alone(() => sql.insertAll(...args)),
+    exec: text => alone(() => sql.exec(text)),
+    transaction: async (work, given = {}) => {
+      // Without BEGIN each statement sees the latest commit of other processes, as in PostgreSQL.
+      if (given.readOnly) return alone(() => work(sql))
+      while (longRunning) await longRunning
+      return alone(() => inTransaction(work))
     },
-    read: work => within('BEGIN', work),
-    patiently: (work, most = patience) => untilFree(() => guarded(work), most),
-    aside: (sql, ...values) => aside(sql, values),
-    close: () => {
-      forget()
-      finish(database)
+    snapshot: async () => {
+      const reader = await openSqlite(path, { readOnly: true })
+      await reader.exec('BEGIN; SELECT count(*) FROM sqlite_schema') // The first read fixes the moment.
+      const close = async (): Promise<void> => {
+        await reader.exec('ROLLBACK') // An open view would keep the log from being emptied.
+        await reader.close()
+      }
+      return { sql: reader, close }
     },
+    runLong: (text, ...values) => {
+      const run = Promise.resolve(longRunning).then(() => runLong(text, values))
+      const settled = run
+        .catch(() => undefined)
+        .then(() => {
+          if (longRunning === settled) longRunning = undefined
+        })
+      longRunning = settled
+      return run
+    },
+    close: () => exclusively(async () => closeConnection(connection)),
   }
-}
-
-/** Opens a database file, or makes one, with Node's own SQLite where it has full-text search and the bundled one elsewhere. Nothing is written by opening. */
-export const openSqlite = async (path: string, options: SqliteOptions = {}): Promise<Sqlite> => {
-  loading ??= loadDriver()
-  const { name, Class } = await loading
-  const database = guarded(() => new Class(path, { readOnly: options.readOnly ?? false, timeout: BLOCKING_WAIT }))
-  return wrap(database, path, name, options.patience ?? PATIENCE)
 }

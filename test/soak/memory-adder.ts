@@ -1,4 +1,4 @@
-import { openSqliteStore } from '../../src/servers/memory/sqlite/store.ts'
+import { openSqliteStore } from '../../src/servers/memory/open-stores.ts'
 import { passagesOf } from '../../src/servers/memory/text/passages.ts'
 
 // Adds episodes to a memory and says after each that it is stored; it is there to be killed.

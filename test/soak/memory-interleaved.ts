@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../src/servers/memory/sqlite/store.ts'
+import { openSqliteStore } from '../../src/servers/memory/open-stores.ts'
 import { normaliseName } from '../../src/servers/memory/text/names.ts'
 import { interleave } from '../support/memory/interleave.ts'
 

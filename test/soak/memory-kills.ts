@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { openSqliteStore } from '../../src/servers/memory/sqlite/store.ts'
+import { openSqliteStore } from '../../src/servers/memory/open-stores.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 
 const ADDER = new URL('./memory-adder.ts', import.meta.url).pathname
@@ -34,9 +34,9 @@ export const faultsOf = async (path: string, last: number): Promise<string[]> =>
   if (jobs.waiting !== stored.length) faults.push(`${jobs.waiting} jobs for ${stored.length} episodes`)
   await store.close()
   const db = await openSqlite(path)
-  const check = db.get<{ integrity_check: string }>('PRAGMA integrity_check')?.integrity_check
+  const check = (await db.get<{ integrity_check: string }>('PRAGMA integrity_check'))?.integrity_check
   if (check !== 'ok') faults.push(`integrity: ${check}`)
-  db.exec("INSERT INTO doc_fts (doc_fts, rank) VALUES ('integrity-check', 1)")
-  db.close()
+  await db.exec("INSERT INTO doc_fts (doc_fts, rank) VALUES ('integrity-check', 1)")
+  await db.close()
   return faults
 }

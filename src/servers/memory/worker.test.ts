@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createTestLog } from '../../../test/support/log.ts'
 import { temporaryFolder } from '../../../test/support/memory/sqlite-store.ts'
 import type { Job } from './model.ts'
-import { openSqliteStores } from './sqlite/tenants.ts'
+import { openSqliteStores } from './open-stores.ts'
 import type { MemoryStores } from './store.ts'
 import { createWorker, type JobHandler, PermanentFailure, RetryLater, retryDelayMs } from './worker.ts'
 

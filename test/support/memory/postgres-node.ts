@@ -1,10 +1,10 @@
 // One node of several, as a process of its own: adds to groups that others add to, and does whatever jobs it gets.
 
-import { openPostgresStores } from '../../../src/servers/memory/postgres/tenants.ts'
+import { openPostgresStores } from '../../../src/servers/memory/open-stores.ts'
 import { createRemember } from '../../../src/servers/memory/remember.ts'
 
 const [url = '', schema = '', node = ''] = process.argv.slice(2)
-const stores = openPostgresStores({ url, schema, mostConnections: 4 })
+const stores = openPostgresStores({ url, schema, maxConnections: 4 })
 const remember = createRemember({ extracts: true, embeds: false })
 const ADDS = 60
 

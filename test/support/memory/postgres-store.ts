@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { openMemoryDatabase } from '../../../src/servers/memory/postgres/open.ts'
-import { createPostgresStore } from '../../../src/servers/memory/postgres/store.ts'
-import { openPostgresStores } from '../../../src/servers/memory/postgres/tenants.ts'
+import { openPostgresStores } from '../../../src/servers/memory/open-stores.ts'
+import { createMemoryStore } from '../../../src/servers/memory/store/memory-store.ts'
+import { openMemoryDatabase } from '../../../src/servers/memory/store/postgres-database.ts'
+import { createPostgresEngine } from '../../../src/servers/memory/store/postgres-engine.ts'
 import type { MemoryStore, MemoryStores } from '../../../src/servers/memory/store.ts'
 import { identifier, openPostgres } from '../../../src/stores/postgres.ts'
 import { startPostgres, type TestPostgres } from '../postgres.ts'
@@ -26,8 +27,8 @@ export const temporarySchema = (): string => {
   onTestFinished(async () => {
     const postgres = openPostgres({ url: await serverUrl() })
     const name = identifier(schema)
-    await postgres.alone(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
-    await postgres.alone(`DROP ROLE IF EXISTS ${name}`)
+    await postgres.exec(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
+    await postgres.exec(`DROP ROLE IF EXISTS ${name}`)
     await postgres.close()
   })
   return schema
@@ -49,5 +50,5 @@ export const temporaryStore = async (
   const schema = temporarySchema()
   const database = await openMemoryDatabase({ url: await serverUrl(), schema })
   onTestFinished(() => database.close())
-  return { ...createPostgresStore(database, 'test', now), path: schema }
+  return { ...createMemoryStore(createPostgresEngine(database, 'test'), now), path: schema }
 }

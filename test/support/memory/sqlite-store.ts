@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { readByRules } from '../../../src/servers/memory/extract/rules.ts'
 import type { Enrichment, NewEpisode, NewFact } from '../../../src/servers/memory/model.ts'
-import { openSqliteStore } from '../../../src/servers/memory/sqlite/store.ts'
+import { openSqliteStore } from '../../../src/servers/memory/open-stores.ts'
 import type { Added, MemoryStore } from '../../../src/servers/memory/store.ts'
 import { passagesOf } from '../../../src/servers/memory/text/passages.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
-import { openSqliteStore } from '../sqlite/store.ts'
+import { openSqliteStore } from '../open-stores.ts'
 import { PermanentFailure, RetryLater } from '../worker.ts'
 import { createBudget, decide, type Ledger, tokensIn } from './budget.ts'
 import { RejectedRequest } from './endpoint.ts'

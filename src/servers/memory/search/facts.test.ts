@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { NewFact } from '../model.ts'
+import { openSqliteStore } from '../open-stores.ts'
 import { createRemember } from '../remember.ts'
-import { openSqliteStore } from '../sqlite/store.ts'
 import type { MemoryStore } from '../store.ts'
 import { searchEntities } from './entities.ts'
 import { type FactSearch, searchFacts } from './facts.ts'

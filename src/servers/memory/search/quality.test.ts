@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { NOTE_QUESTIONS, NOTES, QUESTIONS, SESSIONS } from '../../../../test/support/memory/quality.ts'
+import { openSqliteStore } from '../open-stores.ts'
 import { createRemember } from '../remember.ts'
-import { openSqliteStore } from '../sqlite/store.ts'
 import type { MemoryStore } from '../store.ts'
 import { searchEntities } from './entities.ts'
 import { searchFacts } from './facts.ts'

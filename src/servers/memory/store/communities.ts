@@ -1,0 +1,72 @@
+import { type InsertTarget, idOf } from '../../../stores/sql.ts'
+import { newUuid } from '../ids.ts'
+import type { Community } from '../model.ts'
+import type { Groups } from '../store.ts'
+import type { Context } from './context.ts'
+import { inGroups } from './rows.ts'
+
+interface CommunityRow {
+  readonly uuid: string
+  readonly group_id: string
+  readonly name: string
+  readonly summary: string
+  readonly created_at: number
+  readonly members: string
+}
+
+/** The communities of some groups with the uuids of their members. */
+export const listCommunities = async ({ db }: Context, groups: Groups): Promise<Community[]> => {
+  const scope = inGroups(db, 'c.group_id', groups)
+  const rows = await db.all<CommunityRow>(
+    `SELECT c.*, (SELECT ${db.dialect.jsonArrayOf('n.uuid', 'n.id')} FROM community_member m
+      JOIN entity n ON n.id = m.entity_id WHERE m.community_id = c.id) AS members
+      FROM community c WHERE ${scope.sql} ORDER BY c.id`,
+    ...scope.values,
+  )
+  return rows.map(({ uuid, group_id, name, summary, created_at, members }) => ({
+    uuid,
+    group: group_id,
+    name,
+    summary,
+    createdAt: created_at,
+    members: JSON.parse(members) as string[],
+  }))
+}
+
+const MEMBERS: InsertTarget = {
+  table: 'community_member',
+  columns: { community_id: 'integer', entity_id: 'integer' },
+}
+
+/** Stores one community; members that are not in its group are skipped. */
+export const addCommunity = async (
+  { db, now }: Context,
+  found: Omit<Community, 'uuid' | 'createdAt'> & Partial<Community>,
+): Promise<void> => {
+  const id = idOf(
+    await db.insert(
+      'INSERT INTO community (uuid, group_id, name, summary, created_at) VALUES (?, ?, ?, ?, ?)',
+      found.uuid ?? newUuid(now()),
+      found.group,
+      found.name,
+      found.summary,
+      found.createdAt ?? now(),
+    ),
+  )
+  const sql = `SELECT id, group_id FROM entity WHERE ${db.dialect.inList('uuid')}`
+  const entities = await db.all<{ id: number; group_id: string }>(sql, found.members)
+  const members = entities.filter(({ group_id }) => group_id === found.group).map(entity => [id, entity.id])
+  await db.insertAll(MEMBERS, members)
+}
+
+/** Replaces the communities of the groups. */
+export const replaceCommunities = async (
+  context: Context,
+  groups: Groups,
+  found: readonly Pick<Community, 'group' | 'name' | 'summary' | 'members'>[],
+): Promise<Community[]> => {
+  const scope = inGroups(context.db, 'group_id', groups)
+  await context.db.run(`DELETE FROM community WHERE ${scope.sql}`, ...scope.values)
+  for (const community of found) await addCommunity(context, community)
+  return listCommunities(context, groups)
+}

@@ -1,0 +1,192 @@
+import { isSqlFailure } from '../../../stores/sql.ts'
+import type { Instant } from '../model.ts'
+import { type Added, type By, type Change, type Groups, type MemoryStore, StoreError } from '../store.ts'
+import { addEpisode, addLooseFacts, enrichEpisode } from './add.ts'
+import { listCommunities, replaceCommunities } from './communities.ts'
+import { amend, type Context, createContext } from './context.ts'
+import type { Engine } from './engine.ts'
+import { changeEntity, findEntity, readEntities, setAlias } from './entities.ts'
+import { exportLines, writeBackup } from './export.ts'
+import { readFacts } from './facts.ts'
+import { erase, proofOf, textsOf } from './forget.ts'
+import { importLines } from './import.ts'
+import * as jobs from './jobs.ts'
+import * as read from './read.ts'
+import { clearGroups, deleteEpisode, deleteFact } from './remove.ts'
+import { findSaga, listSagas, summariseSaga } from './sagas.ts'
+import * as search from './search.ts'
+import { dropVectorsExcept, findNearest, listUnembedded, putVectors } from './vectors.ts'
+
+const graphChanges = (added: Omit<Added, 'episode' | 'outcome'>, group: string): Change[] => [
+  { kind: 'entity', op: 'put', group, uuids: added.entities.map(({ uuid }) => uuid) },
+  { kind: 'fact', op: 'put', group, uuids: [...added.facts.map(({ uuid }) => uuid), ...added.closed] },
+]
+
+const episodeChanges = (added: Added): Change[] => {
+  const { group, uuid } = added.episode
+  const changes = graphChanges(added, group)
+  return added.outcome === 'same' ? changes : [{ kind: 'episode', op: 'put', group, uuids: [uuid] }, ...changes]
+}
+
+type Operation<Args extends readonly unknown[], Result> = (context: Context, ...args: Args) => Promise<Result>
+
+/** One tenant's memory on an engine. */
+export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now): MemoryStore => {
+  const { database, begin } = engine
+  const listeners = new Set<(change: Change) => void>()
+  let isClosed = false
+
+  const emit = (changes: readonly Change[]): void => {
+    for (const change of changes) if (change.uuids.length > 0) for (const listener of listeners) listener(change)
+  }
+  const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (isClosed) throw new StoreError('closed', 'This memory is closed.')
+    engine.check()
+    try {
+      return await work()
+    } catch (error) {
+      throw engine.explain(error)
+    }
+  }
+  const view = <Result>(work: (context: Context) => Promise<Result>): Promise<Result> =>
+    database.transaction(sql => work(createContext(sql, engine, now)), { readOnly: true, begin })
+  const change = async <Result>(work: (context: Context) => Promise<Result>): Promise<Result> => {
+    const { result, indexed } = await database.transaction(
+      async sql => {
+        const context = createContext(sql, engine, now)
+        const done = await work(context)
+        return { result: done, indexed: await context.index.flush() }
+      },
+      { begin },
+    )
+    engine.onIndexed(indexed)
+    return result
+  }
+  /** Another writer may have used a uuid in another group meanwhile; the second attempt finds and rejects it. */
+  const changeTwice = async <Result>(work: (context: Context) => Promise<Result>): Promise<Result> => {
+    try {
+      return await change(work)
+    } catch (error) {
+      if (!isSqlFailure(error, 'constraint')) throw error
+      return change(work)
+    }
+  }
+  const reading =
+    <Args extends readonly unknown[], Result>(operation: Operation<Args, Result>) =>
+    (...args: Args): Promise<Result> =>
+      guarded(() => view(context => operation(context, ...args)))
+  /** One transaction; then the listeners get its changes. */
+  const writing =
+    <Args extends readonly unknown[], Result>(
+      operation: Operation<Args, Result>,
+      changesOf: (result: Result, ...args: Args) => readonly Change[] = () => [],
+    ) =>
+    (...args: Args): Promise<Result> =>
+      guarded(async () => {
+        const result = await changeTwice(context => operation(context, ...args))
+        emit(changesOf(result, ...args))
+        return result
+      })
+  const deleting = (operation: Operation<[string, By?], { group: string }>, kind: Change['kind']) => {
+    const run = writing(operation, ({ group }, uuid) => [{ kind, op: 'delete', group, uuids: [uuid] }])
+    return async (...args: Parameters<typeof run>): Promise<void> => void (await run(...args))
+  }
+  const exporting = async function* (groups: Groups): AsyncGenerator<string> {
+    const snapshot = await guarded(() => database.snapshot(begin))
+    try {
+      yield* exportLines(snapshot.sql, groups)
+    } catch (error) {
+      throw engine.explain(error)
+    } finally {
+      await snapshot.close()
+    }
+  }
+
+  return {
+    searchDocs: reading(search.searchDocs),
+    searchFacts: reading(search.searchFacts),
+    searchEntities: reading(search.searchEntities),
+    docs: reading(search.readDocs),
+    docsOfEpisodes: reading(search.readDocsOfEpisodes),
+    factsOfDocs: reading(search.readFactsOfDocs),
+    factsOfEntities: reading(search.readFactsOfEntities),
+    factsByTime: reading(search.readFactsByTime),
+    entitiesNamed: reading(search.findEntitiesNamed),
+    aliasesOf: reading(search.readAliases),
+    entitiesOfEpisodes: reading(search.readEntitiesOfEpisodes),
+    neighbours: reading(search.readNeighbours),
+    putVectors: writing(putVectors),
+    nearest: reading(findNearest),
+    unembedded: reading(listUnembedded),
+    dropVectorsExcept: writing(dropVectorsExcept),
+
+    episode: reading(read.findEpisode),
+    episodes: reading(read.listEpisodes),
+    episodesByUuid: reading(read.readEpisodes),
+    entity: reading(findEntity),
+    entitiesById: reading(readEntities),
+    entities: reading(read.listEntities),
+    fact: reading(read.findFact),
+    factsById: reading(readFacts),
+    facts: reading(read.listFacts),
+    episodeGraph: reading(read.readEpisodeGraph),
+    saga: reading(findSaga),
+    sagas: reading(listSagas),
+    communities: reading(listCommunities),
+    links: reading(read.listLinks),
+    groups: reading(read.listGroups),
+    stats: reading(read.readStats),
+    audit: reading(read.listAudit),
+
+    add: writing(addEpisode, episodeChanges),
+    enrich: writing(enrichEpisode, episodeChanges),
+    addFacts: writing(addLooseFacts, graphChanges),
+    setEntity: writing(changeEntity, ({ group, uuid }) => [{ kind: 'entity', op: 'put', group, uuids: [uuid] }]),
+    addAlias: writing(setAlias),
+    deleteEpisode: deleting(deleteEpisode, 'episode'),
+    deleteFact: deleting(deleteFact, 'fact'),
+    clear: writing(clearGroups, (_, groups) =>
+      (groups === 'all' ? ['all'] : groups).map(group => ({ kind: 'episode', op: 'delete', group, uuids: [group] })),
+    ),
+    forget: (what, by) =>
+      guarded(async () => {
+        const erased = await change(context => erase(context, what, by))
+        const proof = proofOf(erased, await engine.purge(textsOf(erased)))
+        const group = what.kind === 'group' ? what.group : 'all'
+        emit([
+          { kind: 'episode', op: 'delete', group, uuids: proof.erased.episodes },
+          { kind: 'entity', op: 'delete', group, uuids: proof.erased.entities },
+          { kind: 'fact', op: 'delete', group, uuids: proof.erased.facts },
+        ])
+        return proof
+      }),
+    setSagaSummary: writing(summariseSaga, ({ group, uuid }) => [{ kind: 'saga', op: 'put', group, uuids: [uuid] }]),
+    replaceCommunities: writing(replaceCommunities, found =>
+      found.map(({ group, uuid }) => ({ kind: 'community', op: 'put', group, uuids: [uuid] })),
+    ),
+
+    enqueue: writing(jobs.enqueueJob),
+    lease: writing(jobs.leaseJob),
+    renew: writing(jobs.renewLease),
+    finish: writing(jobs.finishJob),
+    fail: writing(jobs.failJob),
+    retry: writing(jobs.retryJob),
+    jobs: reading(jobs.listJobs),
+    nextDue: reading(jobs.readNextDue),
+
+    backup: path => guarded(() => writeBackup(path, draft => engine.copyTo(draft, () => exporting('all')))),
+    exportLines: exporting,
+    importLines: (lines, by) => guarded(() => importLines(change, lines, by)),
+    amend: writing(amend),
+    onChange: listener => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close: async () => {
+      if (isClosed) return
+      isClosed = true
+      listeners.clear()
+      await engine.close()
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { idOf } from '../../../stores/sql.ts'
+import { newUuid } from '../ids.ts'
+import type { NewEpisode, Saga } from '../model.ts'
+import { type Groups, StoreError } from '../store.ts'
+import type { Context } from './context.ts'
+import { inGroups, sagaOf } from './rows.ts'
+
+/** One saga by its name, or undefined. */
+export const findSaga = async ({ db }: Context, group: string, name: string): Promise<Saga | undefined> => {
+  const row = await db.get('SELECT * FROM saga WHERE group_id = ? AND name = ?', group, name)
+  return row && sagaOf(row)
+}
+
+/** Sagas in the order of their creation. */
+export const listSagas = async ({ db }: Context, groups: Groups): Promise<Saga[]> => {
+  const scope = inGroups(db, 'group_id', groups)
+  return (await db.all(`SELECT * FROM saga WHERE ${scope.sql} ORDER BY id`, ...scope.values)).map(sagaOf)
+}
+
+const findOrCreate = async ({ db, now }: Context, group: string, name: string): Promise<number> => {
+  const known = await db.get<{ id: number }>('SELECT id FROM saga WHERE group_id = ? AND name = ?', group, name)
+  if (known) return known.id
+  const sql = 'INSERT INTO saga (uuid, group_id, name, created_at) VALUES (?, ?, ?, ?)'
+  return idOf(await db.insert(sql, newUuid(now()), group, name, now()))
+}
+
+const findPrevious = async ({ db }: Context, saga: number, episode: NewEpisode): Promise<number | null> => {
+  const { sagaPrevious, uuid, group } = episode
+  if (sagaPrevious === undefined) {
+    const sql = 'SELECT id FROM episode WHERE saga_id = ? AND uuid IS DISTINCT FROM ? ORDER BY id DESC LIMIT 1'
+    return (await db.get<{ id: number }>(sql, saga, uuid ?? null))?.id ?? null
+  }
+  const sql = 'SELECT id FROM episode WHERE uuid = ? AND group_id = ?'
+  const row = await db.get<{ id: number }>(sql, sagaPrevious, group)
+  if (!row || sagaPrevious === uuid)
+    throw new StoreError('invalid', `There is no episode ${sagaPrevious} in group ${group} that could come before it.`)
+  return row.id
+}
+
+/** The ids of an episode's saga, which is created if it is new, and of the previous episode. */
+export const placeInSaga = async (
+  context: Context,
+  episode: NewEpisode,
+): Promise<readonly [number | null, number | null]> => {
+  if (episode.saga === undefined) return [null, null]
+  const saga = await findOrCreate(context, episode.group, episode.saga)
+  return [saga, await findPrevious(context, saga, episode)]
+}
+
+/** Stores a saga's summary and the last episode it covers. */
+export const summariseSaga = async (
+  { db }: Context,
+  group: string,
+  name: string,
+  summary: string,
+  summarisedTo: number,
+): Promise<Saga> => {
+  const sql = 'UPDATE saga SET summary = ?, summarised_to = ? WHERE group_id = ? AND name = ? RETURNING *'
+  const row = await db.get(sql, summary, summarisedTo, group, name)
+  if (!row) throw new StoreError('missing', `There is no saga "${name}" in group ${group}.`)
+  return sagaOf(row)
+}

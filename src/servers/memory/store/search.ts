@@ -1,0 +1,141 @@
+import type { Doc, Entity, Fact } from '../model.ts'
+import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'
+import type { Context } from './context.ts'
+import { readEntities } from './entities.ts'
+import { readFacts } from './facts.ts'
+import { docOf, entityOf, factOf, inGroups, isNotNote, passesFilter, SELECT_DOCS, selectFacts } from './rows.ts'
+
+const withScores = <Row extends { readonly id: number }>(
+  rows: readonly Row[],
+  scores: ReadonlyMap<number, number>,
+): Hit<Row>[] =>
+  rows.map(row => ({ ...row, score: scores.get(row.id) ?? 0 })).toSorted((a, b) => b.score - a.score || a.id - b.id)
+
+/** Passages by row id. */
+export const readDocs = async ({ db }: Context, ids: readonly number[]): Promise<Doc[]> =>
+  ids.length === 0 ? [] : (await db.all(`${SELECT_DOCS} WHERE ${db.dialect.inList('d.id')}`, ids)).map(docOf)
+
+/** Passages of some episodes, in order. */
+export const readDocsOfEpisodes = async ({ db }: Context, uuids: readonly string[]): Promise<Doc[]> => {
+  const sql = `${SELECT_DOCS} WHERE ${db.dialect.inList('e.uuid')} ORDER BY d.episode_id, d.ord`
+  return (await db.all(sql, uuids)).map(docOf)
+}
+
+/** The passages that match best. */
+export const searchDocs = async (context: Context, query: TextQuery<DocWeights>): Promise<Hit<Doc>[]> => {
+  const { text, actor, prev, next, dt } = query.weights
+  const scores = await context.index.best('doc', query, [text, actor, prev, next, dt])
+  return withScores(await readDocs(context, [...scores.keys()]), scores)
+}
+
+/** The indexed facts that match best. */
+export const searchFacts = async (
+  context: Context,
+  query: TextQuery<FactWeights>,
+  filter?: FactFilter,
+): Promise<Hit<Fact>[]> => {
+  const { fact, ents, dt } = query.weights
+  const scores = await context.index.best('fact', query, [fact, ents, dt], filter)
+  return withScores(await readFacts(context, [...scores.keys()]), scores)
+}
+
+/** The entities that match best. */
+export const searchEntities = async (context: Context, query: TextQuery<EntityWeights>): Promise<Hit<Entity>[]> => {
+  const { name, aliases, summary } = query.weights
+  const scores = await context.index.best('entity', query, [name, aliases, summary])
+  return withScores(await readEntities(context, [...scores.keys()]), scores)
+}
+
+/** The facts stated in these passages; a fact stated in two of them is returned twice, each time with that passage. */
+export const readFactsOfDocs = async (
+  { db }: Context,
+  ids: readonly number[],
+  filter?: FactFilter,
+): Promise<Fact[]> => {
+  if (ids.length === 0) return []
+  const wanted = passesFilter(db, 'f', filter)
+  const rows = await db.all(
+    `SELECT link.doc_id AS stated_in, g.* FROM fact_episode link
+      JOIN (${selectFacts(db)} WHERE ${wanted.sql}) g ON g.id = link.fact_id
+      WHERE ${db.dialect.inList('link.doc_id')} ORDER BY link.doc_id, g.id`,
+    ...wanted.values,
+    ids,
+  )
+  return rows.map(row => ({ ...factOf(row), docId: Number(row.stated_in) }))
+}
+
+const LATEST = 'ORDER BY f.valid_at DESC NULLS LAST, f.id DESC'
+
+/** The facts of these entities, the latest first. */
+export const readFactsOfEntities = async (
+  { db }: Context,
+  ids: readonly number[],
+  limit: number,
+  filter?: FactFilter,
+): Promise<Fact[]> => {
+  if (ids.length === 0) return []
+  const wanted = passesFilter(db, 'f', filter)
+  const { inList } = db.dialect
+  // They are chosen first, so that only their episodes are looked up.
+  const sql = `${selectFacts(db)} WHERE f.id IN (SELECT f.id FROM fact f WHERE f.id IN (
+        SELECT id FROM fact WHERE ${inList('src')} UNION SELECT id FROM fact WHERE ${inList('dst')})
+      AND ${wanted.sql} ${LATEST} LIMIT ?) ${LATEST}`
+  return (await db.all(sql, ids, ids, ...wanted.values, limit)).map(factOf)
+}
+
+/** Facts by time alone, the latest first. */
+export const readFactsByTime = async (
+  { db }: Context,
+  groups: Groups,
+  limit: number,
+  filter: FactFilter,
+): Promise<Fact[]> => {
+  const scope = inGroups(db, 'f.group_id', groups)
+  const wanted = passesFilter(db, 'f', filter)
+  const sql = `${selectFacts(db)} WHERE ${scope.sql} AND ${wanted.sql} ${LATEST} LIMIT ?`
+  return (await db.all(sql, ...scope.values, ...wanted.values, limit)).map(factOf)
+}
+
+/** Entities by normalised name or alias. */
+export const findEntitiesNamed = async (
+  { db }: Context,
+  norms: readonly string[],
+  groups: Groups,
+): Promise<(Entity & { norm: string })[]> => {
+  const scope = inGroups(db, 'a.group_id', groups)
+  const sql = `SELECT n.*, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
+    WHERE ${scope.sql} AND ${db.dialect.inList('a.norm')} ORDER BY a.group_id, a.norm`
+  const rows = await db.all(sql, ...scope.values, norms)
+  return rows.map(row => ({ ...entityOf(row), norm: String(row.norm) }))
+}
+
+/** Every normalised name of these entities. */
+export const readAliases = ({ db }: Context, ids: readonly number[]): Promise<{ entityId: number; norm: string }[]> =>
+  db.all(
+    `SELECT entity_id AS "entityId", norm FROM alias WHERE ${db.dialect.inList('entity_id')} ORDER BY entity_id, norm`,
+    ids,
+  )
+
+/** The entities that these episodes mention. */
+export const readEntitiesOfEpisodes = async (
+  { db }: Context,
+  ids: readonly number[],
+): Promise<(Entity & { episodeId: number })[]> => {
+  const sql = `SELECT n.*, m.episode_id FROM mention m JOIN entity n ON n.id = m.entity_id
+    WHERE ${db.dialect.inList('m.episode_id')} ORDER BY m.episode_id, n.id`
+  return (await db.all(sql, ids)).map(row => ({ ...entityOf(row), episodeId: Number(row.episode_id) }))
+}
+
+/** Steps from these entities along facts, in both directions. A path through a Note would connect everything. */
+export const readNeighbours = ({ db }: Context, ids: readonly number[], limit: number): Promise<Step[]> => {
+  const { inList } = db.dialect
+  const hasNoNote = `${isNotNote(db, 'dst')} AND ${isNotNote(db, 'src')}`
+  return db.all<Step>(
+    `SELECT * FROM (
+        SELECT src AS "from", dst AS "to", id AS "factId" FROM fact WHERE ${inList('src', '?1')} AND ${hasNoNote}
+        UNION ALL SELECT dst, src, id FROM fact WHERE ${inList('dst', '?1')} AND ${hasNoNote}
+      ) steps LIMIT ?2`,
+    ids,
+    limit,
+  )
+}

@@ -1,0 +1,79 @@
+import { dot, rowOf } from '../q8.ts'
+import type { MemoryStore, NewVector, Unembedded, VectorKind } from '../store.ts'
+import type { Context } from './context.ts'
+import { inGroups } from './rows.ts'
+
+/** Stores embeddings; one of a row that is gone meanwhile is skipped. */
+export const putVectors = async ({ db, engine }: Context, vectors: readonly NewVector[]): Promise<void> => {
+  for (const vector of vectors) {
+    const sql = `SELECT group_id FROM ${vector.kind} WHERE id = ?`
+    const row = await db.get<{ group_id: string }>(sql, vector.rowId)
+    if (!row) continue
+    await db.run(
+      `INSERT INTO vec (kind, model, dim, scale, q8, row_id, group_id) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (${engine.key('kind, row_id, model')})
+        DO UPDATE SET dim = excluded.dim, scale = excluded.scale, q8 = excluded.q8`,
+      ...rowOf(vector),
+      row.group_id,
+    )
+  }
+}
+
+const BATCH = 4_000 // vectors in memory at once
+
+/** The rows with the nearest embeddings by cosine; embeddings of another length are of another model. */
+export const findNearest = async (
+  { db }: Context,
+  query: Parameters<MemoryStore['nearest']>[0],
+): Promise<{ rowId: number; score: number }[]> => {
+  const length = Math.hypot(...query.vector) || 1
+  const scope = inGroups(db, 'group_id', query.groups)
+  const sql = `SELECT row_id, scale, q8 FROM vec WHERE kind = ? AND model = ? AND dim = ? AND ${scope.sql} AND row_id > ?
+    ORDER BY row_id LIMIT ${BATCH}`
+  let best: { rowId: number; score: number }[] = []
+  for (let after = 0; ; ) {
+    const rows = await db.all<{ row_id: number; scale: number; q8: Uint8Array }>(
+      sql,
+      query.kind,
+      query.model,
+      query.vector.length,
+      ...scope.values,
+      after,
+    )
+    const found = rows.map(({ row_id, scale, q8 }) => ({ rowId: row_id, score: dot(query.vector, q8, scale) / length }))
+    best = [...best, ...found].toSorted((a, b) => b.score - a.score).slice(0, query.limit)
+    if (rows.length < BATCH) return best
+    after = rows.at(-1)?.row_id ?? after
+  }
+}
+
+const TEXTS: Readonly<Record<VectorKind, string>> = {
+  doc: "SELECT id, group_id, CASE WHEN actor IS NULL THEN text ELSE actor || ': ' || text END AS text FROM doc r WHERE true",
+  // The embedding of the passage that a rule's fact quotes is enough.
+  fact: "SELECT id, group_id, fact AS text FROM fact r WHERE NOT (origin = 'rule' AND doc_id IS NOT NULL)",
+  entity: "SELECT id, group_id, trim(name || '\n' || summary) AS text FROM entity r WHERE true",
+}
+
+/** Rows that have no embedding of this model yet, oldest first. */
+export const listUnembedded = async (
+  { db }: Context,
+  kind: VectorKind,
+  model: string,
+  limit: number,
+  among?: readonly number[],
+): Promise<Unembedded[]> => {
+  const named = among === undefined ? '' : `AND ${db.dialect.inList('id')}`
+  const rows = await db.all<{ id: number; group_id: string; text: string }>(
+    `${TEXTS[kind]} ${named} AND NOT EXISTS (SELECT 1 FROM vec v WHERE v.kind = ? AND v.row_id = r.id AND v.model = ?)
+      ORDER BY id LIMIT ?`,
+    ...(among === undefined ? [] : [among]),
+    kind,
+    model,
+    limit,
+  )
+  return rows.map(({ id, group_id, text }) => ({ rowId: id, group: group_id, text }))
+}
+
+/** Drops the embeddings of every other model; returns how many. */
+export const dropVectorsExcept = ({ db }: Context, model: string): Promise<number> =>
+  db.run('DELETE FROM vec WHERE model <> ?', model)
