@@ -1,8 +1,8 @@
 import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { gatewayCaller, PER_CALLER } from '../health/probe-server.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
-import type { Inspection, ServerReport } from '../protocol/inspection.ts'
-import { ask } from '../protocol/listing.ts'
+import type { CheckReport, ServerReport } from '../protocol/inspection.ts'
+import { sendRequest } from '../protocol/listing.ts'
 import { within } from '../std/time.ts'
 import type { Log } from '../telemetry/log.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
@@ -34,7 +34,7 @@ const TIMEOUT_MS = 15_000
 export const checkServers = async (
   snapshot: Snapshot,
   { log, version, data, met }: CheckOptions,
-): Promise<Inspection> => {
+): Promise<CheckReport> => {
   const host = new ProcessHost(snapshot.limits.concurrentStarts)
   const knownEras = new KnownEras()
   const options = {
@@ -100,12 +100,12 @@ const readLists = async (upstream: Upstream, self: Caller, isRemote: boolean): P
   const peer = await upstream.open(self)
   const release = peer.hold?.()
   try {
-    const capabilities = (await ask(peer.dispatch, self, 'server/discover')).get('capabilities')
+    const capabilities = (await sendRequest(peer.dispatch, self, 'server/discover')).get('capabilities')
     const read = async (kind: ListKind): Promise<ListReading> => {
       const { method, capability } = LIST_KINDS[kind]
       if (!capabilities?.has(capability)) return EMPTY_READING
       const show = (_: string, item: Json) => (kind === 'tools' ? usableTool(item, isRemote) : { item })
-      return readList(kind, params => ask(peer.dispatch, self, method, params), show)
+      return readList(kind, params => sendRequest(peer.dispatch, self, method, params), show)
     }
     const readings = {
       tools: await read('tools'),

@@ -20,14 +20,14 @@ import { createStreamable } from '../fronts/streamable/streamable.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { RequestInfo } from '../protocol/admission.ts'
-import { GatewayFault } from '../protocol/deliver.ts'
+import { GatewayError } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { methodRow } from '../protocol/methods.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { createScrape } from '../telemetry/prometheus.ts'
+import { createMetricsReader } from '../telemetry/prometheus.ts'
 import { logRequests } from '../telemetry/request-log.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
@@ -85,7 +85,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     throw error
   })
   const metrics = createMetrics({
-    isKnown: method => methodRow(method) !== undefined,
+    isKnown: method => methodInfo(method) !== undefined,
     isStanding,
     blame: createBlame(runtime.hasServer, log),
   })
@@ -136,7 +136,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     exposeMetrics: snapshot.listen.exposeMetrics,
     admitOperator: inbound.admitOperator,
     servers: runtime.serverStates,
-    scrape: createScrape(metrics, {
+    scrape: createMetricsReader(metrics, {
       version,
       states: SERVER_STATES,
       servers: runtime.serverStates,
@@ -229,7 +229,7 @@ const isStanding = (method: string): boolean => method === 'subscriptions/listen
 
 /** Finds the server and the reason of a failure, and logs failures of the gateway. An error from a server may claim anything. */
 const createBlame = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
-  if (frame.kind === 'failure' && frame.error instanceof GatewayFault)
+  if (frame.kind === 'failure' && frame.error instanceof GatewayError)
     log.error({ err: frame.error.cause }, 'call failed inside the gateway')
   const data = frame.kind === 'failure' ? frame.error.data : undefined
   const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigError } from '../config/problems.ts'
 import type { RateLimit, RateLimits } from '../config/snapshot.ts'
-import type { Admission, Admit, HoldGrant, RequestInfo } from '../protocol/admission.ts'
+import type { Admission, Admit, OnTokenRevoked, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Authenticator, type PolicyOf } from './authenticator.ts'
@@ -28,7 +28,7 @@ export interface InboundAuth {
   canAccess(request: RequestInfo, workspace: string): boolean
   /** Whether a request may see the state of the whole gateway; undefined if no token is needed. */
   admitOperator(request: RequestInfo): Admission | undefined
-  readonly onRevoked: HoldGrant
+  readonly onRevoked: OnTokenRevoked
   /** A token for every workspace, valid while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>

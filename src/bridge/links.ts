@@ -2,7 +2,7 @@ import { NEVER } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { methodRow } from '../protocol/methods.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import { Json } from '../wire/json/json.ts'
 import { refusalOf } from './refusals.ts'
 import type { SharedSession } from './shared-session/shared-session.ts'
@@ -15,7 +15,7 @@ const PATIENCE_MS = 10_000 // for the server to notice that the user is done
 export const askForLinks =
   (session: SharedSession): Dispatch =>
   exchange => {
-    if (methodRow(exchange.method)?.asks) send(session, exchange, 1)
+    if (methodInfo(exchange.method)?.asks) send(session, exchange, 1)
     else session.dispatch(exchange)
   }
 

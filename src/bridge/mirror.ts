@@ -1,7 +1,7 @@
 import { failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { ask, itemsOf } from '../protocol/listing.ts'
-import { paramHeadersOf, readParamHeaders } from '../protocol/param-headers.ts'
+import { sendRequest, listItems } from '../protocol/listing.ts'
+import { createParamHeaders, readParamHeaders } from '../protocol/param-headers.ts'
 import { Json } from '../wire/json/json.ts'
 
 const HEADER_MISMATCH = -32020
@@ -23,7 +23,7 @@ export const createMirror = (): Mirror => {
 
   const refresh = async (dispatch: Dispatch, caller: Caller): Promise<void> => {
     const found = new Map<string, Json>()
-    for await (const tool of itemsOf('tools', params => ask(dispatch, caller, 'tools/list', params))) learn(tool, found)
+    for await (const tool of listItems('tools', params => sendRequest(dispatch, caller, 'tools/list', params))) learn(tool, found)
     schemas = found
   }
 
@@ -32,7 +32,7 @@ export const createMirror = (): Mirror => {
 
   const call = (exchange: Exchange, dispatch: Dispatch, isAgain: boolean): void => {
     const schema = schemas?.get(exchange.params.get('name')?.asString() ?? '')
-    const headers = schema ? paramHeadersOf(schema, exchange.params.get('arguments') ?? Json.empty) : []
+    const headers = schema ? createParamHeaders(schema, exchange.params.get('arguments') ?? Json.empty) : []
     const caller =
       headers.length === 0
         ? exchange.caller

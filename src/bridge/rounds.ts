@@ -3,7 +3,7 @@ import { Abort } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { methodRow } from '../protocol/methods.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import { Json } from '../wire/json/json.ts'
 import { refusalOf } from './refusals.ts'
 
@@ -20,7 +20,7 @@ interface Options {
 export const askInRounds =
   (dispatch: Dispatch, options: Options): Dispatch =>
   exchange => {
-    if (methodRow(exchange.method)?.asks && exchange.kind === 'request')
+    if (methodInfo(exchange.method)?.asks && exchange.kind === 'request')
       new Rounds(exchange, dispatch, options).send(exchange.params)
     else dispatch(exchange)
   }

@@ -9,7 +9,7 @@ import {
 import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
-import { isLevel, LEVELS } from '../protocol/methods.ts'
+import { isLogSeverity, LOG_SEVERITIES } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import { undeclared } from './refusals.ts'
@@ -74,13 +74,13 @@ const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, 
   const refusal = undeclared(capabilities, method, question.params)
   if (refusal) return question.answer({ kind: 'error', error: refusal })
   const params = convertQuestion(method, question.params, peer, caller)
-  if ('refusal' in params) return question.answer({ kind: 'error', error: params.refusal })
+  if ('rejection' in params) return question.answer({ kind: 'error', error: params.rejection })
   const answer = (reply: Answer): void => {
     if (reply.kind !== 'result') return question.answer(reply)
     const result = convertAnswer(method, reply.result, question.params, caller, peer)
-    if (!('unfit' in result)) return question.answer({ kind: 'result', result })
+    if (!('problem' in result)) return question.answer({ kind: 'result', result })
     if (asked < MOST_ASKED && !question.withdrawn.reason)
-      return void ask(exchange, question, peer, asked + 1, result.unfit)
+      return void ask(exchange, question, peer, asked + 1, result.problem)
     question.answer({ kind: 'result', result: Json.of({ action: 'cancel' }) })
   }
   const text = params.get('message')?.asString() ?? ''
@@ -89,10 +89,10 @@ const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, 
 
 function acceptLevel(exchange: Exchange): void {
   const level = exchange.params.get('level')?.asString()
-  if (isLevel(level)) void deliver(exchange.sink, { kind: 'result', result: Json.empty })
+  if (isLogSeverity(level)) void deliver(exchange.sink, { kind: 'result', result: Json.empty })
   else
     void deliver(exchange.sink, {
       kind: 'failure',
-      error: rpcError('invalidParams', `Unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`),
+      error: rpcError('invalidParams', `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`),
     })
 }

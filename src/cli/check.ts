@@ -1,7 +1,7 @@
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
-import type { Inspection, ServerReport, WorkspaceReport } from '../protocol/inspection.ts'
+import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/inspection.ts'
 import { SILENT } from '../telemetry/log.ts'
 import type { Inspect, Run } from './command.ts'
 import {
@@ -32,7 +32,7 @@ ${flagHelp(FLAGS)}
 `
 
 /** The result as --json prints it. */
-interface CheckResult extends Partial<Inspection> {
+interface CheckResult extends Partial<CheckReport> {
   readonly ok: boolean
   readonly file: string
   readonly problem?: string

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Daemon } from '../config/daemon-file.ts'
 import type { ConfigDifference } from '../config/difference.ts'
 import type { Snapshot } from '../config/snapshot.ts'
-import type { Inspection, ServerReport } from '../protocol/inspection.ts'
+import type { CheckReport, ServerReport } from '../protocol/inspection.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
 import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-admin.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -46,7 +46,7 @@ type ServePipe = (options: {
 export type Inspect = (
   snapshot: Snapshot,
   options: { log: Log; version: string; data: string; met?: (report: ServerReport) => void },
-) => Promise<Inspection>
+) => Promise<CheckReport>
 
 /** What main.ts hands to the commands: cli/ may not import the parts that implement it. */
 export interface Programs {

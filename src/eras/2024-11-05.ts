@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
 import { isBlock, mapContent } from './content.ts'
-import type { Difference, Instead, Refusal } from './difference.ts'
+import type { RevisionDifference, ErrorAsResult, RejectedQuestion } from './difference.ts'
 import { mapCapabilities } from './members.ts'
 import { blocksOf } from './sampling.ts'
 
@@ -10,7 +10,7 @@ import { blocksOf } from './sampling.ts'
  * 2024-11-05 against 2025-03-26: no audio, no progress message, completion without a capability. The capability for
  * completion stays: clients of that time ignore it, and newer clients over HTTP+SSE use it.
  */
-export const difference: Difference = {
+export const difference: RevisionDifference = {
   up: {
     // Old servers complete without saying so; the first try tells.
     result: (method, result) =>
@@ -41,14 +41,14 @@ function soundAsResource(block: Json): Json {
 }
 
 /** Early releases of the Python SDK end the session over a request they cannot read. */
-function refuseSound(method: string, params: Json): Json | Refusal {
+function refuseSound(method: string, params: Json): Json | RejectedQuestion {
   if (method !== 'sampling/createMessage' || !blocksOf(params).some(block => isBlock(block, 'audio'))) return params
-  return { refusal: rpcError('invalidParams', 'The client does not take audio in sampling') }
+  return { rejection: rpcError('invalidParams', 'The client does not take audio in sampling') }
 }
 
 const METHOD_NOT_FOUND = -32601
 
-function asNoCompletions(method: string, error: RpcError): RpcError | Instead {
+function asNoCompletions(method: string, error: RpcError): RpcError | ErrorAsResult {
   if (method !== 'completion/complete' || error.code !== METHOD_NOT_FOUND) return error
   return { result: Json.of({ completion: { values: [], hasMore: false } }) }
 }

@@ -1,6 +1,6 @@
 import { Json } from '../wire/json/json.ts'
 import { isBlock, mapContent } from './content.ts'
-import type { Difference } from './difference.ts'
+import type { RevisionDifference } from './difference.ts'
 import { mapList } from './members.ts'
 
 /**
@@ -8,7 +8,7 @@ import { mapList } from './members.ts'
  * itself, its schema and elicitation stay: a client that does not know them ignores the first two and does not declare
  * the third, and several clients that negotiate this revision know them.
  */
-export const difference: Difference = {
+export const difference: RevisionDifference = {
   up: {},
   down: {
     // For servers: those on the Java SDK refuse members they do not know.

@@ -1,6 +1,6 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
-import type { Difference, Instead, Unfit } from './difference.ts'
+import type { RevisionDifference, ErrorAsResult, InvalidAnswer } from './difference.ts'
 import { asPlainForm, foldChoices } from './form.ts'
 import { mapCapabilities, mapList } from './members.ts'
 import { joinReply, splitMessages, usesTools } from './sampling.ts'
@@ -9,7 +9,7 @@ import { joinReply, splitMessages, usesTools } from './sampling.ts'
  * 2025-06-18 against 2025-11-25: no tasks, forms are plain, sampling is one block a message. Links to open and tools in
  * sampling go to the clients that declare them.
  */
-export const difference: Difference = {
+export const difference: RevisionDifference = {
   up: { answer: asFullAnswer },
   down: { result: withoutTasks, error: asLinkText, question: asPlainQuestion, answer: asPlainAnswer },
 }
@@ -30,14 +30,14 @@ function asPlainAnswer(method: string, result: Json): Json {
   return method === 'sampling/createMessage' ? joinReply(result) : result
 }
 
-function asFullAnswer(method: string, result: Json, question: Json): Json | Unfit {
+function asFullAnswer(method: string, result: Json, question: Json): Json | InvalidAnswer {
   return method === 'elicitation/create' ? foldChoices(result, question) : result
 }
 
 const LINKS_REQUIRED = -32042
 
 /** To a client that opens no links they are told in words: a model that called a tool can pass them on. */
-function asLinkText(method: string, error: RpcError, _params: Json, capabilities: Json): RpcError | Instead {
+function asLinkText(method: string, error: RpcError, _params: Json, capabilities: Json): RpcError | ErrorAsResult {
   if (error.code !== LINKS_REQUIRED || capabilities.at('elicitation', 'url')) return error
   const links = error.data?.get('elicitations')?.elements() ?? []
   const text = [error.message, ...links.map(linkText)].join('\n')

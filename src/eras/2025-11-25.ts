@@ -1,15 +1,15 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
-import { methodRow } from '../protocol/methods.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import { Json } from '../wire/json/json.ts'
 import { isBlock } from './content.ts'
-import type { Difference } from './difference.ts'
+import type { RevisionDifference } from './difference.ts'
 import { mapCapabilities, mapList } from './members.ts'
 import { mapBlocks } from './sampling.ts'
 import { withObjectOutput, withObjectSchemas } from './structured-output.ts'
 
 /** 2025-11-25 against 2026-07-28: no envelope, no result types, no cache hints, structured output only as objects. */
-export const difference: Difference = {
+export const difference: RevisionDifference = {
   up: { result: asModernResult, error: asModernError, question: withoutTask },
   down: {
     params: withoutEnvelope,
@@ -32,7 +32,7 @@ function withoutMeta(payload: Json, keys: readonly string[]): Json {
 function withoutEnvelope(method: string, params: Json): Json {
   const bare = withoutMeta(params, ENVELOPE)
   // On any other method these two are ordinary parameters of an extension.
-  return methodRow(method)?.asks ? bare.without('inputResponses', 'requestState') : bare
+  return methodInfo(method)?.asks ? bare.without('inputResponses', 'requestState') : bare
 }
 
 const COMPLETE = Json.of('complete')
@@ -41,7 +41,7 @@ const PRIVATE = Json.of('private')
 
 function asModernResult(method: string, result: Json): Json {
   let modern = result.get('resultType')?.isString('complete') ? result : result.with('resultType', COMPLETE)
-  if (methodRow(method)?.cacheable) {
+  if (methodInfo(method)?.cacheable) {
     if (!modern.has('ttlMs')) modern = modern.with('ttlMs', STALE)
     if (!modern.has('cacheScope')) modern = modern.with('cacheScope', PRIVATE)
   }

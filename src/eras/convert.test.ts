@@ -237,7 +237,7 @@ test('questions keep their mode and their id in every revision: who is asked is 
   const url = Json.of({ mode: 'url', url: 'u', elicitationId: 'e', _meta: { [META.relatedTask]: {} } })
   const ask = (params: Json, from: Revision, to: Revision): unknown => {
     const asked = convertQuestion('elicitation/create', params, from, to)
-    return 'refusal' in asked ? asked.refusal.code : asked.toValue()
+    return 'rejection' in asked ? asked.rejection.code : asked.toValue()
   }
   for (const to of REVISIONS) {
     expect(ask(form, NEW, to)).toEqual(form.toValue())

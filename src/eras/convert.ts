@@ -5,24 +5,24 @@ import { difference as d20241105 } from './2024-11-05.ts'
 import { difference as d20250326 } from './2025-03-26.ts'
 import { difference as d20250618 } from './2025-06-18.ts'
 import { difference as d20251125 } from './2025-11-25.ts'
-import type { Difference, Instead, Refusal, Shapes, Unfit } from './difference.ts'
+import type { RevisionDifference, ErrorAsResult, RejectedQuestion, Converters, InvalidAnswer } from './difference.ts'
 
 /** Oldest first: entry i lies between REVISIONS[i] and REVISIONS[i + 1]. */
-const CHAIN: readonly Difference[] = [d20241105, d20250326, d20250618, d20251125]
+const CHAIN: readonly RevisionDifference[] = [d20241105, d20250326, d20250618, d20251125]
 
-const walk = (a: number, b: number): readonly Shapes[] =>
+const walk = (a: number, b: number): readonly Converters[] =>
   a <= b
     ? CHAIN.slice(a, b).map(({ up }) => up)
     : CHAIN.slice(b, a)
         .reverse()
         .map(({ down }) => down)
 
-const PATHS: ReadonlyMap<Revision, ReadonlyMap<Revision, readonly Shapes[]>> = new Map(
+const PATHS: ReadonlyMap<Revision, ReadonlyMap<Revision, readonly Converters[]>> = new Map(
   REVISIONS.map((from, a) => [from, new Map(REVISIONS.map((to, b) => [to, walk(a, b)]))]),
 )
 
 /** What is applied between two revisions, in walking order. */
-const path = (from: Revision, to: Revision): readonly Shapes[] => PATHS.get(from)?.get(to) ?? []
+const path = (from: Revision, to: Revision): readonly Converters[] => PATHS.get(from)?.get(to) ?? []
 
 type Payload = 'params' | 'result' | 'notice'
 
@@ -53,8 +53,8 @@ export const convertError = (
   from: Revision,
   to: Revision,
   capabilities: Json = Json.empty,
-): RpcError | Instead => {
-  let ending: RpcError | Instead = error
+): RpcError | ErrorAsResult => {
+  let ending: RpcError | ErrorAsResult = error
   for (const shapes of path(from, to)) {
     if ('code' in ending) ending = shapes.error?.(method, ending, params, capabilities) ?? ending
     else if (shapes.result) ending = { result: shapes.result(method, ending.result) }
@@ -63,11 +63,11 @@ export const convertError = (
 }
 
 /** Params of a question, from the asking server's revision to the client's; or why it cannot be asked there. */
-export const convertQuestion = (method: string, params: Json, from: Revision, to: Revision): Json | Refusal => {
+export const convertQuestion = (method: string, params: Json, from: Revision, to: Revision): Json | RejectedQuestion => {
   let value = params
   for (const shapes of path(from, to)) {
     const shaped = shapes.question?.(method, value) ?? value
-    if ('refusal' in shaped) return shaped
+    if ('rejection' in shaped) return shaped
     value = shaped
   }
   return value
@@ -83,12 +83,12 @@ export const convertAnswer = (
   question: Json,
   from: Revision,
   to: Revision,
-): Json | Unfit => {
+): Json | InvalidAnswer => {
   if (from === to || !result.isObject) return result
   let value = result
   for (const shapes of path(from, to)) {
     const shaped = shapes.answer?.(method, value, question) ?? value
-    if ('unfit' in shaped) return shaped
+    if ('problem' in shaped) return shaped
     value = shaped
   }
   return value

@@ -14,7 +14,7 @@ const form = (properties: PlainObject, required?: readonly string[]): Json =>
 
 const asked = (question: Json, to: Revision = OLD): Json => {
   const params = convertQuestion('elicitation/create', question, NEW, to)
-  if ('refusal' in params) throw new Error(params.refusal.message)
+  if ('rejection' in params) throw new Error(params.rejection.message)
   return params
 }
 
@@ -24,7 +24,7 @@ const fields = (question: Json): readonly (readonly [string, unknown])[] =>
 const answered = (question: Json, content: PlainObject): unknown => {
   const answer = Json.of({ action: 'accept', content })
   const folded = convertAnswer('elicitation/create', answer, question, OLD, NEW)
-  return 'unfit' in folded ? folded : (folded.toValue() as { content: unknown }).content
+  return 'problem' in folded ? folded : (folded.toValue() as { content: unknown }).content
 }
 
 const SIZE = {
@@ -122,12 +122,12 @@ test('what is ticked comes back as a list, in the order of the options', () => {
 const bounded = (required?: readonly string[]) => form({ colours: { ...COLOURS, minItems: 1, maxItems: 2 } }, required)
 
 test.each<[string, Json, PlainObject, unknown]>([
-  ['too few', bounded(['colours']), {}, { unfit: 'Colours: choose at least 1 and at most 2' }],
+  ['too few', bounded(['colours']), {}, { problem: 'Colours: choose at least 1 and at most 2' }],
   [
     'too many',
     bounded(),
     { 'colours — Red': true, 'colours — Green': true, 'colours — b': true },
-    { unfit: 'Colours: choose at least 1 and at most 2' },
+    { problem: 'Colours: choose at least 1 and at most 2' },
   ],
   ['none of what need not be answered', bounded(), { 'colours — Red': false }, {}],
   ['just enough', bounded(['colours']), { 'colours — Green': true }, { colours: ['g'] }],

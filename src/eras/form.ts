@@ -1,6 +1,6 @@
 import { Json } from '../wire/json/json.ts'
 import { mapMembers, objectOf } from '../wire/json/map-members.ts'
-import type { Unfit } from './difference.ts'
+import type { InvalidAnswer } from './difference.ts'
 
 // 2025-06-18 knows choices of one, named by `enumNames`. A choice of several is shown as one checkbox for each
 // option, and what is ticked is gathered again; how, follows from the question alone.
@@ -47,7 +47,7 @@ export const asPlainForm = (params: Json): Json => {
 }
 
 /** The answer with what was ticked gathered in lists, as the question asked for. */
-export const foldChoices = (answer: Json, question: Json): Json | Unfit => {
+export const foldChoices = (answer: Json, question: Json): Json | InvalidAnswer => {
   const schema = question.get('requestedSchema')
   if (!schema || !answer.get('action')?.isString('accept')) return answer
   const content = answer.get('content') ?? Json.empty
@@ -62,7 +62,7 @@ export const foldChoices = (answer: Json, question: Json): Json | Unfit => {
     if (isFitting && (choice.isRequired || isAnswered(choice, content)))
       lists.push([choice.field, Json.of(ticked.map(({ value }) => value))])
     else if (!isFitting && (choice.isRequired || ticked.length > 0))
-      return { unfit: `${choice.title}: ${bounds(choice)}` }
+      return { problem: `${choice.title}: ${bounds(choice)}` }
   }
   const rest = content.entries().filter(([name]) => !names.has(name))
   return lists.length === 0 && rest.length === content.entries().length

@@ -11,7 +11,7 @@ const AUDIO = { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }
 
 const ask = (params: Plain, to: Revision): unknown => {
   const asked = convertQuestion(METHOD, Json.of(params), NEW, to)
-  return 'refusal' in asked ? asked.refusal.code : asked.toValue()
+  return 'rejection' in asked ? asked.rejection.code : asked.toValue()
 }
 
 test('several blocks become several messages of the same role', () => {
@@ -70,7 +70,7 @@ test.each<[string, Plain, Plain]>([
   const question = Json.of({ messages: [] })
   const told = (to: Revision): unknown => {
     const answer = convertAnswer(METHOD, reply, question, NEW, to)
-    return 'unfit' in answer ? answer : (answer.toValue() as { content: unknown }).content
+    return 'problem' in answer ? answer : (answer.toValue() as { content: unknown }).content
   }
   expect(REVISIONS.map(told)).toEqual([expected, expected, expected, content, content])
 })

@@ -221,7 +221,7 @@ test('tools and their results look the same in sampling', () => {
     ],
   })
   const asked = convertQuestion('sampling/createMessage', question, NEW, '2025-11-25')
-  expect('refusal' in asked ? asked : asked.toValue()).toEqual({
+  expect('rejection' in asked ? asked : asked.toValue()).toEqual({
     tools: [{ name: 't', inputSchema: INPUT, outputSchema: wrapped({ type: 'string' }) }],
     messages: [
       { role: 'user', content: [{ type: 'tool_result', structuredContent: { result: 's' }, content: [] }] },

@@ -1,5 +1,5 @@
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
-import { ask, itemsOf } from '../protocol/listing.ts'
+import { sendRequest, listItems } from '../protocol/listing.ts'
 import { MODERN, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 
@@ -31,7 +31,7 @@ export const probeServer = async (upstream: Upstream, self: Caller): Promise<Pro
   const peer = await upstream.open(self)
   const release = peer.hold?.() ?? (() => {}) // another peer might be another process
   try {
-    const found = await ask(peer.dispatch, self, 'server/discover')
+    const found = await sendRequest(peer.dispatch, self, 'server/discover')
     const hasTools = found.at('capabilities', 'tools') !== undefined
     const countTools = (onTool?: OnTool) => (hasTools ? count(peer, self, onTool) : Promise.resolve(0)).finally(release)
     return { revision: peer.revision, countTools }
@@ -43,7 +43,7 @@ export const probeServer = async (upstream: Upstream, self: Caller): Promise<Pro
 
 const count = async (peer: Peer, self: Caller, onTool?: OnTool): Promise<number> => {
   let tools = 0
-  for await (const tool of itemsOf('tools', params => ask(peer.dispatch, self, 'tools/list', params))) {
+  for await (const tool of listItems('tools', params => sendRequest(peer.dispatch, self, 'tools/list', params))) {
     tools++
     onTool?.(tool.get('name')?.asString())
   }

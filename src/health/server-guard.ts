@@ -2,7 +2,7 @@ import type { Signal } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
-import { methodRow } from '../protocol/methods.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { RequestTrace } from '../telemetry/request-log.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
@@ -183,7 +183,7 @@ const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
  * hints of an untrusted server; and only if no connection was made, so that the server cannot have acted on it.
  */
 const isRetryable = (method: string, fault: ServerFault): boolean =>
-  isUnreachable(fault) && (methodRow(method)?.safe === true || method === 'ping')
+  isUnreachable(fault) && (methodInfo(method)?.safe === true || method === 'ping')
 
 const isUnreachable = ({ reason }: ServerFault): boolean => reason === 'upstream_unreachable'
 

@@ -30,4 +30,4 @@ export type Admission =
 export type Admit = (knock: RequestInfo, workspace: string, response?: ServerResponse) => Admission | Promise<Admission>
 
 /** Calls `end` when the token of a request is revoked or expires, unless the returned function was called before. */
-export type HoldGrant = (knock: RequestInfo, end: () => void) => () => void
+export type OnTokenRevoked = (knock: RequestInfo, end: () => void) => () => void

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json } from '../wire/json/json.ts'
-import { deliver, failWith, GatewayFault } from './deliver.ts'
+import { deliver, failWith, GatewayError } from './deliver.ts'
 import { RpcFailure, rpcError } from './errors.ts'
 import type { Exchange, Frame, Sink } from './exchange.ts'
 
@@ -26,7 +26,7 @@ test.each([
   const { sink, taken } = refusing(refuse)
   let brokeTimes = 0
   await deliver(sink, RESULT, () => brokeTimes++)
-  expect(taken).toEqual([{ kind: 'failure', error: expect.any(GatewayFault) }])
+  expect(taken).toEqual([{ kind: 'failure', error: expect.any(GatewayError) }])
   expect(taken[0]).toMatchObject({ error: { code: -32603, cause: broken } })
   expect(taken[0]).not.toMatchObject({ error: { message: expect.stringContaining(broken.message) } })
   expect(brokeTimes).toBe(1)

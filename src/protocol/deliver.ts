@@ -5,7 +5,7 @@ import type { Answer, Exchange, Frame, Question, Sink } from './exchange.ts'
 const DATA = Json.of({ reason: 'gateway_error' })
 
 /** The failure of a call after an exception in the gateway. `cause` is logged and never sent: it may name files or hosts. */
-export class GatewayFault implements RpcError {
+export class GatewayError implements RpcError {
   readonly code = ERRORS.internal.code
   readonly message = 'The gateway could not handle a message of this call; its log has the cause'
   readonly data = DATA
@@ -17,8 +17,8 @@ export class GatewayFault implements RpcError {
 }
 
 /** The error a thrown value is reported as: the one it carries, or a fault of the gateway. */
-export const faultOf = (thrown: unknown): RpcError =>
-  thrown instanceof RpcFailure ? thrown.error : new GatewayFault(thrown)
+export const thrownError = (thrown: unknown): RpcError =>
+  thrown instanceof RpcFailure ? thrown.error : new GatewayError(thrown)
 
 /**
  * Hands a frame to a sink that no caller waits for. Never throws and never rejects: if the sink does, its exchange
@@ -34,12 +34,12 @@ export const deliver = (sink: Sink, frame: Frame, broke?: () => void): void | Pr
 }
 
 /** Answers a question. If the asker's code throws on the answer, the asker hears an error instead: never throws. */
-export const answerTo = ({ answer }: Question, reply: Answer): void => {
+export const answerQuestion = ({ answer }: Question, reply: Answer): void => {
   try {
     answer(reply)
   } catch (thrown) {
     try {
-      answer({ kind: 'error', error: faultOf(thrown) })
+      answer({ kind: 'error', error: thrownError(thrown) })
     } catch (again) {
       rethrow(again)
     }
@@ -54,7 +54,7 @@ export const failWith = ({ kind, sink }: Exchange, thrown: unknown): void => {
 const end = (sink: Sink, thrown: unknown, broke?: () => void): void => {
   broke?.()
   try {
-    const waiting = sink({ kind: 'failure', error: faultOf(thrown) })
+    const waiting = sink({ kind: 'failure', error: thrownError(thrown) })
     if (waiting) waiting.catch(rethrow)
   } catch (again) {
     rethrow(again)

@@ -2,7 +2,7 @@ import type { RequestTrace } from '../telemetry/request-log.ts'
 import type { Json } from '../wire/json/json.ts'
 import type { Signal } from './cancellation.ts'
 import type { RpcError } from './errors.ts'
-import type { Level } from './methods.ts'
+import type { LogSeverity } from './methods.ts'
 import type { Policy } from './policy.ts'
 import type { Revision } from './revisions.ts'
 
@@ -26,7 +26,7 @@ export interface Caller {
   readonly revision: Revision
   readonly capabilities: Json
   readonly info?: Json | undefined
-  readonly logLevel?: Level | undefined
+  readonly logLevel?: LogSeverity | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
   readonly isHealthCheck?: true // the gateway itself: what it opens holds nothing of any client

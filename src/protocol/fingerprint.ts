@@ -1,5 +1,5 @@
 import type { Json } from '../wire/json/json.ts'
-import { shortKey } from './short-key.ts'
+import { boundedKey } from './short-key.ts'
 
 // A client writes its capabilities the same way every time.
 const byText = new Map<string, string>()
@@ -10,7 +10,7 @@ const byValue = new WeakMap<Json, string>()
 const LONGEST_FINGERPRINT = 128 // characters; a longer one is replaced by its hash
 
 /** Equal for capabilities that mean the same, and short; servers shape their lists by them. */
-export const fingerprint = (capabilities: Json): string => {
+export const capabilitiesFingerprint = (capabilities: Json): string => {
   if (capabilities.size > LONGEST_TEXT) return ofLong(capabilities)
   const text = capabilities.toString()
   const known = byText.get(text)
@@ -30,7 +30,7 @@ const ofLong = (capabilities: Json): string => {
 }
 
 const make = (capabilities: Json): string =>
-  shortKey(JSON.stringify(sorted(capabilities.toValue())), LONGEST_FINGERPRINT)
+  boundedKey(JSON.stringify(sorted(capabilities.toValue())), LONGEST_FINGERPRINT)
 
 const sorted = (value: unknown): unknown => {
   if (value === null || typeof value !== 'object') return value

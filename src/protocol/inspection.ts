@@ -1,7 +1,7 @@
 import type { ServerState } from './status.ts'
 
 /** What was found when every server of a configuration was met once. */
-export interface Inspection {
+export interface CheckReport {
   readonly servers: readonly ServerReport[]
   readonly workspaces: readonly WorkspaceReport[]
 }
@@ -29,20 +29,20 @@ export interface WorkspaceReport {
   readonly prompts: readonly string[]
   readonly resources: number
   readonly hidden: { readonly policy: number; readonly overlays: number }
-  readonly collisions: readonly Collision[]
+  readonly collisions: readonly NameCollision[]
   readonly unknown: readonly string[] // tools in the configuration that their servers do not have
-  readonly shadowed: readonly Shadowed[]
+  readonly shadowed: readonly ShadowedTool[]
 }
 
 /** A tool nobody can call, because another one of its server is shown under the name it was given. */
-export interface Shadowed {
+export interface ShadowedTool {
   readonly tool: string // as `<server>/<tool>`, and so is the other one
   readonly by: string
   readonly as: string
 }
 
 /** One name or URI that several servers have, and what each of them is shown as. */
-export interface Collision {
+export interface NameCollision {
   readonly name: string
   readonly shown: readonly { readonly server: string; readonly as: string }[]
 }

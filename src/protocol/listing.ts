@@ -7,7 +7,7 @@ import type { Caller, Dispatch } from './exchange.ts'
 export const MOST_PAGES = 64
 
 /** Sends one request of our own and settles with its result; rejects with RpcFailure, or when nobody waits any more. */
-export const ask = (
+export const sendRequest = (
   dispatch: Dispatch,
   caller: Caller,
   method: string,
@@ -49,7 +49,7 @@ export class CursorWalk {
 }
 
 /** The items of a list; each page is requested when its items are wanted. */
-export async function* itemsOf(member: string, fetchPage: (params: Json) => Promise<Json>): AsyncGenerator<Json> {
+export async function* listItems(member: string, fetchPage: (params: Json) => Promise<Json>): AsyncGenerator<Json> {
   const walk = new CursorWalk()
   let params = Json.empty
   for (;;) {

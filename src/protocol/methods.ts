@@ -1,9 +1,9 @@
 import { REVISIONS, type Revision } from './revisions.ts'
 
-export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
-export type Level = (typeof LEVELS)[number]
-export const isLevel = (text: string | undefined): text is Level =>
-  text !== undefined && (LEVELS as readonly string[]).includes(text)
+export const LOG_SEVERITIES = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+export type LogSeverity = (typeof LOG_SEVERITIES)[number]
+export const isLogSeverity = (text: string | undefined): text is LogSeverity =>
+  text !== undefined && (LOG_SEVERITIES as readonly string[]).includes(text)
 
 interface Method {
   readonly from: 'client' | 'server' | 'both'
@@ -47,7 +47,7 @@ const METHODS: Readonly<Record<string, Method>> = {
 }
 
 /** False only for a method the specification had and this revision has not (or not yet). */
-export const isKnownTo = (method: string, revision: Revision): boolean => {
+export const isMethodOf = (method: string, revision: Revision): boolean => {
   const row = METHODS[method]
   if (!row || !Object.hasOwn(METHODS, method)) return true
   const at = REVISIONS.indexOf(revision)
@@ -55,5 +55,5 @@ export const isKnownTo = (method: string, revision: Revision): boolean => {
 }
 
 /** The row of a method, if the specification names it. */
-export const methodRow = (method: string): Method | undefined =>
+export const methodInfo = (method: string): Method | undefined =>
   Object.hasOwn(METHODS, method) ? METHODS[method] : undefined

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Json, JsonKind } from '../wire/json/json.ts'
-import { ambiguous } from '../wire/json-rpc.ts'
+import { ambiguityError } from '../wire/json-rpc.ts'
 import type { Caller } from './exchange.ts'
 import { mapSubschemas, subschemasOf } from './json-schema.ts'
 import { isModern } from './revisions.ts'
@@ -112,7 +112,7 @@ export const decodeHeaderValue = (header: string): string | undefined => {
 export const mirrorsParams = (caller: Caller): boolean => isModern(caller.revision) && caller.session === undefined
 
 /** The Mcp-Param-* headers a modern HTTP client would send with these arguments. */
-export const paramHeadersOf = (schema: Json, args: Json): [name: string, value: string][] => {
+export const createParamHeaders = (schema: Json, args: Json): [name: string, value: string][] => {
   const found = readParamHeaders(schema)
   if (found.kind === 'invalid') return []
   return found.params.flatMap(({ path, header }) => {
@@ -139,8 +139,8 @@ export const checkParamHeaders = (
 /** A server that takes another member for the one compared here would see another value than its header says. */
 const rivalAlong = (args: Json, path: readonly string[]): string | undefined => {
   for (const [i, key] of path.entries()) {
-    const rival = args.at(...path.slice(0, i))?.rivalOf([key])
-    if (rival) return `Header mismatch: ${ambiguous(rival)}`
+    const rival = args.at(...path.slice(0, i))?.findAmbiguous([key])
+    if (rival) return `Header mismatch: ${ambiguityError(rival)}`
   }
   return undefined
 }

@@ -27,7 +27,7 @@ export const NEWEST_LEGACY: Revision = '2025-11-25'
 /** Every revision we serve, newest first, as `supportedVersions` and `-32022` list them. */
 export const SERVED: readonly Revision[] = [...REVISIONS].reverse()
 
-export const manners = (revision: Revision): Manners => MANNERS[revision]
+export const transportRulesOf = (revision: Revision): Manners => MANNERS[revision]
 
 export const isRevision = (text: string | undefined): text is Revision =>
   text !== undefined && (REVISIONS as readonly string[]).includes(text)

@@ -7,7 +7,7 @@ export interface ServerStatus {
   readonly retryAt?: number | undefined // when a server that is down is tried again
   readonly revision?: string | undefined
   readonly tools?: number | undefined
-  readonly figures?: ServerFigures | undefined
+  readonly figures?: ServerCounters | undefined
 }
 
 /**
@@ -19,7 +19,7 @@ export type ServerState = (typeof SERVER_STATES)[number]
 export const SERVER_STATES = ['connecting', 'untried', 'ready', 'degraded', 'down', 'disabled', 'unavailable'] as const
 
 /** What was counted at a server's gate. */
-export interface ServerFigures {
+export interface ServerCounters {
   readonly openings: number // how often it went down
   readonly retries: number // requests and connections that were tried once more
   readonly running?: number | undefined // calls under way; counted only where they are limited

@@ -8,13 +8,13 @@ export const isSameUser = (a: Caller, b: Caller): boolean => {
 }
 
 /** Whether all of them are the same user; true for none. */
-export const areOneUser = (callers: readonly Caller[]): boolean => {
+export const areSameUser = (callers: readonly Caller[]): boolean => {
   const [first] = callers
   return first === undefined || callers.every(caller => isSameUser(first, caller))
 }
 
 /** The users a process has served: one, or several. */
-export class Users {
+export class ServedUsers {
   #first: Caller | undefined
   #areSeveral = false
 

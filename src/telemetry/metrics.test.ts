@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createMetrics } from './metrics.ts'
-import { createScrape } from './prometheus.ts'
+import { createMetricsReader } from './prometheus.ts'
 
 interface Frame {
   readonly kind: string
@@ -106,7 +106,7 @@ describe('a scrape', () => {
     const metrics = start()
     send(metrics, exchangeOf('tools/call'), { kind: 'result' })
     send(metrics, exchangeOf('listen'), { kind: 'result' })
-    const { type, text } = await createScrape(metrics, live)()
+    const { type, text } = await createMetricsReader(metrics, live)()
     expect(type).toContain('text/plain; version=0.0.4')
     const lines = text.split('\n')
     expect(lines).toEqual(
@@ -144,7 +144,7 @@ describe('a scrape', () => {
   test('has buckets that only grow, and a sum that fits', async () => {
     const metrics = start()
     for (let i = 0; i < 20; i++) send(metrics, exchangeOf('tools/call'), { kind: 'result' })
-    const { text } = await createScrape(metrics, live)()
+    const { text } = await createMetricsReader(metrics, live)()
     const counts = [...text.matchAll(/_bucket\{.*method="tools\/call",le="[^"]+"\} (\d+)/g)].map(([, count]) =>
       Number(count),
     )

@@ -4,7 +4,7 @@ export const BUCKETS: readonly number[] = [
 ]
 
 /** How the requests of one method ended that came in by one dialect. Plain numbers, because every call adds to them. */
-export interface Row {
+export interface RequestCounts {
   readonly dialect: string
   readonly method: string
   readonly isTimed: boolean
@@ -16,12 +16,12 @@ export interface Row {
 }
 
 /** A failure that was a server's, by name. */
-export interface Blame {
+export interface ServerFailure {
   readonly server: string
   readonly reason: string
 }
 
-interface Failures extends Blame {
+interface Failures extends ServerFailure {
   count: number
 }
 
@@ -39,7 +39,7 @@ interface Options<F> {
   /** Those that last as long as their client likes. */
   readonly isStanding: (method: string) => boolean
   /** Whose failure it was, if it was a server's. */
-  readonly blame: (frame: F) => Blame | undefined
+  readonly blame: (frame: F) => ServerFailure | undefined
 }
 
 const OTHER = 'other'
@@ -47,20 +47,20 @@ const MOST_FAILURES = 256
 
 /** Counts what passes. Costs a fraction of a microsecond per request; everything dearer happens when somebody asks. */
 export const createMetrics = <F extends { readonly kind: string }>({ isKnown, isStanding, blame }: Options<F>) => {
-  const rows: Row[] = []
-  const dialects = new Map<string, Map<string, Row>>()
+  const rows: RequestCounts[] = []
+  const dialects = new Map<string, Map<string, RequestCounts>>()
   const failures = new Map<string, Failures>()
 
-  const rowFinder = (dialect: string): ((method: string) => Row) => {
-    const byMethod = dialects.get(dialect) ?? new Map<string, Row>()
+  const rowFinder = (dialect: string): ((method: string) => RequestCounts) => {
+    const byMethod = dialects.get(dialect) ?? new Map<string, RequestCounts>()
     dialects.set(dialect, byMethod)
     return method => byMethod.get(method) ?? addRow(dialect, isKnown(method) ? method : OTHER, byMethod)
   }
 
-  const addRow = (dialect: string, method: string, byMethod: Map<string, Row>): Row => {
+  const addRow = (dialect: string, method: string, byMethod: Map<string, RequestCounts>): RequestCounts => {
     const known = byMethod.get(method)
     if (known) return known
-    const row: Row = {
+    const row: RequestCounts = {
       dialect,
       method,
       isTimed: !isStanding(method),
@@ -75,7 +75,7 @@ export const createMetrics = <F extends { readonly kind: string }>({ isKnown, is
     return row
   }
 
-  const note = (found: Blame | undefined): void => {
+  const note = (found: ServerFailure | undefined): void => {
     if (!found) return
     const key = `${found.server} ${found.reason}`
     const known = failures.get(key)
@@ -114,12 +114,12 @@ export const createMetrics = <F extends { readonly kind: string }>({ isKnown, is
     }
   }
 
-  return { count, rows: rows as readonly Row[], failures: (): readonly Failures[] => [...failures.values()] }
+  return { count, rows: rows as readonly RequestCounts[], failures: (): readonly Failures[] => [...failures.values()] }
 }
 
 export type Metrics = Pick<ReturnType<typeof createMetrics>, 'rows' | 'failures'>
 
-const time = (row: Row, seconds: number): void => {
+const time = (row: RequestCounts, seconds: number): void => {
   let at = 0
   while (at < BUCKETS.length && seconds > (BUCKETS[at] as number)) at++
   row.buckets[at] = (row.buckets[at] as number) + 1

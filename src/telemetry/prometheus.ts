@@ -1,14 +1,14 @@
 import type { Metric, MetricValueWithName, Registry } from 'prom-client'
-import { BUCKETS, type Metrics, type Row } from './metrics.ts'
-import type { CallRow } from './server-calls.ts'
+import { BUCKETS, type Metrics, type RequestCounts } from './metrics.ts'
+import type { CallCounts } from './server-calls.ts'
 
 /** Figures that are read off when somebody asks. */
-export interface Live {
+export interface MetricsSource {
   readonly version: string
   readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
   readonly states: readonly string[] // all there are
   readonly servers: () => readonly Server[]
-  readonly calls?: () => readonly CallRow[]
+  readonly calls?: () => readonly CallCounts[]
 }
 
 interface Server {
@@ -38,7 +38,7 @@ const FIGURES = {
 } as const
 
 /** The text of a scrape and its media type. */
-export interface Scrape {
+export interface MetricsText {
   readonly type: string
   readonly text: string
 }
@@ -54,7 +54,7 @@ interface Family {
 const PREFIX = 'dragoman_'
 
 /** Makes the answer to `GET /metrics`. The library is loaded by the first scrape, so that nobody pays for it before. */
-export const createScrape = (metrics: Metrics, live: Live): (() => Promise<Scrape>) => {
+export const createMetricsReader = (metrics: Metrics, live: MetricsSource): (() => Promise<MetricsText>) => {
   let registry: Promise<Registry> | undefined
   return async () => {
     registry ??= createRegistry(familiesOf(metrics, live))
@@ -95,7 +95,7 @@ const asMetric = ({ name, help, type, read }: Family): Metric =>
     }),
   }) as unknown as Metric
 
-const familiesOf = (metrics: Metrics, live: Live): Family[] => [
+const familiesOf = (metrics: Metrics, live: MetricsSource): Family[] => [
   { name: 'info', help: 'The version that runs', type: 'gauge', read: () => [one(1, { version: live.version })] },
   {
     name: 'requests_total',
@@ -156,7 +156,7 @@ const familiesOf = (metrics: Metrics, live: Live): Family[] => [
   ),
 ]
 
-const callFamilies = (rows: () => readonly CallRow[]): Family[] => {
+const callFamilies = (rows: () => readonly CallCounts[]): Family[] => {
   const ofServers = () => rows().filter(({ tool }) => tool === undefined)
   const ofTools = () => rows().filter(({ tool }) => tool !== undefined)
   return [
@@ -187,10 +187,10 @@ const callFamilies = (rows: () => readonly CallRow[]): Family[] => {
   ]
 }
 
-const labelsOf = ({ server, tool }: CallRow): Record<string, string> =>
+const labelsOf = ({ server, tool }: CallCounts): Record<string, string> =>
   tool === undefined ? { server } : { server, tool }
 
-const endsOf = (row: CallRow): Values =>
+const endsOf = (row: CallCounts): Values =>
   (['ok', 'error'] as const)
     .filter(outcome => row[outcome] > 0)
     .map(outcome => one(row[outcome], { ...labelsOf(row), outcome }))
@@ -201,12 +201,12 @@ const one = (value: number, labels: Record<string, string | number>, metricName?
 const stateOf = ({ name, state }: Server, wanted: string): Values[number] =>
   one(state === wanted ? 1 : 0, { server: name, state: wanted })
 
-const outcomesOf = ({ dialect, method, ok, error, cancelled }: Row): Values =>
+const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): Values =>
   Object.entries({ ok, error, cancelled })
     .filter(([, count]) => count > 0)
     .map(([outcome, count]) => one(count, { dialect, method, outcome }))
 
-const durationsOf = ({ dialect, method, seconds, buckets }: Row): Values => {
+const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): Values => {
   const labels = { dialect, method }
   let below = 0
   const counts = buckets.map((count, i) => {

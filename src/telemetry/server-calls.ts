@@ -1,5 +1,5 @@
 /** How the requests to one server ended, or the calls of one of its tools. Plain numbers, because every call adds to them. */
-export interface CallRow {
+export interface CallCounts {
   readonly server: string
   readonly tool: string | undefined // undefined: all requests to the server
   ok: number
@@ -15,7 +15,7 @@ export interface ServerCalls {
   of(server: string): CountCall
   /** Forgets a server that is no longer configured. */
   forget(server: string): void
-  rows(): readonly CallRow[]
+  rows(): readonly CallCounts[]
 }
 
 /** The label of tools that are not listed, and of those beyond the limit: callers can invent any number of names. */
@@ -23,8 +23,8 @@ export const OTHER_TOOL = 'other'
 const MOST_TOOLS = 200 // of one server
 
 interface Counts {
-  readonly all: CallRow
-  readonly tools: Map<string, CallRow>
+  readonly all: CallCounts
+  readonly tools: Map<string, CallCounts>
 }
 
 export const createServerCalls = (): ServerCalls => {
@@ -38,7 +38,7 @@ export const createServerCalls = (): ServerCalls => {
     return counts
   }
 
-  const toolRow = ({ tools, all }: Counts, tool: string): CallRow => {
+  const toolRow = ({ tools, all }: Counts, tool: string): CallCounts => {
     const known = tools.get(tool)
     if (known) return known
     if (tools.size >= MOST_TOOLS && tool !== OTHER_TOOL) return toolRow({ tools, all }, OTHER_TOOL)
@@ -58,9 +58,9 @@ export const createServerCalls = (): ServerCalls => {
   }
 }
 
-const rowOf = (server: string, tool: string | undefined): CallRow => ({ server, tool, ok: 0, error: 0, seconds: 0 })
+const rowOf = (server: string, tool: string | undefined): CallCounts => ({ server, tool, ok: 0, error: 0, seconds: 0 })
 
-const add = (row: CallRow, isError: boolean, seconds: number): void => {
+const add = (row: CallCounts, isError: boolean, seconds: number): void => {
   if (isError) row.error++
   else row.ok++
   row.seconds += seconds

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Gather } from './gather.ts'
+import { ChunkBuffer } from './gather.ts'
 
-describe('Gather', () => {
+describe('ChunkBuffer', () => {
   it('gives back everything in order, time and again', () => {
     const size = fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 5000 }), fc.constantFrom(1023, 1024, 3999, 4000, 4001))
     fc.assert(
       fc.property(fc.array(fc.array(size, { maxLength: 12 }), { maxLength: 3 }), rounds => {
-        const gather = new Gather()
+        const gather = new ChunkBuffer()
         let next = 0
         for (const sizes of rounds) {
           const chunks = sizes.map(length => Buffer.alloc(length, next++ % 256))
@@ -24,7 +24,7 @@ describe('Gather', () => {
   it('fills its blocks to the last byte', () => {
     for (const last of [999, 1000, 1001])
       for (const next of [1, 2, 3]) {
-        const gather = new Gather()
+        const gather = new ChunkBuffer()
         const chunks = [1, 1000, 1000, 1000, last, next, 5].map((length, i) => Buffer.alloc(length, i + 1))
         for (const chunk of chunks) gather.push(chunk)
         expect(gather.take().equals(Buffer.concat(chunks))).toBe(true)
@@ -32,7 +32,7 @@ describe('Gather', () => {
   })
 
   it('does not copy a single chunk', () => {
-    const gather = new Gather()
+    const gather = new ChunkBuffer()
     const chunk = Buffer.from('a')
     gather.push(chunk)
     gather.push(Buffer.alloc(0))
@@ -40,7 +40,7 @@ describe('Gather', () => {
   })
 
   it('forgets when cleared', () => {
-    const gather = new Gather()
+    const gather = new ChunkBuffer()
     gather.push(Buffer.from('abc'))
     gather.push(Buffer.from('def'))
     gather.clear()
@@ -50,7 +50,7 @@ describe('Gather', () => {
   })
 
   it('needs little more memory than the bytes that came one by one', () => {
-    const gather = new Gather()
+    const gather = new ChunkBuffer()
     const before = process.memoryUsage()
     const chunk = Buffer.from('a')
     for (let i = 0; i < 2_000_000; i++) gather.push(chunk)

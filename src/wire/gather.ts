@@ -6,7 +6,7 @@ const BLOCK = 4000 // small enough to come from Node's pool of buffers
  * Collects chunks into one buffer with a single copy, none for a single chunk. Further small chunks are packed
  * into blocks: a peer that sends byte by byte must not cost an object, and the socket read behind it, per byte.
  */
-export class Gather {
+export class ChunkBuffer {
   length = 0
   #pieces: Buffer[] = []
   #block: Buffer | undefined // what follows `to` is free; the last piece is `from` to `to`, unless that is empty

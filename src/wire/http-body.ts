@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Gather } from './gather.ts'
+import { ChunkBuffer } from './gather.ts'
 
 /** Memory is set aside for at most this many times what has arrived. */
 const TRUST = 64
@@ -66,7 +66,7 @@ const contentLength = (stream: BodyStream): number => {
 
 /** Gathers chunks; once enough of an announced length has really come, into one buffer of that length. */
 const collector = (announced: number) => {
-  const gather = new Gather()
+  const gather = new ChunkBuffer()
   let whole: Buffer | undefined
   let length = 0
 

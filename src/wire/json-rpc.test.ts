@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { Json } from './json/json.ts'
 import { JsonSyntaxError } from './json/scan.ts'
 import {
-  errorPieces,
+  encodeError,
   type Incoming,
   idKey,
-  join,
+  joinBuffers,
   type Message,
-  notificationPieces,
+  encodeNotification,
   readIncoming,
-  requestPieces,
-  resultPieces,
+  encodeRequest,
+  encodeResult,
 } from './json-rpc.ts'
 
 const read = (text: string): Incoming => readIncoming(Buffer.from(text))
@@ -24,7 +24,7 @@ const shown = (message: Incoming): unknown => {
   )
 }
 
-const text = (pieces: Buffer[]) => join(pieces).toString()
+const text = (pieces: Buffer[]) => joinBuffers(pieces).toString()
 
 describe('readIncoming', () => {
   it('tells requests, notifications, responses and errors apart', () => {
@@ -199,7 +199,7 @@ describe('idKey', () => {
   it('agrees with the key of what we wrote ourselves', () => {
     fc.assert(
       fc.property(fc.oneof(fc.maxSafeInteger(), fc.string({ unit: 'binary' })), id => {
-        const message = readIncoming(join(requestPieces(id, 'm', Json.empty)))
+        const message = readIncoming(joinBuffers(encodeRequest(id, 'm', Json.empty)))
         expect(message.kind === 'request' && idKey(message.id)).toBe(idKey(Json.of(id)))
       }),
     )
@@ -210,20 +210,20 @@ describe('writing', () => {
   const value = Json.parse(Buffer.from('{ "n": 1.0 }'))
 
   it('puts values in as they are and leaves out empty params', () => {
-    expect(text(requestPieces(1, 'a"b', Json.empty))).toBe('{"jsonrpc":"2.0","id":1,"method":"a\\"b"}')
-    expect(text(requestPieces('x', 'm', value))).toBe('{"jsonrpc":"2.0","id":"x","method":"m","params":{ "n": 1.0 }}')
-    expect(text(requestPieces(Json.of('x'), 'm', value.without('n')))).toBe(
+    expect(text(encodeRequest(1, 'a"b', Json.empty))).toBe('{"jsonrpc":"2.0","id":1,"method":"a\\"b"}')
+    expect(text(encodeRequest('x', 'm', value))).toBe('{"jsonrpc":"2.0","id":"x","method":"m","params":{ "n": 1.0 }}')
+    expect(text(encodeRequest(Json.of('x'), 'm', value.without('n')))).toBe(
       '{"jsonrpc":"2.0","id":"x","method":"m","params":{}}',
     )
-    expect(text(notificationPieces('m', Json.empty))).toBe('{"jsonrpc":"2.0","method":"m"}')
-    expect(text(notificationPieces('m', value))).toBe('{"jsonrpc":"2.0","method":"m","params":{ "n": 1.0 }}')
-    expect(text(resultPieces(Json.parse(Buffer.from('1.0')), value))).toBe(
+    expect(text(encodeNotification('m', Json.empty))).toBe('{"jsonrpc":"2.0","method":"m"}')
+    expect(text(encodeNotification('m', value))).toBe('{"jsonrpc":"2.0","method":"m","params":{ "n": 1.0 }}')
+    expect(text(encodeResult(Json.parse(Buffer.from('1.0')), value))).toBe(
       '{"jsonrpc":"2.0","id":1.0,"result":{ "n": 1.0 }}',
     )
-    expect(text(errorPieces(Json.of(1), { code: -1, message: 'm\n' }))).toBe(
+    expect(text(encodeError(Json.of(1), { code: -1, message: 'm\n' }))).toBe(
       '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m\\n"}}',
     )
-    expect(text(errorPieces(undefined, { code: -1, message: '', data: value }))).toBe(
+    expect(text(encodeError(undefined, { code: -1, message: '', data: value }))).toBe(
       '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"","data":{ "n": 1.0 }}}',
     )
   })
@@ -232,19 +232,19 @@ describe('writing', () => {
     const plain = fc.dictionary(fc.string(), fc.jsonValue()).map(object => Json.of(JSON.parse(JSON.stringify(object))))
     fc.assert(
       fc.property(fc.oneof(fc.integer(), fc.string()), fc.string(), plain, (id, method, params) => {
-        expect(shown(readIncoming(join(requestPieces(id, method, params))))).toEqual({
+        expect(shown(readIncoming(joinBuffers(encodeRequest(id, method, params))))).toEqual({
           kind: 'request',
           id,
           method,
           params: params.toValue(),
         })
-        expect(shown(readIncoming(join(resultPieces(id, params))))).toEqual({
+        expect(shown(readIncoming(joinBuffers(encodeResult(id, params))))).toEqual({
           kind: 'response',
           id,
           result: params.toValue(),
         })
         const error = { code: 5, message: method, data: params }
-        expect(shown(readIncoming(join(errorPieces(id, error))))).toEqual({
+        expect(shown(readIncoming(joinBuffers(encodeError(id, error))))).toEqual({
           kind: 'error',
           id,
           error: { ...error, data: params.toValue() },
@@ -255,8 +255,8 @@ describe('writing', () => {
 
   it('joins pieces without copying a single one', () => {
     const piece = Buffer.from('a')
-    expect(join([piece])).toBe(piece)
-    expect(join([piece, piece]).toString()).toBe('aa')
-    expect(join([]).length).toBe(0)
+    expect(joinBuffers([piece])).toBe(piece)
+    expect(joinBuffers([piece, piece]).toString()).toBe('aa')
+    expect(joinBuffers([]).length).toBe(0)
   })
 })

@@ -47,8 +47,8 @@ const ENVELOPE: readonly string[] = ['jsonrpc', 'id', 'method', 'params']
 const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, rawMethod: Json): Message => {
   const method = rawMethod.asString()
   if (method === undefined) return invalid(id, 'method must be a string')
-  const rival = json.rivalOf(ENVELOPE)
-  if (rival) return invalid(id, ambiguous(rival))
+  const rival = json.findAmbiguous(ENVELOPE)
+  if (rival) return invalid(id, ambiguityError(rival))
   const given = json.get('params')
   // Serialisers that know no "absent" write null.
   const params = given === undefined || given.kind === 'null' ? Json.empty : given
@@ -60,7 +60,7 @@ const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, raw
 }
 
 /** Says that not every reader can tell two members apart, and what to send instead. */
-export const ambiguous = ({ member, rival }: Rival): string =>
+export const ambiguityError = ({ member, lookalike: rival }: Rival): string =>
   rival === member
     ? `"${member}" is written twice; send it once`
     : `some servers take ${JSON.stringify(rival)} for "${member}"; send only "${member}"`
@@ -114,19 +114,19 @@ export const idKey = (id: Json): string => {
 const CLOSE = Buffer.from('}')
 
 /** A request; params that are Json.empty are left out. */
-export const requestPieces = (id: Json | number | string, method: string, params: Json): Buffer[] =>
+export const encodeRequest = (id: Json | number | string, method: string, params: Json): Buffer[] =>
   callPieces(`{"jsonrpc":"2.0","id":${idText(id)},"method":${JSON.stringify(method)}`, params)
 
 /** A notification; params that are Json.empty are left out. */
-export const notificationPieces = (method: string, params: Json): Buffer[] =>
+export const encodeNotification = (method: string, params: Json): Buffer[] =>
   callPieces(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, params)
 
 /** The answer to a request. */
-export const resultPieces = (id: Json | number | string, result: Json): Buffer[] =>
+export const encodeResult = (id: Json | number | string, result: Json): Buffer[] =>
   wrap(`{"jsonrpc":"2.0","id":${idText(id)},"result":`, result, CLOSE)
 
 /** The refusal of a request, or of something that had no usable id. */
-export const errorPieces = (id: Json | number | string | undefined, error: ErrorObject): Buffer[] => {
+export const encodeError = (id: Json | number | string | undefined, error: ErrorObject): Buffer[] => {
   const head = `{"jsonrpc":"2.0","id":${id === undefined ? 'null' : idText(id)},"error":{"code":${error.code},"message":${JSON.stringify(error.message)}`
   return error.data ? wrap(`${head},"data":`, error.data, CLOSE_BOTH) : [Buffer.from(`${head}}}`)]
 }
@@ -147,7 +147,7 @@ const idText = (id: Json | number | string): string =>
   typeof id === 'number' ? `${id}` : typeof id === 'string' ? JSON.stringify(id) : id.toString()
 
 /** One buffer; not copied when there is only one piece. */
-export const join = (pieces: readonly Buffer[]): Buffer => {
+export const joinBuffers = (pieces: readonly Buffer[]): Buffer => {
   const [only] = pieces
   return only && pieces.length === 1 ? only : Buffer.concat(pieces)
 }

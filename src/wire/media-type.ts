@@ -32,7 +32,7 @@ export const acceptsJson = (accept: string | undefined): boolean => acceptance(a
 export const acceptsSse = (accept: string | undefined): boolean => acceptance(accept).sse
 
 /** Does the client ask for event streams by name? Everybody takes them by a wildcard. */
-export const namesSse = (accept: string | undefined): boolean => /text\/event-stream/i.test(accept ?? '')
+export const asksForSse = (accept: string | undefined): boolean => /text\/event-stream/i.test(accept ?? '')
 
 /** Is that body JSON? A body without a type is given the benefit of the doubt; forms and plain text are not. */
 export const isJsonBody = (contentType: string | undefined): boolean => {

@@ -22,8 +22,8 @@ describe('a member that another reader takes for the one read here', () => {
     ['uri', '{"uri":1,"UR\u0130":2}', 'URİ'],
     ['gross', '{"gross":1,"groß":2}', 'groß'],
     ['größe', '{"größe":1,"GRÖSSE":1,"GRÖßE":2}', 'GRÖSSE'],
-  ])('%j in %s', (key, text, rival) => {
-    expect(parse(text).rivalOf(['other', key])).toEqual({ member: key, rival })
+  ])('%j in %s', (key, text, lookalike) => {
+    expect(parse(text).findAmbiguous(['other', key])).toEqual({ member: key, lookalike })
   })
 
   test.each([
@@ -34,7 +34,7 @@ describe('a member that another reader takes for the one read here', () => {
     ['a`', '{"a`":1,"a@":2}'],
     ['name', '{"arguments":{"Name":1}}'],
   ])('%j has none in %s', (key, text) => {
-    expect(parse(text).rivalOf([key])).toBeUndefined()
+    expect(parse(text).findAmbiguous([key])).toBeUndefined()
   })
 
   test('is found wherever folded names are equal, and nowhere else', () => {
@@ -45,7 +45,7 @@ describe('a member that another reader takes for the one read here', () => {
       fc.property(fc.string({ unit: letters, minLength: 1, maxLength: 3 }), names, (key, others) => {
         const text = `{${[key, ...others].map(name => `${JSON.stringify(name)}:0`).join()}}`
         const first = others.find(name => foldName(name) === foldName(key))
-        expect(parse(text).rivalOf([key])?.rival).toBe(first)
+        expect(parse(text).findAmbiguous([key])?.lookalike).toBe(first)
       }),
     )
   })
@@ -59,8 +59,8 @@ describe('a call whose envelope can be read in two ways is refused', () => {
     ['{"jsonrpc":"2.0","method":"tools/list","Id":2}', 'Id'],
     ['{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list"}', 'method'],
     ['{"jsonrpc":"2.0","JSONRPC":"1.0","id":1,"method":"tools/list"}', 'JSONRPC'],
-  ])('%s', (text, rival) => {
-    expect(readIncoming(Buffer.from(text))).toMatchObject({ kind: 'invalid', reason: expect.stringContaining(rival) })
+  ])('%s', (text, lookalike) => {
+    expect(readIncoming(Buffer.from(text))).toMatchObject({ kind: 'invalid', reason: expect.stringContaining(lookalike) })
   })
 
   test('members that nobody takes for others pass', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cpuMs } from '../../test/support/cpu-time.ts'
-import { LineDecoder, LineTooLong, linePieces } from './ndjson.ts'
+import { LineDecoder, LineTooLong, encodeLine } from './ndjson.ts'
 
 const decode = (chunks: readonly Buffer[], maxBytes?: number) => {
   const lines: string[] = []
@@ -60,7 +60,7 @@ describe('LineDecoder', () => {
   })
 })
 
-describe('linePieces', () => {
+describe('encodeLine', () => {
   it('writes any JSON as one line that is read back as the same JSON', () => {
     fc.assert(
       fc.property(
@@ -69,7 +69,7 @@ describe('linePieces', () => {
         fc.constantFrom('\n', '\r\n'),
         (value, indent, newline) => {
           const text = Buffer.from(JSON.stringify(value, null, indent).replaceAll('\n', newline))
-          const lines = decode(linePieces([text.subarray(0, 3), text.subarray(3)]))
+          const lines = decode(encodeLine([text.subarray(0, 3), text.subarray(3)]))
           expect(lines).toHaveLength(1)
           expect(JSON.parse(lines[0] ?? '')).toEqual(JSON.parse(text.toString()))
         },
@@ -79,6 +79,6 @@ describe('linePieces', () => {
 
   it('does not copy what is one line already', () => {
     const text = Buffer.from('{"a":1}')
-    expect(linePieces([text])[0]).toBe(text)
+    expect(encodeLine([text])[0]).toBe(text)
   })
 })

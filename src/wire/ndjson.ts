@@ -1,5 +1,5 @@
-import { Gather } from './gather.ts'
-import { CR, LF, onOneLine } from './newline.ts'
+import { ChunkBuffer } from './gather.ts'
+import { CR, LF, withoutLineBreaks } from './newline.ts'
 
 /** A line grew beyond the limit; the rest of the stream cannot be trusted to be messages. */
 export class LineTooLong extends Error {
@@ -13,7 +13,7 @@ export class LineTooLong extends Error {
 export class LineDecoder {
   readonly #onLine: (line: Buffer) => void
   readonly #maxBytes: number
-  readonly #begun = new Gather()
+  readonly #begun = new ChunkBuffer()
 
   constructor(onLine: (line: Buffer) => void, options: { maxBytes?: number } = {}) {
     this.#onLine = onLine
@@ -66,4 +66,4 @@ const isBlank = (line: Buffer): boolean => {
 }
 
 /** One message as one line. */
-export const linePieces = (pieces: readonly Buffer[]): Buffer[] => [...pieces.map(onOneLine), END_OF_LINE]
+export const encodeLine = (pieces: readonly Buffer[]): Buffer[] => [...pieces.map(withoutLineBreaks), END_OF_LINE]

@@ -6,7 +6,7 @@ const SPACE = 0x20
  * JSON text without line breaks. Between tokens a line break is white space like any other and inside strings
  * it cannot stand, so a space is the same document. Text without any is returned as it is, not copied.
  */
-export const onOneLine = (text: Buffer): Buffer => {
+export const withoutLineBreaks = (text: Buffer): Buffer => {
   const lf = text.indexOf(LF)
   const cr = text.indexOf(CR)
   if (lf < 0 && cr < 0) return text

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { open, seal } from './seal.ts'
-import { createSealKeys } from './seal-keys.ts'
+import { unseal, seal } from './seal.ts'
+import { createKeyring } from './seal-keys.ts'
 
 const HOUR = 3_600_000
 
 const start = (everyMs = 6 * HOUR, keepMs = HOUR) => {
   let at = 1_000_000
-  const keys = createSealKeys({ everyMs, keepMs, now: () => at })
+  const keys = createKeyring({ everyMs, keepMs, now: () => at })
   const pass = (ms: number): void => {
     at += ms
   }
@@ -28,11 +28,11 @@ test('what was sealed just before the change opens as long as it can live, and n
   pass(6 * HOUR - 1)
   const sealed = seal(keys(), 'state')
   pass(1)
-  expect(open(keys(), sealed)?.toString()).toBe('state')
+  expect(unseal(keys(), sealed)?.toString()).toBe('state')
   pass(HOUR - 1)
-  expect(open(keys(), sealed)?.toString()).toBe('state')
+  expect(unseal(keys(), sealed)?.toString()).toBe('state')
   pass(1)
-  expect(open(keys(), sealed)).toBeUndefined()
+  expect(unseal(keys(), sealed)).toBeUndefined()
 })
 
 test('where things live longer than keys are used, several old keys open, each with its own id', () => {
@@ -42,7 +42,7 @@ test('where things live longer than keys are used, several old keys open, each w
     return seal(keys(), `state ${i}`)
   })
   expect(new Set(sealed.map(idOf)).size).toBe(3)
-  expect(sealed.map(text => open(keys(), text)?.toString())).toEqual(['state 0', 'state 1', 'state 2'])
+  expect(sealed.map(text => unseal(keys(), text)?.toString())).toEqual(['state 0', 'state 1', 'state 2'])
 })
 
 test('keys do not pile up, however long it runs', () => {
@@ -63,5 +63,5 @@ test('a long sleep ends the key it began with', () => {
   pass(100 * HOUR)
   const now = seal(keys(), 'y')
   expect(idOf(now)).not.toBe(idOf(sealed))
-  expect(open(keys(), now)?.toString()).toBe('y')
+  expect(unseal(keys(), now)?.toString()).toBe('y')
 })

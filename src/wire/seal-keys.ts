@@ -16,7 +16,7 @@ interface Retired {
  * Random keys of this process, replaced in time; a replaced one opens as long as something sealed with it can live.
  * Whoever seals or opens asks for the ring each time: the keys change then, and no timer runs.
  */
-export const createSealKeys = ({ everyMs, keepMs, now = () => Date.now() }: Options): (() => Keyring) => {
+export const createKeyring = ({ everyMs, keepMs, now = () => Date.now() }: Options): (() => Keyring) => {
   const origin = randomBytes(3).toString('hex')
   let made = 0
   const make = (): SealKey => ({ id: `${origin}-${++made}`, key: randomBytes(32) })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Keyring, open, type SealKey, seal } from './seal.ts'
+import { type Keyring, unseal, type SealKey, seal } from './seal.ts'
 
 const key = (id: string): SealKey => ({ id, key: randomBytes(32) })
 const first = key('k1')
@@ -11,8 +11,8 @@ describe('seal', () => {
   it('opens what it sealed', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), fc.string({ unit: 'grapheme' }), (bytes, text) => {
-        expect(open(ring, seal(ring, bytes))).toEqual(Buffer.from(bytes))
-        expect(open(ring, seal(ring, text))?.toString()).toBe(text)
+        expect(unseal(ring, seal(ring, bytes))).toEqual(Buffer.from(bytes))
+        expect(unseal(ring, seal(ring, text))?.toString()).toBe(text)
       }),
     )
   })
@@ -30,11 +30,11 @@ describe('seal', () => {
     const same: Keyring = { current: { id: 'k2', key: first.key } }
     for (let at = 0; at < sealed.length; at++)
       for (const other of ['A', 'B', '_', '.', '=', ' ', 'é'])
-        if (sealed[at] !== other) expect(open(ring, sealed.slice(0, at) + other + sealed.slice(at + 1))).toBeUndefined()
-    for (let end = 0; end < sealed.length; end++) expect(open(ring, sealed.slice(0, end))).toBeUndefined()
-    for (const tail of ['A', '=', ' ', '\n', '.']) expect(open(ring, sealed + tail)).toBeUndefined()
-    expect(open(ring, ` ${sealed}`)).toBeUndefined()
-    expect(open(same, sealed.replace('k1', 'k2'))).toBeUndefined()
+        if (sealed[at] !== other) expect(unseal(ring, sealed.slice(0, at) + other + sealed.slice(at + 1))).toBeUndefined()
+    for (let end = 0; end < sealed.length; end++) expect(unseal(ring, sealed.slice(0, end))).toBeUndefined()
+    for (const tail of ['A', '=', ' ', '\n', '.']) expect(unseal(ring, sealed + tail)).toBeUndefined()
+    expect(unseal(ring, ` ${sealed}`)).toBeUndefined()
+    expect(unseal(same, sealed.replace('k1', 'k2'))).toBeUndefined()
   })
 
   it('opens no text at all that it did not seal, and never throws', () => {
@@ -44,7 +44,7 @@ describe('seal', () => {
           fc.string({ unit: 'binary' }),
           fc.base64String().map(text => `k1.${text}`),
         ),
-        text => open(ring, text) === undefined,
+        text => unseal(ring, text) === undefined,
       ),
     )
   })
@@ -52,8 +52,8 @@ describe('seal', () => {
   it('opens with an older key, and no more once that is gone', () => {
     const sealed = seal(ring, 'old')
     const second = key('k2')
-    expect(open({ current: second, older: [first] }, sealed)?.toString()).toBe('old')
-    expect(open({ current: second }, sealed)).toBeUndefined()
-    expect(open({ current: key('k1') }, sealed)).toBeUndefined()
+    expect(unseal({ current: second, older: [first] }, sealed)?.toString()).toBe('old')
+    expect(unseal({ current: second }, sealed)).toBeUndefined()
+    expect(unseal({ current: key('k1') }, sealed)).toBeUndefined()
   })
 })

@@ -27,7 +27,7 @@ export const seal = (keyring: Keyring, content: Uint8Array | string): string => 
 }
 
 /** What was sealed with a key of this ring, or undefined for anything else. */
-export const open = (keyring: Keyring, sealed: string): Buffer | undefined => {
+export const unseal = (keyring: Keyring, sealed: string): Buffer | undefined => {
   const dot = sealed.indexOf('.')
   const id = sealed.slice(0, dot)
   const key = [keyring.current, ...(keyring.older ?? [])].find(candidate => candidate.id === id)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cpuMs } from '../../test/support/cpu-time.ts'
-import { commentBytes, EventTooLarge, eventPieces, SseDecoder, type SseEvent } from './sse.ts'
+import { COMMENT_BYTES, EventTooLarge, encodeEvent, SseDecoder, type SseEvent } from './sse.ts'
 
 interface Seen {
   event: string
@@ -219,8 +219,8 @@ describe('SseDecoder', () => {
   })
 })
 
-describe('eventPieces', () => {
-  const encode = (fields: Parameters<typeof eventPieces>[0]) => Buffer.concat(eventPieces(fields)).toString()
+describe('encodeEvent', () => {
+  const encode = (fields: Parameters<typeof encodeEvent>[0]) => Buffer.concat(encodeEvent(fields)).toString()
 
   it('writes the fields that are given', () => {
     expect(encode({ data: [Buffer.from('{"a":'), Buffer.from('1}')] })).toBe('data: {"a":1}\n\n')
@@ -229,7 +229,7 @@ describe('eventPieces', () => {
     )
     expect(encode({ id: '7', data: [] })).toBe('id: 7\ndata: \n\n')
     expect(encode({ retry: 100 })).toBe('retry: 100\n\n')
-    expect(commentBytes.toString()).toBe(':\n\n')
+    expect(COMMENT_BYTES.toString()).toBe(':\n\n')
   })
 
   it('is decoded as what was encoded, as the same JSON if that had line breaks', () => {
@@ -250,7 +250,7 @@ describe('eventPieces', () => {
 
   it('does not copy data without line breaks', () => {
     const data = Buffer.alloc(1 << 20, 'x')
-    expect(eventPieces({ data: [data] })).toContain(data)
+    expect(encodeEvent({ data: [data] })).toContain(data)
   })
 
   it('lets no field break out of its line', () => {

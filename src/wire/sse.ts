@@ -1,5 +1,5 @@
-import { Gather } from './gather.ts'
-import { CR, LF, onOneLine } from './newline.ts'
+import { ChunkBuffer } from './gather.ts'
+import { CR, LF, withoutLineBreaks } from './newline.ts'
 
 /** One dispatched event, as the HTML standard defines it, with its data as bytes. */
 export interface SseEvent {
@@ -27,8 +27,8 @@ const SPACE = 0x20
 export class SseDecoder {
   readonly #onEvent: (event: SseEvent) => void
   readonly #maxBytes: number
-  readonly #begun = new Gather() // a line whose end has not come
-  readonly #lines = new Gather() // data of the block, once it has more than one line
+  readonly #begun = new ChunkBuffer() // a line whose end has not come
+  readonly #lines = new ChunkBuffer() // data of the block, once it has more than one line
   #data: Buffer | undefined // data of the block while it is one line
   #hasData = false
   #event = ''
@@ -160,7 +160,7 @@ export class SseDecoder {
 const isDigits = (value: Buffer): boolean => value.length > 0 && value.every(byte => byte >= 0x30 && byte <= 0x39)
 
 /** One event as bytes, its data (JSON, or text without line breaks) in a single line and not copied if it is one already. */
-export const eventPieces = (fields: {
+export const encodeEvent = (fields: {
   readonly event?: string
   readonly id?: string
   readonly retry?: number
@@ -171,7 +171,7 @@ export const eventPieces = (fields: {
   if (id !== undefined) head += `id: ${withoutBreaks(id)}\n`
   if (retry !== undefined) head += `retry: ${retry}\n`
   if (!data) return [Buffer.from(`${head}\n`)]
-  return [Buffer.from(`${head}data: `), ...data.map(onOneLine), END_OF_EVENT]
+  return [Buffer.from(`${head}data: `), ...data.map(withoutLineBreaks), END_OF_EVENT]
 }
 
 const END_OF_EVENT = Buffer.from('\n\n')
@@ -179,4 +179,4 @@ const END_OF_EVENT = Buffer.from('\n\n')
 const withoutBreaks = (text: string): string => text.replace(/[\0\r\n]/g, '')
 
 /** A comment: keeps connections alive and means nothing. */
-export const commentBytes: Buffer = Buffer.from(':\n\n')
+export const COMMENT_BYTES: Buffer = Buffer.from(':\n\n')

@@ -1,5 +1,5 @@
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
-import { answerTo, deliver } from '../../protocol/deliver.ts'
+import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import { abandoned, isAboutSession, isFitting, refusalOf, UNSEEN } from '../refusals.ts'
@@ -66,7 +66,7 @@ export class ParkedCall {
     for (const { key } of fitting) this.#open.delete(key)
     this.#attach(exchange)
     if (this.#open.size > 0) this.#park()
-    for (const { question, answer } of fitting) answerTo(question, { kind: 'result', result: answer })
+    for (const { question, answer } of fitting) answerQuestion(question, { kind: 'result', result: answer })
   }
 
   /** Nobody came back in time. */
@@ -161,7 +161,7 @@ export class ParkedCall {
   /** A call the server has answered did not own what it still asks: that is not cancelled, but asked elsewhere. */
   #release(question: Question, isAnswered: boolean): void {
     if (question.handBack && (isAnswered || isAboutSession(question.method))) return question.handBack()
-    answerTo(question, this.#shown.has(question) ? abandoned(question.method) : UNSEEN)
+    answerQuestion(question, this.#shown.has(question) ? abandoned(question.method) : UNSEEN)
   }
 
   #keep(frame: Frame): void {

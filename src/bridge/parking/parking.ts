@@ -2,11 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Keyring, open, seal } from '../../wire/seal.ts'
-import { createSealKeys } from '../../wire/seal-keys.ts'
+import { type Keyring, unseal, seal } from '../../wire/seal.ts'
+import { createKeyring } from '../../wire/seal-keys.ts'
 import { refuseUndeclared } from '../refusals.ts'
 import { ParkedCall } from './parked-call.ts'
 
@@ -42,7 +42,7 @@ export interface Parking {
 export const createParking = (options: ParkingOptions): Parking => {
   const { questionTtlMs, principalParkedCalls: perOwner = PER_PRINCIPAL } = options
   const { node = randomUUID(), now = () => Date.now() } = options
-  const keys = options.keys ?? createSealKeys({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
+  const keys = options.keys ?? createKeyring({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
   const parked = new Map<string, ParkedCall>()
   const limits = { perOwner, bytesPerOwner: BYTES_PER_PRINCIPAL, total: perOwner * TOTAL_SHARES }
   const quota = new Quota<ParkedCall>(limits)
@@ -80,7 +80,7 @@ export const createParking = (options: ParkingOptions): Parking => {
   })
 
   const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
-    const bytes = state.startsWith(PREFIX) ? open(keys(), state.slice(PREFIX.length)) : undefined
+    const bytes = state.startsWith(PREFIX) ? unseal(keys(), state.slice(PREFIX.length)) : undefined
     if (!bytes) return undefined
     const claims = Json.parse(bytes)
     const call = parked.get(claims.get('call')?.asString() ?? '')
@@ -94,7 +94,7 @@ export const createParking = (options: ParkingOptions): Parking => {
   }
 
   const resume = (exchange: Exchange, server: string): boolean => {
-    const state = methodRow(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
+    const state = methodInfo(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
     const call = state === undefined ? undefined : find(state, exchange, server)
     if (!call) return false
     forget(call) // it runs again, so the quota must not expire it
@@ -107,7 +107,7 @@ export const createParking = (options: ParkingOptions): Parking => {
     return {
       resume: exchange => resume(exchange, server),
       wrap: dispatch => exchange => {
-        if (!methodRow(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
+        if (!methodInfo(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
         if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
         if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
       },

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
-import { open, seal } from '../../wire/seal.ts'
-import { createSealKeys } from '../../wire/seal-keys.ts'
+import { unseal, seal } from '../../wire/seal.ts'
+import { createKeyring } from '../../wire/seal-keys.ts'
 import { createParking, type Parking, type ParkingOptions } from './parking.ts'
 
 const HOUR = 3_600_000
@@ -77,7 +77,7 @@ test('a state sealed before its key was replaced is good as long as it lives', a
 })
 
 test('a state from another node is refused like any foreign one, even where the keys are shared', async () => {
-  const keys = createSealKeys({ everyMs: HOUR, keepMs: TTL_MS })
+  const keys = createKeyring({ everyMs: HOUR, keepMs: TTL_MS })
   const [here, there] = [park({ keys, node: 'here' }), park({ keys, node: 'there' })]
   const { state, answers } = await parked(there)
   const foreign = retry(here.dispatch, state)
@@ -90,17 +90,17 @@ test('a state from another node is refused like any foreign one, even where the 
 })
 
 test('a state that names this call but another node is refused', async () => {
-  const keys = createSealKeys({ everyMs: HOUR, keepMs: TTL_MS })
+  const keys = createKeyring({ everyMs: HOUR, keepMs: TTL_MS })
   const here = park({ keys, node: 'here' })
   const { state } = await parked(here)
-  const claims = Json.parse(open(keys(), state.slice('gw1.'.length)) ?? Buffer.from('{}'))
+  const claims = Json.parse(unseal(keys(), state.slice('gw1.'.length)) ?? Buffer.from('{}'))
   expect(claims.get('node')?.asString()).toBe('here')
   const moved = `gw1.${seal(keys(), claims.with('node', 'there').toBytes())}`
   expect(retry(here.dispatch, moved)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
 })
 
 test('nodes that were given no name have different ones', async () => {
-  const keys = createSealKeys({ everyMs: HOUR, keepMs: TTL_MS })
+  const keys = createKeyring({ everyMs: HOUR, keepMs: TTL_MS })
   const { state } = await parked(park({ keys }))
   expect(retry(park({ keys }).dispatch, state)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
 })

@@ -1,6 +1,6 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
-import { keptCaller } from '../../protocol/kept-caller.ts'
+import { compactCaller } from '../../protocol/kept-caller.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const REST_MS = 30_000 // of listening on when nobody calls any more
@@ -41,7 +41,7 @@ export class Attention {
       kind: 'request',
       method: 'subscriptions/listen',
       params: LISTEN_TO_ALL,
-      caller: keptCaller(caller), // it listens on when the call is over
+      caller: compactCaller(caller), // it listens on when the call is over
       signal: standing,
       sink: frame => this.#take(frame, standing),
       isIdle: () => this.#rest !== undefined,

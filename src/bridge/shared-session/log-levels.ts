@@ -1,24 +1,24 @@
 import { NEVER } from '../../protocol/cancellation.ts'
 import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
-import { isLevel, LEVELS, type Level } from '../../protocol/methods.ts'
+import { isLogSeverity, LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const METHOD_NOT_FOUND = -32601
 
-const severity = (level: Level): number => LEVELS.indexOf(level)
+const severity = (level: LogSeverity): number => LOG_SEVERITIES.indexOf(level)
 
 /** False for a log line that the caller has not asked for, or not at this level. */
-export const isWanted = (frame: Frame, level: Level | undefined): boolean => {
+export const isWanted = (frame: Frame, level: LogSeverity | undefined): boolean => {
   if (frame.kind !== 'notice' || frame.method !== 'notifications/message') return true
   const said = frame.params.get('level')?.asString()
-  return level !== undefined && (!isLevel(said) || severity(said) >= severity(level))
+  return level !== undefined && (!isLogSeverity(said) || severity(said) >= severity(level))
 }
 
 /** The log level of one legacy session, as talkative as the most curious of its modern callers so far. */
 export class LogLevels {
   readonly #dispatch: Dispatch
-  #level: Level | undefined
-  #asked: Level | undefined // the most talkative that was ever sent
+  #level: LogSeverity | undefined
+  #asked: LogSeverity | undefined // the most talkative that was ever sent
   #isDeaf = false // the server knows no levels
 
   constructor(dispatch: Dispatch) {

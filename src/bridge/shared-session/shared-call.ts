@@ -1,8 +1,8 @@
 import { Abort } from '../../protocol/cancellation.ts'
-import { answerTo, deliver } from '../../protocol/deliver.ts'
+import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Answer, Caller, Exchange, Question } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { abandoned } from '../refusals.ts'
 
 /** One call of a modern caller on a session it shares with others, and what it has been asked. */
@@ -20,7 +20,7 @@ export class SharedCall {
   constructor(exchange: Exchange, handBack: (question: Question, from: SharedCall) => void) {
     this.exchange = exchange
     this.#handBack = handBack
-    this.canBeAsked = methodRow(exchange.method)?.asks === true && asksAnything(exchange.caller)
+    this.canBeAsked = methodInfo(exchange.method)?.asks === true && asksAnything(exchange.caller)
   }
 
   /** Since when a person has been asked; undefined while nobody is. */
@@ -58,7 +58,7 @@ export class SharedCall {
 
   /** Ends it from our side. */
   fail(error: RpcError): void {
-    for (const question of [...this.#open]) answerTo(question, abandoned(question.method))
+    for (const question of [...this.#open]) answerQuestion(question, abandoned(question.method))
     this.upstream.abort({ kind: 'expired' })
     void deliver(this.exchange.sink, { kind: 'failure', error })
   }

@@ -1,7 +1,7 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
-import { areOneUser, isSameUser } from '../../protocol/users.ts'
+import { areSameUser, isSameUser } from '../../protocol/users.ts'
 import { Json } from '../../wire/json/json.ts'
 import { Introduction } from '../introduction.ts'
 import { Attention } from './attention.ts'
@@ -195,7 +195,7 @@ export class SharedSession {
     if (method === 'notifications/message') {
       const frame = { kind: 'notice', method, params } as const
       // Never to two calls: the earliest that asked for logs gets it; none while calls of several users share the session.
-      const isOneUser = areOneUser(this.#calls.map(({ exchange }) => exchange.caller))
+      const isOneUser = areSameUser(this.#calls.map(({ exchange }) => exchange.caller))
       const call = isOneUser && this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))
       if (call) void deliver(call.exchange.sink, frame)
     } else this.#listeners.tell(method, params)

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Sse } from '../../config/snapshot.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import { Json } from '../../wire/json/json.ts'
-import { notificationPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification } from '../../wire/json-rpc.ts'
 
 /** Events that a channel may send besides `endpoint` and those with a JSON-RPC message. */
 export interface NamedEvents {
@@ -54,7 +54,7 @@ const nearest = (header: string | string[] | undefined): string =>
 export const lifecycleData = (
   method: 'streamOpened' | 'ping' | 'streamClosed',
   params: Record<string, string>,
-): Buffer[] => notificationPieces(method, Json.of(params))
+): Buffer[] => encodeNotification(method, Json.of(params))
 
 /** The data of an `error` event. */
 export const errorData = ({ code, message }: RpcError): Buffer[] => [Json.of({ code, message }).toBytes()]

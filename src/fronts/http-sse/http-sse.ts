@@ -1,6 +1,6 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import { errorPieces, type Incoming, type Message } from '../../wire/json-rpc.ts'
+import { encodeError, type Incoming, type Message } from '../../wire/json-rpc.ts'
 import { NO_SESSION } from '../http/classify.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
@@ -70,7 +70,7 @@ export const createHttpSse = (context: FrontContext, channels: ClientChannels) =
     const writer = CHANNEL_RESPONDERS[endpoint].createWriter(context, channel, request, false)
     const call = new Abort()
     const index = writer.expect(call)
-    const reject = (error: RpcError) => writer.respond(index, errorPieces(id, error))
+    const reject = (error: RpcError) => writer.respond(index, encodeError(id, error))
     const identity = readInitialize(params)
     if (typeof identity === 'string') return reject(rpcError('invalidParams', identity))
     const conflict = channel.inFlight.add(id, params, call) // so that it ends with the channel, as every call does

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Limits, Listen } from '../../config/snapshot.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { errorPieces, join } from '../../wire/json-rpc.ts'
+import { encodeError, joinBuffers } from '../../wire/json-rpc.ts'
 import type { RequestGuard } from './guard.ts'
 import { destroySoon, PRIVATE_HEADERS, rejectUnread } from './response.ts'
 
@@ -175,7 +175,7 @@ const PRIVATE = Object.entries(PRIVATE_HEADERS)
 const rejectBadHttp = (error: Error & { code?: string }, socket: Socket): void => {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const [status, message] = BAD_HTTP[error.code ?? ''] ?? ['400 Bad Request', 'The request is not valid HTTP']
-  const body = join(errorPieces(undefined, rpcError('invalidRequest', message)))
+  const body = joinBuffers(encodeError(undefined, rpcError('invalidRequest', message)))
   socket.end(
     `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n${PRIVATE}content-length: ${body.length}\r\n\r\n${body}`,
   )

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RpcError } from '../../protocol/errors.ts'
-import { manners, type Revision } from '../../protocol/revisions.ts'
+import { transportRulesOf, type Revision } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { errorPieces } from '../../wire/json-rpc.ts'
-import { namesSse } from '../../wire/media-type.ts'
-import { eventPieces } from '../../wire/sse.ts'
+import { encodeError } from '../../wire/json-rpc.ts'
+import { asksForSse } from '../../wire/media-type.ts'
+import { encodeEvent } from '../../wire/sse.ts'
 import type { EventLog, StreamReader } from '../streams/event-log.ts'
 import { writeCorked } from '../streams/outbox.ts'
 import type { FrontRequest } from './front-request.ts'
@@ -52,7 +52,7 @@ export const sendError = (
   error: RpcError,
   headers?: Headers,
 ): void => {
-  sendJson(response, status, errorPieces(id, error), { ...PRIVATE_HEADERS, ...headers })
+  sendJson(response, status, encodeError(id, error), { ...PRIVATE_HEADERS, ...headers })
 }
 
 /** Sends a status without a body. */
@@ -63,7 +63,7 @@ export const sendEmpty = (response: ServerResponse, status: number, headers?: He
 
 /** True if a client accepts JSON but, by the rules of its revision, expects events. */
 export const expectsEvents = ({ raw, acceptsSse }: FrontRequest, revision: Revision): boolean =>
-  acceptsSse && !manners(revision).plainAnswers && namesSse(raw.headers.accept)
+  acceptsSse && !transportRulesOf(revision).plainAnswers && asksForSse(raw.headers.accept)
 
 /** Sends whole JSON-RPC responses as events of one short stream, without ids: it cannot be resumed. */
 export const sendEvents = (
@@ -72,7 +72,7 @@ export const sendEvents = (
   headers?: Headers,
 ): void => {
   response.writeHead(200, { ...SSE_HEADERS, ...headers })
-  for (const body of bodies) for (const piece of eventPieces({ event: 'message', data: body })) response.write(piece)
+  for (const body of bodies) for (const piece of encodeEvent({ event: 'message', data: body })) response.write(piece)
   response.end()
 }
 

@@ -3,7 +3,7 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { namesSse } from '../../wire/media-type.ts'
+import { asksForSse } from '../../wire/media-type.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
@@ -55,7 +55,7 @@ class ToolReply {
     this.#request = request
     this.#toolCall = toolCall
     this.caller = restCaller(request)
-    this.isStreamed = acceptsSse && (namesSse(raw.headers.accept) || !acceptsJson)
+    this.isStreamed = acceptsSse && (asksForSse(raw.headers.accept) || !acceptsJson)
     if (this.isStreamed) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
     context.activeCalls.add(this.abort, false)
     response.on('close', () => this.#close())

@@ -1,7 +1,7 @@
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import { RpcFailure } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { ask, itemsOf } from '../../protocol/listing.ts'
+import { sendRequest, listItems } from '../../protocol/listing.ts'
 import { META } from '../../protocol/meta.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -27,7 +27,7 @@ export const restCaller = ({ workspace, principal, policy, raw }: FrontRequest):
 
 /** The tools of a workspace as this caller may list them, page by page; rejects with RpcFailure. */
 const listTools = (context: FrontContext, caller: Caller, signal: Signal): AsyncGenerator<Json> =>
-  itemsOf('tools', params => ask(context.dispatch, caller, 'tools/list', params, signal))
+  listItems('tools', params => sendRequest(context.dispatch, caller, 'tools/list', params, signal))
 
 /** Whether a workspace lists a tool that has one of these names, in the workspace or at its server. */
 export const hasTool = async (

@@ -1,5 +1,5 @@
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import { shortKey } from '../../protocol/short-key.ts'
+import { boundedKey } from '../../protocol/short-key.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
 
@@ -89,4 +89,4 @@ export class SubscriptionLimit {
   }
 }
 
-const subscriptionKey = (params: Json): string => shortKey(params.get('uri')?.asString() ?? '', KEY_LENGTH)
+const subscriptionKey = (params: Json): string => boundedKey(params.get('uri')?.asString() ?? '', KEY_LENGTH)

@@ -1,10 +1,10 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
-import type { Level } from '../../protocol/methods.ts'
+import type { LogSeverity } from '../../protocol/methods.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
-import { notificationPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import { SubscriptionLimit } from './client-limits.ts'
@@ -15,7 +15,7 @@ import type { CallOutcome } from './response-collector.ts'
 
 const RELISTEN_MS = 1000
 // Legacy servers log before `logging/setLevel`, modern ones only for requests that carry a level.
-const DEFAULT_LEVEL: Level = 'info'
+const DEFAULT_LEVEL: LogSeverity = 'info'
 const ALL_LISTS = Json.of({
   notifications: Object.fromEntries(Object.values(LIST_CHANGES).map(({ flag }) => [flag, true])),
 })
@@ -68,7 +68,7 @@ export abstract class ClientSession {
     if (this.caller.policy !== policy) this.caller = { ...this.caller, policy }
   }
 
-  setLevel(logLevel: Level): void {
+  setLevel(logLevel: LogSeverity): void {
     this.caller = { ...this.caller, logLevel }
   }
 
@@ -133,6 +133,6 @@ export abstract class ClientSession {
     }
     if (frame.kind === 'question') return this.questions.ask(frame, pieces => this.send(pieces))
     if (frame.method === NOTIFICATIONS.acknowledged) return
-    return this.send(notificationPieces(frame.method, frame.params), mergeKey(frame.method, frame.params))
+    return this.send(encodeNotification(frame.method, frame.params), mergeKey(frame.method, frame.params))
   }
 }

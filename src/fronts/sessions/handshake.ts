@@ -4,7 +4,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { errorPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeError, encodeResult } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { findOversizedIdentity } from './client-limits.ts'
 import { abortOutcome } from './receive.ts'
@@ -53,8 +53,8 @@ export const answerInitialize = (
     caller,
     signal: abort,
     sink: frame => {
-      if (frame.kind === 'failure') settle(errorPieces(id, frame.error), false)
-      else if (frame.kind === 'result') settle(resultPieces(id, initializeResult(caller.revision, frame.result)), true)
+      if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
+      else if (frame.kind === 'result') settle(encodeResult(id, initializeResult(caller.revision, frame.result)), true)
     },
   })
 }

@@ -1,9 +1,9 @@
-import { answerTo } from '../../protocol/deliver.ts'
+import { answerQuestion } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { idKey, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { idKey, encodeNotification, encodeRequest } from '../../wire/json-rpc.ts'
 
 interface PendingQuestion {
   readonly question: Question
@@ -23,11 +23,11 @@ export class PendingQuestions {
     const key = idKey(Json.of(id))
     const unlisten = question.withdrawn.onAbort(() => {
       if (!this.#pending.delete(key)) return
-      void send(notificationPieces(NOTIFICATIONS.cancelled, Json.of({ requestId: id })))
+      void send(encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id })))
     })
     if (question.withdrawn.reason) return
     this.#pending.set(key, { question, unlisten })
-    return send(requestPieces(id, question.method, question.params))
+    return send(encodeRequest(id, question.method, question.params))
   }
 
   /** Forwards the client's answer; one to an unknown id is dropped. */
@@ -37,7 +37,7 @@ export class PendingQuestions {
     if (!pending) return
     this.#pending.delete(key)
     pending.unlisten()
-    answerTo(pending.question, answer)
+    answerQuestion(pending.question, answer)
   }
 
   /** Forwards progress that the client reports for a question, found by its progress token. */
@@ -47,7 +47,7 @@ export class PendingQuestions {
     const key = idKey(token)
     for (const { question } of this.#pending.values()) {
       const given = question.params.at('_meta', 'progressToken')
-      if (given && idKey(given) === key) return answerTo(question, { kind: 'progress', params })
+      if (given && idKey(given) === key) return answerQuestion(question, { kind: 'progress', params })
     }
   }
 
@@ -57,7 +57,7 @@ export class PendingQuestions {
     this.#pending.clear()
     for (const { question, unlisten } of pending) {
       unlisten()
-      answerTo(question, { kind: 'error', error: rpcError('internal', 'The client has disconnected') })
+      answerQuestion(question, { kind: 'error', error: rpcError('internal', 'The client has disconnected') })
     }
   }
 }

@@ -1,10 +1,10 @@
 import { Abort, type AbortReason, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame } from '../../protocol/exchange.ts'
-import { isKnownTo, isLevel } from '../../protocol/methods.ts'
+import { isMethodOf, isLogSeverity } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { errorPieces, type Incoming, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeError, type Incoming, type Message, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
@@ -90,12 +90,12 @@ const register = (
 ): ((context: FrontContext) => void) => {
   const call = new Abort()
   const index = writer.expect(call)
-  const reject = (error: RpcError, id: Json | undefined) => () => writer.respond(index, errorPieces(id, error))
+  const reject = (error: RpcError, id: Json | undefined) => () => writer.respond(index, encodeError(id, error))
   if (message.kind === 'invalid') return reject(invalidMessage(message.reason), message.id)
   if (message.kind !== 'request') return reject(rpcError('invalidRequest'), undefined)
   const { id, method, params } = message
-  if (method === 'ping') return () => writer.respond(index, resultPieces(id, Json.empty))
-  if (!isKnownTo(method, session.caller.revision))
+  if (method === 'ping') return () => writer.respond(index, encodeResult(id, Json.empty))
+  if (!isMethodOf(method, session.caller.revision))
     return reject(rpcError('methodNotFound', `Method not found: ${method}`), id)
   const conflict = session.inFlight.add(id, params, call)
   if (conflict) return reject(conflict, id)
@@ -124,15 +124,15 @@ const run = (
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {
       case 'notice':
-        return writer.send(notificationPieces(frame.method, frame.params), mergeKey(frame.method, frame.params))
+        return writer.send(encodeNotification(frame.method, frame.params), mergeKey(frame.method, frame.params))
       case 'question':
         if (writer.canSendMore) return session.questions.ask(frame, pieces => writer.send(pieces))
         return frame.answer({ kind: 'error', error: NOT_DURING_CALL })
       case 'result':
         if (method === 'logging/setLevel') setLevel(session, params)
-        return settle(resultPieces(id, frame.result), 'result')
+        return settle(encodeResult(id, frame.result), 'result')
       case 'failure':
-        return settle(errorPieces(id, frame.error), 'failure')
+        return settle(encodeError(id, frame.error), 'failure')
     }
   }
   session.listen()
@@ -149,17 +149,17 @@ const run = (
     })
   } catch (error) {
     context.log.error({ err: error }, 'request failed with an internal error')
-    settle(errorPieces(id, rpcError('internal')), 'failure')
+    settle(encodeError(id, rpcError('internal')), 'failure')
   }
 }
 
 /** The response to an aborted request: none if the client cancelled it, or stayed away too long. */
 export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
-  if (kind === 'closing') return errorPieces(id, SHUTTING_DOWN)
-  return kind === 'gone' ? errorPieces(id, SESSION_ENDED) : 'none'
+  if (kind === 'closing') return encodeError(id, SHUTTING_DOWN)
+  return kind === 'gone' ? encodeError(id, SESSION_ENDED) : 'none'
 }
 
 const setLevel = (session: ClientSession, params: Json): void => {
   const level = params.get('level')?.asString()
-  if (isLevel(level)) session.setLevel(level)
+  if (isLogSeverity(level)) session.setLevel(level)
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame, Question } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
-import { isKnownTo, isLevel, LEVELS, type Level, methodRow } from '../../protocol/methods.ts'
+import { isMethodOf, isLogSeverity, LOG_SEVERITIES, type LogSeverity, methodInfo } from '../../protocol/methods.ts'
 import { decodeHeaderValue } from '../../protocol/param-headers.ts'
 import { isModern, isRevision, type Revision, SERVED } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -18,7 +18,7 @@ interface Envelope {
   readonly revision: Revision
   readonly capabilities: Json
   readonly info: Json | undefined
-  readonly logLevel: Level | undefined
+  readonly logLevel: LogSeverity | undefined
   readonly affinity: string | undefined
 }
 
@@ -46,11 +46,11 @@ export const readEnvelope = (method: string, params: Json, headers?: IncomingHtt
   if (!capabilities?.isObject)
     return reject(400, rpcError('invalidParams', `params._meta lacks the object ${META.clientCapabilities}`))
   const logLevel = meta?.get(META.logLevel)?.asString()
-  if (logLevel !== undefined && !isLevel(logLevel))
-    return reject(400, rpcError('invalidParams', `${META.logLevel} must be one of ${LEVELS.join(', ')}`))
+  if (logLevel !== undefined && !isLogSeverity(logLevel))
+    return reject(400, rpcError('invalidParams', `${META.logLevel} must be one of ${LOG_SEVERITIES.join(', ')}`))
   const mismatch = headers && checkNames(headers, method, params)
   if (mismatch) return mismatch
-  if (!isKnownTo(method, revision))
+  if (!isMethodOf(method, revision))
     return reject(404, rpcError('methodNotFound', `Method not found: ${method} is not part of ${revision}`))
   const info = meta?.get(META.clientInfo)
   const affinity = meta?.get(META.affinity)?.asString()
@@ -63,7 +63,7 @@ const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json):
   const methodHeader = header(headers, 'mcp-method')
   if (methodHeader !== method && decode(methodHeader) !== method)
     return rejectMismatch('Mcp-Method', methodHeader, method)
-  const member = methodRow(method)?.named
+  const member = methodInfo(method)?.named
   if (!member) return undefined
   const target = params.get(member)?.asString()
   if (target === undefined) return reject(400, rpcError('invalidParams', `params.${member} must be a string`))
@@ -113,7 +113,7 @@ export const carriedHeaders = (headers: IncomingHttpHeaders): ReadonlyMap<string
 export const modernResult = (method: string, result: Json, id: Json): Json => {
   const typed = result.has('resultType') ? result : result.with('resultType', 'complete')
   if (method === LISTEN) return withSubscriptionId(typed, id)
-  if (!methodRow(method)?.cacheable || typed.get('resultType')?.asString() !== 'complete') return typed
+  if (!methodInfo(method)?.cacheable || typed.get('resultType')?.asString() !== 'complete') return typed
   const timed = typed.has('ttlMs') ? typed : typed.with('ttlMs', 0)
   const scoped = timed.has('cacheScope') ? timed : timed.with('cacheScope', 'private')
   return method === DISCOVER ? scoped.with('supportedVersions', SERVED) : scoped

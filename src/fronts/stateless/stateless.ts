@@ -4,7 +4,7 @@ import type { Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { errorPieces, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeError, type Message, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
 import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { readQuery } from '../http/request-url.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from '../http/response.ts'
@@ -92,15 +92,15 @@ class StatelessReply {
     switch (frame.kind) {
       case 'notice': {
         if (!this.#request.acceptsSse) return
-        const pieces = notificationPieces(frame.method, modernParams(this.#method, frame.params, this.#id))
+        const pieces = encodeNotification(frame.method, modernParams(this.#method, frame.params, this.#id))
         return this.#openStream().append(pieces, mergeKey(frame.method, frame.params))
       }
       case 'question':
         return rejectQuestion(frame)
       case 'result':
-        return this.#finish(200, resultPieces(this.#id, modernResult(this.#method, frame.result, this.#id)))
+        return this.#finish(200, encodeResult(this.#id, modernResult(this.#method, frame.result, this.#id)))
       case 'failure':
-        return this.#finish(statusOf(frame.error, 'modern'), errorPieces(this.#id, frame.error))
+        return this.#finish(statusOf(frame.error, 'modern'), encodeError(this.#id, frame.error))
     }
   }
 

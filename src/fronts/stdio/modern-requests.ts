@@ -1,6 +1,6 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
-import { errorPieces, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeError, type Message, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import type { InFlight } from '../sessions/in-flight.ts'
 import {
@@ -34,10 +34,10 @@ export class ModernRequests {
   run(request: RequestMessage): void {
     const { id, method, params } = request
     const reading = readEnvelope(method, params)
-    if ('rejection' in reading) return void this.#outbox.send(errorPieces(id, reading.rejection.error))
+    if ('rejection' in reading) return void this.#outbox.send(encodeError(id, reading.rejection.error))
     const abort = new Abort()
     const conflict = this.#inFlight.add(id, params, abort)
-    if (conflict) return void this.#outbox.send(errorPieces(id, conflict))
+    if (conflict) return void this.#outbox.send(encodeError(id, conflict))
     const caller: Caller = { ...this.#base, ...reading.envelope }
     this.#caller = caller
     this.#context.activeCalls.add(abort, isStanding(method))
@@ -73,13 +73,13 @@ export class ModernRequests {
   #take({ id, method }: RequestMessage, frame: Frame, finish: (pieces: Buffer[]) => void): void | Promise<void> {
     switch (frame.kind) {
       case 'notice':
-        return this.#outbox.send(notificationPieces(frame.method, modernParams(method, frame.params, id)))
+        return this.#outbox.send(encodeNotification(frame.method, modernParams(method, frame.params, id)))
       case 'question':
         return rejectQuestion(frame)
       case 'result':
-        return finish(resultPieces(id, modernResult(method, frame.result, id)))
+        return finish(encodeResult(id, modernResult(method, frame.result, id)))
       case 'failure':
-        return finish(errorPieces(id, frame.error))
+        return finish(encodeError(id, frame.error))
     }
   }
 }

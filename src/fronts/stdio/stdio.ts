@@ -7,7 +7,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { OLDEST } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
-import { errorPieces, type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'
+import { encodeError, type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'
 import { LineDecoder, LineTooLong } from '../../wire/ndjson.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { invalidMessage, requestIdOf } from '../http/read-request.ts'
@@ -124,6 +124,6 @@ class PipeSession extends ClientSession {
   }
 
   #reject(id: Json | undefined, error: RpcError): void {
-    void this.send(errorPieces(id, error))
+    void this.send(encodeError(id, error))
   }
 }

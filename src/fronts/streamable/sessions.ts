@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { HoldGrant, RequestInfo } from '../../protocol/admission.ts'
+import type { OnTokenRevoked, RequestInfo } from '../../protocol/admission.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { Quota } from '../../protocol/quota.ts'
-import { manners } from '../../protocol/revisions.ts'
+import { transportRulesOf } from '../../protocol/revisions.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import { EventLog } from '../streams/event-log.ts'
@@ -75,7 +75,7 @@ export class StreamableSession extends ClientSession {
    * closes no stream that way; Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
    */
   prime(log: EventLog): void {
-    if (manners(this.caller.revision).priming) void log.append([])
+    if (transportRulesOf(this.caller.revision).priming) void log.append([])
   }
 
   end(): void {
@@ -95,10 +95,10 @@ export class StreamableSessions {
   readonly #byId = new Map<string, StreamableSession>()
   readonly #releases = new Map<StreamableSession, () => void>() // from the token each was opened with
   readonly #context: FrontContext
-  readonly #onRevoked: HoldGrant
+  readonly #onRevoked: OnTokenRevoked
   readonly #quota: Quota<StreamableSession>
 
-  constructor(context: FrontContext, onRevoked: HoldGrant = () => () => {}) {
+  constructor(context: FrontContext, onRevoked: OnTokenRevoked = () => () => {}) {
     this.#context = context
     this.#onRevoked = onRevoked
     const { principalSessions: perOwner } = context.limits

@@ -1,7 +1,7 @@
 import type { Limits } from '../../config/snapshot.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { commentBytes, eventPieces } from '../../wire/sse.ts'
+import { COMMENT_BYTES, encodeEvent } from '../../wire/sse.ts'
 import type { StreamRetention } from './stream-retention.ts'
 
 /**
@@ -90,8 +90,8 @@ export class EventLog {
   }
 
   keepAlive(): void {
-    for (const reader of this.#replaced) reader.write([commentBytes]) // otherwise a dead socket would go unnoticed
-    if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([commentBytes])
+    for (const reader of this.#replaced) reader.write([COMMENT_BYTES]) // otherwise a dead socket would go unnoticed
+    if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([COMMENT_BYTES])
   }
 
   /** No event will follow: the reader's response ends once it has taken everything. */
@@ -115,7 +115,7 @@ export class EventLog {
   }
 
   #encode(sequence: number, data: readonly Buffer[], merge: string | undefined): LogEntry {
-    const pieces = eventPieces({
+    const pieces = encodeEvent({
       ...(data.length > 0 && { event: 'message' }),
       ...(this.key !== undefined && { id: `${this.key}.${sequence}` }),
       data,

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
-import { linePieces } from '../../wire/ndjson.ts'
-import { commentBytes, eventPieces } from '../../wire/sse.ts'
+import { encodeLine } from '../../wire/ndjson.ts'
+import { COMMENT_BYTES, encodeEvent } from '../../wire/sse.ts'
 import type { FrontContext } from '../http/front-request.ts'
 
 const JOIN_BELOW = 16_384 // bytes: one small write is cheaper than several; a large one must not be copied
@@ -165,11 +165,11 @@ export class EventOutbox extends Outbox {
 
   /** Sends an event; it replaces one of the same `merge` that still waits. A promise means that the client is behind. */
   send(event: string, data: readonly Buffer[], merge?: string): void | Promise<void> {
-    return this.write(eventPieces({ event, data }), merge)
+    return this.write(encodeEvent({ event, data }), merge)
   }
 
   keepAlive(): void {
-    if (this.bytes === 0) void this.write([commentBytes])
+    if (this.bytes === 0) void this.write([COMMENT_BYTES])
   }
 
   protected override resized(change: number): void {
@@ -188,7 +188,7 @@ export class LineOutbox extends Outbox {
 
   /** A promise means that the client is behind. */
   send(pieces: Buffer[], merge?: string): void | Promise<void> {
-    return this.write(linePieces(pieces), merge)
+    return this.write(encodeLine(pieces), merge)
   }
 
   /** Resolves when everything is written. */

@@ -1,7 +1,7 @@
 import { Abort, type AbortReason, type Signal } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Answer, Caller, Exchange, Frame } from '../../protocol/exchange.ts'
-import { LEVELS, type Level } from '../../protocol/methods.ts'
+import { LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
 import { failure } from './failures.ts'
@@ -17,7 +17,7 @@ export interface Call {
   /** Sends progress to a caller that asked for it. The value must increase; others are dropped. */
   progress(progress: number, total?: number, message?: string): void | Promise<void>
   /** Sends a log message to a caller that asked for this level or a lower one. */
-  log(level: Level, data: Plain, logger?: string): void | Promise<void>
+  log(level: LogSeverity, data: Plain, logger?: string): void | Promise<void>
   /** Asks the client or its user and waits. The key is unique within the call. Throws AskFailure. */
   ask<T>(key: string, question: Ask<T>): Promise<T>
   can(capability: ClientCapability): boolean
@@ -63,8 +63,8 @@ export const startCall = (exchange: Exchange, changed: Changes): RunningCall => 
 
 type Send = (frame: Frame) => void | Promise<void>
 
-const isWanted = (level: Level, wanted: Level | undefined): boolean =>
-  wanted !== undefined && LEVELS.indexOf(level) >= LEVELS.indexOf(wanted)
+const isWanted = (level: LogSeverity, wanted: LogSeverity | undefined): boolean =>
+  wanted !== undefined && LOG_SEVERITIES.indexOf(level) >= LOG_SEVERITIES.indexOf(wanted)
 
 const createProgress = (send: Send, progressToken: Json | undefined): Call['progress'] => {
   if (progressToken?.kind !== 'string' && progressToken?.kind !== 'number') return () => {}

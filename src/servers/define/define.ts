@@ -2,7 +2,7 @@ import { deliver } from '../../protocol/deliver.ts'
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Peer, Upstream } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { CHANGING_LISTS } from '../../protocol/notifications.ts'
 import { MODERN, SERVED } from '../../protocol/revisions.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
@@ -94,7 +94,7 @@ const createResultCompleter = ({ name, version, title, description }: ServerDefi
     const meta = result.get('_meta') ?? Json.empty
     let completed = withDefault(result, 'resultType', 'complete')
     // Not cacheable: results may differ by caller, and changes are announced.
-    if (methodRow(method)?.cacheable)
+    if (methodInfo(method)?.cacheable)
       completed = withDefault(withDefault(completed, 'ttlMs', 0), 'cacheScope', 'private')
     return completed.with('_meta', withDefault(meta, META.serverInfo, info))
   }

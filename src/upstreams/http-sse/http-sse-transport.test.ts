@@ -59,7 +59,7 @@ const silent: ChannelScript = (_, __, response) => void response.writeHead(202).
 const idOf = async (server: ChannelServer, method: string, count = 1) => (await server.arrived(method, count)).body.id
 
 /** What the client posted as answer to a question of the server. */
-const answerTo = async (server: ChannelServer, id: unknown) => {
+const answerQuestion = async (server: ChannelServer, id: unknown) => {
   const isAnswer = ({ body }: Arrived) => body.id === id && body.method === undefined && body.jsonrpc === '2.0'
   await server.until(() => server.arrivals.some(isAnswer), `the answer to ${id}`)
   return server.arrivals.find(isAnswer)?.body
@@ -541,7 +541,7 @@ describe('a question', () => {
     const question = await call.question()
     expect(question).toMatchObject({ method: 'elicitation/create' })
     question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { name: 'Ada' } }) })
-    expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
+    expect(await answerQuestion(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
     expect(list.frames).toEqual([])
   })
 
@@ -561,7 +561,7 @@ describe('a question', () => {
     channel.event(ask(7))
     const question = await listen.question()
     question.answer({ kind: 'error', error: { code: -1, message: 'no' } })
-    expect(await answerTo(server, 7)).toMatchObject({ error: { code: -1 } })
+    expect(await answerQuestion(server, 7)).toMatchObject({ error: { code: -1 } })
   })
 
   it('stops the timeout of its call', async () => {
@@ -573,7 +573,7 @@ describe('a question', () => {
     const question = await call.question()
     await new Promise(resolve => setTimeout(resolve, 400))
     question.answer({ kind: 'result', result: Json.of({ action: 'cancel' }) })
-    await answerTo(server, 1)
+    await answerQuestion(server, 1)
     server.streams[0]?.event(result(id, { ok: true }))
     expect(await call.result()).toEqual({ ok: true })
   })
@@ -589,7 +589,7 @@ describe('a question', () => {
     channel.event(ask(2))
     await call.question(1)
     call.abort.abort({ kind: 'gone' })
-    expect(await answerTo(server, 2)).toMatchObject({ result: { action: 'cancel' } })
+    expect(await answerQuestion(server, 2)).toMatchObject({ result: { action: 'cancel' } })
   })
 
   it('outlives the call it was asked on: a call the server has answered did not own it', async () => {
@@ -602,7 +602,7 @@ describe('a question', () => {
     await call.result()
     expect(question.withdrawn.reason).toBeUndefined()
     question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { name: 'Ada' } }) })
-    expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
+    expect(await answerQuestion(server, 'q')).toMatchObject({ result: { action: 'accept', content: { name: 'Ada' } } })
   })
 
   it('outlives a call that is cancelled while another runs that may own it', async () => {
@@ -615,13 +615,13 @@ describe('a question', () => {
     latest.abort.abort({ kind: 'gone' })
     expect(question.withdrawn.reason).toBeUndefined()
     question.answer({ kind: 'result', result: Json.of({ action: 'decline' }) })
-    expect(await answerTo(server, 'q')).toMatchObject({ result: { action: 'decline' } })
+    expect(await answerQuestion(server, 'q')).toMatchObject({ result: { action: 'decline' } })
   })
 
   it('that is a ping is answered by the gateway', async () => {
     const { server, channel } = await talking()
     channel.event(request('p', 'ping'))
-    expect(await answerTo(server, 'p')).toMatchObject({ result: {} })
+    expect(await answerQuestion(server, 'p')).toMatchObject({ result: {} })
   })
 })
 

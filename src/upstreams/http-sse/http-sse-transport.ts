@@ -1,7 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { join, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, type FailureDetails, toRpcError, UpstreamFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
@@ -71,7 +71,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     }
     call.begin(channel)
     const { method, caller } = call.exchange
-    return channel.post(join(requestPieces(call.id, method, call.params)), addCallerHeaders([], caller), call)
+    return channel.post(joinBuffers(encodeRequest(call.id, method, call.params)), addCallerHeaders([], caller), call)
   }
 
   recover(call: Call<SseChannel>, end: ResponseEnd): Recovery {
@@ -183,7 +183,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     this.#session.initialized(handshake)
     if (handshake.isImplied) return
     channel.setRevision(handshake.revision)
-    const pieces = notificationPieces(NOTIFICATIONS.initialized, Json.empty)
+    const pieces = encodeNotification(NOTIFICATIONS.initialized, Json.empty)
     await new Promise<void>(done => channel.sendMessage(pieces, 'initialized', done))
   }
 

@@ -1,5 +1,5 @@
 import { Json } from '../../wire/json/json.ts'
-import { type Message, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeResult, type Message } from '../../wire/json-rpc.ts'
 import type { SseChannel } from './sse-channel.ts'
 
 /** A channel that no session uses, and the last request id that was used on it. */
@@ -49,5 +49,5 @@ export class SpareChannel {
 /** No session receives the other messages of an unused channel. */
 const answerPing = (channel: SseChannel, message: Message): void => {
   if (message.kind === 'request' && message.method === 'ping')
-    channel.sendMessage(resultPieces(message.id, Json.empty), 'answer to ping')
+    channel.sendMessage(encodeResult(message.id, Json.empty), 'answer to ping')
 }

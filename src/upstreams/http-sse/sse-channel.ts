@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { manners, type Revision } from '../../protocol/revisions.ts'
+import { type Revision, transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { join, type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { SseEvent } from '../../wire/sse.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
@@ -99,7 +99,7 @@ export class SseChannel implements ResponseHandler {
 
   /** From now on requests carry the agreed revision, if that revision has a header for it. */
   setRevision(revision: Revision): void {
-    const version = manners(revision).versionHeader ? ['mcp-protocol-version', revision] : []
+    const version = transportRulesOf(revision).versionHeader ? ['mcp-protocol-version', revision] : []
     this.#postHeaders = [...this.#endpoint.headers, ...this.#sessionHeaders, ...version, ...POST_HEADERS]
   }
 
@@ -116,7 +116,7 @@ export class SseChannel implements ResponseHandler {
       const timer = setTimeout(() => settle(timedOut(method, ms)), ms)
       if (!this.isOpen) return settle(lost(CLOSED))
       this.#pending.set(id, settle)
-      this.post(join(requestPieces(id, method, params)), [], this.#answerReader(settle), responseTimeouts)
+      this.post(joinBuffers(encodeRequest(id, method, params)), [], this.#answerReader(settle), responseTimeouts)
     })
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ERRORS } from '../../protocol/errors.ts'
-import { Gather } from '../../wire/gather.ts'
+import { ChunkBuffer } from '../../wire/gather.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'
@@ -51,7 +51,7 @@ const MESSAGE_EVENTS: ReadonlySet<string> = new Set(['message', 'response', 'not
 export class ResponseReader implements ResponseReceiver {
   readonly #handler: ResponseHandler
   readonly #maxBytes: number
-  readonly #body = new Gather()
+  readonly #body = new ChunkBuffer()
   #headers: IncomingHttpHeaders = {}
   #status = 0
   #sentHeaders: readonly string[] = []

@@ -1,5 +1,5 @@
 import type { Caller, Dispatch, Peer, Upstream } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { DISCONNECTED, UpstreamFailure } from '../failures.ts'
 import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
 
@@ -91,7 +91,7 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
 const makePrivate = (peer: Peer): Peer => {
   const hold = peer.hold?.bind(peer)
   const dispatch: Dispatch = exchange => {
-    if (!methodRow(exchange.method)?.cacheable) return peer.dispatch(exchange)
+    if (!methodInfo(exchange.method)?.cacheable) return peer.dispatch(exchange)
     peer.dispatch({
       ...exchange,
       sink: frame => {

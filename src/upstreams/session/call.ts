@@ -1,8 +1,8 @@
 import type { AbortReason } from '../../protocol/cancellation.ts'
-import { deliver, faultOf } from '../../protocol/deliver.ts'
+import { deliver, thrownError } from '../../protocol/deliver.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Question } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Message } from '../../wire/json-rpc.ts'
@@ -74,7 +74,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
     this.exchange = exchange
     this.id = id
     this.isListen = exchange.method === 'subscriptions/listen'
-    this.canBeAsked = methodRow(exchange.method)?.asks === true
+    this.canBeAsked = methodInfo(exchange.method)?.asks === true
     this.#clientToken = exchange.params.get('_meta')?.get('progressToken')
     if (transport.isShared) this.#buffer = new FrameBuffer(exchange.sink, error => this.#cancelAndFail(error))
   }
@@ -251,7 +251,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   }
 
   #mayRepeat(): boolean {
-    return !this.#hasRepeated && methodRow(this.exchange.method)?.safe === true
+    return !this.#hasRepeated && methodInfo(this.exchange.method)?.safe === true
   }
 
   /** After the end, an error that names no other call was about this one. */
@@ -317,9 +317,9 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
       const go = () => {
         if (!this.#isDone) this.touch()
       }
-      return waiting.then(go, (thrown: unknown) => this.#cancelAndFail(faultOf(thrown)))
+      return waiting.then(go, (thrown: unknown) => this.#cancelAndFail(thrownError(thrown)))
     } catch (thrown) {
-      this.#cancelAndFail(faultOf(thrown))
+      this.#cancelAndFail(thrownError(thrown))
     }
   }
 

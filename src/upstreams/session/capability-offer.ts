@@ -1,6 +1,6 @@
 import { bareCapabilities, capabilitiesKnownTo } from '../../protocol/client-capabilities.ts'
 import { ERRORS } from '../../protocol/errors.ts'
-import { fingerprint } from '../../protocol/fingerprint.ts'
+import { capabilitiesFingerprint } from '../../protocol/fingerprint.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'
@@ -40,7 +40,7 @@ export class CapabilityOffer {
   /** What to offer after a refusal; undefined if that would be the same. */
   offerLess(capabilities: Json): Json | undefined {
     const bare = bareCapabilities(capabilities)
-    return fingerprint(bare) === fingerprint(this.offer(capabilities)) ? undefined : bare
+    return capabilitiesFingerprint(bare) === capabilitiesFingerprint(this.offer(capabilities)) ? undefined : bare
   }
 
   /** The server accepted the handshake; `refusal` is why it refused a fuller offer before. */

@@ -1,4 +1,4 @@
-import { deliver, faultOf } from '../../protocol/deliver.ts'
+import { deliver, thrownError } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame, Sink } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
@@ -50,7 +50,7 @@ export class FrameBuffer {
       for (const frame of frames) this.put(frame) // buffers the rest again from the first that has to wait
     }
     waiting.then(flush, (thrown: unknown) => {
-      this.#fail(faultOf(thrown))
+      this.#fail(thrownError(thrown))
       flush()
     })
   }
@@ -59,7 +59,7 @@ export class FrameBuffer {
     try {
       return this.#sink(frame)
     } catch (thrown) {
-      this.#fail(faultOf(thrown))
+      this.#fail(thrownError(thrown))
     }
   }
 }

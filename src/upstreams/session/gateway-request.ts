@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../wire/json/json.ts'
-import { join, type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { HttpLink } from '../http/http-link.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
@@ -23,7 +23,7 @@ export const sendRequest = (
 ): Promise<Answered> =>
   new Promise(resolve => {
     const { target, responseTimeouts, maxBytes } = link
-    const body = join(requestPieces(id, method, params))
+    const body = joinBuffers(encodeRequest(id, method, params))
     let drain: NodeJS.Timeout | undefined
     const settle = (answered: Answered): void => {
       resolve(answered)
@@ -66,7 +66,7 @@ export const sendMessage = (
     },
   }
   const { target, responseTimeouts, maxBytes } = link
-  const body = pieces.length > 0 ? join(pieces) : null
+  const body = pieces.length > 0 ? joinBuffers(pieces) : null
   const sending = link.http.send(
     { method, target, headers, body, responseTimeouts },
     new ResponseReader(reader, maxBytes),

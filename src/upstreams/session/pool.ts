@@ -1,8 +1,8 @@
 import { DEFAULT_LIMITS, type SessionPooling } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
-import { fingerprint } from '../../protocol/fingerprint.ts'
-import { keptCaller } from '../../protocol/kept-caller.ts'
-import { shortKey } from '../../protocol/short-key.ts'
+import { capabilitiesFingerprint } from '../../protocol/fingerprint.ts'
+import { compactCaller } from '../../protocol/kept-caller.ts'
+import { boundedKey } from '../../protocol/short-key.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { leaseSession } from './lease.ts'
 
@@ -79,8 +79,8 @@ export const poolKey = (caller: Caller, manner: SessionPooling = 'sticky', index
   if (session !== undefined) return JSON.stringify(['session', workspace, session])
   // Two anonymous requests may be of different users.
   if (principal === undefined || manner === 'isolated') return undefined
-  const owner = manner === 'stateless' ? [] : [principal, shortKey(affinity, LONGEST_AFFINITY)]
-  return JSON.stringify(['shared', workspace, fingerprint(capabilities), index, ...owner])
+  const owner = manner === 'stateless' ? [] : [principal, boundedKey(affinity, LONGEST_AFFINITY)]
+  return JSON.stringify(['shared', workspace, capabilitiesFingerprint(capabilities), index, ...owner])
 }
 
 /** Decides which session a caller gets; nothing is shared between principals. */
@@ -179,7 +179,7 @@ export class SessionPool<S extends Pooled> {
   }
 
   #create(key: string | symbol, requester: Caller, index: number, owner: string): Promise<S> {
-    const caller = keptCaller(requester) // a session outlives the request it is opened for
+    const caller = compactCaller(requester) // a session outlives the request it is opened for
     const { idleMs } = this.#options
     const entry: PoolEntry<S> = {
       isDedicated: caller.session !== undefined,

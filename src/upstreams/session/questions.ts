@@ -3,7 +3,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { errorPieces, idKey, type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeError, encodeNotification, encodeResult, idKey, type Message } from '../../wire/json-rpc.ts'
 
 /** A request of a server. */
 export type ServerRequest = Extract<Message, { kind: 'request' }>
@@ -89,11 +89,11 @@ export class Questions {
     if (isLast) open.settled()
   }
 
-  #refuse(owner: object, answerTo: (request: ServerRequest) => Answer): void {
+  #refuse(owner: object, answerQuestion: (request: ServerRequest) => Answer): void {
     for (const [key, open] of [...this.#open]) {
       if (open.owner !== owner) continue
       this.#drop(key, open)
-      this.#send(open.request, answerTo(open.request))
+      this.#send(open.request, answerQuestion(open.request))
     }
   }
 
@@ -104,12 +104,12 @@ export class Questions {
   }
 
   #send({ id, method, params }: ServerRequest, answer: Answer): void {
-    if (answer.kind === 'result') return this.#post(resultPieces(id, answer.result), `answer to ${method}`)
-    if (answer.kind === 'error') return this.#post(errorPieces(id, answer.error), `refusal of ${method}`)
+    if (answer.kind === 'result') return this.#post(encodeResult(id, answer.result), `answer to ${method}`)
+    if (answer.kind === 'error') return this.#post(encodeError(id, answer.error), `refusal of ${method}`)
     const token = params.get('_meta')?.get('progressToken')
     if (!token) return
     const progress = answer.params.with('progressToken', token)
-    this.#post(notificationPieces(NOTIFICATIONS.progress, progress), `progress of ${method}`)
+    this.#post(encodeNotification(NOTIFICATIONS.progress, progress), `progress of ${method}`)
   }
 }
 

@@ -5,7 +5,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Message, notificationPieces, resultPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, toRpcError, UpstreamFailure } from '../failures.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
 import { Call, type CallOwner, type CallTransport } from './call.ts'
@@ -169,7 +169,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   cancel(call: Call<T>, reason: string): void {
     if (call.target === undefined) return // the server has not seen the request
     const params = Json.of({ requestId: call.id, reason })
-    this.#transport.post(notificationPieces(NOTIFICATIONS.cancelled, params), 'cancellation')
+    this.#transport.post(encodeNotification(NOTIFICATIONS.cancelled, params), 'cancellation')
   }
 
   finished(call: Call<T>, frame: Frame | undefined): void {
@@ -242,13 +242,13 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
 
   #notify({ method, params }: Exchange): void {
     if (method === NOTIFICATIONS.initialized || this.#closing) return // the gateway sent its own after the handshake
-    const pieces = notificationPieces(method, params)
+    const pieces = encodeNotification(method, params)
     if (this.#transport.notify) this.#transport.notify(pieces, method)
     else this.#transport.post(pieces, method)
   }
 
   #ask(message: ServerRequest, call: Call<T> | undefined): void | Promise<void> {
-    if (message.method === 'ping') return this.#transport.post(resultPieces(message.id, Json.empty), 'answer to ping')
+    if (message.method === 'ping') return this.#transport.post(encodeResult(message.id, Json.empty), 'answer to ping')
     const settled = this.#transport.questionAsked?.(message.method)
     const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
       call?.settleQuestion()

@@ -1,6 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import { encodeHeaderValue } from '../../protocol/param-headers.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -41,11 +41,11 @@ const modernCapabilities = (capabilities: Json): Json => {
 }
 
 /** The value of the Mcp-Method header; methods of extensions may have any name. */
-export const mcpMethod = (method: string): string => (methodRow(method) ? method : encodeHeaderValue(method))
+export const mcpMethod = (method: string): string => (methodInfo(method) ? method : encodeHeaderValue(method))
 
 /** The value of the Mcp-Name header; undefined for methods without one. */
 export const mcpName = (method: string, params: Json): string | undefined => {
-  const member = methodRow(method)?.named ?? (method.startsWith('tasks/') ? 'taskId' : undefined)
+  const member = methodInfo(method)?.named ?? (method.startsWith('tasks/') ? 'taskId' : undefined)
   const name = member && params.get(member)?.asString()
   return name === undefined ? undefined : encodeHeaderValue(name)
 }

@@ -1,7 +1,7 @@
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
-import { join, type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
 import { toRpcError } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
@@ -41,7 +41,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
 
   notify({ method, params, caller }: Exchange): void {
     const headers = addCallerHeaders([...this.#headers, 'mcp-method', mcpMethod(method)], caller)
-    sendMessage(this.link, 'POST', headers, notificationPieces(method, params), method)
+    sendMessage(this.link, 'POST', headers, encodeNotification(method, params), method)
   }
 
   send(call: Call<HttpLink>): PendingRequest {
@@ -52,7 +52,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     const headers = [...this.#headers, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) headers.push('mcp-name', name)
     addCallerHeaders(headers, caller)
-    const body = join(requestPieces(call.id, method, params))
+    const body = joinBuffers(encodeRequest(call.id, method, params))
     call.begin(this.link)
     return http.send(
       { method: 'POST', target, headers, body, isLongLived: call.isListen },

@@ -4,9 +4,9 @@ import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
-import { areOneUser } from '../../protocol/users.ts'
+import { areSameUser } from '../../protocol/users.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfThrown, type FailureDetails, toRpcError } from '../failures.ts'
 import { discoverParams } from '../probe.ts'
 import { Call, type CallOwner, type CallTransport } from '../session/call.ts'
@@ -87,7 +87,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     if (!exchange.caller.isHealthCheck) this.#supervisor.addUser(exchange.caller)
     const { kind, method, params } = exchange
     if (kind === 'notification') {
-      if (!this.#isClosed) this.#supervisor.notify(notificationPieces(method, params), method)
+      if (!this.#isClosed) this.#supervisor.notify(encodeNotification(method, params), method)
       return
     }
     if (this.#isClosed)
@@ -115,7 +115,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   }
 
   cancel({ id, target }: Call<Pipe>, reason: string): void {
-    const pieces = notificationPieces(NOTIFICATIONS.cancelled, Json.of({ requestId: id, reason }))
+    const pieces = encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id, reason }))
     if (target) this.#supervisor.post(pieces, 'cancellation', target)
   }
 
@@ -162,7 +162,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   }
 
   ping(): readonly Buffer[] {
-    return requestPieces(++this.#lastId, 'server/discover', discoverParams(this.link.identity))
+    return encodeRequest(++this.#lastId, 'server/discover', discoverParams(this.link.identity))
   }
 
   #endIfUnused(pipe: Pipe): void {
@@ -194,7 +194,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   #findLogged(): Call<Pipe> | undefined {
     const running = this.#calls.filter(({ isListen }) => !isListen)
     const calls = running.length > 0 ? running : this.#calls
-    if (!areOneUser(calls.map(({ exchange }) => exchange.caller))) return undefined
+    if (!areSameUser(calls.map(({ exchange }) => exchange.caller))) return undefined
     return calls.find(({ exchange }) => exchange.caller.logLevel !== undefined)
   }
 

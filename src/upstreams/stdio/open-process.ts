@@ -3,7 +3,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Message, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, type FailureDetails, failureOfHandshake, UpstreamFailure, withQuote } from '../failures.ts'
 import { classifyProbe, discoverParams, type Era } from '../probe.ts'
 import type { ProcessExit } from '../process/child.ts'
@@ -122,7 +122,7 @@ class ProcessOpening implements PipeReader {
   }
 
   #probe(): void {
-    this.#pipe?.send(requestPieces(PROBE, 'server/discover', discoverParams(this.#link.identity)))
+    this.#pipe?.send(encodeRequest(PROBE, 'server/discover', discoverParams(this.#link.identity)))
     this.#timer = setTimeout(() => this.#initialize(), this.#link.probeMs)
   }
 
@@ -145,7 +145,7 @@ class ProcessOpening implements PipeReader {
   #initialize(capabilities = this.#link.offers.offer(this.#client.capabilities)): void {
     this.#isInitializing = true
     const params = initializeParams(capabilities, this.#client.info ?? this.#link.identity)
-    this.#pipe?.send(requestPieces(this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, 'initialize', params))
+    this.#pipe?.send(encodeRequest(this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, 'initialize', params))
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#timedOut(), this.#link.startMs)
   }
@@ -165,7 +165,7 @@ class ProcessOpening implements PipeReader {
     this.#link.offers.accepted(handshake.revision, this.#refusal && withQuote(this.#refusal).text)
     const pipe = this.#pipe as Pipe
     pipe.readBy(undefined) // from here on messages are kept for the session
-    pipe.send(notificationPieces(NOTIFICATIONS.initialized, Json.empty))
+    pipe.send(encodeNotification(NOTIFICATIONS.initialized, Json.empty))
     this.#settle({ era: 'legacy', pipe, handshake })
   }
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../telemetry/log.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
-import { join, type Message, readIncoming } from '../../wire/json-rpc.ts'
-import { linePieces } from '../../wire/ndjson.ts'
+import { joinBuffers, type Message, readIncoming } from '../../wire/json-rpc.ts'
+import { encodeLine } from '../../wire/ndjson.ts'
 import type { Child, ChildHandler, ProcessExit } from '../process/child.ts'
 
 /** Reads what a server writes. `gone` comes once and last. */
@@ -63,7 +63,7 @@ export class Pipe implements ChildHandler {
   }
 
   send(pieces: readonly Buffer[]): void {
-    this.child.write(join(linePieces(pieces)))
+    this.child.write(joinBuffers(encodeLine(pieces)))
   }
 
   line(line: Buffer): void {

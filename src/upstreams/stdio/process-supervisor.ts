@@ -1,9 +1,9 @@
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { Users } from '../../protocol/users.ts'
+import { ServedUsers } from '../../protocol/users.ts'
 import { sleep } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure, withoutQuotes } from '../failures.ts'
 import type { ProcessExit } from '../process/child.ts'
 import type { ProcessLimit, ProcessOwner } from '../process/process-limits.ts'
@@ -45,7 +45,7 @@ export class ProcessSupervisor implements ProcessOwner {
   readonly #closing = new Abort()
   readonly #pipes = new Map<Pipe, () => void>() // of running processes, with what stops their monitoring
   readonly #suspected = new WeakSet<Pipe>()
-  readonly #users = new Users()
+  readonly #users = new ServedUsers()
   #pipe: Pipe | undefined
   #starting: Promise<Pipe> | undefined
   #isStuck = false // the process does not read
@@ -101,7 +101,7 @@ export class ProcessSupervisor implements ProcessOwner {
     if (pipe.child.pendingBytes > this.#link.pendingBytes)
       return call.failOrRetry({ reason: 'upstream_busy', text: 'does not read what it is sent: try again later' })
     call.begin(pipe)
-    pipe.send(requestPieces(call.id, call.exchange.method, params))
+    pipe.send(encodeRequest(call.id, call.exchange.method, params))
   }
 
   /** Sends a message that has no answer. It is dropped if no process runs, or if the process does not read. */

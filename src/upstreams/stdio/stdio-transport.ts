@@ -2,7 +2,7 @@ import type { Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type Message, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { errorOfThrown, type FailureDetails } from '../failures.ts'
 import type { Call } from '../session/call.ts'
 import type { Handshake } from '../session/handshake.ts'
@@ -127,7 +127,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
       })
     if (this.#hasRun) {
       for (const [method, params] of this.#session.replayRequests())
-        pipe.send(requestPieces(this.#session.nextId(), method, params))
+        pipe.send(encodeRequest(this.#session.nextId(), method, params))
       this.#session.serverReplaced()
     }
     this.#hasRun = true
@@ -157,7 +157,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   ping(): readonly Buffer[] {
-    return requestPieces(this.#session.nextId(), 'ping', Json.empty)
+    return encodeRequest(this.#session.nextId(), 'ping', Json.empty)
   }
 
   #adopt(handshake: Handshake): void {

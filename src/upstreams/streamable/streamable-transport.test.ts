@@ -61,7 +61,7 @@ const answerOk: Script = ({ body }, response) => {
 }
 
 /** What the client posted as answer to a question of the server. */
-const answerTo = async (server: ScriptedServer, id: unknown) => {
+const answerQuestion = async (server: ScriptedServer, id: unknown) => {
   const isAnswer = ({ body }: { body: Record<string, unknown> }) =>
     body.id === id && body.method === undefined && ('result' in body || 'error' in body)
   await server.until(() => server.arrivals.some(isAnswer), `the answer to ${id}`)
@@ -337,7 +337,7 @@ describe('questions', () => {
     expect((await server.arrived('notifications/progress')).body.params).toEqual({ progressToken: 'pt', progress: 5 })
     question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
     question.answer({ kind: 'result', result: Json.of({ action: 'decline' }) })
-    expect(await answerTo(server, 'q-1')).toEqual(result('q-1', { action: 'accept', content: {} }))
+    expect(await answerQuestion(server, 'q-1')).toEqual(result('q-1', { action: 'accept', content: {} }))
     const { body, response } = await server.arrived('tools/call')
     response.end(`data: ${JSON.stringify(result(body.id, { done: true }))}\n\n`)
     expect(await call.result()).toEqual({ done: true })
@@ -352,7 +352,7 @@ describe('questions', () => {
     const { peer, server } = await listening(asking)
     const question = await exchangeWith(peer, 'tools/call').question()
     question.answer({ kind: 'error', error: { code: -1, message: 'User rejected' } })
-    expect(await answerTo(server, 'q-1')).toEqual({
+    expect(await answerQuestion(server, 'q-1')).toEqual({
       jsonrpc: '2.0',
       id: 'q-1',
       error: { code: -1, message: 'User rejected' },
@@ -390,7 +390,7 @@ describe('questions', () => {
     const question = await call.question()
     call.abort.abort({ kind: 'gone' })
     expect(question.withdrawn.reason).toBeDefined()
-    expect(await answerTo(server, 'q-1')).toMatchObject({ result: { action: 'cancel' } })
+    expect(await answerQuestion(server, 'q-1')).toMatchObject({ result: { action: 'cancel' } })
     await server.arrived('notifications/cancelled')
   })
 
@@ -400,7 +400,7 @@ describe('questions', () => {
     stream.event(request(0, 'roots/list'))
     const question = await listen.question()
     question.answer({ kind: 'result', result: Json.of({ roots: [] }) })
-    expect(await answerTo(server, 0)).toEqual(result(0, { roots: [] }))
+    expect(await answerQuestion(server, 0)).toEqual(result(0, { roots: [] }))
   })
 
   it('wait for a listener for a while', async () => {
@@ -422,20 +422,20 @@ describe('questions', () => {
     const question = await exchangeWith(peer, 'subscriptions/listen', { caller: dedicated }).question()
     await new Promise(resolve => setTimeout(resolve, 120))
     question.answer({ kind: 'result', result: Json.of({ roots: [] }) })
-    expect(await answerTo(server, 0)).toEqual(result(0, { roots: [] }))
+    expect(await answerQuestion(server, 0)).toEqual(result(0, { roots: [] }))
   })
 
   it('are refused if no listener comes', async () => {
     const { stream, server } = await listening(answerOk, { holdMs: 50 })
     stream.event(request(0, 'roots/list'))
-    expect(await answerTo(server, 0)).toMatchObject({ error: { code: -32601 } })
+    expect(await answerQuestion(server, 0)).toMatchObject({ error: { code: -32601 } })
   })
 
   it('do not include ping, which is answered here', async () => {
     const { peer, stream, server } = await listening()
     const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
     stream.event(request('p', 'ping'))
-    expect(await answerTo(server, 'p')).toEqual(result('p', {}))
+    expect(await answerQuestion(server, 'p')).toEqual(result('p', {}))
     expect(listen.frames).toHaveLength(1)
   })
 })

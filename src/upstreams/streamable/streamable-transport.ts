@@ -1,8 +1,8 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
-import { manners } from '../../protocol/revisions.ts'
+import { transportRulesOf } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { join, notificationPieces, requestPieces } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import type { FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
@@ -114,7 +114,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     const { http, target, maxBytes } = this.link
     call.begin(this.#session.handshake)
     const headers = addCallerHeaders([...this.#postHeaders], caller)
-    const body = join(requestPieces(call.id, method, call.params))
+    const body = joinBuffers(encodeRequest(call.id, method, call.params))
     return http.send({ method: 'POST', target, headers, body }, new ResponseReader(call, maxBytes))
   }
 
@@ -150,7 +150,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
 
   #adopt(handshake: Handshake): void {
     const { revision, sessionId } = handshake
-    const version = manners(revision).versionHeader ? ['mcp-protocol-version', revision] : []
+    const version = transportRulesOf(revision).versionHeader ? ['mcp-protocol-version', revision] : []
     const session = sessionId === undefined ? [] : ['mcp-session-id', sessionId]
     this.#headers = [...this.link.headers, ...version, ...session]
     this.#postHeaders = [...this.#headers, ...POST_HEADERS]
@@ -160,7 +160,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   async #completeHandshake(): Promise<void> {
     if (this.#session.handshake.isImplied) return
     await this.#getStream.start(GET_STREAM_MS)
-    const pieces = notificationPieces(NOTIFICATIONS.initialized, Json.empty)
+    const pieces = encodeNotification(NOTIFICATIONS.initialized, Json.empty)
     await new Promise<void>(done => sendMessage(this.link, 'POST', this.#postHeaders, pieces, 'initialized', done))
     if (!this.#session.isClosing) this.#getStream.retryRefused()
   }

@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { buildJson, type Plain, type PlainObject } from './build.ts'
 import { type JsonKind, kindOf } from './kind.ts'
-import { Landmarks } from './landmarks.ts'
-import { Members, type Rival } from './members.ts'
+import { ScanIndex } from './landmarks.ts'
+import { Members, type AmbiguousMember } from './members.ts'
 import { JsonSyntaxError, scanText, spansAt, trimEnd } from './scan.ts'
 import { isText, readDigits, readText } from './text.ts'
 import { appendChanged } from './write.ts'
 
-export type { JsonKind, Plain, PlainObject, Rival }
+export type { JsonKind, Plain, PlainObject, AmbiguousMember as Rival }
 
 const DEPTH = 512
-const UNMARKED = new Landmarks()
+const UNMARKED = new ScanIndex()
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 const QUOTE = 0x22
@@ -30,7 +30,7 @@ export class Json {
   private readonly bytes: Buffer
   private readonly start: number
   private readonly end: number
-  private readonly marks: Landmarks
+  private readonly marks: ScanIndex
   private members: Members | undefined
   private children: Children | undefined
   private readonly added: Added | undefined // undefined: not edited
@@ -39,7 +39,7 @@ export class Json {
     bytes: Buffer,
     start: number,
     end: number,
-    marks: Landmarks,
+    marks: ScanIndex,
     members?: Members,
     children?: Children,
     added?: Added,
@@ -57,7 +57,7 @@ export class Json {
   static parse(bytes: Buffer, depth = DEPTH): Json {
     if (!isUtf8(bytes)) throw new JsonSyntaxError('Not UTF-8', 0)
     if (bytes[0] === 0xef && bytes[1] === 0xbb) throw new JsonSyntaxError('Byte order mark', 0)
-    const marks = new Landmarks(depth)
+    const marks = new ScanIndex(depth)
     const spans: number[] = []
     const text = trimEnd(bytes)
     const start = scanText(text, marks, spans)
@@ -66,14 +66,14 @@ export class Json {
 
   /** Bytes that `toBytes` gave, which need no check; they must not change afterwards. */
   static written(bytes: Buffer): Json {
-    return new Json(bytes, 0, bytes.length, new Landmarks())
+    return new Json(bytes, 0, bytes.length, new ScanIndex())
   }
 
   /** Plain data as a value; Json inside it is copied, `with` is the way to wrap something large. */
   static of(value: Plain): Json {
     if (value instanceof Json) return value
     const bytes = buildJson(value)
-    return new Json(bytes, 0, bytes.length, typeof value === 'object' ? new Landmarks() : UNMARKED)
+    return new Json(bytes, 0, bytes.length, typeof value === 'object' ? new ScanIndex() : UNMARKED)
   }
 
   /** The object without members. */
@@ -125,8 +125,8 @@ export class Json {
    * A member, as the text was read, that a lenient reader could take for one of `keys` besides what `get` returns: another
    * case or Unicode spelling, a name that goes on after NUL, or the same name written twice.
    */
-  rivalOf(keys: readonly string[]): Rival | undefined {
-    return this.isObject ? this.layout.rivalOf(keys) : undefined
+  findAmbiguous(keys: readonly string[]): AmbiguousMember | undefined {
+    return this.isObject ? this.layout.findAmbiguous(keys) : undefined
   }
 
   /** Replaces a member in its place or adds one at the end. Setting what is already there returns the same value. */
@@ -229,7 +229,7 @@ export class Json {
     const source = this.toBytes()
     const bytes = Buffer.allocUnsafeSlow(source.length) // the buffer pool would keep others' bytes alive
     source.copy(bytes)
-    return new Json(bytes, 0, bytes.length, new Landmarks())
+    return new Json(bytes, 0, bytes.length, new ScanIndex())
   }
 
   /** Writes the value as pieces without joining them, so that a large one is never copied. */

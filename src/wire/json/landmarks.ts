@@ -4,7 +4,7 @@ const LEVELS = 6
  * What the first walk through a text found out, so that nobody walks there again: where large objects and arrays
  * near the root end, and the members of one object. The bounds keep the notes small beside any text.
  */
-export class Landmarks {
+export class ScanIndex {
   static readonly LARGE = 256 // bytes
   readonly depth: number
   #ends: Map<number, number> | undefined

@@ -6,9 +6,9 @@ const FEW = 16 // names are compared one by one up to here, looked up in a map b
 const FLAGS = 31 // that one number holds
 
 /** A member, and another one that some readers take for it: the same name where it is written twice. */
-export interface Rival {
+export interface AmbiguousMember {
   readonly member: string
-  readonly rival: string
+  readonly lookalike: string
 }
 
 /** Where the members of an object, or the elements of an array, lie in the text. */
@@ -60,7 +60,7 @@ export class Members {
   }
 
   /** The first member that a lenient reader takes for one of these names although it is not the one `find` returns. */
-  rivalOf(names: readonly string[]): Rival | undefined {
+  findAmbiguous(names: readonly string[]): AmbiguousMember | undefined {
     for (let from = 0; from < names.length; from += FLAGS) {
       const rival = this.#rivalAmong(names, from, Math.min(names.length, from + FLAGS))
       if (rival) return rival
@@ -68,7 +68,7 @@ export class Members {
     return undefined
   }
 
-  #rivalAmong(names: readonly string[], from: number, until: number): Rival | undefined {
+  #rivalAmong(names: readonly string[], from: number, until: number): AmbiguousMember | undefined {
     let found = 0 // a flag for each name that was seen
     for (let i = 0; i < this.count; i++) {
       const start = this.#spans[i * 4] as number
@@ -79,7 +79,7 @@ export class Members {
         if (!mayFoldTo(first, name)) continue
         const isExact = isText(this.#bytes, start, end, name)
         if (!isExact && !foldsTo(this.#bytes, start, end, name)) continue
-        if (!isExact || (found & (1 << (at - from))) !== 0) return { member: name, rival: this.name(i) }
+        if (!isExact || (found & (1 << (at - from))) !== 0) return { member: name, lookalike: this.name(i) }
         found |= 1 << (at - from)
       }
     }

@@ -3,7 +3,7 @@
 // It never reads beyond the end: one such read, for a text cut short, would slow down every later walk (by 70 %).
 // So it starts from a text that ends in a bracket, and looks for the end where one could step over that.
 
-import { Landmarks } from './landmarks.ts'
+import { ScanIndex } from './landmarks.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -20,7 +20,7 @@ const ZERO = 0x30
 const NINE = 0x39
 const TO_CLOSE = 2 // from `{` to `}` and from `[` to `]`
 const ROOT = 0 // levels are counted from there
-const LARGE = Landmarks.LARGE
+const LARGE = ScanIndex.LARGE
 
 /** 0: nothing to look at inside a string. */
 const STOPS = new Uint8Array(256).fill(1, 0, 0x20)
@@ -142,7 +142,7 @@ const skipComma = (bytes: Uint8Array, at: number, close: number): number => {
 }
 
 /** A loop, not a recursion, and with few calls in it: V8 gives up inlining early, which doubles the time. */
-const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
+const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
   const opened: number[] = [] // where those around us start
   let close = 0 // what ends the innermost of them
   for (;;) {
@@ -172,7 +172,7 @@ const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: Land
   }
 }
 
-const skipValue = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
+const skipValue = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
   if (bytes[at] === QUOTE) return skipText(bytes, at + 1)
   if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET) return skipContainer(bytes, at, level, marks)
   return skipScalar(bytes, at)
@@ -182,7 +182,7 @@ const skipValue = (bytes: Uint8Array, at: number, level: number, marks: Landmark
  * Walks the object or array that opens there. Four numbers go to `spans` for every member: start and end of its
  * name, without the quotes, start and end of its value. An element has an empty name where its value starts.
  */
-const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: Landmarks, spans: number[]): number => {
+const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: ScanIndex, spans: number[]): number => {
   if (level >= marks.depth) throw new JsonSyntaxError('Nested too deeply', open)
   const isObject = bytes[open] === OPEN_BRACE
   const close = (bytes[open] as number) + TO_CLOSE
@@ -201,7 +201,7 @@ const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: Land
 }
 
 /** The object right below the root is the one everybody reads (params, result): its members come with the first walk. */
-const walkMember = (bytes: Uint8Array, at: number, level: number, marks: Landmarks): number => {
+const walkMember = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
   if (bytes[at] !== OPEN_BRACE || level !== ROOT + 1) return skipValue(bytes, at, level, marks)
   const spans: number[] = []
   const end = walkMembers(bytes, at, level, marks, spans)
@@ -210,7 +210,7 @@ const walkMember = (bytes: Uint8Array, at: number, level: number, marks: Landmar
 }
 
 /** The spans of the members of an object, or of the elements of an array, in a text that has been checked. */
-export const spansAt = (bytes: Uint8Array, open: number, marks: Landmarks): readonly number[] => {
+export const spansAt = (bytes: Uint8Array, open: number, marks: ScanIndex): readonly number[] => {
   const known = marks.spansAt(open)
   if (known) return known
   const spans: number[] = []
@@ -222,7 +222,7 @@ export const spansAt = (bytes: Uint8Array, open: number, marks: Landmarks): read
  * Checks a whole text, as deep as `marks` allows, and returns where its value starts. White space after it must have
  * been cut off. `spans` gets those of its root.
  */
-export const scanText = (bytes: Buffer, marks: Landmarks, spans: number[]): number => {
+export const scanText = (bytes: Buffer, marks: ScanIndex, spans: number[]): number => {
   const start = skipLeading(bytes)
   const first = bytes[start]
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return checkScalar(bytes, start)

@@ -1,7 +1,7 @@
 import type { Members } from './members.ts'
 
 /** A container with changes: its text, where its members lie in it, and what is to stand there instead. */
-export interface Changed<Value extends Writable> {
+export interface ChangedContainer<Value extends Writable> {
   readonly bytes: Buffer
   readonly start: number
   readonly end: number
@@ -17,7 +17,7 @@ interface Writable {
 const COMMA = Buffer.from(',')
 
 /** Writes the text around the changes as it is, in runs as long as possible. */
-export const appendChanged = <Value extends Writable>(pieces: Buffer[], changed: Changed<Value>): void => {
+export const appendChanged = <Value extends Writable>(pieces: Buffer[], changed: ChangedContainer<Value>): void => {
   const { bytes, start, end, members, replacement, added } = changed
   let from = start // what has not been written yet and is to be kept starts here; -1: nothing
   let keptEnd = start + 1 // and goes at least up to here
@@ -52,7 +52,7 @@ export const appendChanged = <Value extends Writable>(pieces: Buffer[], changed:
   }
 }
 
-const appendAdded = (pieces: Buffer[], added: Changed<Writable>['added'], isFirst: boolean): void => {
+const appendAdded = (pieces: Buffer[], added: ChangedContainer<Writable>['added'], isFirst: boolean): void => {
   let separator = isFirst ? '' : ','
   for (const [name, value] of added) {
     pieces.push(Buffer.from(`${separator}${JSON.stringify(name)}:`))

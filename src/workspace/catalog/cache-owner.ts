@@ -1,10 +1,10 @@
 import type { Caller } from '../../protocol/exchange.ts'
-import { fingerprint } from '../../protocol/fingerprint.ts'
+import { capabilitiesFingerprint } from '../../protocol/fingerprint.ts'
 import { isModern } from '../../protocol/revisions.ts'
 
 /** Equal for callers that share public lists: a server of both eras may list differently in each. */
 export const publicKeyOf = ({ revision, capabilities }: Caller): string =>
-  `${isModern(revision) ? 'modern' : 'legacy'} ${fingerprint(capabilities)}`
+  `${isModern(revision) ? 'modern' : 'legacy'} ${capabilitiesFingerprint(capabilities)}`
 
 /** Equal for callers that share all lists: those of one principal with equal capabilities. All anonymous callers are one. */
 export const cacheOwnerOf = (caller: Caller): string =>

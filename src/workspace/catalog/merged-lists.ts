@@ -1,7 +1,7 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
-import { shortKey } from '../../protocol/short-key.ts'
+import { boundedKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'
@@ -191,7 +191,7 @@ const policies = new WeakMap<Policy, string>()
 /** Equal for equal policies. */
 export const policyKey = (policy: Policy | undefined): string => {
   if (!policy) return ''
-  const key = policies.get(policy) ?? shortKey(JSON.stringify(policy), LONGEST_POLICY)
+  const key = policies.get(policy) ?? boundedKey(JSON.stringify(policy), LONGEST_POLICY)
   policies.set(policy, key)
   return key
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Json } from '../../wire/json/json.ts'
-import { type Keyring, open, seal } from '../../wire/seal.ts'
+import { type Keyring, unseal, seal } from '../../wire/seal.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 import type { MergedList } from './merged-list.ts'
 
@@ -68,7 +68,7 @@ const sealCursor = ({ kind, hash, page }: ListCursor): string => seal(keyring, J
 
 /** Reads a cursor; undefined if this process did not make it. */
 export const openCursor = (cursor: string): ListCursor | undefined => {
-  const text = open(keyring, cursor)
+  const text = unseal(keyring, cursor)
   if (!text) return undefined
   const [kind, hash, page] = JSON.parse(text.toString()) as [ListKind, string, number]
   return { kind, hash, page }

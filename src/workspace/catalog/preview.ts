@@ -1,5 +1,5 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
-import type { Collision, Shadowed, WorkspaceReport } from '../../protocol/inspection.ts'
+import type { NameCollision, ShadowedTool, WorkspaceReport } from '../../protocol/inspection.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { showOverlay } from '../policy/overlays.ts'
 import { createPolicy, type PolicyRules } from '../policy/policy.ts'
@@ -67,13 +67,13 @@ const duplicates = (items: readonly PreviewItem[], key: 'name' | 'as'): readonly
   return [...groups.values()].filter(({ length }) => length > 1)
 }
 
-const collisionsIn = (items: readonly PreviewItem[]): Collision[] =>
+const collisionsIn = (items: readonly PreviewItem[]): NameCollision[] =>
   duplicates(items, 'name')
     .filter(group => new Set(group.map(({ server }) => server)).size > 1)
     .map(group => ({ name: group[0]?.name ?? '', shown: group.map(({ server, as }) => ({ server, as })) }))
 
 /** Of tools with one exposed name only the first can be called. */
-const shadowedIn = (tools: readonly PreviewItem[]): Shadowed[] =>
+const shadowedIn = (tools: readonly PreviewItem[]): ShadowedTool[] =>
   duplicates(tools, 'as').flatMap(([first, ...others]) =>
     others.map(({ server, original, as }) => ({
       tool: `${server}/${original}`,

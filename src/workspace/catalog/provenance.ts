@@ -1,5 +1,5 @@
 import type { Caller } from '../../protocol/exchange.ts'
-import { shortKey } from '../../protocol/short-key.ts'
+import { boundedKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 
 const MOST_CALLERS = 500
@@ -14,7 +14,7 @@ export const callerKey = ({ principal, session }: Caller): string | undefined =>
   return session === undefined ? undefined : `s${session}`
 }
 
-export const shortReference = (reference: string): string => shortKey(reference, LONGEST)
+export const shortReference = (reference: string): string => boundedKey(reference, LONGEST)
 
 /**
  * Which server sent a caller a reference (a link, a task) or an app, and which servers a session has used. Keeps server

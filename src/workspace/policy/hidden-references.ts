@@ -1,5 +1,5 @@
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { foldName } from '../../wire/member-names.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
@@ -82,7 +82,7 @@ const kindsOf = (key: string): readonly ListKind[] | undefined => {
  * specification has one reference, and its own route checks it.
  */
 export const referencesIn = (method: string, params: Json): readonly Reference[] | undefined => {
-  if (methodRow(method)) return []
+  if (methodInfo(method)) return []
   if (params.size > MOST_BYTES) return undefined
   const found: Reference[] = []
   const pending: [kinds: readonly ListKind[] | undefined, json: Json][] = [[undefined, params]]

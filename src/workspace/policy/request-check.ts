@@ -1,10 +1,10 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
-import { methodRow } from '../../protocol/methods.ts'
+import { methodInfo } from '../../protocol/methods.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json, Rival } from '../../wire/json/json.ts'
-import { ambiguous } from '../../wire/json-rpc.ts'
+import { ambiguityError } from '../../wire/json-rpc.ts'
 
 /** The members of params that routes, policies and overlays read. */
 const READ: readonly string[] = [
@@ -37,7 +37,7 @@ export const createRequestCheck =
   (dispatch: Dispatch, log: Log): Dispatch =>
   exchange => {
     const { kind, method, caller, sink } = exchange
-    if (kind === 'notification' && methodRow(method)) {
+    if (kind === 'notification' && methodInfo(method)) {
       log.debug({ method, workspace: caller.workspace }, 'request without an id dropped')
       return
     }
@@ -66,15 +66,15 @@ const checkSize = ({ params }: Exchange): RpcError | undefined => {
 /** Rejects members that a server might read as one that the gateway reads. */
 const checkMembers = ({ method, params }: Exchange): RpcError | undefined => {
   // An extension may have a member `Name`; it is ambiguous only beside `name`.
-  const read = methodRow(method) ? READ : READ.filter(key => params.has(key))
+  const read = methodInfo(method) ? READ : READ.filter(key => params.has(key))
   const within = Object.hasOwn(READ_WITHIN, method) ? READ_WITHIN[method] : undefined
-  const rival = params.rivalOf(read) ?? (within && rivalWithin(params, within))
-  return rival && rpcError('invalidParams', `Invalid params: ${ambiguous(rival)}`)
+  const rival = params.findAmbiguous(read) ?? (within && rivalWithin(params, within))
+  return rival && rpcError('invalidParams', `Invalid params: ${ambiguityError(rival)}`)
 }
 
 const rivalWithin = (params: Json, within: Readonly<Record<string, readonly string[]>>): Rival | undefined => {
   for (const [member, keys] of Object.entries(within)) {
-    const rival = params.get(member)?.rivalOf(keys)
+    const rival = params.get(member)?.findAmbiguous(keys)
     if (rival) return rival
   }
   return undefined

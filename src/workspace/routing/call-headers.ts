@@ -3,7 +3,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import {
   checkParamHeaders,
   mirrorsParams,
-  paramHeadersOf,
+  createParamHeaders,
   readParamHeaders,
   withoutParamHeaders,
 } from '../../protocol/param-headers.ts'
@@ -51,7 +51,7 @@ export const withCallHeaders = (caller: Caller, shown: Json, native: Json, args:
   if (!isModern(caller.revision) || !(isAnnotated(native) || isAnnotated(shown))) return caller
   const headers = new Map(caller.headers)
   for (const name of headersOf(shown)) headers.delete(name)
-  for (const [name, value] of paramHeadersOf(native.get('inputSchema') ?? Json.empty, args)) headers.set(name, value)
+  for (const [name, value] of createParamHeaders(native.get('inputSchema') ?? Json.empty, args)) headers.set(name, value)
   return { ...caller, headers }
 }
 

@@ -2,7 +2,7 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
-import { ambiguous } from '../../wire/json-rpc.ts'
+import { ambiguityError } from '../../wire/json-rpc.ts'
 import type { ListItem, MergedList } from '../catalog/merged-list.ts'
 import { splitName } from '../catalog/names.ts'
 import { callerKey } from '../catalog/provenance.ts'
@@ -125,8 +125,8 @@ const prepareCall = (
   const mismatch = item && checkCallHeaders(caller, item.definition, given ?? Json.empty)
   if (mismatch) return mismatch
   const overlay = member.overlays.get(original)
-  const rival = overlay && given?.rivalOf([...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults)])
-  if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguous(rival)}`)
+  const rival = overlay && given?.findAmbiguous([...Object.keys(overlay.fixed), ...Object.keys(overlay.defaults)])
+  if (rival) return rpcError('invalidParams', `Invalid arguments: ${ambiguityError(rival)}`)
   const filled = overlay && changesArguments(overlay) ? withOverlayArguments(given ?? Json.empty, overlay) : given
   const args = filled && context.isAggregate ? withOriginalUris(context, member, filled) : filled
   const sender = item && args ? withCallHeaders(caller, item.definition, item.native ?? item.definition, args) : caller

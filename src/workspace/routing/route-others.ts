@@ -2,7 +2,7 @@ import { NEVER } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isLevel, LEVELS } from '../../protocol/methods.ts'
+import { isLogSeverity, LOG_SEVERITIES } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
@@ -17,8 +17,8 @@ export const createLevelRoute =
   (context: RouteContext) =>
   (exchange: Exchange): void => {
     const level = exchange.params.get('level')?.asString()
-    if (!isLevel(level))
-      return rejectParams(exchange, `Unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`)
+    if (!isLogSeverity(level))
+      return rejectParams(exchange, `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`)
     const rules = context.rulesOf(exchange.caller)
     for (const member of context.members) {
       const canLog = context.capabilities(exchange.caller, member)?.has('logging') ?? member.isUp()

@@ -1,6 +1,6 @@
 import { failWith } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
-import { ask, itemsOf } from '../../protocol/listing.ts'
+import { sendRequest, listItems } from '../../protocol/listing.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'
@@ -89,9 +89,9 @@ const createListedNames = (upstream: Upstream) => {
 const fetchNames = async (upstream: Upstream, caller: Caller, { method, member }: NamedList): Names => {
   const names = new Set<string>()
   const page = async (params: Json): Promise<Json> =>
-    ask((await upstream.open(caller)).dispatch, caller, method, params)
+    sendRequest((await upstream.open(caller)).dispatch, caller, method, params)
   let characters = 0
-  for await (const item of itemsOf(member, page)) {
+  for await (const item of listItems(member, page)) {
     const name = item.get('name')?.asString() ?? ''
     characters += name.length
     if (characters > MOST_CHARACTERS) break

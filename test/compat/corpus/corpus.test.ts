@@ -4,17 +4,17 @@ import { describe, expect, it } from 'vitest'
 import { REVISIONS } from '../../../src/protocol/revisions.ts'
 import { Json } from '../../../src/wire/json/json.ts'
 import {
-  errorPieces,
+  encodeError,
   type Incoming,
-  join,
+  joinBuffers,
   type Message,
-  notificationPieces,
+  encodeNotification,
   readIncoming,
-  requestPieces,
-  resultPieces,
+  encodeRequest,
+  encodeResult,
 } from '../../../src/wire/json-rpc.ts'
-import { LineDecoder, linePieces } from '../../../src/wire/ndjson.ts'
-import { eventPieces, SseDecoder } from '../../../src/wire/sse.ts'
+import { LineDecoder, encodeLine } from '../../../src/wire/ndjson.ts'
+import { encodeEvent, SseDecoder } from '../../../src/wire/sse.ts'
 
 // One folder per revision, one below it per type of the specification's schema, a message in each file.
 const HERE = import.meta.dirname
@@ -49,13 +49,13 @@ const compact = (text: string): string => text.replace(/("(?:[^"\\]|\\.)*")|\s+/
 const rewrite = (message: Message): Buffer => {
   switch (message.kind) {
     case 'request':
-      return join(requestPieces(message.id, message.method, message.params))
+      return joinBuffers(encodeRequest(message.id, message.method, message.params))
     case 'notification':
-      return join(notificationPieces(message.method, message.params))
+      return joinBuffers(encodeNotification(message.method, message.params))
     case 'response':
-      return join(resultPieces(message.id, message.result))
+      return joinBuffers(encodeResult(message.id, message.result))
     case 'error':
-      return join(errorPieces(message.id, message.error))
+      return joinBuffers(encodeError(message.id, message.error))
     case 'invalid':
       throw new Error(message.reason)
   }
@@ -98,7 +98,7 @@ describe.each(REVISIONS)('a message of %s', revision => {
     const received: string[] = []
     const decoder = new SseDecoder(event => received.push(event.data.toString()))
     for (const { text } of all)
-      for (const chunk of inChunks(join(eventPieces({ id: '1', data: [Buffer.from(text)] })), size)) decoder.feed(chunk)
+      for (const chunk of inChunks(joinBuffers(encodeEvent({ id: '1', data: [Buffer.from(text)] })), size)) decoder.feed(chunk)
     expect(received).toEqual(lines)
   })
 
@@ -106,7 +106,7 @@ describe.each(REVISIONS)('a message of %s', revision => {
     const received: string[] = []
     const decoder = new LineDecoder(line => received.push(line.toString()))
     for (const { text } of all)
-      for (const chunk of inChunks(join(linePieces([Buffer.from(text)])), size)) decoder.feed(chunk)
+      for (const chunk of inChunks(joinBuffers(encodeLine([Buffer.from(text)])), size)) decoder.feed(chunk)
     expect(received).toEqual(lines)
   })
 })
