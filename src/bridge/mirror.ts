@@ -1,7 +1,7 @@
 import { failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { sendRequest, listItems } from '../protocol/listing.ts'
 import { createParamHeaders, readParamHeaders } from '../protocol/param-headers.ts'
+import { listItems, sendRequest } from '../protocol/send-request.ts'
 import { Json } from '../wire/json/json.ts'
 
 const HEADER_MISMATCH = -32020
@@ -23,7 +23,8 @@ export const createMirror = (): Mirror => {
 
   const refresh = async (dispatch: Dispatch, caller: Caller): Promise<void> => {
     const found = new Map<string, Json>()
-    for await (const tool of listItems('tools', params => sendRequest(dispatch, caller, 'tools/list', params))) learn(tool, found)
+    for await (const tool of listItems('tools', params => sendRequest(dispatch, caller, 'tools/list', params)))
+      learn(tool, found)
     schemas = found
   }
 

@@ -93,6 +93,9 @@ function acceptLevel(exchange: Exchange): void {
   else
     void deliver(exchange.sink, {
       kind: 'failure',
-      error: rpcError('invalidParams', `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`),
+      error: rpcError(
+        'invalidParams',
+        `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`,
+      ),
     })
 }

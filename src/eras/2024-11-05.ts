@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
 import { isBlock, mapContent } from './content.ts'
-import type { RevisionDifference, ErrorAsResult, RejectedQuestion } from './difference.ts'
+import type { ErrorAsResult, RejectedQuestion, RevisionDifference } from './difference.ts'
 import { mapCapabilities } from './members.ts'
 import { blocksOf } from './sampling.ts'
 

@@ -1,6 +1,6 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
-import type { RevisionDifference, ErrorAsResult, InvalidAnswer } from './difference.ts'
+import type { ErrorAsResult, InvalidAnswer, RevisionDifference } from './difference.ts'
 import { asPlainForm, foldChoices } from './form.ts'
 import { mapCapabilities, mapList } from './members.ts'
 import { joinReply, splitMessages, usesTools } from './sampling.ts'

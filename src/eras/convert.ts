@@ -5,7 +5,7 @@ import { difference as d20241105 } from './2024-11-05.ts'
 import { difference as d20250326 } from './2025-03-26.ts'
 import { difference as d20250618 } from './2025-06-18.ts'
 import { difference as d20251125 } from './2025-11-25.ts'
-import type { RevisionDifference, ErrorAsResult, RejectedQuestion, Converters, InvalidAnswer } from './difference.ts'
+import type { Converters, ErrorAsResult, InvalidAnswer, RejectedQuestion, RevisionDifference } from './difference.ts'
 
 /** Oldest first: entry i lies between REVISIONS[i] and REVISIONS[i + 1]. */
 const CHAIN: readonly RevisionDifference[] = [d20241105, d20250326, d20250618, d20251125]
@@ -63,7 +63,12 @@ export const convertError = (
 }
 
 /** Params of a question, from the asking server's revision to the client's; or why it cannot be asked there. */
-export const convertQuestion = (method: string, params: Json, from: Revision, to: Revision): Json | RejectedQuestion => {
+export const convertQuestion = (
+  method: string,
+  params: Json,
+  from: Revision,
+  to: Revision,
+): Json | RejectedQuestion => {
   let value = params
   for (const shapes of path(from, to)) {
     const shaped = shapes.question?.(method, value) ?? value

@@ -1,6 +1,6 @@
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
-import { sendRequest, listItems } from '../protocol/listing.ts'
 import { MODERN, type Revision } from '../protocol/revisions.ts'
+import { listItems, sendRequest } from '../protocol/send-request.ts'
 import { Json } from '../wire/json/json.ts'
 
 type OnTool = (name: string | undefined) => void

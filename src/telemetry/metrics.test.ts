@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createMetrics } from './metrics.ts'
-import { createMetricsReader } from './prometheus.ts'
+import { createMetricsReader } from './metrics-reader.ts'
 
 interface Frame {
   readonly kind: string

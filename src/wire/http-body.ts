@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { ChunkBuffer } from './gather.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 
 /** Memory is set aside for at most this many times what has arrived. */
 const TRUST = 64

@@ -4,14 +4,14 @@ import { Json } from './json/json.ts'
 import { JsonSyntaxError } from './json/scan.ts'
 import {
   encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
   type Incoming,
   idKey,
   joinBuffers,
   type Message,
-  encodeNotification,
   readIncoming,
-  encodeRequest,
-  encodeResult,
 } from './json-rpc.ts'
 
 const read = (text: string): Incoming => readIncoming(Buffer.from(text))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cpuMs } from '../../test/support/cpu-time.ts'
-import { LineDecoder, LineTooLong, encodeLine } from './ndjson.ts'
+import { encodeLine, LineDecoder, LineTooLong } from './ndjson.ts'
 
 const decode = (chunks: readonly Buffer[], maxBytes?: number) => {
   const lines: string[] = []

@@ -1,4 +1,4 @@
-import { ChunkBuffer } from './gather.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 import { CR, LF, withoutLineBreaks } from './newline.ts'
 
 /** A line grew beyond the limit; the rest of the stream cannot be trusted to be messages. */

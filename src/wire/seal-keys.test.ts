@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unseal, seal } from './seal.ts'
+import { seal, unseal } from './seal.ts'
 import { createKeyring } from './seal-keys.ts'
 
 const HOUR = 3_600_000

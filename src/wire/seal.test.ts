@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Keyring, unseal, type SealKey, seal } from './seal.ts'
+import { type Keyring, type SealKey, seal, unseal } from './seal.ts'
 
 const key = (id: string): SealKey => ({ id, key: randomBytes(32) })
 const first = key('k1')
@@ -30,7 +30,8 @@ describe('seal', () => {
     const same: Keyring = { current: { id: 'k2', key: first.key } }
     for (let at = 0; at < sealed.length; at++)
       for (const other of ['A', 'B', '_', '.', '=', ' ', 'é'])
-        if (sealed[at] !== other) expect(unseal(ring, sealed.slice(0, at) + other + sealed.slice(at + 1))).toBeUndefined()
+        if (sealed[at] !== other)
+          expect(unseal(ring, sealed.slice(0, at) + other + sealed.slice(at + 1))).toBeUndefined()
     for (let end = 0; end < sealed.length; end++) expect(unseal(ring, sealed.slice(0, end))).toBeUndefined()
     for (const tail of ['A', '=', ' ', '\n', '.']) expect(unseal(ring, sealed + tail)).toBeUndefined()
     expect(unseal(ring, ` ${sealed}`)).toBeUndefined()

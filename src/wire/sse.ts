@@ -1,4 +1,4 @@
-import { ChunkBuffer } from './gather.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 import { CR, LF, withoutLineBreaks } from './newline.ts'
 
 /** One dispatched event, as the HTML standard defines it, with its data as bytes. */

@@ -1,6 +1,6 @@
+import { isSameUser } from '../../protocol/callers.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Caller, Question } from '../../protocol/exchange.ts'
-import { isSameUser } from '../../protocol/users.ts'
 
 const HOLD_MS = 60_000 // servers on the SDKs give up by themselves after as long
 const MOST_HELD = 100

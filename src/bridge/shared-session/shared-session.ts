@@ -1,7 +1,7 @@
+import { areSameUser, isSameUser } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
-import { areSameUser, isSameUser } from '../../protocol/users.ts'
 import { Json } from '../../wire/json/json.ts'
 import { Introduction } from '../introduction.ts'
 import { Attention } from './attention.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { RpcError } from '../../protocol/errors.ts'
-import { transportRulesOf, type Revision } from '../../protocol/revisions.ts'
+import { type Revision, transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { encodeError } from '../../wire/json-rpc.ts'
 import { asksForSse } from '../../wire/media-type.ts'

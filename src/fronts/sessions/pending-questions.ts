@@ -3,7 +3,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { idKey, encodeNotification, encodeRequest } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, idKey } from '../../wire/json-rpc.ts'
 
 interface PendingQuestion {
   readonly question: Question

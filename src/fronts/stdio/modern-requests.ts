@@ -1,6 +1,6 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
-import { encodeError, type Message, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
+import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import type { InFlight } from '../sessions/in-flight.ts'
 import {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ERRORS } from '../../protocol/errors.ts'
-import { ChunkBuffer } from '../../wire/gather.ts'
+import { ChunkBuffer } from '../../wire/chunk-buffer.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, type Message, readIncoming } from '../../wire/json-rpc.ts'

@@ -1,6 +1,6 @@
+import { capabilitiesFingerprint } from '../../protocol/capabilities.ts'
 import { bareCapabilities, capabilitiesKnownTo } from '../../protocol/client-capabilities.ts'
 import { ERRORS } from '../../protocol/errors.ts'
-import { capabilitiesFingerprint } from '../../protocol/fingerprint.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'

@@ -1,6 +1,6 @@
+import { ServedUsers } from '../../protocol/callers.ts'
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { ServedUsers } from '../../protocol/users.ts'
 import { sleep } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { encodeRequest, type Message } from '../../wire/json-rpc.ts'

@@ -1,7 +1,7 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../../config/snapshot.ts'
+import { isSameUser } from '../../protocol/callers.ts'
 import type { Caller, Peer, Upstream } from '../../protocol/exchange.ts'
 import { isModern } from '../../protocol/revisions.ts'
-import { isSameUser } from '../../protocol/users.ts'
 import { DISCONNECTED, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { type CallerUpstream, connectPerCaller } from '../personal/connect-per-caller.ts'
 import type { Era } from '../probe.ts'

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { buildJson, type Plain, type PlainObject } from './build.ts'
 import { type JsonKind, kindOf } from './kind.ts'
-import { ScanIndex } from './landmarks.ts'
-import { Members, type AmbiguousMember } from './members.ts'
+import { type AmbiguousMember, Members } from './members.ts'
 import { JsonSyntaxError, scanText, spansAt, trimEnd } from './scan.ts'
+import { ScanIndex } from './scan-index.ts'
 import { isText, readDigits, readText } from './text.ts'
 import { appendChanged } from './write.ts'
 
-export type { JsonKind, Plain, PlainObject, AmbiguousMember as Rival }
+export type { AmbiguousMember as Rival, JsonKind, Plain, PlainObject }
 
 const DEPTH = 512
 const UNMARKED = new ScanIndex()

@@ -1,4 +1,4 @@
-import { foldsTo, mayFoldTo } from '../member-names.ts'
+import { foldsTo, mayFoldTo } from './member-names.ts'
 import { isText, readText } from './text.ts'
 
 const FEW = 16 // names are compared one by one up to here, looked up in a map beyond

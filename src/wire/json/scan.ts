@@ -3,7 +3,7 @@
 // It never reads beyond the end: one such read, for a text cut short, would slow down every later walk (by 70 %).
 // So it starts from a text that ends in a bracket, and looks for the end where one could step over that.
 
-import { ScanIndex } from './landmarks.ts'
+import { ScanIndex } from './scan-index.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

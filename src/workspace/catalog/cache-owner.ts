@@ -1,5 +1,5 @@
+import { capabilitiesFingerprint } from '../../protocol/capabilities.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { capabilitiesFingerprint } from '../../protocol/fingerprint.ts'
 import { isModern } from '../../protocol/revisions.ts'
 
 /** Equal for callers that share public lists: a server of both eras may list differently in each. */

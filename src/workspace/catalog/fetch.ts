@@ -1,8 +1,8 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { ERRORS, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Peer } from '../../protocol/exchange.ts'
-import { sendRequest } from '../../protocol/listing.ts'
 import { isModern, type Revision } from '../../protocol/revisions.ts'
+import { sendRequest } from '../../protocol/send-request.ts'
 import { within } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
@@ -47,7 +47,9 @@ export const withPeer = <T>(member: Member, caller: Caller, timeoutMs: number, w
     const release = peer.hold?.()
     const native = { ...caller, revision: peer.revision }
     try {
-      return await work(peer, (method, params) => sendRequest(rejectQuestions(peer.dispatch), native, method, params, abort))
+      return await work(peer, (method, params) =>
+        sendRequest(rejectQuestions(peer.dispatch), native, method, params, abort),
+      )
     } finally {
       release?.()
     }

@@ -1,5 +1,5 @@
 import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
-import { CursorWalk } from '../../protocol/listing.ts'
+import { CursorWalk } from '../../protocol/send-request.ts'
 import { Json } from '../../wire/json/json.ts'
 import { LIST_KINDS, type ListKind, listKindOf } from './list-kinds.ts'
 import { MOST_BYTES, MOST_ITEMS } from './pages.ts'

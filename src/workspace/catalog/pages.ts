@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Json } from '../../wire/json/json.ts'
-import { type Keyring, unseal, seal } from '../../wire/seal.ts'
+import { type Keyring, seal, unseal } from '../../wire/seal.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 import type { MergedList } from './merged-list.ts'
 

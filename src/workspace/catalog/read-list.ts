@@ -1,4 +1,4 @@
-import { type CursorEnd, CursorWalk, MOST_PAGES } from '../../protocol/listing.ts'
+import { type CursorEnd, CursorWalk, MOST_PAGES } from '../../protocol/send-request.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { UsableTool } from '../routing/call-headers.ts'

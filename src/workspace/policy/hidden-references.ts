@@ -1,7 +1,7 @@
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { foldName } from '../../wire/member-names.ts'
+import { foldName } from '../../wire/json/member-names.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
 import type { MergedList } from '../catalog/merged-list.ts'
 import type { Member } from '../member.ts'

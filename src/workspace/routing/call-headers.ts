@@ -2,8 +2,8 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import {
   checkParamHeaders,
-  mirrorsParams,
   createParamHeaders,
+  mirrorsParams,
   readParamHeaders,
   withoutParamHeaders,
 } from '../../protocol/param-headers.ts'
@@ -51,7 +51,8 @@ export const withCallHeaders = (caller: Caller, shown: Json, native: Json, args:
   if (!isModern(caller.revision) || !(isAnnotated(native) || isAnnotated(shown))) return caller
   const headers = new Map(caller.headers)
   for (const name of headersOf(shown)) headers.delete(name)
-  for (const [name, value] of createParamHeaders(native.get('inputSchema') ?? Json.empty, args)) headers.set(name, value)
+  for (const [name, value] of createParamHeaders(native.get('inputSchema') ?? Json.empty, args))
+    headers.set(name, value)
   return { ...caller, headers }
 }
 

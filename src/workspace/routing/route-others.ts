@@ -18,7 +18,10 @@ export const createLevelRoute =
   (exchange: Exchange): void => {
     const level = exchange.params.get('level')?.asString()
     if (!isLogSeverity(level))
-      return rejectParams(exchange, `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`)
+      return rejectParams(
+        exchange,
+        `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`,
+      )
     const rules = context.rulesOf(exchange.caller)
     for (const member of context.members) {
       const canLog = context.capabilities(exchange.caller, member)?.has('logging') ?? member.isUp()

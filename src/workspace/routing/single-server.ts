@@ -1,6 +1,6 @@
 import { failWith } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
-import { sendRequest, listItems } from '../../protocol/listing.ts'
+import { listItems, sendRequest } from '../../protocol/send-request.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'

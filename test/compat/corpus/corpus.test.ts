@@ -5,15 +5,15 @@ import { REVISIONS } from '../../../src/protocol/revisions.ts'
 import { Json } from '../../../src/wire/json/json.ts'
 import {
   encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
   type Incoming,
   joinBuffers,
   type Message,
-  encodeNotification,
   readIncoming,
-  encodeRequest,
-  encodeResult,
 } from '../../../src/wire/json-rpc.ts'
-import { LineDecoder, encodeLine } from '../../../src/wire/ndjson.ts'
+import { encodeLine, LineDecoder } from '../../../src/wire/ndjson.ts'
 import { encodeEvent, SseDecoder } from '../../../src/wire/sse.ts'
 
 // One folder per revision, one below it per type of the specification's schema, a message in each file.
@@ -98,7 +98,8 @@ describe.each(REVISIONS)('a message of %s', revision => {
     const received: string[] = []
     const decoder = new SseDecoder(event => received.push(event.data.toString()))
     for (const { text } of all)
-      for (const chunk of inChunks(joinBuffers(encodeEvent({ id: '1', data: [Buffer.from(text)] })), size)) decoder.feed(chunk)
+      for (const chunk of inChunks(joinBuffers(encodeEvent({ id: '1', data: [Buffer.from(text)] })), size))
+        decoder.feed(chunk)
     expect(received).toEqual(lines)
   })
 

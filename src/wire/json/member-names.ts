@@ -1,4 +1,4 @@
-import { readText } from './json/text.ts'
+import { readText } from './text.ts'
 
 const BACKSLASH = 0x5c
 const ASCII_END = 0x80

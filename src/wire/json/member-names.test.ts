@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Json } from './json/json.ts'
-import { readIncoming } from './json-rpc.ts'
+import { readIncoming } from '../json-rpc.ts'
+import { Json } from './json.ts'
 import { foldName } from './member-names.ts'
 
 const parse = (text: string): Json => Json.parse(Buffer.from(text))
@@ -60,7 +60,10 @@ describe('a call whose envelope can be read in two ways is refused', () => {
     ['{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list"}', 'method'],
     ['{"jsonrpc":"2.0","JSONRPC":"1.0","id":1,"method":"tools/list"}', 'JSONRPC'],
   ])('%s', (text, lookalike) => {
-    expect(readIncoming(Buffer.from(text))).toMatchObject({ kind: 'invalid', reason: expect.stringContaining(lookalike) })
+    expect(readIncoming(Buffer.from(text))).toMatchObject({
+      kind: 'invalid',
+      reason: expect.stringContaining(lookalike),
+    })
   })
 
   test('members that nobody takes for others pass', () => {

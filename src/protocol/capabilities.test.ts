@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json } from '../wire/json/json.ts'
-import { capabilitiesFingerprint } from './fingerprint.ts'
+import { capabilitiesFingerprint } from './capabilities.ts'
 
 const parse = (text: string) => Json.parse(Buffer.from(text))
 const pad = (length: number) => 'x'.repeat(length)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ChunkBuffer } from './gather.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 
 describe('ChunkBuffer', () => {
   it('gives back everything in order, time and again', () => {
