@@ -115,3 +115,10 @@ test('a program in TypeScript that embeds the gateway compiles against its types
   ])
   expect(problem).toContain('the configuration has a problem:\n  listen.port: expected a whole number from 0 to 65535')
 })
+
+test('the example of docs/embedding.md runs', async () => {
+  const [, example] = /```js\n(.*?)```/s.exec(await readFile(join(ROOT, 'docs/embedding.md'), 'utf8')) ?? []
+  await writeFile(join(app, 'example.js'), `${example}\nawait gateway.close()`)
+  const { stdout } = await run(process.execPath, ['example.js'], { cwd: app, timeout: 15_000 })
+  expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp\n$/)
+})

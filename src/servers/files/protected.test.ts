@@ -114,7 +114,7 @@ describe("the gateway's own files", () => {
     await expect(talk(server, 'tools/list')).rejects.toThrow('check "root" in the configuration')
   })
 
-  test.runIf(process.platform === 'linux')('a root that holds /proc does not give out the environment', async () => {
+  test.runIf(process.platform === 'linux')('a root that contains /proc does not show the environment', async () => {
     project = createProject()
     server = files({ root: '/', version: '1' })
     for (const path of ['proc/self/environ', `proc/${process.pid}/environ`, 'proc/thread-self/environ', 'proc'])
@@ -155,7 +155,7 @@ describe('dot files and folders', () => {
     })
   })
 
-  test('give no change notices, nor do the own files of the gateway', async () => {
+  test('cause no change notifications, nor do the files of the gateway', async () => {
     start()
     const listening = await talk(server, 'subscriptions/listen', {
       notifications: {

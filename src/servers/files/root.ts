@@ -10,7 +10,6 @@ export interface FoundPath {
   readonly real: string // absolute, links resolved
   readonly kind: 'file' | 'folder'
   readonly size: number
-  readonly modified: Date
 }
 
 /** A file or folder in a folder. */
@@ -43,20 +42,20 @@ export interface RootOptions {
 
 /** Opens a root; the folder need not exist yet. */
 export const createRoot = (folder: string, { showHidden = false, protectedPaths }: RootOptions = {}): Root => {
-  const protectedOnes = createProtectedPaths(protectedPaths ?? (() => []))
+  const protection = createProtectedPaths(protectedPaths ?? (() => []))
   let base: string | undefined
 
   const isHidden = (segments: readonly string[]): boolean => !showHidden && segments.some(name => name.startsWith('.'))
 
   const openBase = async (): Promise<string> => {
-    await protectedOnes.refresh()
+    await protection.refresh()
     if (base !== undefined) return base
     const real = await realpath(folder).catch(() => undefined)
     if (real === undefined || !(await lstat(real)).isDirectory())
       throw new Rejected('The root of this files server is not a readable folder; check "root" in the configuration')
-    if (protectedOnes.covers(real))
+    if (protection.covers(real))
       throw new Rejected(
-        'The root of this files server is inside the data directory of the gateway; check "root" in the configuration',
+        'The root of this files server is inside a protected folder of the gateway; check "root" in the configuration',
       )
     base = real
     return real
@@ -72,9 +71,9 @@ export const createRoot = (folder: string, { showHidden = false, protectedPaths 
       throw new Rejected(`${quoted(path)} is refused: it is a link that leads outside the project`)
     if (isHidden(relative(top, real).split(sep))) throw hiddenError(path)
     const stats = await lstat(real).catch(error => reject(path, error))
-    if (protectedOnes.covers(real, stats))
+    if (protection.covers(real, stats))
       throw new Rejected(`${quoted(path)} is refused: it belongs to the gateway itself`)
-    return { path: segments.join('/'), real, kind: kindOf(path, stats), size: stats.size, modified: stats.mtime }
+    return { path: segments.join('/'), real, kind: kindOf(path, stats), size: stats.size }
   }
 
   const read = async (file: FoundPath, limit: number): Promise<Buffer> => {
@@ -90,7 +89,7 @@ export const createRoot = (folder: string, { showHidden = false, protectedPaths 
     const opened = await handle.stat()
     kindOf(found.path, opened)
     const isSame = await readlink(linkTo(handle)).then(
-      real => real === found.real && !protectedOnes.covers(real, opened),
+      real => real === found.real && !protection.covers(real, opened),
       error => (hasNoLinks(error) ? isUnchanged(found, opened) : reject(found.path, error)),
     )
     if (!isSame) throw new Rejected(`${quoted(found.path)} changed while it was being opened; try again`)
@@ -104,7 +103,7 @@ export const createRoot = (folder: string, { showHidden = false, protectedPaths 
 
   const list = async (folder: FoundPath, max: number): Promise<FolderEntry[]> => {
     if (folder.kind === 'file') throw new Rejected(`${quoted(folder.path)} is a file; read it with read_file`)
-    const isListed = (name: string): boolean => !isHidden([name]) && !protectedOnes.covers(join(folder.real, name))
+    const isListed = (name: string): boolean => !isHidden([name]) && !protection.covers(join(folder.real, name))
     const names = await withHandle(folder, async handle => {
       const found = await readNames(folder, handle, max, isListed)
       await checkOpened(folder, handle)
@@ -122,7 +121,7 @@ export const createRoot = (folder: string, { showHidden = false, protectedPaths 
 
   const isShown = (path: string): boolean => {
     const segments = path.split('/')
-    return !isHidden(segments) && !(base !== undefined && protectedOnes.covers(join(base, ...segments)))
+    return !isHidden(segments) && !(base !== undefined && protection.covers(join(base, ...segments)))
   }
 
   return { check: async () => void (await openBase()), find, read, list, isShown }

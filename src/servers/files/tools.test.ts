@@ -343,7 +343,7 @@ describe('search_for_pattern', () => {
     })
   })
 
-  test('keeps to the globs, the folder and the case', async () => {
+  test('respects the globs, the folder and the case', async () => {
     start(SAMPLE)
     const search = async (args: PlainObject) =>
       (
@@ -409,7 +409,7 @@ describe('search_for_pattern', () => {
     expect((await misuse('search_for_pattern', args)).message).toContain(words)
   })
 
-  test('a pattern that would never end is stopped, and the gateway answers meanwhile', async () => {
+  test('a pattern that would never end is stopped, and other calls are answered meanwhile', async () => {
     start({ evil: `${'a'.repeat(50)}b` })
     const search = await talk(server, 'tools/call', {
       name: 'search_for_pattern',
@@ -437,7 +437,7 @@ describe('search_for_pattern', () => {
     expect(fourth.frames).toEqual([])
   })
 
-  test('a crowd of searches is served in turn, up to a limit', async () => {
+  test('many searches run in turn, up to a limit', async () => {
     start({ a: 'x' })
     const search = { name: 'search_for_pattern', arguments: { substring_pattern: 'x' } }
     const talks = await Promise.all(Array.from({ length: 40 }, () => talk(server, 'tools/call', search)))
