@@ -113,10 +113,19 @@ const flagsByAction = (actions: Readonly<Record<string, DescribedAction>>): Flag
   const flagged = Object.entries(actions).flatMap(([action, { flags }]) =>
     Object.entries(flags).map(([name, flag]) => ({ action, name, flag })),
   )
-  const actionsOf = (name: string) => flagged.filter(other => other.name === name).map(({ action }) => action)
-  return Object.fromEntries(
-    flagged.map(({ name, flag }) => [name, { ...flag, help: `${actionsOf(name).join(', ')}: ${flag.help}` }]),
-  )
+  const helpOf = (name: string): string => {
+    const same = flagged.filter(other => other.name === name)
+    return [...new Set(same.map(({ flag }) => flag.help))]
+      .map(
+        help =>
+          `${same
+            .filter(({ flag }) => flag.help === help)
+            .map(({ action }) => action)
+            .join(', ')}: ${help}`,
+      )
+      .join('; ')
+  }
+  return Object.fromEntries(flagged.map(({ name, flag }) => [name, { ...flag, help: helpOf(name) }]))
 }
 
 /** The help of a command's flags. */

@@ -23,8 +23,8 @@ describe('dragoman', () => {
 
   it.each([
     [['help', 'serve'], 'Usage: dragoman serve [flags]', '--port PORT'],
-    [['help', 'memory', 'add'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   what it is'],
-    [['memory', 'add', '--help'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   what it is'],
+    [['help', 'memory', 'add'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   text (default)'],
+    [['memory', 'add', '--help'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   text (default)'],
     [['token', 'create', '--help'], 'Usage: dragoman token create NAME [flags]', '--expires TIME     how long'],
   ])('%j shows the help of that alone', async (args, usage, flag) => {
     const { code, stdout } = await runProgram(args)
@@ -35,7 +35,7 @@ describe('dragoman', () => {
 
   it('memory --help says which actions a flag belongs to', async () => {
     const { stdout } = await runProgram(['memory', '--help'])
-    expect(stdout).toMatch(/--yes +forget, backup: do not ask/)
+    expect(stdout).toMatch(/--yes +forget: do not ask.*; backup: replace an existing file/)
     expect(stdout).toMatch(/--workspace NAME +the memory of this workspace/)
   })
 
