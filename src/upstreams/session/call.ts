@@ -32,7 +32,7 @@ export interface CallOwner<T> {
   /** Handles a request of the server about this call; dropped by default. */
   asked?(call: Call<T>, message: ServerRequest): void | Promise<void>
   /** Handles a message on the call's stream that is not about it; dropped by default. */
-  strayed?(call: Call<T>, message: Message): void
+  otherMessage?(call: Call<T>, message: Message): void
   /** Tells the server that the result is no longer wanted. */
   cancel(call: Call<T>, reason: string): void
   /** Called last, just before the final frame; without a frame if the call was aborted. */
@@ -186,11 +186,11 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
         this.touch()
         return this.#owner.asked?.(this, message)
       case 'response':
-        if (message.id.asNumber() !== this.id) return this.#owner.strayed?.(this, message)
+        if (message.id.asNumber() !== this.id) return this.#owner.otherMessage?.(this, message)
         return this.#finish({ kind: 'result', result: withoutNullCursor(this.exchange.method, message.result) })
       case 'error':
         if (message.id?.kind === 'number' && message.id.asNumber() !== this.id)
-          return this.#owner.strayed?.(this, message)
+          return this.#owner.otherMessage?.(this, message)
         return this.#finish({ kind: 'failure', error: message.error })
       case 'invalid':
         if (message.id?.asNumber() !== this.id) this.#sawInvalid = true
@@ -256,7 +256,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
 
   /** After the end, an error that names no other call was about this one. */
   #late(message: Message): void {
-    if (message.kind !== 'error' || message.id?.kind === 'number') this.#owner.strayed?.(this, message)
+    if (message.kind !== 'error' || message.id?.kind === 'number') this.#owner.otherMessage?.(this, message)
   }
 
   #conclude(end: ResponseEnd): void {
@@ -299,9 +299,9 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   }
 
   #notified(method: string, params: Json, message: Message): void | Promise<void> {
-    if (method === NOTIFICATIONS.cancelled) return this.#owner.strayed?.(this, message)
+    if (method === NOTIFICATIONS.cancelled) return this.#owner.otherMessage?.(this, message)
     if (method !== NOTIFICATIONS.progress) return this.notify(method, params)
-    if (params.get('progressToken')?.asNumber() !== this.id) return this.#owner.strayed?.(this, message)
+    if (params.get('progressToken')?.asNumber() !== this.id) return this.#owner.otherMessage?.(this, message)
     if (this.#clientToken) return this.notify(method, params.with('progressToken', this.#clientToken))
     this.touch()
   }

@@ -60,14 +60,14 @@ export class Questions {
   }
 
   /** The call has ended, but the server still waits for these answers. */
-  handOver(owner: object, heir: object): void {
-    for (const open of this.#open.values()) if (open.owner === owner) open.owner = heir
+  handOver(owner: object, newOwner: object): void {
+    for (const open of this.#open.values()) if (open.owner === owner) open.owner = newOwner
   }
 
   /** The client cancelled the call: its questions are refused. A question for roots is about the session, not the call. */
-  abandon(owner: object, heir: object): void {
+  abandon(owner: object, newOwner: object): void {
     for (const open of this.#open.values())
-      if (open.owner === owner && open.request.method === 'roots/list') open.owner = heir
+      if (open.owner === owner && open.request.method === 'roots/list') open.owner = newOwner
     this.#refuse(owner, ({ method }) => (method === 'elicitation/create' ? CANCELLED : CALL_CANCELLED))
   }
 

@@ -158,11 +158,20 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     call.start()
   }
 
-  asked(call: Call<T>, message: ServerRequest): void | Promise<void> {
-    return this.#ask(message, call)
+  /** Passes a request of the server on to the client: on that call, or to the latest listener. */
+  asked(call: Call<T> | undefined, message: ServerRequest): void | Promise<void> {
+    if (message.method === 'ping') return this.#transport.post(encodeResult(message.id, Json.empty), 'answer to ping')
+    const settled = this.#transport.questionAsked?.(message.method)
+    const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
+      call?.settleQuestion()
+      settled?.()
+    })
+    if (!question) return settled?.()
+    if (call) return call.ask(question)
+    this.#listeners.ask(question)
   }
 
-  strayed(_: Call<T>, message: Message): void {
+  otherMessage(_: Call<T>, message: Message): void {
     this.received(message)
   }
 
@@ -176,11 +185,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
     this.touch()
-    const heir = this.#listeners.last ?? this
-    // A call with a response did not own the questions that are still open; a cancelled one may not have, either.
-    const mayBeAnothers = !this.correlates && this.#calls.some(({ canBeAsked }) => canBeAsked)
-    if (frame || mayBeAnothers) this.#questions.handOver(call, heir)
-    else this.#questions.abandon(call, heir)
+    if (this.#questions.size > 0) this.#reassignQuestions(call, frame !== undefined)
     if (frame?.kind === 'result') this.#replay.remember(call.exchange)
   }
 
@@ -188,7 +193,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   received(message: Message): void {
     switch (message.kind) {
       case 'request':
-        return void this.#ask(message, this.#transport.findAsked(this.#calls))
+        return void this.asked(this.#transport.findAsked(this.#calls), message)
       case 'notification':
         return this.#notified(message.method, message.params, message)
       case 'response':
@@ -247,16 +252,12 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     else this.#transport.post(pieces, method)
   }
 
-  #ask(message: ServerRequest, call: Call<T> | undefined): void | Promise<void> {
-    if (message.method === 'ping') return this.#transport.post(encodeResult(message.id, Json.empty), 'answer to ping')
-    const settled = this.#transport.questionAsked?.(message.method)
-    const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
-      call?.settleQuestion()
-      settled?.()
-    })
-    if (!question) return settled?.()
-    if (call) return call.ask(question)
-    this.#listeners.ask(question)
+  /** A call with a response did not own the questions that are still open; a cancelled one may not have, either. */
+  #reassignQuestions(call: Call<T>, hasResponse: boolean): void {
+    const newOwner = this.#listeners.last ?? this
+    const mayBeAnothers = !this.correlates && this.#calls.some(({ canBeAsked }) => canBeAsked)
+    if (hasResponse || mayBeAnothers) this.#questions.handOver(call, newOwner)
+    else this.#questions.abandon(call, newOwner)
   }
 
   #notified(method: string, params: Json, message: Message): void {

@@ -62,10 +62,10 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
 
   /** A modern server must not ask on a stream; a request from it gets no answer. */
   asked(call: Call<HttpLink>, message: Message): void {
-    this.strayed(call, message)
+    this.otherMessage(call, message)
   }
 
-  strayed({ exchange }: Call<HttpLink>, message: Message): void {
+  otherMessage({ exchange }: Call<HttpLink>, message: Message): void {
     this.link.log.debug({ kind: message.kind, method: exchange.method }, 'message dropped: it is not for this call')
   }
 

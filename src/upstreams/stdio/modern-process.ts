@@ -108,8 +108,10 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   }
 
   send(call: Call<Pipe>): undefined {
-    this.#supervisor.withProcess(
-      pipe => this.#supervisor.write(call, pipe, withEnvelope(call.params, call.exchange.caller)),
+    const { pipe } = this.#supervisor
+    if (pipe) return void this.#write(call, pipe)
+    this.#supervisor.ensure().then(
+      started => this.#write(call, started),
       (thrown: unknown) => this.#notStarted(call, thrown),
     )
   }
@@ -163,6 +165,10 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
 
   ping(): readonly Buffer[] {
     return encodeRequest(++this.#lastId, 'server/discover', discoverParams(this.link.identity))
+  }
+
+  #write(call: Call<Pipe>, pipe: Pipe): void {
+    this.#supervisor.write(call, pipe, withEnvelope(call.params, call.exchange.caller))
   }
 
   #endIfUnused(pipe: Pipe): void {

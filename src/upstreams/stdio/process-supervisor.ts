@@ -88,12 +88,6 @@ export class ProcessSupervisor implements ProcessOwner {
     return this.#starting
   }
 
-  /** Calls `use` with the process: at once if one runs, else when it has started. */
-  withProcess(use: (pipe: Pipe) => void, failed: (thrown: unknown) => void): void {
-    if (this.#pipe) use(this.#pipe)
-    else this.ensure().then(use, failed)
-  }
-
   /** Writes the request of a call; the call fails if the process is gone or does not read. */
   write(call: Call<Pipe>, pipe: Pipe, params: Json): void {
     if (call.isDone) return
@@ -115,7 +109,8 @@ export class ProcessSupervisor implements ProcessOwner {
 
   /** Sends a notification of a client; starts a process for it if none runs. */
   notify(pieces: readonly Buffer[], method: string): void {
-    this.withProcess(
+    if (this.#pipe) return this.post(pieces, method)
+    this.ensure().then(
       pipe => this.post(pieces, method, pipe),
       () => this.#link.log.warn({ method }, 'dropped a notification: the server does not run'),
     )

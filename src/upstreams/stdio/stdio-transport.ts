@@ -74,8 +74,10 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   send(call: Call<Pipe>): undefined {
-    this.#supervisor.withProcess(
-      pipe => this.#write(call, pipe),
+    const { pipe } = this.#supervisor
+    if (pipe) return void this.#write(call, pipe)
+    this.#supervisor.ensure().then(
+      started => this.#write(call, started),
       (thrown: unknown) => call.fail(errorOfThrown(this.link.name, thrown)),
     )
   }
