@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
-import { createMirror } from '../bridge/mirror.ts'
+import { ParamHeaderWriter } from '../bridge/param-header-writer.ts'
 import type { Daemon } from '../config/daemon-file.ts'
 import { DEFAULT_LIMITS, type RemoteServer } from '../config/snapshot.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
@@ -74,10 +74,10 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: StdioPr
   const modern = connectRemote({ ...server, era: 'modern' }, options)
   const legacy = connectRemote({ ...server, era: 'legacy' }, options)
   // An HTTP client must repeat some params in headers; the stdio client sent none.
-  const mirror = createMirror()
+  const paramHeaders = new ParamHeaderWriter()
   const openModern: Upstream['open'] = async caller => {
     const peer = await modern.open(caller)
-    return { ...peer, dispatch: mirror.wrap(peer.dispatch) }
+    return { ...peer, dispatch: paramHeaders.wrap(peer.dispatch) }
   }
   return {
     open: caller => (isModern(caller.revision) ? openModern(caller) : legacy.open(caller)),

@@ -3,9 +3,9 @@ import { Abort } from '../protocol/cancellation.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { Json, type Plain } from '../wire/json/json.ts'
 import { createParking } from './parking/parking.ts'
-import { HeldQuestions } from './shared-session/held-questions.ts'
+import { SessionQuestions } from './shared-session/shared-call.ts'
 import { SharedSession } from './shared-session/shared-session.ts'
-import { createSubscriptions } from './subscriptions.ts'
+import { LegacySubscriptions } from './subscriptions.ts'
 
 let sent: Exchange[]
 let standings: Exchange[]
@@ -57,7 +57,7 @@ const question = (answers: Answer[] = []): Question => ({
 })
 const finish = (e: Exchange | undefined) => e?.sink({ kind: 'result', result: Json.empty })
 
-test('held question handed to a call is not answered by the hold timer', () => {
+test('a held question that a call carries is not refused by the hold timer', () => {
   start(true)
   call('list', {}, 'tools/list')
   finish(sent[0])
@@ -69,7 +69,7 @@ test('held question handed to a call is not answered by the hold timer', () => {
   expect(answers).toEqual([])
 })
 
-test('standing rests after a held question has expired', () => {
+test('the session subscription closes after a held question has expired', () => {
   start(true)
   call('complete', {}, 'completion/complete')
   void standings[0]?.sink(question())
@@ -78,7 +78,7 @@ test('standing rests after a held question has expired', () => {
   expect(standings[0]?.signal.reason).toBeDefined()
 })
 
-test('question of the running call never goes to one that waits for its turn', () => {
+test('a question of the running call never goes to a call that waits for its turn', () => {
   start(false)
   const a = call('a')
   const b = call('b')
@@ -87,7 +87,7 @@ test('question of the running call never goes to one that waits for its turn', (
   expect([a.frames.length, b.frames.length]).toEqual([1, 0])
 })
 
-test('of two levels asked for at once the more talkative stays', () => {
+test('of two log levels requested at once the more verbose one stays', () => {
   start(true)
   call('a', { logLevel: 'debug' })
   call('b', { logLevel: 'error' })
@@ -96,7 +96,7 @@ test('of two levels asked for at once the more talkative stays', () => {
   expect(levels().at(-1)).toBe('debug')
 })
 
-test('a level that could not be set is tried again', () => {
+test('a log level that could not be set is requested again', () => {
   start(true)
   call('a', { logLevel: 'debug' })
   void sent[0]?.sink({ kind: 'failure', error: { code: -32603, message: 'timeout' } })
@@ -119,7 +119,7 @@ test('duplicate URIs are unsubscribed', async () => {
   expect(sent.map(e => e.method)).toContain('resources/unsubscribe')
 })
 
-test('second listener is not promised what the server refused to the first', async () => {
+test('a second listener gets no acknowledgement of a subscription that the server refused', async () => {
   start(true)
   const n = { notifications: { resourceSubscriptions: ['a:'] } }
   const l1 = exch('subscriptions/listen', n)
@@ -139,7 +139,7 @@ test('second listener is not promised what the server refused to the first', asy
   expect(acked(l2)).toEqual([[]])
 })
 
-test('listener is acknowledged within 5s although the session says nothing', async () => {
+test('a listener is acknowledged within 5 s although the session sends nothing', async () => {
   start(true)
   const l1 = exch('subscriptions/listen', { notifications: { toolsListChanged: true } })
   session.dispatch(l1.e)
@@ -151,7 +151,7 @@ test('listener is acknowledged within 5s although the session says nothing', asy
 const ask = (x: Exchange, answers: Answer[] = []) => x.sink(question(answers))
 const result = (f: Frame | undefined) => (f?.kind === 'result' ? f.result : undefined)
 
-test('room for a new parked call is not made by killing one that runs again', async () => {
+test('a new parked call does not evict a call that was resumed', async () => {
   const up: Exchange[] = []
   const parking = createParking({ questionTtlMs: 60_000, principalParkedCalls: 1 })
   const d = parking.at('far').wrap(e => void up.push(e))
@@ -197,7 +197,7 @@ test('a call that parks again does not expire itself', () => {
   expect(up[0]?.signal.reason).toBeUndefined()
 })
 
-test('a result that came while parked is there for a late retry', () => {
+test('a result that arrived while the call was parked is delivered to a late retry', () => {
   const up: Exchange[] = []
   const parking = createParking({ questionTtlMs: 60_000 })
   const d = parking.at('far').wrap(e => void up.push(e))
@@ -228,17 +228,17 @@ const ackNotice = (e: Exchange) =>
     }),
   })
 
-test('acks that overtake each other: each subscribe is answered and one listen is left', () => {
-  const subs = createSubscriptions()
+test('acknowledgements that overtake each other: each subscribe is answered and one listen is left', () => {
+  const subs = new LegacySubscriptions()
   const up: Exchange[] = []
   const d = (e: Exchange) => void up.push(e)
   const st = exch('subscriptions/listen', { notifications: { toolsListChanged: true } }, LEGACY)
-  subs.begin(st.e, d)
+  subs.listen(st.e, d)
   void ackNotice(up[0] as Exchange)
   const s1 = exch('resources/subscribe', { uri: 'a:' }, LEGACY)
   const s2 = exch('resources/subscribe', { uri: 'b:' }, LEGACY)
-  subs.watch(s1.e, d)
-  subs.watch(s2.e, d)
+  subs.subscribe(s1.e, d)
+  subs.subscribe(s2.e, d)
   void ackNotice(up[2] as Exchange)
   if (!up[1]?.signal.reason) void ackNotice(up[1] as Exchange)
   const open = up.filter(e => !e.signal.reason).length
@@ -246,36 +246,36 @@ test('acks that overtake each other: each subscribe is answered and one listen i
 })
 
 test('a session that ends during make-before-break leaves no listen open', () => {
-  const subs = createSubscriptions()
+  const subs = new LegacySubscriptions()
   const up: Exchange[] = []
   const d = (e: Exchange) => void up.push(e)
   const st = exch('subscriptions/listen', { notifications: {} }, LEGACY)
-  subs.begin(st.e, d)
+  subs.listen(st.e, d)
   void ackNotice(up[0] as Exchange)
-  subs.watch(exch('resources/subscribe', { uri: 'a:' }, LEGACY).e, d)
+  subs.subscribe(exch('resources/subscribe', { uri: 'a:' }, LEGACY).e, d)
   st.abort.abort({ kind: 'gone' })
   expect(up.filter(e => !e.signal.reason).length).toBe(0)
 })
 
 test('a listen that cannot be replaced stays in force', () => {
-  const subs = createSubscriptions()
+  const subs = new LegacySubscriptions()
   const up: Exchange[] = []
   const d = (e: Exchange) => void up.push(e)
   const st = exch('subscriptions/listen', { notifications: { toolsListChanged: true } }, LEGACY)
-  subs.begin(st.e, d)
+  subs.listen(st.e, d)
   void ackNotice(up[0] as Exchange)
   const s1 = exch('resources/subscribe', { uri: 'a:' }, LEGACY)
-  subs.watch(s1.e, d)
+  subs.subscribe(s1.e, d)
   void up[1]?.sink({ kind: 'failure', error: { code: -32602, message: 'no' } })
   expect(s1.frames[0]?.kind).toBe('failure')
   expect(up[0]?.signal.reason).toBeUndefined()
   expect(st.frames.map(({ kind }) => kind)).toEqual(['notice']) // that somebody listens, once, and no end
 })
 
-test('a question that was withdrawn before it could be held is forgotten', () => {
+test('a question that was withdrawn before it could be held is dropped', () => {
   const withdrawn = new Abort()
   withdrawn.abort({ kind: 'cancelled' })
-  const held = new HeldQuestions()
+  const held = new SessionQuestions({ opened: () => {}, closed: () => {} })
   const answers: Answer[] = []
   held.hold({ ...question(answers), withdrawn })
   expect(

@@ -60,7 +60,7 @@ const callAsking = async (revision: Revision, capabilities: Plain, params: Plain
 }
 
 describe.each(LEGACY)('a client of %s before a modern server that asks', revision => {
-  it('is asked what it has declared, and its answer reaches the server', async () => {
+  it('gets questions that it supports, and its answer reaches the server', async () => {
     const { asked, answer, result } = await callAsking(revision, { elicitation: {} }, FORM)
     expect(asked().map(({ params }) => params.toValue())).toEqual([FORM])
     asked()[0]?.answer({ kind: 'result', result: Json.of({ action: 'accept', content: { name: 'Ada' } }) })
@@ -68,20 +68,20 @@ describe.each(LEGACY)('a client of %s before a modern server that asks', revisio
     expect(result()).toEqual({ content: [] })
   })
 
-  it('is not asked what it has not declared: the tool fails in words, and the server hears of no cancellation', async () => {
+  it('gets no question that it does not support: the tool call fails with text, and nothing is cancelled at the server', async () => {
     const { asked, sent, result } = await callAsking(revision, {}, FORM)
     expect([asked(), sent.length]).toEqual([[], 1])
     expect(result()).toMatchObject({ isError: true })
   })
 
-  it.each([-32601, -32602])('that does not show the question after all (%i) cancels nothing', async code => {
+  it.each([-32601, -32602])('that did not show the question after all (%i) cancels nothing', async code => {
     const { asked, sent, result } = await callAsking(revision, { elicitation: {} }, FORM)
     asked()[0]?.answer({ kind: 'error', error: { code, message: 'no form here' } })
     expect(sent).toHaveLength(1)
     expect(result()).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('no form here') }] })
   })
 
-  it('gets a link with an id: that of the server, or one of ours where it gave none', async () => {
+  it('gets a URL elicitation with an id: that of the server, or a new one', async () => {
     const capabilities = { elicitation: { url: {} } }
     const named = await callAsking(revision, capabilities, { ...LINK, elicitationId: 'own' })
     expect(named.asked()[0]?.params.toValue()).toEqual({ ...LINK, elicitationId: 'own' })

@@ -4,36 +4,37 @@ import { deliver } from '../protocol/deliver.ts'
 import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
+import { NOTIFICATIONS } from '../protocol/notifications.ts'
+import { backoffMs, sleep } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
-import { refusalOf } from './refusals.ts'
+import { failCall, questionRefusal } from './client-questions.ts'
 
-const MOST_ROUNDS = 10
-const MOST_AT_ONCE = 1024
-const FIRST_PAUSE_MS = 250
-const LONGEST_PAUSE_MS = 5000
+const MAX_ROUNDS = 10
+const MAX_QUESTIONS = 1024 // in one round
+const PAUSE = { firstMs: 250, longestMs: 5000 }
 
-interface Options {
+interface RoundOptions {
   readonly questionTtlMs: number
 }
 
-/** Lets a legacy caller use a modern server that asks through its results: each round becomes real questions. */
+/** Lets a legacy caller use a modern server that asks with `input_required` results: each round becomes live questions. */
 export const askInRounds =
-  (dispatch: Dispatch, options: Options): Dispatch =>
+  (dispatch: Dispatch, options: RoundOptions): Dispatch =>
   exchange => {
     if (methodInfo(exchange.method)?.asks && exchange.kind === 'request')
-      new Rounds(exchange, dispatch, options).send(exchange.params)
+      new RoundsCall(exchange, dispatch, options).send(exchange.params)
     else dispatch(exchange)
   }
 
-/** One call of a legacy client, and as many requests to the server as its questions take. */
-class Rounds {
+/** One call of a legacy client: one request to the server per round. */
+class RoundsCall {
   readonly #exchange: Exchange
   readonly #dispatch: Dispatch
   readonly #ttlMs: number
-  readonly #links: string[] = [] // elicitation ids whose completion we owe
+  readonly #elicitationIds: string[] = [] // of URLs whose completion the client expects
   #round = 0
 
-  constructor(exchange: Exchange, dispatch: Dispatch, { questionTtlMs }: Options) {
+  constructor(exchange: Exchange, dispatch: Dispatch, { questionTtlMs }: RoundOptions) {
     this.#exchange = exchange
     this.#dispatch = dispatch
     this.#ttlMs = questionTtlMs
@@ -44,90 +45,76 @@ class Rounds {
   }
 
   #receive(frame: Frame): void | Promise<void> {
-    if (frame.kind !== 'result') return this.#exchange.sink(frame)
+    const { sink } = this.#exchange
+    if (frame.kind !== 'result') return sink(frame)
     const type = frame.result.get('resultType')?.asString() ?? 'complete'
     if (type === 'input_required') return this.#ask(frame.result)
-    if (type !== 'complete')
-      return this.#exchange.sink({
-        kind: 'failure',
-        error: rpcError('internal', `The server answered with an unknown kind of result: ${type}`),
-      })
-    for (const elicitationId of this.#links)
-      void deliver(this.#exchange.sink, {
+    if (type !== 'complete') {
+      const error = rpcError('internal', `The server answered with an unknown kind of result: ${type}`)
+      return sink({ kind: 'failure', error })
+    }
+    for (const elicitationId of this.#elicitationIds)
+      void deliver(sink, {
         kind: 'notice',
-        method: 'notifications/elicitation/complete',
+        method: NOTIFICATIONS.elicitationComplete,
         params: Json.of({ elicitationId }),
       })
-    return this.#exchange.sink(frame)
+    return sink(frame)
   }
 
   #ask(result: Json): void {
-    const asked = result.get('inputRequests')?.entries() ?? []
+    const requests = result.get('inputRequests')?.entries() ?? []
     const state = result.get('requestState')
-    if (++this.#round > MOST_ROUNDS) return this.#giveUp(`The server kept asking after ${MOST_ROUNDS} rounds`)
-    if (asked.length === 0) return this.#pause(state)
-    if (asked.length > MOST_AT_ONCE)
-      return this.#giveUp(`The server asked ${asked.length} questions at once; ${MOST_AT_ONCE} are the most`)
+    if (++this.#round > MAX_ROUNDS) return this.#fail(`The server kept asking after ${MAX_ROUNDS} rounds`)
+    if (requests.length === 0) return this.#retryLater(state)
+    if (requests.length > MAX_QUESTIONS)
+      return this.#fail(`The server asked ${requests.length} questions at once; ${MAX_QUESTIONS} are the most`)
+    const questions = requests.map(readQuestion)
     const { capabilities } = this.#exchange.caller
-    for (const [, { method, params }] of asked.map(readQuestion)) {
-      const refusal = refusalOf(capabilities, method, params)
-      if (refusal) return this.#giveUp(`The server asked what this client cannot answer: ${refusal.message}`)
+    for (const { method, params } of questions) {
+      const refusal = questionRefusal(capabilities, method, params)
+      if (refusal) return this.#fail(`The server asked what this client cannot answer: ${refusal.message}`)
     }
-    this.#askAll(asked.map(readQuestion), state)
+    this.#askAll(questions, state)
   }
 
-  /** Nothing to ask, only a state to bring back: later. */
-  #pause(state: Json | undefined): void {
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#round - 1), LONGEST_PAUSE_MS)
-    const timer = setTimeout(() => {
-      release()
-      this.#retry(state, undefined)
-    }, pause)
-    const release = this.#exchange.signal.onAbort(() => clearTimeout(timer))
+  #retryLater(state: Json | undefined): void {
+    void sleep(backoffMs(PAUSE, this.#round - 1, 1)).then(() => this.#retry(state, undefined))
   }
 
-  #askAll(questions: readonly (readonly [string, Asked])[], state: Json | undefined): void {
+  #askAll(questions: readonly InputRequest[], state: Json | undefined): void {
     const withdrawn = new Abort()
     const answers = new Map<string, Json>()
     const close = () => {
       clearTimeout(timer)
-      release()
+      stopListening()
       withdrawn.abort({ kind: 'expired' })
     }
     const timer = setTimeout(() => {
       close()
-      this.#giveUp('Nobody answered in time')
+      this.#fail('The user did not answer in time')
     }, this.#ttlMs)
-    const release = this.#exchange.signal.onAbort(close)
-    for (const [key, { method, params }] of questions) {
+    const stopListening = this.#exchange.signal.onAbort(close)
+    for (const { key, method, params } of questions) {
       const answer = (reply: Answer): void => {
         if (withdrawn.reason || reply.kind === 'progress' || answers.has(key)) return
-        const result = reply.kind === 'result' ? reply.result : insteadOf(method, reply.error)
-        if (!result) {
-          close()
-          return this.#giveUp(`The client refused ${method}: ${(reply as { error: RpcError }).error.message}`)
-        }
-        answers.set(key, result)
-        if (answers.size < questions.length) return
+        const result = reply.kind === 'result' ? reply.result : resultOfError(method, reply.error)
+        if (result) answers.set(key, result)
+        if (result && answers.size < questions.length) return
         close()
-        this.#retry(state, answers)
+        if (result) this.#retry(state, answers)
+        else this.#fail(`The client refused ${method}: ${(reply as { error: RpcError }).error.message}`)
       }
-      void deliver(this.#exchange.sink, {
-        kind: 'question',
-        key,
-        method,
-        params: this.#withId(method, params),
-        withdrawn,
-        answer,
-      })
+      const frame = { kind: 'question', key, method, params: this.#withId(method, params), withdrawn, answer } as const
+      void deliver(this.#exchange.sink, frame)
     }
   }
 
-  /** Legacy links carry an id by which their completion is announced. */
+  /** A legacy URL elicitation has an id; `notifications/elicitation/complete` names it. */
   #withId(method: string, params: Json): Json {
     if (method !== 'elicitation/create' || params.get('mode')?.asString() !== 'url') return params
     const elicitationId = params.get('elicitationId')?.asString() ?? randomUUID()
-    this.#links.push(elicitationId)
+    this.#elicitationIds.push(elicitationId)
     return params.with('elicitationId', elicitationId)
   }
 
@@ -138,27 +125,25 @@ class Rounds {
     this.send(state ? answered.with('requestState', state) : answered)
   }
 
-  /** A tool fails in words the model reads; anything else as an error. */
-  #giveUp(message: string): void {
-    if (this.#exchange.method !== 'tools/call')
-      return void deliver(this.#exchange.sink, { kind: 'failure', error: rpcError('internal', message) })
-    const result = Json.of({ resultType: 'complete', isError: true, content: [{ type: 'text', text: message }] })
-    void deliver(this.#exchange.sink, { kind: 'result', result })
+  #fail(message: string): void {
+    failCall(this.#exchange, message, { resultType: 'complete' })
   }
 }
 
-interface Asked {
+interface InputRequest {
+  readonly key: string
   readonly method: string
   readonly params: Json
 }
 
-const readQuestion = ([key, request]: readonly [string, Json]): readonly [string, Asked] => {
+const readQuestion = ([key, request]: readonly [string, Json]): InputRequest => {
   const params = request.get('params')
-  return [key, { method: request.get('method')?.asString() ?? '', params: params?.isObject ? params : Json.empty }]
+  return { key, method: request.get('method')?.asString() ?? '', params: params?.isObject ? params : Json.empty }
 }
 
-const UNSEEN: ReadonlySet<number> = new Set([ERRORS.methodNotFound.code, ERRORS.invalidParams.code])
+/** With these a client says that it has not shown the question to its user. */
+const NOT_SHOWN: ReadonlySet<number> = new Set([ERRORS.methodNotFound.code, ERRORS.invalidParams.code])
 
-/** What stands for an error where the modern form has no place for one; nothing for a question no user has seen. */
-const insteadOf = (method: string, { code }: RpcError): Json | undefined =>
-  method === 'elicitation/create' && !UNSEEN.has(code) ? Json.of({ action: 'cancel' }) : undefined
+/** The modern form has no errors: a `cancel`, if a user may have seen the question. */
+const resultOfError = (method: string, { code }: RpcError): Json | undefined =>
+  method === 'elicitation/create' && !NOT_SHOWN.has(code) ? Json.of({ action: 'cancel' }) : undefined

@@ -3,7 +3,7 @@ import { Abort } from '../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../protocol/exchange.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 import { askInRounds } from './rounds.ts'
-import { createSubscriptions } from './subscriptions.ts'
+import { LegacySubscriptions } from './subscriptions.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const CALLER: Caller = {
@@ -28,8 +28,8 @@ const exchangeOf = (method: string, params: PlainObject) => {
   return { exchange, frames }
 }
 
-test('a session hears at once that the server listens, and never again although it listens anew for each resource', () => {
-  const subscriptions = createSubscriptions()
+test('a session gets one acknowledgement, although each resource needs a new listen', () => {
+  const subscriptions = new LegacySubscriptions()
   const sent: Exchange[] = []
   const dispatch = (exchange: Exchange) => void sent.push(exchange)
   const acknowledge = (at: number, resourceSubscriptions: string[]) =>
@@ -39,14 +39,14 @@ test('a session hears at once that the server listens, and never again although 
       params: Json.of({ notifications: { toolsListChanged: true, resourceSubscriptions } }),
     })
   const standing = exchangeOf('subscriptions/listen', { notifications: { toolsListChanged: true } })
-  subscriptions.begin(standing.exchange, dispatch)
+  subscriptions.listen(standing.exchange, dispatch)
   expect(standing.frames).toEqual([])
   acknowledge(0, [])
   expect(standing.frames).toMatchObject([{ kind: 'notice', method: ACKNOWLEDGED }])
   const [first] = standing.frames
   expect(first?.kind === 'notice' && first.params.at('notifications', 'toolsListChanged')?.asBoolean()).toBe(true)
   const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
-  subscriptions.watch(watching.exchange, dispatch)
+  subscriptions.subscribe(watching.exchange, dispatch)
   acknowledge(1, ['a:'])
   expect(watching.frames).toMatchObject([{ kind: 'result' }])
   expect(standing.frames).toHaveLength(1)
@@ -54,16 +54,16 @@ test('a session hears at once that the server listens, and never again although 
 
 test('a listen that is not acknowledged in time is ended, and the one in force stays', () => {
   vi.useFakeTimers()
-  const subscriptions = createSubscriptions()
+  const subscriptions = new LegacySubscriptions()
   const sent: Exchange[] = []
   const dispatch = (exchange: Exchange) => void sent.push(exchange)
   const acknowledged = { kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications: {} }) } as const
   const standing = exchangeOf('subscriptions/listen', { notifications: {} })
-  subscriptions.begin(standing.exchange, dispatch)
+  subscriptions.listen(standing.exchange, dispatch)
   void sent[0]?.sink(acknowledged)
   for (const at of [1, 2]) {
     const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
-    subscriptions.watch(watching.exchange, dispatch)
+    subscriptions.subscribe(watching.exchange, dispatch)
     vi.advanceTimersByTime(5000)
     expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
     expect(sent[at]?.signal.reason).toEqual({ kind: 'expired' })
@@ -75,13 +75,13 @@ test('a listen that is not acknowledged in time is ended, and the one in force s
 
 test('a subscription is answered although the server never acknowledges that it listens', () => {
   vi.useFakeTimers()
-  const subscriptions = createSubscriptions()
+  const subscriptions = new LegacySubscriptions()
   const standing = exchangeOf('subscriptions/listen', { notifications: {} })
-  subscriptions.begin(standing.exchange, () => {})
+  subscriptions.listen(standing.exchange, () => {})
   const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
   const leaving = exchangeOf('resources/unsubscribe', { uri: 'b:' })
-  subscriptions.watch(watching.exchange, () => {})
-  subscriptions.unwatch(leaving.exchange, () => {})
+  subscriptions.subscribe(watching.exchange, () => {})
+  subscriptions.unsubscribe(leaving.exchange, () => {})
   expect(watching.frames).toEqual([])
   vi.advanceTimersByTime(5000)
   expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])

@@ -3,7 +3,7 @@ import { NEVER } from '../protocol/cancellation.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { MODERN, NEWEST_LEGACY, REVISIONS, type Revision } from '../protocol/revisions.ts'
 import { Json, type Plain } from '../wire/json/json.ts'
-import { createSubscriptions } from './subscriptions.ts'
+import { LegacySubscriptions } from './subscriptions.ts'
 import { translate } from './translate.ts'
 
 const PLAIN_FORMS = REVISIONS[2] // the last revision without choices of several
@@ -19,7 +19,7 @@ const call = (
   const keep: Dispatch = exchange => {
     below = exchange
   }
-  const dispatch = translate(server, keep, createSubscriptions())
+  const dispatch = translate(server, keep, new LegacySubscriptions())
   const caller = { workspace: 'w', principal: 'p', revision, capabilities: Json.of(capabilities), headers: new Map() }
   dispatch({ kind: 'request', method: 'tools/call', params: Json.of({ name: 't' }), caller, signal: NEVER, sink })
   if (!below) throw new Error('nothing was dispatched')
@@ -59,7 +59,7 @@ test('a choice of several is asked as checkboxes, and again while the answer bre
   expect(answers).toEqual([{ action: 'accept', content: { colours: ['blue'] } }])
 })
 
-test('after three answers that do not fit the question is cancelled', () => {
+test('after three invalid answers the question is cancelled', () => {
   const answers: unknown[] = []
   let asked = 0
   const below = call(PLAIN_FORMS, MODERN, frame => {
@@ -76,7 +76,7 @@ const LINK = { mode: 'url', url: 'https://a.example', elicitationId: 'e', messag
 const TOOLS = { tools: [], messages: [] }
 const LEGACY = REVISIONS.filter(revision => revision !== MODERN && revision !== NEWEST_LEGACY)
 
-test.each(LEGACY)('a question the client has not declared is refused to the server, and never shown: %s', revision => {
+test.each(LEGACY)('a question that the client does not support is refused, and never shown: %s', revision => {
   const answers: unknown[] = []
   const refused = (declared: Plain, method: string, params: Plain) =>
     call(revision, NEWEST_LEGACY, () => expect.unreachable(), declared).sink(question(method, params, answers))
@@ -91,7 +91,7 @@ test.each(LEGACY)('a question the client has not declared is refused to the serv
   ])
 })
 
-test.each(LEGACY)('a question the client has declared reaches it, whatever its revision: %s', revision => {
+test.each(LEGACY)('a question that the client supports reaches it in every revision: %s', revision => {
   const asked: Question[] = []
   const declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} } }
   const below = call(revision, NEWEST_LEGACY, frame => frame.kind === 'question' && asked.push(frame), declared)
@@ -103,7 +103,7 @@ test.each(LEGACY)('a question the client has declared reaches it, whatever its r
   expect(asked.map(({ params }) => params.toValue())).toEqual([LINK, TOOLS, { a: 1 }, { a: 1 }, { message: 'Name?' }])
 })
 
-test.each(LEGACY)('links are told in words only to a client that opens none: %s', revision => {
+test.each(LEGACY)('URLs are shown as text only to a client that cannot open them: %s', revision => {
   const frames: Frame[] = []
   const data = Json.of({ elicitations: [LINK] })
   const error = { code: -32042, message: 'Links', data }
@@ -115,7 +115,7 @@ test.each(LEGACY)('links are told in words only to a client that opens none: %s'
   expect(frames).toMatchObject([{ kind: 'failure', error }, { kind: 'result' }])
 })
 
-test('links an older client cannot open end its call with a result that names them', () => {
+test('URLs that an older client cannot open end its call with a result that names them', () => {
   const frames: Frame[] = []
   const below = call(PLAIN_FORMS, NEWEST_LEGACY, frame => frames.push(frame))
   const data = Json.of({ elicitations: [{ mode: 'url', url: 'https://a.example', message: 'Sign in' }] })

@@ -10,39 +10,37 @@ import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { isLogSeverity, LOG_SEVERITIES } from '../protocol/methods.ts'
+import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
-import { undeclared } from './refusals.ts'
-import type { Subscriptions } from './subscriptions.ts'
+import { capabilityRefusal } from './client-questions.ts'
+import type { LegacySubscriptions } from './subscriptions.ts'
 
-const MOST_ASKED = 3 // times one question, if the answers do not fit
+const MAX_ATTEMPTS = 3 // at one question, if the answers are invalid
 
-/** What a legacy session says that a modern server has no word for. */
-type Local = (exchange: Exchange, dispatch: Dispatch, subscriptions: Subscriptions) => void
+/** Handles a message of a legacy session that a modern server does not know. */
+type LocalHandler = (exchange: Exchange, dispatch: Dispatch, subscriptions: LegacySubscriptions) => void
 
-const LEGACY_ONLY: Readonly<Record<string, Local>> = {
-  'logging/setLevel': acceptLevel, // the front puts the session's level on every later call
-  'resources/subscribe': (exchange, dispatch, subscriptions) => subscriptions.watch(exchange, dispatch),
-  'resources/unsubscribe': (exchange, dispatch, subscriptions) => subscriptions.unwatch(exchange, dispatch),
-  'subscriptions/listen': (exchange, dispatch, subscriptions) => subscriptions.begin(exchange, dispatch),
-  'notifications/roots/list_changed': () => {}, // modern servers ask when they need roots
-}
+const LEGACY_ONLY: ReadonlyMap<string, LocalHandler> = new Map<string, LocalHandler>([
+  ['logging/setLevel', exchange => acceptLevel(exchange)], // the front puts the session's level on every later call
+  ['resources/subscribe', (exchange, dispatch, subscriptions) => subscriptions.subscribe(exchange, dispatch)],
+  ['resources/unsubscribe', (exchange, dispatch, subscriptions) => subscriptions.unsubscribe(exchange, dispatch)],
+  ['subscriptions/listen', (exchange, dispatch, subscriptions) => subscriptions.listen(exchange, dispatch)],
+  [NOTIFICATIONS.rootsChanged, () => {}], // modern servers ask when they need roots
+])
 
-/** Lets a caller of one revision talk to a server of another: params down, frames back. */
-export const translate = (to: Revision, dispatch: Dispatch, subscriptions: Subscriptions): Dispatch => {
-  const across: Dispatch = exchange => dispatch(converted(exchange, to))
-  if (!isModern(to)) return across
+/** Converts between the revisions of a caller and a server: the params of a request, and the frames of its response. */
+export const translate = (to: Revision, dispatch: Dispatch, subscriptions: LegacySubscriptions): Dispatch => {
+  const forward: Dispatch = exchange => dispatch(convert(exchange, to))
+  if (!isModern(to)) return forward
   return exchange => {
-    const local = isModern(exchange.caller.revision) ? undefined : legacyOnly(exchange.method)
-    if (local) local(exchange, across, subscriptions)
-    else across(exchange)
+    const local = isModern(exchange.caller.revision) ? undefined : LEGACY_ONLY.get(exchange.method)
+    if (local) local(exchange, forward, subscriptions)
+    else forward(exchange)
   }
 }
 
-const legacyOnly = (method: string): Local | undefined =>
-  Object.hasOwn(LEGACY_ONLY, method) ? LEGACY_ONLY[method] : undefined
-
-const converted = (exchange: Exchange, to: Revision): Exchange => {
+const convert = (exchange: Exchange, to: Revision): Exchange => {
   const from = exchange.caller.revision
   return {
     ...exchange,
@@ -67,11 +65,11 @@ const convertFrame = (exchange: Exchange, frame: Exclude<Frame, Question>, peer:
   }
 }
 
-/** Asks in the caller's words; an answer that breaks a rule those words could not state is asked for again. */
-const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, unfit = ''): void | Promise<void> => {
+/** Asks in the caller's revision. If its answer breaks a rule that this revision cannot express, it is asked again. */
+const ask = (exchange: Exchange, question: Question, peer: Revision, attempt = 1, fault = ''): void | Promise<void> => {
   const { method } = question
   const { revision: caller, capabilities } = exchange.caller
-  const refusal = undeclared(capabilities, method, question.params)
+  const refusal = capabilityRefusal(capabilities, method, question.params)
   if (refusal) return question.answer({ kind: 'error', error: refusal })
   const params = convertQuestion(method, question.params, peer, caller)
   if ('rejection' in params) return question.answer({ kind: 'error', error: params.rejection })
@@ -79,23 +77,21 @@ const ask = (exchange: Exchange, question: Question, peer: Revision, asked = 1, 
     if (reply.kind !== 'result') return question.answer(reply)
     const result = convertAnswer(method, reply.result, question.params, caller, peer)
     if (!('problem' in result)) return question.answer({ kind: 'result', result })
-    if (asked < MOST_ASKED && !question.withdrawn.reason)
-      return void ask(exchange, question, peer, asked + 1, result.problem)
+    if (attempt < MAX_ATTEMPTS && !question.withdrawn.reason)
+      return void ask(exchange, question, peer, attempt + 1, result.problem)
     question.answer({ kind: 'result', result: Json.of({ action: 'cancel' }) })
   }
   const text = params.get('message')?.asString() ?? ''
-  return exchange.sink({ ...question, params: unfit ? params.with('message', `${unfit}\n\n${text}`) : params, answer })
+  return exchange.sink({ ...question, params: fault ? params.with('message', `${fault}\n\n${text}`) : params, answer })
 }
 
-function acceptLevel(exchange: Exchange): void {
-  const level = exchange.params.get('level')?.asString()
-  if (isLogSeverity(level)) void deliver(exchange.sink, { kind: 'result', result: Json.empty })
-  else
-    void deliver(exchange.sink, {
-      kind: 'failure',
-      error: rpcError(
-        'invalidParams',
-        `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`,
-      ),
-    })
+const acceptLevel = ({ params, sink }: Exchange): void => {
+  const level = params.get('level')?.asString()
+  const message = `Unknown log level ${JSON.stringify(level)}; use one of ${LOG_SEVERITIES.join(', ')}`
+  void deliver(
+    sink,
+    isLogSeverity(level)
+      ? { kind: 'result', result: Json.empty }
+      : { kind: 'failure', error: rpcError('invalidParams', message) },
+  )
 }

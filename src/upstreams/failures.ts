@@ -40,7 +40,7 @@ export class UpstreamFailure extends RpcFailure {
   readonly details: FailureDetails
 
   constructor(server: string, details: FailureDetails, data: PlainObject = {}) {
-    super(toRpcError(server, details, data))
+    super(errorOfFailure(server, details, data))
     this.server = server
     this.details = details
   }
@@ -65,7 +65,7 @@ export const forOtherCallers = (thrown: unknown): unknown =>
 export const DISCONNECTED: FailureDetails = { reason: 'upstream_lost', text: 'is being disconnected' }
 
 /** The error for a caller: names the server, and quotes its words and the last lines of its process. */
-export const toRpcError = (server: string, details: FailureDetails, data: PlainObject = {}): RpcError => {
+export const errorOfFailure = (server: string, details: FailureDetails, data: PlainObject = {}): RpcError => {
   const { reason, text, stderr, quoted = text, retryMs } = details
   const summary = `Server "${server}" ${text}`
   const quote = stderr ? `; it last wrote: ${stderr}` : ''
@@ -80,7 +80,7 @@ export const toRpcError = (server: string, details: FailureDetails, data: PlainO
 export const errorOfThrown = (server: string, thrown: unknown): RpcError =>
   thrown instanceof RpcFailure
     ? thrown.error
-    : toRpcError(server, { reason: 'upstream_lost', text: 'could not be asked' })
+    : errorOfFailure(server, { reason: 'upstream_lost', text: 'could not be asked' })
 
 /** The failure of a server that answers `initialize` with an error. */
 export const failureOfHandshake = (message: string): FailureDetails => ({

@@ -1,49 +1,53 @@
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { abandoned, isAboutSession, isFitting, refusalOf, UNSEEN } from '../refusals.ts'
+import { abandoned, isAboutSession, isValidAnswer, NOT_ASKED, questionRefusal } from '../client-questions.ts'
 
-const GATHER_MS = 30 // siblings asked together travel together
-const GRACE_MS = 2000 // for an asker to finish by itself once its questions are cancelled
-const MOST_BUFFERED = 100
-const MOST_BUFFERED_BYTES = 1024 * 1024 // of notices
+const GATHER_MS = 30 // for further questions that go into the same result
+const GRACE_MS = 2000 // for the server to finish once its questions are cancelled
+const MAX_BUFFERED = 100
+const MAX_BUFFERED_BYTES = 1024 * 1024 // of notifications
 
-interface Hooks {
+interface ParkedCallHooks {
   readonly ttlMs: number
-  /** Remembers the call and seals its state of this round. */
+  /** Stores the call and returns the sealed `requestState` of this round. */
   park(call: ParkedCall): string
-  /** The parked call keeps more in memory than before. */
+  /** The call keeps more bytes in memory than before. */
   grew(call: ParkedCall): void
-  gone(call: ParkedCall): void
+  ended(call: ParkedCall): void
 }
 
-/** One call of a modern client on a server that asks while it runs. Attached, it has a live sink; parked, it buffers. */
+/**
+ * One call of a modern client to a server that asks while it runs. It is attached to a request of the client, or parked: then
+ * it buffers what the server sends.
+ */
 export class ParkedCall {
   readonly id: string
   readonly origin: Exchange
   round = 1
 
-  readonly #hooks: Hooks
+  readonly #hooks: ParkedCallHooks
   readonly #upstream = new Abort()
   readonly #open = new Map<string, Question>()
-  readonly #shown = new Set<Question>() // those the client has been told of
+  readonly #shown = new Set<Question>() // sent to the client
   readonly #buffer: Frame[] = []
   #attached: Exchange | undefined
-  #detachSignal: () => void = () => {}
+  #stopListening: () => void = () => {}
   #bufferedBytes = 0
   #isDone = false
   #asked = 0
   #progress = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor(id: string, origin: Exchange, hooks: Hooks) {
+  constructor(id: string, origin: Exchange, hooks: ParkedCallHooks) {
     this.id = id
     this.origin = origin
     this.#hooks = hooks
   }
 
-  /** Bytes it keeps in memory while it is parked: its request, and what the server has said since. */
+  /** Bytes that it keeps in memory while it is parked: its request, and what the server has sent since. */
   get bytes(): number {
     return this.origin.params.retained + this.#bufferedBytes
   }
@@ -53,25 +57,25 @@ export class ParkedCall {
     dispatch({ ...this.origin, signal: this.#upstream, sink: frame => this.#receive(frame) })
   }
 
-  /** The client came back with answers: what fits is delivered, what is missing is asked again. */
+  /** The client retries with answers: valid ones go to the server, the other questions are asked again. */
   resume(exchange: Exchange): void {
     this.round++
     clearTimeout(this.#timer)
     const responses = exchange.params.get('inputResponses')
     const answers = [...this.#open].map(([key, question]) => ({ key, question, answer: responses?.get(key) }))
-    const fitting = answers.flatMap(({ key, question, answer }) =>
-      isFitting(question.method, answer) ? [{ key, question, answer }] : [],
+    const valid = answers.flatMap(({ key, question, answer }) =>
+      isValidAnswer(question.method, answer) ? [{ key, question, answer }] : [],
     )
-    // First of all: a result that came meanwhile ends the call, and what the user has just answered must not be dropped.
-    for (const { key } of fitting) this.#open.delete(key)
+    // First: a result that arrived meanwhile ends the call, and would cancel the questions just answered.
+    for (const { key } of valid) this.#open.delete(key)
     this.#attach(exchange)
     if (this.#open.size > 0) this.#park()
-    for (const { question, answer } of fitting) answerQuestion(question, { kind: 'result', result: answer })
+    for (const { question, answer } of valid) answerQuestion(question, { kind: 'result', result: answer })
   }
 
-  /** Nobody came back in time. */
+  /** The client did not retry in time. */
   expire(): void {
-    this.#hooks.gone(this)
+    this.#hooks.ended(this)
     this.#releaseQuestions(false)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.end({ kind: 'expired' }), GRACE_MS)
@@ -81,7 +85,7 @@ export class ParkedCall {
   end(reason: AbortReason): void {
     clearTimeout(this.#timer)
     this.#detach()
-    this.#hooks.gone(this)
+    this.#hooks.ended(this)
     this.#releaseQuestions(false)
     this.#upstream.abort(reason)
   }
@@ -91,15 +95,15 @@ export class ParkedCall {
       return frame.kind === 'question' ? this.#release(frame, this.#isDone) : undefined
     if (frame.kind === 'question') return this.#ask(frame)
     const exchange = this.#attached
-    if (!exchange) return this.#keep(frame)
+    if (!exchange) return this.#addToBuffer(frame)
     if (frame.kind === 'notice') return this.#forward(exchange, frame)
     this.#finish()
-    return deliver(exchange.sink, frame) // from here on this call lets no other frame through
+    return deliver(exchange.sink, frame)
   }
 
   #ask(question: Question): void {
     const { capabilities } = (this.#attached ?? this.origin).caller
-    const refusal = refusalOf(capabilities, question.method, question.params)
+    const refusal = questionRefusal(capabilities, question.method, question.params)
     if (refusal) return question.answer({ kind: 'error', error: refusal })
     const wanted = question.key ?? `q${++this.#asked}`
     const key = this.#open.has(wanted) ? `${wanted}-${++this.#asked}` : wanted
@@ -114,7 +118,7 @@ export class ParkedCall {
     if (this.#attached && this.#open.size > 0) this.#park()
   }
 
-  /** Ends the client's request with what is asked; the upstream call goes on. */
+  /** Ends the client's request with the open questions; the call to the server goes on. */
   #park(): void {
     const exchange = this.#attached
     if (!exchange) return
@@ -134,13 +138,13 @@ export class ParkedCall {
   #attach(exchange: Exchange): void {
     this.#attached = exchange
     this.#timer = undefined
-    this.#detachSignal = exchange.signal.onAbort(reason => this.end(reason))
+    this.#stopListening = exchange.signal.onAbort(reason => this.end(reason))
     this.#bufferedBytes = 0
-    for (const frame of this.#buffer.splice(0)) void deliver(kept => this.#receive(kept), frame)
+    for (const frame of this.#buffer.splice(0)) void deliver(buffered => this.#receive(buffered), frame)
   }
 
   #detach(): void {
-    this.#detachSignal()
+    this.#stopListening()
     this.#attached = undefined
   }
 
@@ -148,7 +152,7 @@ export class ParkedCall {
     this.#isDone = true
     clearTimeout(this.#timer)
     this.#detach()
-    this.#hooks.gone(this)
+    this.#hooks.ended(this)
     this.#releaseQuestions(true)
   }
 
@@ -158,26 +162,26 @@ export class ParkedCall {
     for (const question of questions) this.#release(question, isAnswered)
   }
 
-  /** A call the server has answered did not own what it still asks: that is not cancelled, but asked elsewhere. */
+  /** If the server has answered the call, its open questions belong to the session: another call carries them. */
   #release(question: Question, isAnswered: boolean): void {
     if (question.handBack && (isAnswered || isAboutSession(question.method))) return question.handBack()
-    answerQuestion(question, this.#shown.has(question) ? abandoned(question.method) : UNSEEN)
+    answerQuestion(question, this.#shown.has(question) ? abandoned(question.method) : NOT_ASKED)
   }
 
-  #keep(frame: Frame): void {
+  #addToBuffer(frame: Frame): void {
     if (isProgress(frame)) {
       const known = this.#buffer.findIndex(isProgress)
       for (const before of known >= 0 ? this.#buffer.splice(known, 1) : []) this.#bufferedBytes -= bytesOf(before)
     }
     const kept = compact(frame)
     const bytes = this.#bufferedBytes + bytesOf(kept)
-    if (frame.kind === 'notice' && (this.#buffer.length >= MOST_BUFFERED || bytes > MOST_BUFFERED_BYTES)) return
+    if (frame.kind === 'notice' && (this.#buffer.length >= MAX_BUFFERED || bytes > MAX_BUFFERED_BYTES)) return
     this.#buffer.push(kept)
     this.#bufferedBytes = bytes
     this.#hooks.grew(this)
   }
 
-  /** Progress goes out under the token of the request that waits now, and never backwards. */
+  /** Progress has the token of the request that is attached now, and only increases. */
   #forward(exchange: Exchange, frame: Frame & { kind: 'notice' }): void | Promise<void> {
     if (!isProgress(frame)) return exchange.sink(frame)
     const token = exchange.params.at('_meta', 'progressToken')
@@ -198,7 +202,7 @@ const bytesOf = (frame: Frame): number => {
   return frame.kind === 'notice' ? frame.params.retained : 0
 }
 
-const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === 'notifications/progress'
+const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === NOTIFICATIONS.progress
 
 const asInputRequest = (method: string, params: Json): Json => {
   const meta = params.get('_meta')?.without('progressToken')

@@ -116,7 +116,7 @@ test('a call that asks ends with input_required, is resumed by the retry, and ra
   expect(first.frames).toHaveLength(1)
 })
 
-test('questions asked together travel together; nameless ones get names', async () => {
+test('questions asked together are in one result; those without a key get one', async () => {
   const first = await request({})
   ask(calls[0])
   ask(calls[0], { method: 'roots/list', params: {} })
@@ -148,7 +148,7 @@ test.each([
   expect(Object.keys(second.result()?.inputRequests ?? {})).toEqual(isHalf ? ['q1'] : ['q1', 'q2'])
 })
 
-test('a state is good once, for its own request, its own principal and its own workspace, and until it expires', async () => {
+test('a state is valid once, for its own request, principal and workspace, and until it expires', async () => {
   const first = await request({ arguments: { a: 1, b: 2 } })
   const answers = ask(calls[0])
   await gather()
@@ -177,7 +177,7 @@ test('a state is good once, for its own request, its own principal and its own w
   expect(calls).toHaveLength(1)
 })
 
-test('nobody comes back: the questions are cancelled, then the call', async () => {
+test('without a retry in time the questions are cancelled, then the call', async () => {
   const first = await request({})
   const form = ask(calls[0])
   const roots = ask(calls[0], { method: 'roots/list', params: {} })
@@ -191,7 +191,7 @@ test('nobody comes back: the questions are cancelled, then the call', async () =
   expect((await request({ requestState: first.result()?.requestState ?? '' })).code()).toBe(-32602)
 })
 
-test('what happened while the call was parked is told to the retry, under its own token', async () => {
+test('notifications of a parked call are delivered to the retry, with its own progress token', async () => {
   const first = await request({ _meta: { progressToken: 'one' } })
   const progress = (n: number) =>
     calls[0]?.sink({
@@ -283,7 +283,7 @@ test('answers without a state go to the server as they are', async () => {
   expect(calls[0]?.params.get('inputResponses')?.toValue()).toEqual({ user_name: accept })
 })
 
-test('too many parked calls cost the oldest', async () => {
+test('too many parked calls evict the oldest', async () => {
   const first = await request({})
   ask(calls[0])
   await gather()
@@ -297,7 +297,7 @@ test('too many parked calls cost the oldest', async () => {
   ).toBe(-32602)
 })
 
-test('parked calls of one principal never cost those of another', async () => {
+test('parked calls of one principal never evict those of another', async () => {
   const other = await request({}, { principal: 'other' })
   ask(calls[0])
   await gather()
@@ -336,7 +336,7 @@ test('parked calls are bounded by the bytes they keep alive; the oldest of the s
   expect(calls.map(({ signal }) => signal.reason?.kind)).toEqual([undefined, 'expired', undefined, undefined])
 })
 
-test('what a server says while its call is parked is bounded, and its result is not lost', async () => {
+test('the buffer of a parked call is bounded, and its result is not lost', async () => {
   const first = await request({})
   ask(calls[0])
   await gather()

@@ -7,35 +7,35 @@ import { Quota } from '../../protocol/quota.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Keyring, seal, unseal } from '../../wire/seal.ts'
 import { createKeyring } from '../../wire/seal-keys.ts'
-import { refuseUndeclared } from '../refusals.ts'
+import { withoutQuestions } from '../client-questions.ts'
 import { ParkedCall } from './parked-call.ts'
 
 const PREFIX = 'gw1.'
 const PER_PRINCIPAL = 1000
 const BYTES_PER_PRINCIPAL = 64 * 1024 * 1024 // a parked call keeps its request alive
-const TOTAL_SHARES = 10 // so many principals can park all the calls they may park
-const KEY_MS = 6 * 60 * 60_000 // a key seals for so long
+const TOTAL_SHARES = 10 // the total limit, in limits of one principal
+const KEY_MS = 6 * 60 * 60_000 // until the key is replaced
 
-/** How calls are parked; what is not said has a default. */
+/** Everything but the lifetime of a question has a default. */
 export interface ParkingOptions {
   readonly questionTtlMs: number
-  readonly principalParkedCalls?: number // of one principal; beyond that its oldest expires
-  readonly node?: string // this process among those who share the keys
-  readonly keys?: () => Keyring // random ones when absent: after a restart an old state is refused like any foreign one
+  readonly principalParkedCalls?: number // limit of one principal; beyond it the oldest expires
+  readonly node?: string // the name of this process among those that share the keys
+  readonly keys?: () => Keyring // absent: random keys, so that a restart invalidates every state
   readonly now?: () => number
 }
 
-/** Where the calls to one server are parked. */
-interface ParkingPlace {
+/** The parked calls to one server. */
+interface ServerParking {
   wrap(dispatch: Dispatch): Dispatch
-  /** Lets a parked call go on if that request is for one, without a server to send it to; else false. */
+  /** Resumes the parked call that the request names, without opening a peer; false if it names none. */
   resume(exchange: Exchange): boolean
 }
 
-/** Lets modern callers answer questions of live askers: the call is parked, never run again. */
+/** Lets modern callers answer the questions of a running call: it is parked meanwhile, and not sent again. */
 export interface Parking {
-  /** A state given at one server is good at no other. */
-  at(server: string): ParkingPlace
+  /** A state of one server is invalid at every other. */
+  at(server: string): ServerParking
   close(): void
 }
 
@@ -47,7 +47,7 @@ export const createParking = (options: ParkingOptions): Parking => {
   const limits = { perOwner, bytesPerOwner: BYTES_PER_PRINCIPAL, total: perOwner * TOTAL_SHARES }
   const quota = new Quota<ParkedCall>(limits)
 
-  // Callers without a principal share one part: here they cannot be told apart.
+  // Anonymous callers share one quota.
   const count = (call: ParkedCall): void => {
     quota.delete(call)
     const { principal } = call.origin.caller
@@ -74,9 +74,9 @@ export const createParking = (options: ParkingOptions): Parking => {
       return PREFIX + seal(keys(), state.toBytes())
     },
     grew: (call: ParkedCall): void => {
-      if (parked.has(call.id)) count(call) // else it has expired and is about to end
+      if (parked.has(call.id)) count(call) // otherwise it has expired and is about to end
     },
-    gone: forget,
+    ended: forget,
   })
 
   const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
@@ -87,7 +87,7 @@ export const createParking = (options: ParkingOptions): Parking => {
     const isValid =
       call !== undefined &&
       call.round === claims.get('round')?.asNumber() &&
-      claims.get('node')?.asString() === node && // the call itself is parked there
+      claims.get('node')?.asString() === node && // the call is parked in that process
       now() <= (claims.get('until')?.asNumber() ?? 0) &&
       claims.get('of')?.asString() === bindingOf(exchange, server)
     return isValid ? call : undefined
@@ -97,17 +97,17 @@ export const createParking = (options: ParkingOptions): Parking => {
     const state = methodInfo(exchange.method)?.asks ? exchange.params.get('requestState')?.asString() : undefined
     const call = state === undefined ? undefined : find(state, exchange, server)
     if (!call) return false
-    forget(call) // it runs again, so the quota must not expire it
+    forget(call) // it is attached again, so the quota must not expire it
     call.resume(exchange)
     return true
   }
 
-  const at = (server: string): ParkingPlace => {
+  const at = (server: string): ServerParking => {
     const hooks = hooksOf(server)
     return {
       resume: exchange => resume(exchange, server),
       wrap: dispatch => exchange => {
-        if (!methodInfo(exchange.method)?.asks) return dispatch({ ...exchange, sink: refuseUndeclared(exchange) })
+        if (!methodInfo(exchange.method)?.asks) return dispatch({ ...exchange, sink: withoutQuestions(exchange) })
         if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
         if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
       },
@@ -127,7 +127,7 @@ const INVALID_STATE = rpcError(
   Json.of({ reason: 'invalid_request_state' }),
 )
 
-/** A state is good for one principal, one workspace, one server and one request, whatever its answers. */
+/** A state is valid for one principal, workspace, server and request, with any answers. */
 const bindingOf = ({ caller, method, params }: Exchange, server: string): string => {
   const hash = createHash('sha256')
   const target = params.get('name') ?? params.get('uri')
@@ -136,7 +136,7 @@ const bindingOf = ({ caller, method, params }: Exchange, server: string): string
   return hash.digest('base64url')
 }
 
-/** The same data in the same order, however the client wrote it this time. */
+/** Sorts members: a client may write them in another order in its retry. */
 const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical)
   if (value === null || typeof value !== 'object') return value

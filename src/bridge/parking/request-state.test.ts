@@ -65,7 +65,7 @@ const parked = async ({ dispatch, calls }: Pick<ReturnType<typeof park>, 'dispat
 const retry = (dispatch: Dispatch, requestState: string): Frame[] =>
   request(dispatch, { requestState, inputResponses: { q1: { action: 'decline' } } })
 
-test('a state sealed before its key was replaced is good as long as it lives', async () => {
+test('a state sealed before its key was replaced is valid until it expires', async () => {
   const here = park()
   const { state, answers } = await parked(here)
   await vi.advanceTimersByTimeAsync(7 * HOUR)
@@ -76,7 +76,7 @@ test('a state sealed before its key was replaced is good as long as it lives', a
   expect(answers).toMatchObject([{ kind: 'result' }])
 })
 
-test('a state from another node is refused like any foreign one, even where the keys are shared', async () => {
+test('a state from another node is refused, even if the keys are shared', async () => {
   const keys = createKeyring({ everyMs: HOUR, keepMs: TTL_MS })
   const [here, there] = [park({ keys, node: 'here' }), park({ keys, node: 'there' })]
   const { state, answers } = await parked(there)
@@ -99,13 +99,13 @@ test('a state that names this call but another node is refused', async () => {
   expect(retry(here.dispatch, moved)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
 })
 
-test('nodes that were given no name have different ones', async () => {
+test('nodes without a configured name have different names', async () => {
   const keys = createKeyring({ everyMs: HOUR, keepMs: TTL_MS })
   const { state } = await parked(park({ keys }))
   expect(retry(park({ keys }).dispatch, state)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
 })
 
-test('a state is good at the server that asked and at no other, though the request is the same', async () => {
+test('a state is valid at the server that asked and at no other, though the request is the same', async () => {
   const { dispatch, at, calls } = park()
   const { state, answers } = await parked({ dispatch, calls })
   expect(retry(at('there'), state)).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])

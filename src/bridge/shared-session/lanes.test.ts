@@ -105,7 +105,7 @@ const leaveWaiting = async (...names: string[]): Promise<void> => {
   }
 }
 
-test('a call behind one that waits for a person takes a further session; neither is ended', async () => {
+test('a call behind an unanswered question takes a further session; neither call is ended', async () => {
   const first = call('first')
   const answers = ask('first')
   const second = call('second')
@@ -122,7 +122,7 @@ test('a call behind one that waits for a person takes a further session; neither
   expect(first.frames).toMatchObject([{ kind: 'question' }, { kind: 'result' }])
 })
 
-test('behind a call that works it waits, however long', async () => {
+test('a call waits behind a call without a question, however long', async () => {
   call('first')
   call('second')
   await pass(600_000)
@@ -132,7 +132,7 @@ test('behind a call that works it waits, however long', async () => {
   expect(where('second')).toBe(0)
 })
 
-test('the first session is taken whenever it is free, also by one that was in line', async () => {
+test('the first session is used whenever it is free, also by a call that was waiting', async () => {
   await leaveWaiting('first', 'second')
   expect(where('second')).toBe(1)
   finish('first')
@@ -153,7 +153,7 @@ test('a session that has become free is used again', async () => {
   expect(lanes).toHaveLength(2)
 })
 
-test('there are four; beyond that the call that has waited longest for a person gives way', async () => {
+test('there are four sessions; beyond that the call with the oldest question is evicted', async () => {
   await leaveWaiting('a', 'b', 'c', 'd')
   expect(['a', 'b', 'c', 'd'].map(where)).toEqual([0, 1, 2, 3])
   const e = call('e')
@@ -167,7 +167,7 @@ test('there are four; beyond that the call that has waited longest for a person 
   expect(e.frames).toMatchObject([{ kind: 'result' }])
 })
 
-test('where no further session is to be had, the one who waits gives way as if there were no such thing', async () => {
+test('without a further session the call with the open question is evicted', async () => {
   isRefused = true
   const first = call('first')
   const answers = ask('first')
@@ -209,7 +209,7 @@ test('a question outside any call of a further session belongs to the call that 
   expect(second.frames).toMatchObject([{ kind: 'question' }])
 })
 
-test('one that leaves while its session is being opened is never sent, and its place is free', async () => {
+test('a call that is cancelled while its session is being opened is never sent, and its lane is free', async () => {
   await leaveWaiting('first')
   const second = call('second')
   second.abort.abort({ kind: 'gone' })
@@ -220,9 +220,9 @@ test('one that leaves while its session is being opened is never sent, and its p
   expect(where('third')).toBe(1)
 })
 
-test('what is said on a further session is overheard from the first', async () => {
+test('what is said on a further session is received by listeners of the first', async () => {
   const heard: string[] = []
-  lanes[0]?.session.overhear(method => void heard.push(method))
+  lanes[0]?.session.onNotification(method => void heard.push(method))
   await leaveWaiting('first', 'second')
   void lanes[1]?.standing?.sink({ kind: 'notice', method: 'notifications/elicitation/complete', params: Json.empty })
   expect(heard).toEqual(['notifications/elicitation/complete'])
@@ -234,7 +234,7 @@ test('calls that cannot be asked anything never leave the first session', async 
   expect(where('plain')).toBe(0)
 })
 
-test('a call that runs when its server is found out keeps the session, and its next question is its own', async () => {
+test('a call that runs when calls begin to take turns keeps the session, and its next question is its own', async () => {
   createLane(0, true)
   await pass(2001) // what is asked before that is about the session
   const first = call('first')
@@ -260,7 +260,7 @@ test('a call that runs when its server is found out keeps the session, and its n
   expect(where('third')).toBe(0)
 })
 
-test('such a call gives way like any other where no further session is to be had', async () => {
+test('such a call is evicted like any other without a further session', async () => {
   isRefused = true
   createLane(0, true)
   await pass(2001)
@@ -278,7 +278,7 @@ test('such a call gives way like any other where no further session is to be had
   expect(first.frames.at(-1)).toMatchObject({ kind: 'failure', error: { code: -32602 } })
 })
 
-test('those for whom no further session was found wait on in the order they came', async () => {
+test('calls without a further session keep their order of arrival', async () => {
   const refusals: (() => void)[] = []
   isRefused = true
   whenOpened = () => new Promise(resolve => void refusals.push(resolve))

@@ -1,129 +1,177 @@
-import { NEVER } from '../../protocol/cancellation.ts'
+import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
-import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
+import { compactCaller } from '../../protocol/kept-caller.ts'
+import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
 
-const FLAGS: ReadonlyMap<string, string> = new Map([
-  ['notifications/tools/list_changed', 'toolsListChanged'],
-  ['notifications/prompts/list_changed', 'promptsListChanged'],
-  ['notifications/resources/list_changed', 'resourcesListChanged'],
-])
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
-const UPDATED = 'notifications/resources/updated'
-const PATIENCE_MS = 5000 // for a server to accept a subscription
+const LINGER_MS = 30_000 // of listening after the last call
+const SUBSCRIBE_MS = 5000 // for a server to accept a subscription
 
-interface Listener {
+const LIST_FLAGS: ReadonlyMap<string, string> = new Map(
+  Object.values(LIST_CHANGES).map(({ method, flag }) => [method, flag]),
+)
+const ALL_LISTS = Json.of({ notifications: Object.fromEntries([...LIST_FLAGS.values()].map(flag => [flag, true])) })
+
+interface SubscriptionHooks {
+  readonly dispatch: Dispatch
+  received(frame: Extract<Frame, { kind: 'notice' | 'question' }>): void
+  /** The session has ended. */
+  ended(): void
+}
+
+/** The gateway's own `subscriptions/listen` on a session: receives everything that the server sends outside any call. */
+export class SessionSubscription {
+  readonly #hooks: SubscriptionHooks
+  #abort: Abort | undefined
+  #lingering: NodeJS.Timeout | undefined
+
+  constructor(hooks: SubscriptionHooks) {
+    this.#hooks = hooks
+  }
+
+  get isOpen(): boolean {
+    return this.#abort !== undefined
+  }
+
+  /** Opens it as that caller, unless it is open, and keeps it open. */
+  open(caller: Caller): void {
+    this.keepOpen()
+    if (this.#abort) return
+    const abort = new Abort()
+    this.#abort = abort
+    this.#hooks.dispatch({
+      kind: 'request',
+      method: 'subscriptions/listen',
+      params: ALL_LISTS,
+      caller: compactCaller(caller), // it outlives the call
+      signal: abort,
+      sink: frame => this.#receive(frame, abort),
+      isIdle: () => this.#lingering !== undefined,
+    })
+  }
+
+  keepOpen(): void {
+    clearTimeout(this.#lingering)
+    this.#lingering = undefined
+  }
+
+  /** Closes it in a while. */
+  linger(): void {
+    clearTimeout(this.#lingering)
+    this.#lingering = setTimeout(() => {
+      this.#abort?.abort({ kind: 'gone' })
+      this.#abort = undefined
+    }, LINGER_MS).unref()
+  }
+
+  #receive(frame: Frame, abort: Abort): void {
+    if (frame.kind === 'question' || frame.kind === 'notice') return this.#hooks.received(frame)
+    if (this.#abort !== abort) return
+    this.#abort = undefined
+    clearTimeout(this.#lingering) // it would keep the session in memory
+    this.#hooks.ended()
+  }
+}
+
+interface ModernListener {
   readonly exchange: Exchange
   readonly uris: Set<string>
 }
 
-interface Watch {
+interface UriSubscription {
   listeners: number
   readonly accepted: Promise<boolean>
 }
 
-/** The modern listeners on one legacy session: each hears what it asked for, each URI is subscribed once. */
-export class Listeners {
+/** The modern listeners on one legacy session: each receives what it asked for, each URI is subscribed once. */
+export class ModernListeners {
   readonly #dispatch: Dispatch
-  readonly #all = new Set<Listener>()
-  readonly #watched = new Map<string, Watch>()
-  #honoured: Json = Json.empty // list flags the server stands for
-  #isKnown: Promise<void>
-  #know: () => void = () => {}
+  readonly #listeners = new Set<ModernListener>()
+  readonly #subscriptions = new Map<string, UriSubscription>() // by URI
+  readonly #acknowledged: Promise<void>
+  #acknowledge: () => void = () => {}
+  #honoured: Json = Json.empty // the list flags that the server acknowledged
 
   constructor(dispatch: Dispatch) {
     this.#dispatch = dispatch
-    this.#isKnown = new Promise(resolve => {
-      this.#know = resolve
+    this.#acknowledged = new Promise(resolve => {
+      this.#acknowledge = resolve
     })
   }
 
   get size(): number {
-    return this.#all.size
+    return this.#listeners.size
   }
 
-  add(exchange: Exchange, left: () => void): void {
-    const listener: Listener = { exchange, uris: new Set() }
-    this.#all.add(listener)
+  add(exchange: Exchange, onLeft: () => void): void {
+    const listener: ModernListener = { exchange, uris: new Set() }
+    this.#listeners.add(listener)
     exchange.signal.onAbort(() => {
-      this.#remove(listener)
-      left()
+      if (this.#listeners.delete(listener)) for (const uri of listener.uris) this.#unsubscribe(uri, exchange)
+      onLeft()
     })
-    void this.#acknowledge(listener)
+    void this.#subscribeAll(listener)
   }
 
-  tell(method: string, params: Json): void {
-    if (method === ACKNOWLEDGED) {
+  /** Forwards a notification of the server to the listeners that asked for it. */
+  notify(method: string, params: Json): void {
+    if (method === NOTIFICATIONS.acknowledged) {
       this.#honoured = params.get('notifications') ?? Json.empty
-      return this.#know()
+      return this.#acknowledge()
     }
-    for (const listener of this.#all)
-      if (this.#wants(listener, method, params))
-        void deliver(listener.exchange.sink, { kind: 'notice', method, params })
+    for (const listener of this.#listeners)
+      if (isFor(listener, method, params)) void deliver(listener.exchange.sink, { kind: 'notice', method, params })
   }
 
-  /** The session is over; a listener is told so and may come back. */
+  /** The session has ended: its listeners end too, and may listen again. */
   end(): void {
-    for (const listener of [...this.#all]) {
-      this.#all.delete(listener)
+    for (const listener of [...this.#listeners]) {
+      this.#listeners.delete(listener)
       void deliver(listener.exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
     }
-    this.#watched.clear()
+    this.#subscriptions.clear()
   }
 
-  #wants({ exchange, uris }: Listener, method: string, params: Json): boolean {
-    const flag = FLAGS.get(method)
-    if (flag !== undefined) return exchange.params.at('notifications', flag)?.asBoolean() === true
-    const uri = params.get('uri')?.asString()
-    // An update may name a part of what was subscribed to.
-    return (
-      method === UPDATED &&
-      uri !== undefined &&
-      [...uris].some(watched => uri === watched || uri.startsWith(`${watched}/`))
-    )
-  }
-
-  /** Says first of all what will be honoured. */
-  async #acknowledge(listener: Listener): Promise<void> {
+  /** Subscribes to the URIs, then acknowledges what the server honours. */
+  async #subscribeAll(listener: ModernListener): Promise<void> {
     const { exchange } = listener
     const wanted = exchange.params.get('notifications') ?? Json.empty
     const named = (wanted.get('resourceSubscriptions')?.elements() ?? []).flatMap(uri => uri.asString() ?? [])
     const uris = [...new Set(named)]
-    await Promise.all([within(PATIENCE_MS, this.#isKnown), ...uris.map(uri => this.#watch(listener, uri))])
-    if (!this.#all.has(listener)) return
+    const acknowledged = within(SUBSCRIBE_MS, this.#acknowledged, () => {})
+    await Promise.all([acknowledged, ...uris.map(uri => this.#subscribe(listener, uri))])
+    if (!this.#listeners.has(listener)) return
     const flags = this.#honoured.entries().filter(([flag]) => wanted.get(flag)?.asBoolean() === true)
     const notifications = {
       ...Object.fromEntries(flags),
       ...(uris.length > 0 && { resourceSubscriptions: [...listener.uris] }),
     }
-    void deliver(exchange.sink, { kind: 'notice', method: ACKNOWLEDGED, params: Json.of({ notifications }) })
+    const params = Json.of({ notifications })
+    void deliver(exchange.sink, { kind: 'notice', method: NOTIFICATIONS.acknowledged, params })
   }
 
-  async #watch(listener: Listener, uri: string): Promise<void> {
+  async #subscribe(listener: ModernListener, uri: string): Promise<void> {
     const { exchange } = listener
-    const watch = this.#watched.get(uri) ?? { listeners: 0, accepted: this.#say('resources/subscribe', uri, exchange) }
-    this.#watched.set(uri, watch)
-    watch.listeners++
-    if ((await watch.accepted) && this.#all.has(listener)) listener.uris.add(uri)
-    else this.#forget(uri, exchange)
+    const known = this.#subscriptions.get(uri)
+    const subscription = known ?? { listeners: 0, accepted: this.#request('resources/subscribe', uri, exchange) }
+    this.#subscriptions.set(uri, subscription)
+    subscription.listeners++
+    if ((await subscription.accepted) && this.#listeners.has(listener)) listener.uris.add(uri)
+    else this.#unsubscribe(uri, exchange)
   }
 
-  #remove(listener: Listener): void {
-    if (!this.#all.delete(listener)) return
-    for (const uri of listener.uris) this.#forget(uri, listener.exchange)
+  #unsubscribe(uri: string, exchange: Exchange): void {
+    const subscription = this.#subscriptions.get(uri)
+    if (!subscription || --subscription.listeners > 0) return
+    this.#subscriptions.delete(uri)
+    void this.#request('resources/unsubscribe', uri, exchange)
   }
 
-  #forget(uri: string, exchange: Exchange): void {
-    const watch = this.#watched.get(uri)
-    if (!watch || --watch.listeners > 0) return
-    this.#watched.delete(uri)
-    void this.#say('resources/unsubscribe', uri, exchange)
-  }
-
-  #say(method: string, uri: string, { caller }: Exchange): Promise<boolean> {
-    return new Promise(resolve => {
-      const timer = setTimeout(() => resolve(false), PATIENCE_MS)
-      timer.unref()
+  /** Whether the server accepted. */
+  #request(method: string, uri: string, { caller }: Exchange): Promise<boolean> {
+    const answered = new Promise<boolean>(resolve =>
       this.#dispatch({
         kind: 'request',
         method,
@@ -131,22 +179,19 @@ export class Listeners {
         caller,
         signal: NEVER,
         sink: frame => {
-          if (frame.kind !== 'result' && frame.kind !== 'failure') return
-          clearTimeout(timer)
-          resolve(frame.kind === 'result')
+          if (frame.kind === 'result' || frame.kind === 'failure') resolve(frame.kind === 'result')
         },
-      })
-    })
+      }),
+    )
+    return within(SUBSCRIBE_MS, answered, () => false)
   }
 }
 
-/** Settles with the work, or without it when it takes too long. */
-const within = (ms: number, work: Promise<void>): Promise<void> =>
-  new Promise(resolve => {
-    const timer = setTimeout(resolve, ms)
-    timer.unref()
-    void work.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
+const isFor = ({ exchange, uris }: ModernListener, method: string, params: Json): boolean => {
+  const flag = LIST_FLAGS.get(method)
+  if (flag !== undefined) return exchange.params.at('notifications', flag)?.asBoolean() === true
+  const uri = params.get('uri')?.asString()
+  if (method !== NOTIFICATIONS.resourceUpdated || uri === undefined) return false
+  // An update may name a part of what was subscribed to.
+  return [...uris].some(subscribed => uri === subscribed || uri.startsWith(`${subscribed}/`))
+}

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
-import type { GreetingHabit } from './settling.ts'
+import { RootsHabit } from './session-setup.ts'
 import { SharedSession } from './shared-session.ts'
 
 let sent: Exchange[] // what reached the session, its standing exchange aside
 let standing: Exchange | undefined
 let session: SharedSession
 
-const start = (correlates: boolean, habit?: GreetingHabit): void => {
+const start = (correlates: boolean, habit?: RootsHabit): void => {
   sent = []
   standing = undefined
   const peer: Peer = {
@@ -62,14 +62,14 @@ const question = (answers: Answer[] = [], params: Plain = {}): Question => ({
 })
 const sentOf = (name: string) => sent.find(({ params }) => params.get('name')?.asString() === name)
 
-test('where questions name their call, calls run side by side', () => {
+test('calls run concurrently if questions name their call', () => {
   start(true)
   call('a')
   call('b')
   expect(names()).toEqual(['a', 'b'])
 })
 
-test('where they do not, one call that can be asked runs at a time, the others as they come', () => {
+test('otherwise one call that can be asked runs at a time, the others at once', () => {
   start(false)
   call('a')
   call('b')
@@ -99,7 +99,7 @@ test('the turn of a call that is cancelled goes to the next', () => {
   expect(names()).toEqual(['a', 'b'])
 })
 
-test('a call that waits for a person gives way to the next after a while; one that works does not', async () => {
+test('a call with an open question is evicted for the next after a while; a call without one is not', async () => {
   start(false)
   const working = call('working')
   const next = call('next')
@@ -113,7 +113,7 @@ test('a call that waits for a person gives way to the next after a while; one th
   expect(next.frames).toEqual([])
 })
 
-test('five calls in a row that nobody answers do not block the sixth', async () => {
+test('five calls with unanswered questions do not block the sixth', async () => {
   start(false)
   for (let i = 0; i < 5; i++) {
     call(`unanswered ${i}`)
@@ -125,7 +125,7 @@ test('five calls in a row that nobody answers do not block the sixth', async () 
   expect(names().at(-1)).toBe('sixth')
 })
 
-test('the line is not endless', () => {
+test('the queue is bounded', () => {
   start(false)
   call('a')
   for (let i = 0; i < 64; i++) call(`w${i}`)
@@ -151,7 +151,7 @@ test('a question outside any call goes to the call that came last, and from then
   expect(names()).toEqual(['a', 'b', 'c'])
 })
 
-test('a question nobody can be asked waits for the next call that can, but not for ever', async () => {
+test('a question without a call waits for the next call that can carry it, but not for ever', async () => {
   start(true)
   call('plain', { capabilities: Json.empty })
   const answers: Answer[] = []
@@ -168,7 +168,7 @@ test('a question nobody can be asked waits for the next call that can, but not f
   expect(late).toMatchObject([{ kind: 'error', error: { code: -32603 } }])
 })
 
-test('it stops listening when nobody uses the session any more, and listens again when somebody does', async () => {
+test('the session subscription closes after the last call, and opens again with the next', async () => {
   start(true)
   call('a')
   const first = standing
@@ -191,15 +191,15 @@ test('the first list of a session waits until a ping is answered, even by an err
   expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list', 'prompts/list'])
 })
 
-test('a ping nobody answers holds the first list back for half a second', async () => {
+test('an unanswered ping delays the first list by half a second', async () => {
   start(true)
   call('list', { method: 'tools/list' })
   await vi.advanceTimersByTimeAsync(500)
   expect(sent.map(({ method }) => method)).toEqual(['ping', 'tools/list'])
 })
 
-test('a server that asked nothing after its first handshake is not waited for in its next sessions', async () => {
-  const habit: GreetingHabit = { asks: undefined }
+test('the next sessions of a server that asked nothing after its first handshake do not wait', async () => {
+  const habit = new RootsHabit()
   const capabilities = Json.of({ roots: {} })
   start(true, habit)
   call('first', { capabilities })
@@ -215,7 +215,8 @@ test.each([
   ['outside any call', () => void standing?.sink({ ...question(), method: 'roots/list' })],
   ['on the stream of a call', () => void sent[0]?.sink({ ...question(), method: 'roots/list' })],
 ])('a server that asks for roots after a handshake is waited for from then on: %s', async (_, ask) => {
-  const habit: GreetingHabit = { asks: false }
+  const habit = new RootsHabit()
+  habit.record(false)
   const capabilities = Json.of({ roots: {} })
   start(true, habit)
   call('first', { capabilities })
@@ -227,7 +228,7 @@ test.each([
   expect(names()).toEqual(['second'])
 })
 
-test('on a session that several users share, a log line that names no call goes to nobody while calls of several run', () => {
+test('on a session that several users share, a log line that names no call goes to no call while calls of several run', () => {
   start(true)
   const ann = call('ann', { principal: 'ann', logLevel: 'info' })
   const line = {

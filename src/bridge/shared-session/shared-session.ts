@@ -1,271 +1,216 @@
 import { areSameUser, isSameUser } from '../../protocol/callers.ts'
+import type { AbortReason } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
-import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import type { RpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { Introduction } from '../introduction.ts'
-import { Attention } from './attention.ts'
-import { HeldQuestions, unanswered } from './held-questions.ts'
-import { Listeners } from './listeners.ts'
-import { isWanted, LogLevels } from './log-levels.ts'
-import { OpenQuestions } from './open-questions.ts'
-import { type GreetingHabit, Settling } from './settling.ts'
-import { SharedCall } from './shared-call.ts'
-import { type Turn, Turns } from './turns.ts'
+import { ServerInfo } from '../server-info.ts'
+import { ModernListeners, SessionSubscription } from './listeners.ts'
+import { isWanted, RootsHabit, SessionSetup } from './session-setup.ts'
+import { notCarried, SessionQuestions, SharedCall } from './shared-call.ts'
+import { TurnQueue } from './turn-queue.ts'
 
-type Overhear = (method: string, params: Json) => void
+type Call = SharedCall<SharedSession>
+type NotificationListener = (method: string, params: Json) => void
 
-/** Finds a further session of the same kind; rejects or settles with undefined where there is none. */
+/** Opens a further session of the same kind; rejects or resolves with undefined if there is none. */
 export type OpenLane = (caller: Caller, lane: number) => Promise<SharedSession | undefined>
 
 /**
- * One legacy session as modern callers share it. What it says outside any call (questions, logs, changes)
- * arrives on a standing exchange of ours and finds its way to the call or the listener it is for.
+ * One legacy session that modern callers share. What the server sends outside any call (questions, log messages, changes)
+ * arrives on a `subscriptions/listen` of the gateway's own and is forwarded to the call or the listeners it is for.
  */
 export class SharedSession {
-  readonly introduction: Introduction
+  readonly serverInfo: ServerInfo
   readonly #peer: Peer
   readonly #openLane: OpenLane
-  readonly #calls: SharedCall[] = [] // in order of arrival
-  readonly #levels: LogLevels
-  readonly #listeners: Listeners
-  readonly #settling: Settling
-  readonly #attention: Attention
-  readonly #held = new HeldQuestions()
-  readonly #open: OpenQuestions
-  #release: () => void = () => {} // of a session that would end with its last request
-  readonly #turns = new Turns()
-  readonly #overhearing = new Set<Overhear>()
-  readonly #lanes = new WeakSet<SharedSession>() // those we overhear
-  readonly #early = new Map<SharedCall, Turn>() // calls that began before it was known that they take turns
-  #correlates: boolean
+  readonly #setup: SessionSetup
+  readonly #subscription: SessionSubscription
+  readonly #listeners: ModernListeners
+  readonly #questions: SessionQuestions
+  readonly #queue: TurnQueue<Call>
+  readonly #calls: Call[] = [] // in order of arrival
+  readonly #notificationListeners = new Set<NotificationListener>()
+  readonly #lanes = new WeakSet<SharedSession>() // further sessions whose notifications are forwarded here
+  readonly #callHooks = {
+    session: this as SharedSession,
+    cancelled: (call: Call, reason: AbortReason) => this.#cancelled(call, reason),
+    handedBack: (call: Call, question: Question) => this.#handedBack(call, question),
+  }
+  #namesCalls: boolean // a question arrives on the stream of its call
+  #release: () => void = () => {}
 
-  constructor(
-    peer: Peer,
-    openLane: OpenLane = async () => undefined,
-    habit: GreetingHabit = { asks: undefined }, // of the server, shared by its sessions
-  ) {
+  constructor(peer: Peer, openLane: OpenLane = async () => undefined, rootsHabit = new RootsHabit()) {
     this.#peer = peer
     this.#openLane = openLane
-    this.#correlates = peer.correlates !== false
-    this.introduction = new Introduction(peer.dispatch)
-    this.#levels = new LogLevels(peer.dispatch)
-    this.#listeners = new Listeners(peer.dispatch)
-    this.#settling = new Settling(peer.dispatch, habit)
-    this.#open = new OpenQuestions({
-      some: () => {
-        this.#release = this.hold()
-        this.#attention.stay()
-      },
-      none: () => {
-        this.#release()
-        this.#restIfUnused()
-      },
-    })
-    this.#attention = new Attention({
+    this.#namesCalls = peer.correlates !== false
+    this.serverInfo = new ServerInfo(peer.dispatch)
+    this.#setup = new SessionSetup(peer.dispatch, rootsHabit)
+    this.#listeners = new ModernListeners(peer.dispatch)
+    this.#subscription = new SessionSubscription({
       dispatch: peer.dispatch,
-      heard: frame => (frame.kind === 'question' ? this.#asked(frame) : this.#noticed(frame.method, frame.params)),
-      over: () => this.#listeners.end(),
+      received: frame => (frame.kind === 'question' ? this.#asked(frame) : this.#notified(frame.method, frame.params)),
+      ended: () => this.#listeners.end(),
     })
-  }
-
-  get revision(): Peer['revision'] {
-    return this.#peer.revision
-  }
-
-  /** Whether a call that may be asked something runs here. */
-  get isTaken(): boolean {
-    return this.#calls.some(({ canBeAsked, isBegun }) => canBeAsked && isBegun)
+    this.#questions = new SessionQuestions({
+      opened: () => {
+        this.#release = this.hold()
+        this.#subscription.keepOpen()
+      },
+      closed: () => {
+        this.#release()
+        this.#lingerIfUnused()
+      },
+    })
+    this.#queue = new TurnQueue<Call>({
+      start: call => this.#run(call),
+      startOnLane: (call, lane) => this.#runOnLane(call, lane),
+      fail: (call, error) => this.#fail(call, error),
+    })
   }
 
   readonly dispatch: Dispatch = exchange => {
     if (exchange.kind === 'notification' || exchange.method === 'server/discover') return this.#peer.dispatch(exchange)
-    this.#attention.pay(exchange.caller)
-    if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = new SharedCall(exchange, (question, from) => this.#handOn(question, from))
+    this.#subscription.open(exchange.caller)
+    if (exchange.method === 'subscriptions/listen') return this.#addListener(exchange)
+    const call: Call = new SharedCall(exchange, this.#callHooks)
+    if (call.upstream.reason) return // its client has cancelled already
     this.#calls.push(call)
-    if (call.canBeAsked && !this.#correlates) return this.#queue(call)
-    const release = exchange.signal.onAbort(reason => {
-      call.upstream.abort(reason)
-      this.#leave(call)
-    })
-    this.#begin(call, release)
+    if (call.canBeAsked && !this.#namesCalls) this.#queue.add(call)
+    else this.#run(call)
   }
 
-  /** Keeps the session until the returned function is called, if it would end with its last request. */
+  /** Keeps a session that ends with its last request until the returned function is called. */
   hold(): () => void {
     return this.#peer.hold?.() ?? (() => {})
   }
 
-  /** Hears every notice of the session, and of its further lanes, until the returned function is called. */
-  overhear(listener: Overhear): () => void {
-    this.#overhearing.add(listener)
-    return () => this.#overhearing.delete(listener)
+  /** Receives every notification of the session and its lanes until the returned function is called. */
+  onNotification(listener: NotificationListener): () => void {
+    this.#notificationListeners.add(listener)
+    return () => this.#notificationListeners.delete(listener)
   }
 
-  #queue(call: SharedCall): void {
-    let home: SharedSession = this
-    const over = (): void => {
-      release()
-      this.#turns.leave(turn)
-    }
-    const end = (error: RpcError): void => {
-      release()
-      home.#leave(call)
-      call.fail(error)
-      this.#turns.leave(turn) // last: the next begins at once, and the server must know by then that this one is over
-    }
-    const turn: Turn = {
-      get askedAt() {
-        return call.askedAt
-      },
-      start: () => this.#begin(call, over),
-      startElsewhere: async lane => {
-        const found = await this.#lane(call.exchange.caller, lane)
-        if (call.upstream.reason) return true // its caller has left meanwhile
-        if (!found || found.isTaken) return false
-        this.#leave(call)
-        home = found
-        found.#adopt(call, over)
-        return true
-      },
-      giveWay: () => end(GAVE_WAY),
-      refuse: end,
-    }
-    const release = call.exchange.signal.onAbort(reason => {
-      home.#leave(call)
-      call.upstream.abort(reason)
-      this.#turns.leave(turn)
+  #addListener(exchange: Exchange): void {
+    if (this.#subscription.isOpen) this.#listeners.add(exchange, () => this.#lingerIfUnused())
+    else void deliver(exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
+  }
+
+  #run(call: Call): void {
+    const { exchange, upstream } = call
+    call.run(this)
+    if (call.canBeAsked) for (const question of this.#questions.takeFor(exchange.caller)) call.ask(question)
+    this.#setup.prepare(call, () => {
+      if (upstream.reason) return
+      this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#receive(call, frame) })
     })
-    if (!call.upstream.reason) this.#turns.take(turn)
   }
 
-  async #lane(caller: Caller, lane: number): Promise<SharedSession | undefined> {
+  async #runOnLane(call: Call, lane: number): Promise<boolean> {
+    const found = await this.#openLaneFor(call.exchange.caller, lane)
+    if (call.upstream.reason) return true // cancelled meanwhile
+    if (!found || found.#calls.some(isAskable)) return false
+    this.#remove(call)
+    found.#subscription.open(call.exchange.caller)
+    found.#calls.push(call)
+    found.#run(call)
+    return true
+  }
+
+  async #openLaneFor(caller: Caller, lane: number): Promise<SharedSession | undefined> {
     const found = await this.#openLane(caller, lane).catch(() => undefined)
-    if (!found || found === this || found.revision !== this.revision) return undefined
-    if (!this.#lanes.has(found)) found.overhear((method, params) => this.#tell(method, params))
+    if (!found || found === this || found.#peer.revision !== this.#peer.revision) return undefined
+    if (!this.#lanes.has(found)) found.onNotification((method, params) => this.#publish(method, params))
     this.#lanes.add(found)
     return found
   }
 
-  #adopt(call: SharedCall, release: () => void): void {
-    this.#attention.pay(call.exchange.caller)
-    this.#calls.push(call)
-    this.#begin(call, release)
-  }
-
-  #begin(call: SharedCall, release: () => void): void {
-    const { exchange, upstream } = call
-    const run = (): void => {
-      if (upstream.reason) return
-      this.#peer.dispatch({ ...exchange, signal: upstream, sink: frame => this.#take(call, frame, release) })
-    }
-    const isList = exchange.method.endsWith('/list')
-    call.isBegun = true
-    if (call.canBeAsked) for (const question of this.#held.takeFor(exchange.caller)) call.ask(question)
-    // The level last: a session of one's own ends when nothing is under way.
-    this.#settling.settle(call, () =>
-      this.#levels.ensure(exchange, isList ? () => this.#settling.fence(exchange, run) : run),
-    )
-  }
-
-  #take(call: SharedCall, frame: Frame, release: () => void): void | Promise<void> {
+  #receive(call: Call, frame: Frame): void | Promise<void> {
     if (frame.kind === 'notice' && !isWanted(frame, call.exchange.caller.logLevel)) return
     if (frame.kind === 'question') {
-      this.#settling.asked(frame.method)
-      return call.ask(this.#open.add(frame))
+      this.#setup.asked(frame.method)
+      return call.ask(this.#questions.add(frame))
     }
     if (frame.kind === 'result' || frame.kind === 'failure') {
-      release()
-      this.#leave(call)
+      call.end()
+      this.#remove(call)
+      call.origin.#queue.delete(call)
     }
     return call.exchange.sink(frame)
   }
 
-  #leave(call: SharedCall): void {
+  #cancelled(call: Call, reason: AbortReason): void {
+    call.session.#remove(call)
+    call.upstream.abort(reason)
+    this.#queue.delete(call)
+  }
+
+  #fail(call: Call, error: RpcError): void {
+    call.session.#remove(call)
+    call.fail(error)
+    this.#queue.delete(call) // last: the next call starts at once, and the server must have got the cancellation by then
+  }
+
+  #remove(call: Call): void {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
-    const turn = this.#early.get(call)
-    if (turn && this.#early.delete(call)) this.#turns.leave(turn)
-    this.#restIfUnused()
+    this.#lingerIfUnused()
   }
 
-  #noticed(method: string, params: Json): void {
-    this.#tell(method, params)
-    if (method === 'notifications/message') {
-      const frame = { kind: 'notice', method, params } as const
-      // Never to two calls: the earliest that asked for logs gets it; none while calls of several users share the session.
-      const isOneUser = areSameUser(this.#calls.map(({ exchange }) => exchange.caller))
-      const call = isOneUser && this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))
-      if (call) void deliver(call.exchange.sink, frame)
-    } else this.#listeners.tell(method, params)
-    if (method.endsWith('/list_changed')) this.introduction.forget() // it may be another server by now
+  #notified(method: string, params: Json): void {
+    this.#publish(method, params)
+    if (method === NOTIFICATIONS.message) this.#forwardLog({ kind: 'notice', method, params })
+    else this.#listeners.notify(method, params)
+    if (method.endsWith('/list_changed')) this.serverInfo.forget() // the server may have been replaced
   }
 
-  #tell(method: string, params: Json): void {
-    for (const listener of [...this.#overhearing]) listener(method, params)
+  #publish(method: string, params: Json): void {
+    for (const listener of [...this.#notificationListeners]) listener(method, params)
   }
 
-  /** To the call it most likely belongs to: the one that came last; else it waits for the next. */
+  /** To the earliest call that asked for logs; to none while calls of several users run. */
+  #forwardLog(frame: Extract<Frame, { kind: 'notice' }>): void {
+    const isOneUser = areSameUser(this.#calls.map(({ exchange }) => exchange.caller))
+    const call = isOneUser && this.#calls.find(({ exchange }) => isWanted(frame, exchange.caller.logLevel))
+    if (call) void deliver(call.exchange.sink, frame)
+  }
+
+  /** A question outside any call most likely belongs to the latest call; without a call it waits for the next. */
   #asked(question: Question): void {
-    this.#settling.asked(question.method)
-    const call = this.#calls.findLast(({ canBeAsked, isBegun }) => canBeAsked && isBegun)
-    // From now on one call at a time: this server does not say which one it means. What it asks when it has just been
-    // greeted is about the session, and says nothing of its habits.
-    if (this.#calls.length > 0 && !this.#settling.isGreeting) this.#takeTurns()
-    const open = this.#open.add(question)
+    this.#setup.asked(question.method)
+    const call = this.#calls.findLast(isAskable)
+    // A question of a fresh session is about the session, and says nothing about the server.
+    if (this.#calls.length > 0 && !this.#setup.isFresh) this.#takeTurns()
+    const open = this.#questions.add(question)
     if (call) call.ask(open)
-    else this.#held.hold(open)
+    else this.#questions.hold(open)
   }
 
-  /** The call is over and the server still waits for an answer: another call carries the question, or the next one. */
-  #handOn(question: Question, from: SharedCall): void {
+  /** From now on one call runs at a time. Calls that run already keep others from the session until they end. */
+  #takeTurns(): void {
+    if (!this.#namesCalls) return
+    this.#namesCalls = false
+    for (const call of this.#calls.filter(isAskable)) this.#queue.addRunning(call)
+  }
+
+  /** The call is over and the server still waits for an answer: another call of the user carries the question. */
+  #handedBack(from: Call, question: Question): void {
     if (question.withdrawn.reason) return
     const { caller } = from.exchange
-    const isHeir = (call: SharedCall): boolean =>
-      call !== from && call.canBeAsked && call.isBegun && isSameUser(call.exchange.caller, caller)
-    const heir = this.#calls.findLast(isHeir)
-    if (heir) heir.ask(question)
+    const other = this.#calls.findLast(
+      call => call !== from && isAskable(call) && isSameUser(call.exchange.caller, caller),
+    )
+    if (other) other.ask(question)
     else if (this.#peer.hold)
-      question.answer(unanswered(question.method)) // its caller is unknown: there is no next call
-    else this.#held.hold(question, caller)
+      question.answer(notCarried(question.method)) // the caller is anonymous: there is no next call
+    else this.#questions.hold(question, caller)
   }
 
-  /** What runs already keeps others from the session until it has ended: its next question must not be taken for theirs. */
-  #takeTurns(): void {
-    if (!this.#correlates) return
-    this.#correlates = false
-    for (const call of this.#calls.filter(({ canBeAsked, isBegun }) => canBeAsked && isBegun)) {
-      const end = (error: RpcError): void => {
-        call.fail(error)
-        this.#leave(call)
-      }
-      const turn: Turn = {
-        get askedAt() {
-          return call.askedAt
-        },
-        start: () => {},
-        startElsewhere: async () => true,
-        giveWay: () => end(GAVE_WAY),
-        refuse: end,
-      }
-      this.#early.set(call, turn)
-      this.#turns.occupy(turn)
-    }
-  }
-
-  #listen(exchange: Exchange): void {
-    if (this.#attention.isPaid) this.#listeners.add(exchange, () => this.#restIfUnused())
-    else void deliver(exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
-  }
-
-  #restIfUnused(): void {
-    if (this.#calls.length === 0 && this.#listeners.size === 0 && this.#open.size === 0) this.#attention.rest()
+  #lingerIfUnused(): void {
+    if (this.#calls.length === 0 && this.#listeners.size === 0 && !this.#questions.hasOpen) this.#subscription.linger()
   }
 }
 
-const GAVE_WAY = rpcError(
-  'invalidParams',
-  'Invalid or expired requestState: another call of yours needed the session while this one waited for an answer',
-  Json.of({ reason: 'invalid_request_state' }),
-)
+/** Whether a question of the server can be meant for the call. */
+const isAskable = ({ canBeAsked, isRunning }: Call): boolean => canBeAsked && isRunning

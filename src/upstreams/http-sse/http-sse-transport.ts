@@ -2,7 +2,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, type FailureDetails, toRpcError, UpstreamFailure } from '../failures.ts'
+import { DISCONNECTED, errorOfFailure, type FailureDetails, UpstreamFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
@@ -206,7 +206,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     if (this.#channel === channel) this.#channel = undefined
     this.#session.clearQuestions()
     this.#queue.clear()
-    const error = toRpcError(this.link.name, CHANNEL_LOST)
+    const error = errorOfFailure(this.link.name, CHANNEL_LOST)
     for (const call of this.#session.calls.filter(({ target }) => target === channel)) call.fail(error)
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cpuMs } from '../../../test/support/cpu-time.ts'
-import { errorBodyText, retryAfterMs } from './http-failures.ts'
+import { errorBodyText, readRetryAfter } from './http-failures.ts'
 
 const textOf = (body: string | Buffer, sent: readonly string[] = []) => errorBodyText(Buffer.from(body), sent)
 
@@ -57,5 +57,5 @@ it.each([
   ['soon', undefined],
   [undefined, undefined],
 ])('reads Retry-After: %s', (header, expected) => {
-  expect(retryAfterMs(header, now)).toBe(expected)
+  expect(readRetryAfter(header, now)).toBe(expected)
 })

@@ -47,7 +47,7 @@ export const isEraEvidence = (status: number): boolean =>
   status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408 && status !== 429
 
 /** The milliseconds of a Retry-After header, given in seconds or as a date; undefined if it is neither. */
-export const retryAfterMs = (header: string | undefined, now: number): number | undefined => {
+export const readRetryAfter = (header: string | undefined, now: number): number | undefined => {
   if (header === undefined) return undefined
   const text = header.trim()
   if (/^\d+(\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1000)

@@ -40,12 +40,12 @@ const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f]/
 const withoutEscapes = (text: string): string => text.replace(ESCAPES, '')
 
 /** Replaces secrets by stars; the longest first, because one may begin with another. */
-export const hideSecrets = (text: string, secrets: readonly string[]): string =>
+export const maskSecrets = (text: string, secrets: readonly string[]): string =>
   [...secrets].sort((a, b) => b.length - a.length).reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
 
 /** The last few lines as one line, without colours and configured secrets. */
 export const lastLines = (text: string, secrets: readonly string[]): string => {
-  const lines = hideSecrets(withoutEscapes(text), secrets)
+  const lines = maskSecrets(withoutEscapes(text), secrets)
     .slice(-TAIL_CHARACTERS_READ) // after hiding: a secret that is cut in half would not be found
     .split('\n')
     .map(line => line.trim())

@@ -7,9 +7,9 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Message } from '../../wire/json-rpc.ts'
 import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
-import { errorOfThrown, type FailureDetails, toRpcError, withQuote } from '../failures.ts'
+import { errorOfFailure, errorOfThrown, type FailureDetails, withQuote } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
-import { failureOfStatus, retryAfterMs } from '../http/http-failures.ts'
+import { failureOfStatus, readRetryAfter } from '../http/http-failures.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
 import { FrameBuffer } from './frame-buffer.ts'
 import type { ServerRequest } from './questions.ts'
@@ -226,7 +226,7 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   /** Fails with a failure. A request that is safe to repeat is sent once more where its stream was lost. */
   failOrRetry(failure: FailureDetails): void {
     if (failure.reason !== 'upstream_stream_lost' || !this.#mayRepeat())
-      return this.fail(toRpcError(this.#transport.link.name, failure))
+      return this.fail(errorOfFailure(this.#transport.link.name, failure))
     this.#hasRepeated = true
     this.post()
   }
@@ -288,14 +288,14 @@ export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
   }
 
   #retryLater(header: string | undefined): void {
-    const ms = retryAfterMs(header, Date.now())
+    const ms = readRetryAfter(header, Date.now())
     if (ms !== undefined && ms <= LONGEST_WAIT_MS && !this.#hasWaited) {
       this.#hasWaited = true
       this.#timer = setTimeout(() => this.post(), ms)
       return
     }
     const failure: FailureDetails = { reason: 'upstream_busy', text: 'has too much to do (HTTP 429): try again later' }
-    this.fail(toRpcError(this.#transport.link.name, failure, { retryAfterMs: ms }))
+    this.fail(errorOfFailure(this.#transport.link.name, failure, { retryAfterMs: ms }))
   }
 
   #notified(method: string, params: Json, message: Message): void | Promise<void> {

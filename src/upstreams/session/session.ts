@@ -6,7 +6,7 @@ import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, toRpcError, UpstreamFailure } from '../failures.ts'
+import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
 import { Call, type CallOwner, type CallTransport } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
@@ -148,7 +148,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     if (this.#closing)
       return void deliver(exchange.sink, {
         kind: 'failure',
-        error: toRpcError(this.#transport.link.name, DISCONNECTED),
+        error: errorOfFailure(this.#transport.link.name, DISCONNECTED),
       })
     if (exchange.method === 'server/discover')
       return void deliver(exchange.sink, { kind: 'result', result: discoverResult(this.handshake.result) })

@@ -2,7 +2,7 @@ import { ERRORS } from '../../protocol/errors.ts'
 import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { encodeNotification, encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
-import { toRpcError } from '../failures.ts'
+import { errorOfFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
@@ -76,7 +76,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     if (error?.error.code === ERRORS.unsupportedVersion.code) {
       this.#onOtherEra()
       const text = `no longer speaks ${MODERN}: call again, the gateway will detect its revision`
-      call.fail(toRpcError(this.link.name, { reason: 'upstream_protocol', text }))
+      call.fail(errorOfFailure(this.link.name, { reason: 'upstream_protocol', text }))
       return 'handled'
     }
     if (error?.id?.asNumber() !== call.id) this.#onOtherEra()

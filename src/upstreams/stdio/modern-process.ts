@@ -7,7 +7,7 @@ import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/noti
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
-import { DISCONNECTED, errorOfThrown, type FailureDetails, toRpcError } from '../failures.ts'
+import { DISCONNECTED, errorOfFailure, errorOfThrown, type FailureDetails } from '../failures.ts'
 import { discoverParams } from '../probe.ts'
 import { Call, type CallOwner, type CallTransport } from '../session/call.ts'
 import type { Pooled } from '../session/pool.ts'
@@ -91,7 +91,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
       return
     }
     if (this.#isClosed)
-      return void deliver(exchange.sink, { kind: 'failure', error: toRpcError(this.link.name, DISCONNECTED) })
+      return void deliver(exchange.sink, { kind: 'failure', error: errorOfFailure(this.link.name, DISCONNECTED) })
     const call = new Call<Pipe>(this, this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()

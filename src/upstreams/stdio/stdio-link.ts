@@ -8,7 +8,7 @@ import type { Child, ProcessExit } from '../process/child.ts'
 import type { ProcessHost } from '../process/process-host.ts'
 import { RestartBackoff } from '../process/restart-backoff.ts'
 import { failureOfExit, startChild } from '../process/start-child.ts'
-import { createStderrLog, hideSecrets, lastLines } from '../process/stderr.ts'
+import { createStderrLog, lastLines, maskSecrets } from '../process/stderr.ts'
 import { CapabilityOffer } from '../session/capability-offer.ts'
 import { Pipe } from './pipe.ts'
 
@@ -86,7 +86,7 @@ export const createStdioLink = (
   const secrets = Object.values(server.env).filter(value => value.length >= SHORTEST_SECRET)
   const tail = (child: Child): string => lastLines(child.stderr.text(), secrets)
 
-  const show = (text: string): string => hideSecrets(text, secrets)
+  const show = (text: string): string => maskSecrets(text, secrets)
   const onInvalidLine = (line: Buffer): void => logInvalidLine(() => show(line.toString('utf8')))
   const tapStderr = createStderrLog(log, show)
   const children = new Set<Child>()

@@ -3,10 +3,10 @@ import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { Json } from '../wire/json/json.ts'
 
-/** Who a legacy server is: it said so once, in its handshake; modern callers may look for it on every result. */
-export class Introduction {
+/** The `serverInfo` of a legacy server. It is sent once, in the handshake; modern clients may read it on every result. */
+export class ServerInfo {
   readonly #dispatch: Dispatch
-  #meta: Json | undefined // with nothing in it but who the server is
+  #meta: Json | undefined // an object with this one member
 
   constructor(dispatch: Dispatch) {
     this.#dispatch = dispatch
@@ -16,20 +16,30 @@ export class Introduction {
     this.#meta = undefined
   }
 
-  /** The result with the server's name on it, unless the server wrote one itself. */
-  sign(result: Json, caller: Caller): Json {
+  /** Wraps a dispatch so that every result has the server's info. */
+  wrap(dispatch: Dispatch): Dispatch {
+    return exchange =>
+      dispatch(exchange.kind === 'notification' ? exchange : { ...exchange, sink: this.#addingSink(exchange) })
+  }
+
+  #addingSink({ sink, caller }: Exchange): Exchange['sink'] {
+    return frame => sink(frame.kind === 'result' ? { kind: 'result', result: this.addTo(frame.result, caller) } : frame)
+  }
+
+  /** The result with the server's info, unless the server wrote it itself. */
+  addTo(result: Json, caller: Caller): Json {
     if (!result.isObject) return result
     const own = result.get('_meta')
     if (own?.has(META.serverInfo)) return result
-    this.#meta ??= this.#ask(caller)
+    this.#meta ??= this.#discover(caller)
     const meta = this.#meta
     if (!meta) return result
     const info = own?.isObject ? meta.get(META.serverInfo) : undefined
     return result.with('_meta', own && info ? own.with(META.serverInfo, info) : meta)
   }
 
-  /** Sessions answer this themselves, and at once: the handshake is long over. */
-  #ask(caller: Caller): Json | undefined {
+  /** The gateway's sessions answer this themselves and at once, from the handshake. */
+  #discover(caller: Caller): Json | undefined {
     let info: Json | undefined
     this.#dispatch({
       kind: 'request',
@@ -44,14 +54,3 @@ export class Introduction {
     return info && Json.of({ [META.serverInfo]: info })
   }
 }
-
-/** Signs every result that comes back. */
-export const signed =
-  (introduction: Introduction, dispatch: Dispatch): Dispatch =>
-  exchange =>
-    dispatch(exchange.kind === 'notification' ? exchange : { ...exchange, sink: signingSink(introduction, exchange) })
-
-const signingSink =
-  (introduction: Introduction, { sink, caller }: Exchange): Exchange['sink'] =>
-  frame =>
-    sink(frame.kind === 'result' ? { kind: 'result', result: introduction.sign(frame.result, caller) } : frame)

@@ -153,7 +153,7 @@ describe('a question that is open when the server answers its call', () => {
     expect(answers).toMatchObject([{ kind: 'error', error: { code: -32603 } }])
   })
 
-  it('is forgotten if the server withdraws it meanwhile', async () => {
+  it('is dropped if the server withdraws it meanwhile', async () => {
     const upstream = connect()
     await call(upstream, 'first')
     const { question, answers, withdrawn } = asked()
@@ -180,7 +180,7 @@ describe('a question that is open when the server answers its call', () => {
     expect(answers).toEqual([])
   })
 
-  it('keeps the session of an unknown caller for the retry, and not for a next call that cannot come', async () => {
+  it('keeps the session of an anonymous caller for the retry, and not for a next call', async () => {
     const upstream = connect(true)
     const first = await call(upstream, 'first')
     const seen = asked()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { Json } from '../wire/json/json.ts'
-import { Introduction } from './introduction.ts'
+import { ServerInfo } from './server-info.ts'
 
 const CALLER: Caller = {
   workspace: 'w',
@@ -14,17 +14,17 @@ const CALLER: Caller = {
 
 const start = (say: () => Parameters<Parameters<Dispatch>[0]['sink']>[0]) => {
   let asked = 0
-  const introduction = new Introduction(({ sink }) => {
+  const introduction = new ServerInfo(({ sink }) => {
     asked++
     void sink(say())
   })
-  const sign = (text: string) => introduction.sign(Json.parse(Buffer.from(text)), CALLER).toString()
+  const sign = (text: string) => introduction.addTo(Json.parse(Buffer.from(text)), CALLER).toString()
   return { introduction, sign, asked: () => asked }
 }
 const named = (name: string) => () =>
   ({ kind: 'result', result: Json.of({ _meta: { [META.serverInfo]: { name } } }) }) as const
 
-test('the server is asked once, and its name is on every result; the rest stays as it was written', () => {
+test('the server is asked once, and its info is on every result; the rest of the bytes is unchanged', () => {
   const { sign, asked } = start(named('x'))
   expect(sign('{ "n" : 1.0 }')).toBe(`{ "n" : 1.0,"_meta":{"${META.serverInfo}":{"name":"x"}}}`)
   expect(sign('{"_meta":{"a":12345678901234567890}}')).toBe(
@@ -33,7 +33,7 @@ test('the server is asked once, and its name is on every result; the rest stays 
   expect(asked()).toBe(1)
 })
 
-test('what the server wrote itself, and what has no place for it, is left alone', () => {
+test('info that the server wrote itself, and results that are no objects, are unchanged', () => {
   const { sign, asked } = start(named('x'))
   const own = `{"_meta":{"${META.serverInfo}":{"name":"own"}}}`
   expect(sign(own)).toBe(own)
@@ -41,7 +41,7 @@ test('what the server wrote itself, and what has no place for it, is left alone'
   expect(asked()).toBe(0)
 })
 
-test('a server that may be another by now is asked again', () => {
+test('a server that may have been replaced is asked again', () => {
   let name = 'old'
   const { introduction, sign } = start(() => named(name)())
   expect(sign('{}')).toContain('old')
@@ -51,7 +51,7 @@ test('a server that may be another by now is asked again', () => {
   expect(sign('{}')).toContain('new')
 })
 
-test('a server that never said who it is costs nothing but the question', () => {
+test('results are unchanged if the server has no info', () => {
   const { sign } = start(() => ({ kind: 'failure', error: { code: -32603, message: 'closing' } }))
   expect(sign('{"content":[]}')).toBe('{"content":[]}')
 })

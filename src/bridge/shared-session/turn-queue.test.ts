@@ -4,8 +4,8 @@ import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
 import { leaseSession } from '../../upstreams/session/lease.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
-import { askForLinks } from '../links.ts'
 import { createParking } from '../parking/parking.ts'
+import { askForUrls } from '../url-elicitation.ts'
 import { SharedSession } from './shared-session.ts'
 
 const CALLER: Caller = {
@@ -28,7 +28,7 @@ const exch = (method: string, params: Plain, who: Partial<Caller> = {}) => {
   }
   return { e, frames, abort }
 }
-test('a caller nobody knows keeps its session while a person opens the links', async () => {
+test('an anonymous caller keeps its session while its user opens the URLs', async () => {
   const sent: Exchange[] = []
   let closed = false
   const session = new FakeSession(
@@ -37,7 +37,7 @@ test('a caller nobody knows keeps its session while a person opens the links', a
     },
     e => void (e.method === 'tools/call' && sent.push(e)),
   )
-  const d = askForLinks(new SharedSession(leaseSession(session)))
+  const d = askForUrls(new SharedSession(leaseSession(session)))
   const x = exch('tools/call', { name: 'a' })
   d(x.e)
   void sent[0]?.sink({
@@ -52,7 +52,7 @@ test('a caller nobody knows keeps its session while a person opens the links', a
   await new Promise(r => setTimeout(r, 30))
   expect(closed).toBe(false)
 })
-test('standing that fails at once still answers the listener', async () => {
+test('a session subscription that fails at once still answers the listener', async () => {
   const peer: Peer = {
     revision: '2025-11-25',
     asks: true,
@@ -79,7 +79,7 @@ test('an already aborted call does not keep the turn', () => {
   s.dispatch(exch('tools/call', { name: 'b' }).e)
   expect(sent.length).toBe(1)
 })
-test('questions of a call that gave way are answered', async () => {
+test('questions of an evicted call are answered', async () => {
   vi.useFakeTimers()
   const sent: Exchange[] = []
   const peer: Peer = {
@@ -108,7 +108,7 @@ test('questions of a call that gave way are answered', async () => {
   expect(sent.length).toBe(2)
   expect(answered).toBe(1)
 })
-test('a person who was asked just now is not made to give way', () => {
+test('a call whose user was asked just now is not evicted', () => {
   vi.useFakeTimers()
   const sent: Exchange[] = []
   const peer: Peer = {

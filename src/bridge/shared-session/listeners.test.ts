@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { Attention } from './attention.ts'
+import { SessionSubscription } from './listeners.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -18,35 +18,39 @@ const caller: Caller = {
 
 const start = () => {
   const sent: Exchange[] = []
-  const attention = new Attention({ dispatch: exchange => void sent.push(exchange), heard: () => {}, over: () => {} })
-  attention.pay(caller)
-  return { attention, standing: sent[0] as Exchange }
+  const subscription = new SessionSubscription({
+    dispatch: exchange => void sent.push(exchange),
+    received: () => {},
+    ended: () => {},
+  })
+  subscription.open(caller)
+  return { subscription, standing: sent[0] as Exchange }
 }
 
-test('a standing exchange that only lingers says so, until a call comes', () => {
-  const { attention, standing } = start()
+test('a subscription that only lingers is idle, until a call comes', () => {
+  const { subscription, standing } = start()
   expect(standing.isIdle?.()).toBe(false)
-  attention.rest()
+  subscription.linger()
   expect(standing.isIdle?.()).toBe(true)
-  attention.pay(caller)
+  subscription.open(caller)
   expect(standing.isIdle?.()).toBe(false)
 })
 
-test('a standing exchange that stays for a question is not idle', () => {
-  const { attention, standing } = start()
-  attention.rest()
-  attention.stay()
+test('a subscription that stays open for a question is not idle', () => {
+  const { subscription, standing } = start()
+  subscription.linger()
+  subscription.keepOpen()
   expect(standing.isIdle?.()).toBe(false)
 })
 
-test('nothing keeps a session in memory that ended while its standing exchange lingered', () => {
-  const { attention, standing } = start()
-  attention.rest()
+test('no timer keeps a session in memory that ended while its subscription lingered', () => {
+  const { subscription, standing } = start()
+  subscription.linger()
   void standing.sink({ kind: 'result', result: Json.empty })
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a standing exchange does not keep the request alive that began it', () => {
+test('a subscription does not keep the request in memory that opened it', () => {
   const { standing } = start()
   expect(standing.caller.capabilities.toString()).toBe('{"roots":{}}')
   expect(standing.caller.capabilities.retained).toBeLessThan(1024)
