@@ -17,7 +17,7 @@ import { createPolicy } from './policy/policy.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
 import { createRefetcher } from './subscriptions/refetch.ts'
-import { createSubscriptions, type Subscriptions } from './subscriptions/subscriptions.ts'
+import { createWorkspaceSubscriptions, type WorkspaceSubscriptions } from './subscriptions/subscriptions.ts'
 
 /** What a workspace needs besides its configuration and its members. */
 export interface WorkspaceDeps {
@@ -100,7 +100,7 @@ export const createWorkspace = (
   const refetcher = createRefetcher(catalog)
   const isAggregate = config.servers.length > 1
   const { locate } = routes
-  const subscriptions: Subscriptions = createSubscriptions({
+  const subscriptions: WorkspaceSubscriptions = createWorkspaceSubscriptions({
     members,
     catalog,
     lists: merged,
@@ -142,7 +142,7 @@ const rulesKeyOf = ({ names, policy, overlays }: WorkspaceConfig): string =>
 const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
 
 /** Keeps the lists of a server while it is down, and fetches them again when it is back. */
-const followStatus = (members: readonly Member[], catalog: Catalog, subscriptions: Subscriptions) => {
+const followStatus = (members: readonly Member[], catalog: Catalog, subscriptions: WorkspaceSubscriptions) => {
   const down = new Set(members.filter(({ isUp }) => !isUp()).map(({ server }) => server))
   for (const server of down) catalog.markDown(server, 'down')
   return ({ name, state, reason }: ServerStatus): void => {

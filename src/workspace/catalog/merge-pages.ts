@@ -2,7 +2,7 @@ import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { CursorWalk } from '../../protocol/send-request.ts'
 import { Json } from '../../wire/json/json.ts'
 import { LIST_KINDS, type ListKind, listKindOf } from './list-kinds.ts'
-import { MOST_BYTES, MOST_ITEMS } from './pages.ts'
+import { PAGE_BYTES, PAGE_ITEMS } from './pages.ts'
 import { CURSOR_FAULTS, type ReportListFaults } from './read-list.ts'
 
 /**
@@ -63,7 +63,7 @@ class PageMerge {
       this.#report([CURSOR_FAULTS.repeated])
       return this.#end(undefined, true)
     }
-    if (typeof next === 'string' || this.#items >= MOST_ITEMS || this.#bytes >= MOST_BYTES) {
+    if (typeof next === 'string' || this.#items >= PAGE_ITEMS || this.#bytes >= PAGE_BYTES) {
       this.#report([])
       return this.#end(next === 'last' ? undefined : page.get('nextCursor'))
     }

@@ -5,8 +5,8 @@ import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 import type { MergedList } from './merged-list.ts'
 
 /** The size of a page. */
-export const MOST_ITEMS = 1000
-export const MOST_BYTES = 1024 * 1024
+export const PAGE_ITEMS = 1000
+export const PAGE_BYTES = 1024 * 1024
 const COMMA = Buffer.from(',')
 
 interface PagesSoFar {
@@ -41,13 +41,13 @@ const buildPage = (kind: ListKind, list: MergedList, soFar: PagesSoFar): Json =>
 
 /** Appends the items of one page and returns where the next one begins; an item larger than a page has its own page. */
 const appendItems = ({ items }: MergedList, start: number, pieces: Buffer[]): number => {
-  const end = Math.min(items.length, start + MOST_ITEMS)
+  const end = Math.min(items.length, start + PAGE_ITEMS)
   let bytes = 0
   for (let at = start; at < end; at++) {
     const item: Buffer[] = []
     items[at]?.definition.appendTo(item)
     bytes += item.reduce((sum, piece) => sum + piece.length, 1)
-    if (at > start && bytes > MOST_BYTES) return at
+    if (at > start && bytes > PAGE_BYTES) return at
     if (at > start) pieces.push(COMMA)
     pieces.push(...item)
   }

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 
 /** Whether a whole text matches a pattern. */
-export type Glob = (text: string) => boolean
+export type GlobMatcher = (text: string) => boolean
 
 const ANY = '*'
 const ONE = '?'
@@ -10,7 +10,7 @@ const ONE = '?'
  * Compiles a pattern with `*` for any characters and `?` for one. Backtracks to the last `*` only, so the time is at most
  * the product of the two lengths.
  */
-export const compileGlob = (pattern: string): Glob => {
+export const compileGlob = (pattern: string): GlobMatcher => {
   const wanted = [...pattern]
   if (!wanted.some(character => character === ANY || character === ONE)) return text => text === pattern
   return text => matchesAll(wanted, [...text])

@@ -3,7 +3,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { EVERYTHING, type Patterns, type Policy } from '../../protocol/policy.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
-import { compileGlob, compileUriGlobs, type Glob } from './globs.ts'
+import { compileGlob, compileUriGlobs, type GlobMatcher } from './globs.ts'
 
 /** Decides what a caller may see and use. */
 export interface PolicyRules {
@@ -90,5 +90,5 @@ const compilePolicy = ({ allow, deny }: Policy): PolicyCheck => {
   }
 }
 
-const compilePatterns = (patterns: Patterns): Partial<Record<PatternKind, readonly Glob[]>> =>
+const compilePatterns = (patterns: Patterns): Partial<Record<PatternKind, readonly GlobMatcher[]>> =>
   Object.fromEntries(PATTERN_KINDS.flatMap(kind => (patterns[kind] ? [[kind, patterns[kind].map(compileGlob)]] : [])))

@@ -62,7 +62,7 @@ type Aliases = ReadonlyMap<string, ReadonlyMap<string, string>>
 const aliasesByList = new WeakMap<MergedList, Aliases>()
 
 /** By server, the URIs that the list shows as aliases; computed once for each list. */
-export const aliasesOf = (list: MergedList): Aliases => {
+export const uriAliasesOf = (list: MergedList): Aliases => {
   const known = aliasesByList.get(list)
   if (known) return known
   const aliases = new Map<string, Map<string, string>>()
@@ -78,13 +78,13 @@ export const aliasesOf = (list: MergedList): Aliases => {
 /** Whether a caller knows some URIs of a member by an alias. */
 export const hasAliases = ({ lists }: RouteContext, caller: Caller, { server }: Member): boolean => {
   const list = lists.cached(caller, 'resources')
-  return list !== undefined && aliasesOf(list).has(server)
+  return list !== undefined && uriAliasesOf(list).has(server)
 }
 
 /** Makes the function that replaces a member's URIs by the aliases that a caller knows them by, as far as lists are cached. */
 export const shownUriFor = (context: RouteContext, caller: Caller, member: Member): RenameUri => {
   const list = context.lists.cached(caller, 'resources')
-  const aliases = list && aliasesOf(list).get(member.server)
+  const aliases = list && uriAliasesOf(list).get(member.server)
   return uri => {
     const alias = aliases?.get(uri)
     if (alias !== undefined) return alias

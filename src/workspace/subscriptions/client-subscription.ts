@@ -10,7 +10,7 @@ import type { ListKind } from '../catalog/list-kinds.ts'
 import type { MemberList } from '../catalog/member-list.ts'
 import type { MergedLists } from '../catalog/merged-lists.ts'
 import type { Member } from '../member.ts'
-import { aliasesOf, withServerName } from '../routing/member-frames.ts'
+import { uriAliasesOf, withServerName } from '../routing/member-frames.ts'
 import { rewriteUris } from '../routing/uris.ts'
 import { ListChangedNotifier } from './list-changed.ts'
 import type { Refetcher } from './refetch.ts'
@@ -220,7 +220,7 @@ export class ClientSubscription {
   #withClientUri(member: Member, params: Json): Json {
     const watched = this.#watched.get(member)
     const list = this.#context.lists.cached(this.#exchange.caller, 'resources')
-    const aliases = list && aliasesOf(list).get(member.server)
+    const aliases = list && uriAliasesOf(list).get(member.server)
     return rewriteUris(NOTIFICATIONS.resourceUpdated, params, uri => watched?.get(uri) ?? aliases?.get(uri))
   }
 

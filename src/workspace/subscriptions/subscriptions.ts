@@ -12,14 +12,14 @@ interface SubscriptionsOptions extends SubscriptionContext {
 }
 
 /** All subscriptions of a workspace's clients. */
-export interface Subscriptions {
+export interface WorkspaceSubscriptions {
   readonly dispatch: Dispatch // answers `subscriptions/listen`
   onCacheChange(change: CacheChange): void
   onRecovered(server: string): void
   close(): void
 }
 
-export const createSubscriptions = (options: SubscriptionsOptions): Subscriptions => {
+export const createWorkspaceSubscriptions = (options: SubscriptionsOptions): WorkspaceSubscriptions => {
   const { members, catalog, lists, locate } = options
   const subscriptions = new Set<ClientSubscription>()
   const perSession = new Map<string, number>() // open subscriptions
