@@ -1,7 +1,15 @@
 import type { Signal } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
-import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
+import {
+  type Caller,
+  type Dispatch,
+  type Exchange,
+  type Frame,
+  type Peer,
+  type Upstream,
+  withDispatch,
+} from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { RequestTrace } from '../telemetry/request-log.ts'
@@ -158,24 +166,6 @@ export const createServerGuard = ({
 /** A request such as `logging/setLevel` goes to several servers. */
 const recordServer = (trace: RequestTrace, server: string): void => {
   trace.server = trace.server === undefined || trace.server === server ? server : 'several'
-}
-
-/** The peer with another `dispatch`. Its other members are read on each access, because they may change. */
-const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
-  const hold = peer.hold?.bind(peer)
-  return {
-    get revision() {
-      return peer.revision
-    },
-    get asks() {
-      return peer.asks
-    },
-    get correlates() {
-      return peer.correlates !== false
-    },
-    dispatch,
-    ...(hold && { hold }),
-  }
 }
 
 /**

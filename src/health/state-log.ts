@@ -5,17 +5,11 @@ const SHORTEST_MS = 1000
 const LONGEST_MS = 60_000
 const UNLIMITED = 4 // lines in a row without a delay: an outage has three (degraded, down, ready)
 
-/** Logs the state changes of one server. */
-export interface StateLog {
-  changed(state: HealthState): void
-  close(): void
-}
-
 /**
- * One line per change. A server that keeps changing is logged less and less often, down to once a minute, and then only
+ * Logs the state changes of one server, one line per change. A server that keeps changing is logged less and less often, down to once a minute, and then only
  * if its state differs from the one logged last.
  */
-export const createStateLog = (server: string, first: HealthState['kind'], log: Log): StateLog => {
+export const createStateLog = (server: string, first: HealthState['kind'], log: Log) => {
   let logged = first
   let latest: HealthState | undefined
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -36,13 +30,13 @@ export const createStateLog = (server: string, first: HealthState['kind'], log: 
   }
 
   return {
-    changed: state => {
+    changed: (state: HealthState): void => {
       latest = state
       const ms = loggedAt + delayMs - Date.now()
       if (ms <= 0) return write()
       timer ??= setTimeout(write, ms).unref()
     },
-    close: () => clearTimeout(timer),
+    close: (): void => clearTimeout(timer),
   }
 }
 

@@ -84,3 +84,21 @@ export interface Peer {
   readonly dispatch: Dispatch
   readonly hold?: () => () => void // keeps a session of one's own open between requests until the returned function is called
 }
+
+/** The peer with another dispatch. Its other members are read on each access, because they may change. */
+export const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
+  const hold = peer.hold?.bind(peer)
+  return {
+    get revision() {
+      return peer.revision
+    },
+    get asks() {
+      return peer.asks
+    },
+    get correlates() {
+      return peer.correlates !== false
+    },
+    dispatch,
+    ...(hold && { hold }),
+  }
+}

@@ -17,7 +17,7 @@ import { createPolicy } from './policy/policy.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
 import { createRefetcher } from './subscriptions/refetch.ts'
-import { createWorkspaceSubscriptions, type WorkspaceSubscriptions } from './subscriptions/subscriptions.ts'
+import { createWorkspaceSubscriptions, type WorkspaceSubscriptions } from './subscriptions/workspace-subscriptions.ts'
 
 /** What a workspace needs besides its configuration and its members. */
 export interface WorkspaceDeps {

@@ -1,4 +1,4 @@
-import type { Caller, Dispatch, Peer, Upstream } from '../../protocol/exchange.ts'
+import { type Caller, type Dispatch, type Peer, type Upstream, withDispatch } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { DISCONNECTED, UpstreamFailure } from '../failures.ts'
 import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
@@ -89,7 +89,6 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
 
 /** Marks results as private: a server that knows the caller may call a result public that differs by caller. */
 const makePrivate = (peer: Peer): Peer => {
-  const hold = peer.hold?.bind(peer)
   const dispatch: Dispatch = exchange => {
     if (!methodInfo(exchange.method)?.cacheable) return peer.dispatch(exchange)
     peer.dispatch({
@@ -100,17 +99,5 @@ const makePrivate = (peer: Peer): Peer => {
       },
     })
   }
-  return {
-    get revision() {
-      return peer.revision
-    },
-    get asks() {
-      return peer.asks
-    },
-    get correlates() {
-      return peer.correlates !== false
-    },
-    dispatch,
-    ...(hold && { hold }),
-  }
+  return withDispatch(peer, dispatch)
 }

@@ -21,25 +21,20 @@ export type CacheScope =
 
 const MOST = 5000
 
-/** A version number for each caller; it grows whenever a value in one of the caller's scopes changes. */
-export interface CacheVersions {
-  bump(scope: CacheScope): void
-  of(caller: Caller): number
-}
-
-export const createCacheVersions = (): CacheVersions => {
+/** Counts a version number for each caller; it grows whenever a value in one of the caller's scopes changes. */
+export const createCacheVersions = () => {
   const latest = new Map<string, number>()
   let forAll = 0
   let last = 0
   return {
-    bump: scope => {
+    bump: (scope: CacheScope): void => {
       last++
       if (latest.size >= MOST) latest.clear()
       if (scope.kind === 'all' || latest.size === 0) forAll = last
       if (scope.kind === 'owner') latest.set(`o${scope.owner}`, last)
       if (scope.kind === 'session') latest.set(`s${scope.session}`, last)
     },
-    of: caller => {
+    of: (caller: Caller): number => {
       const owner = latest.get(`o${cacheOwnerOf(caller)}`) ?? 0
       const session = caller.session === undefined ? 0 : (latest.get(`s${caller.session}`) ?? 0)
       return Math.max(forAll, owner, session)

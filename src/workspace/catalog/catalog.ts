@@ -40,10 +40,7 @@ export interface CachedOf<T> {
 
 export type CachedList = CachedOf<MemberList>
 
-interface AwaitedValue {
-  readonly member: Member
-  readonly entry: Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure'>
-}
+type AwaitedEntry = Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure'>
 
 interface CatalogOptions {
   readonly members: readonly Member[]
@@ -142,7 +139,10 @@ export class Catalog {
    * Waits for the first fetch of members that were not slow lately; a member that exceeds the timeout counts as slow for
    * a minute. Undefined: there is nothing to wait for.
    */
-  waitForFirst(cached: readonly AwaitedValue[], caller: Caller): Promise<void> | undefined {
+  waitForFirst(
+    cached: readonly { readonly member: Member; readonly entry: AwaitedEntry }[],
+    caller: Caller,
+  ): Promise<void> | undefined {
     const awaited = cached.filter(
       ({ member, entry }) =>
         !entry.value && entry.pendingFetch && entry.failure === undefined && !this.isSlow(member, caller),

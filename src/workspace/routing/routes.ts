@@ -5,16 +5,10 @@ import { createCompletionRoute } from './route-completion.ts'
 import { createRouteContext, type RouteDeps } from './route-context.ts'
 import { createNamedRoute } from './route-named.ts'
 import { createLevelRoute, createOtherRoute } from './route-others.ts'
-import { createResourceLocator, createResourceRoute, type LocateResource } from './route-resources.ts'
+import { createResourceLocator, createResourceRoute } from './route-resources.ts'
 
-/** The routes of a workspace with several servers, or with one server and rules. */
-export interface Routes {
-  readonly dispatch: Dispatch
-  readonly locate: LocateResource
-}
-
-/** Routes the methods that one member answers. The catalog answers lists, `server/discover` and `subscriptions/listen`. */
-export const createRoutes = (members: readonly Member[], lists: ListView, deps: RouteDeps): Routes => {
+/** Routes the methods that one member answers; others answer lists, `server/discover` and `subscriptions/listen`. */
+export const createRoutes = (members: readonly Member[], lists: ListView, deps: RouteDeps) => {
   const context = createRouteContext(members, lists, deps)
   const locate = createResourceLocator(context)
   const resources = createResourceRoute(context, locate)
