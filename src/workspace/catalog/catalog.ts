@@ -123,8 +123,8 @@ export class Catalog {
       if (isForSession) return fetched
       this.#lists.publish(caller, key, fetched)
       // A list that is no longer public must reach only the caller it was fetched for.
-      const ownerEntry = this.#lists.ownerEntry(caller, key)
-      if (!fetched.isPublic && entry !== ownerEntry) ownerEntry.store(fetched)
+      const ownerEntry = fetched.isPublic ? entry : this.#lists.ownerEntry(caller, key)
+      if (entry !== ownerEntry) ownerEntry.store(fetched)
       return fetched
     })
   }

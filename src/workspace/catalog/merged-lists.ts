@@ -79,7 +79,7 @@ export class MergedLists implements ListView {
       return isAllowed ? this.#catalog.refresh(cached, caller, kind) : (cached.entry.pendingFetch ?? [])
     })
     await this.#catalog.settle(fetches)
-    return this.#currentView(caller, kind).list
+    return this.#currentView(caller, kind, false).list
   }
 
   cached(caller: Caller, kind: ListKind): MergedList | undefined {
@@ -103,7 +103,7 @@ export class MergedLists implements ListView {
     for (const each of cached)
       if (each.entry.isDue(now) && each.member.isUp()) void this.#catalog.refresh(each, caller, kind)
     const waiting = this.#catalog.waitForFirst(cached, caller)
-    return waiting ? waiting.then(() => this.#viewForClient(caller, kind)) : this.#viewForClient(caller, kind)
+    return waiting ? waiting.then(() => this.#currentView(caller, kind, true)) : this.#currentView(caller, kind, true)
   }
 
   #freshView(caller: Caller, kind: ListKind): MergedView | undefined {
@@ -132,13 +132,9 @@ export class MergedLists implements ListView {
     return list
   }
 
-  #viewForClient(caller: Caller, kind: ListKind): MergedView {
-    for (const { entry } of this.#cachedLists(caller, kind)) entry.markOmitted()
-    return this.#currentView(caller, kind)
-  }
-
-  #currentView(caller: Caller, kind: ListKind): MergedView {
+  #currentView(caller: Caller, kind: ListKind, isForClient: boolean): MergedView {
     const cached = this.#cachedLists(caller, kind)
+    if (isForClient) for (const { entry } of cached) entry.markOmitted()
     const earliest = Date.now() + this.#catalog.times.fetchIntervalMs
     const checkAt = Math.min(...cached.map(({ entry }) => Math.max(entry.freshUntil, earliest)))
     return this.#storeView(this.#keyOf(caller, kind), caller, kind, cached, checkAt)
