@@ -119,7 +119,7 @@ describe.skipIf(why)(`a pool of PostgreSQL connections${why ? ` (skipped: ${why}
     expect(await postgres.transaction(sql => sql.get(sum))).toEqual({ n: 2 })
   })
 
-  test('a wrong user or database is refused as such', async () => {
+  test('a wrong database is rejected as denied', async () => {
     const postgres = openPostgres({ url: server.url.replace(/\/[^/?]+(\?|$)/, '/no_such_database$1') })
     onTestFinished(() => postgres.close())
     await expect(postgres.transaction(sql => sql.get('SELECT 1'))).rejects.toMatchObject({ kind: 'denied' })

@@ -126,7 +126,7 @@ test('a writer waits for another connection without blocking the process', async
   expect(await one.all('SELECT x FROM t ORDER BY x')).toEqual([{ x: 1 }, { x: 2 }])
 })
 
-test('patience ends, and says that the file is busy', async () => {
+test('a statement that waits too long for a lock fails as busy', async () => {
   const path = await temporaryPath()
   const [one, other] = [await withTable(path), await withTable(path, { lockTimeoutMs: 50 })]
   await one.exec('BEGIN IMMEDIATE')
@@ -134,7 +134,7 @@ test('patience ends, and says that the file is busy', async () => {
   await one.exec('ROLLBACK')
 })
 
-test('refusals have their kind', async () => {
+test('errors have their kind', async () => {
   const path = await temporaryPath()
   const db = await withTable(path)
   await db.run('INSERT INTO t VALUES (1)')

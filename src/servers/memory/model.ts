@@ -1,22 +1,22 @@
-/** Milliseconds since 1970 in UTC: what both drivers store and what search reckons with. */
+/** Milliseconds since 1970 in UTC. */
 export type Instant = number
 
 /** How exact a date is: "next month" is a month, not a midnight. */
 export type Granularity = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year'
 
-/** What an episode's body is. */
+/** The format of an episode's body. */
 export type Source = 'text' | 'message' | 'json' | 'fact_triple'
 
-/** Who stated a fact: the calling agent, a model, a rule of ours, or an explicit triplet. */
+/** The origin of a fact: the calling agent, a model, a built-in rule, or an explicit triplet. */
 export type Origin = 'agent' | 'llm' | 'rule' | 'triplet'
 
 /** Free JSON members of an entity, a fact or an episode. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** Whether an episode's background work is done; without any it is `ready` at once. */
+/** Whether an episode's jobs are done; without any it is `ready` at once. */
 export type EpisodeState = 'ready' | 'pending' | 'failed'
 
-/** One thing somebody told us, raw and unchanged. */
+/** One message, text or JSON document, stored unchanged. */
 export interface Episode {
   readonly id: number
   readonly uuid: string
@@ -27,7 +27,7 @@ export interface Episode {
   readonly sourceDescription: string
   readonly actor: string | undefined
   readonly createdAt: Instant
-  /** When it happened, which may be long before we were told. */
+  /** When it happened, which may be long before it was stored. */
   readonly validAt: Instant
   readonly saga: string | undefined
   /** The episode before it in its saga. */
@@ -70,20 +70,20 @@ export interface Fact {
   readonly origin: Origin
   readonly confidence: number
   readonly supersededBy: string | undefined
-  /** The episodes that stated it, first teller first. */
+  /** The episodes that stated it, the first one first. */
   readonly episodes: readonly string[]
-  /** The passage that first stated it; facts without one were given, not read. */
+  /** The passage that first stated it, if it was read from one. */
   readonly docId: number | undefined
 }
 
-/** A passage or turn of an episode: what full-text search finds. */
+/** A passage or turn of an episode: the unit of full-text search. */
 export interface Doc {
   readonly id: number
   readonly episodeId: number
   readonly episode: string
   readonly group: string
   readonly kind: DocKind
-  /** Its place within the episode, from 0. */
+  /** Its position within the episode, from 0. */
   readonly ord: number
   readonly text: string
   readonly actor: string | undefined
@@ -106,11 +106,11 @@ export interface Saga {
   readonly name: string
   readonly summary: string
   readonly createdAt: Instant
-  /** Episodes up to this row are part of the summary. */
+  /** The row id of the last episode that the summary covers. */
   readonly summarisedTo: number
 }
 
-/** Entities that hang together, found by label propagation. */
+/** Connected entities, found by label propagation. */
 export interface Community {
   readonly uuid: string
   readonly group: string
@@ -120,13 +120,13 @@ export interface Community {
   readonly members: readonly string[]
 }
 
-/** What background work may be about. */
+/** The kinds of background jobs. */
 export type JobKind = 'extract' | 'embed' | 'summarise' | 'communities'
 
-/** Waiting for its time, held by a worker, or given up; a finished job is gone. */
+/** Waiting until it is due, leased by a worker, or given up; a finished job is deleted. */
 export type JobState = 'waiting' | 'leased' | 'failed'
 
-/** One piece of durable background work. */
+/** A durable background job. */
 export interface Job {
   readonly id: number
   readonly group: string
@@ -138,15 +138,15 @@ export interface Job {
   readonly leaseOwner: string | undefined
   readonly leaseUntil: Instant | undefined
   readonly error: string | undefined
-  /** What the worker needs besides the episode, e.g. excluded entity types. */
+  /** Arguments besides the episode, for example excluded entity types. */
   readonly payload: Attributes
   readonly createdAt: Instant
 }
 
-/** Names one entity: by uuid when it is known, else by name, which finds or makes it. */
+/** A reference to an entity: by uuid, or by a name that is found or created. */
 export type EntityRef = { readonly uuid: string } | { readonly name: string; readonly labels?: readonly string[] }
 
-/** An entity as an agent, a rule or a model names it; it is resolved against those of its group. */
+/** An entity to store; it is resolved against those of its group. */
 export interface NewEntity {
   readonly name: string
   readonly uuid?: string
@@ -156,7 +156,7 @@ export interface NewEntity {
   readonly attributes?: Attributes
 }
 
-/** A fact as it is handed in; endpoints are resolved, dates checked, older facts closed. */
+/** A fact to store: its entities are resolved, its dates checked, older facts closed. */
 export interface NewFact {
   readonly uuid?: string
   readonly source: EntityRef
@@ -169,15 +169,15 @@ export interface NewFact {
   readonly attributes?: Attributes
   readonly origin: Origin
   readonly confidence: number
-  /** Which passage of the same enrichment states it. */
+  /** The index of the passage of the same enrichment that states it. */
   readonly doc?: number
-  /** uuids of facts that no longer hold because of this one. */
+  /** uuids of facts that this one replaces. */
   readonly supersedes?: readonly string[]
-  /** uuids of facts a model found contradicted: closed by their dates only. */
+  /** uuids of facts that a model found contradicted: closed by their dates only. */
   readonly contradicts?: readonly string[]
-  /** The uuid of a fact that already says this; the episode is added to it instead. */
+  /** The uuid of a fact that states the same; the episode is added to it instead. */
   readonly sameAs?: string
-  /** Its source can have one such relation at a time, so another target closes the old one. */
+  /** Whether its source has one such relation at a time, so that a new target closes the old fact. */
   readonly singleValued?: boolean
 }
 
@@ -187,13 +187,13 @@ export interface NewDoc {
   readonly text: string
   readonly actor?: string | undefined
   readonly dt: string
-  /** The text as the index should read it, where that differs: letter pairs of scripts without spaces and the like. */
+  /** The text to index if it differs, for example letter pairs of scripts without spaces. */
   readonly indexText?: string | undefined
 }
 
-/** An episode as it is handed in. */
+/** An episode to store. */
 export interface NewEpisode {
-  /** Given: create it under this uuid, or replace what is there. */
+  /** If given: create the episode under this uuid, or replace it. */
   readonly uuid?: string | undefined
   readonly group: string
   readonly name: string
@@ -209,14 +209,14 @@ export interface NewEpisode {
   readonly chain?: string | undefined
 }
 
-/** Background work to be kept together with the episode. */
+/** A job to enqueue together with the episode. */
 export interface NewJob {
   readonly kind: JobKind
   readonly payload?: Attributes
   readonly notBefore?: Instant
 }
 
-/** Everything known about an episode at the moment it is stored. */
+/** Everything known about an episode when it is stored. */
 export interface Enrichment {
   readonly docs: readonly NewDoc[]
   readonly entities: readonly NewEntity[]

@@ -43,7 +43,7 @@ test('every tenant has a file of its own, whatever it is called', async () => {
   expect(new Set(await all.tenants())).toEqual(new Set(NAMES))
 })
 
-test('a file that was put in another tenant\u2019s place is refused', async () => {
+test('a file of another tenant is rejected', async () => {
   const { folder, ...all } = await stores()
   await all.with('ann', store => tell(store, 'Ann: Mine.'))
   await all.close()
@@ -54,7 +54,7 @@ test('a file that was put in another tenant\u2019s place is refused', async () =
   await again.close()
 })
 
-test('no more files are open than allowed, and whoever needs one waits for it', async () => {
+test('no more files are open than allowed, and further calls wait', async () => {
   const all = await stores({ mostOpen: 2 })
   const open = new Set<MemoryStore>()
   let most = 0
@@ -94,7 +94,7 @@ test('a file in use is not closed under its user, however long another waits for
   expect(await others).toEqual([])
 })
 
-test('who waits for a file when the memories are closed is told so, and opens none', async () => {
+test('a call that waits for a file when the memories are closed is rejected', async () => {
   const all = await stores({ mostOpen: 1 })
   let leave = (): void => {}
   let holding: Promise<void> | undefined

@@ -17,10 +17,10 @@ import type {
 } from './model.ts'
 import type { QueryTerm } from './text/query.ts'
 
-/** The groups a question is about; `all` is every group of this tenant. */
+/** The groups that a query covers; `all` is every group of the tenant. */
 export type Groups = readonly string[] | 'all'
 
-/** Column weights of a full-text question, in BM25's sense. */
+/** Column weights of a full-text query over passages, as BM25 uses them. */
 export interface DocWeights {
   readonly text: number
   readonly actor: number
@@ -29,21 +29,21 @@ export interface DocWeights {
   readonly dt: number
 }
 
-/** Column weights over facts that were given rather than read from a passage. */
+/** Column weights of a full-text query over facts. */
 export interface FactWeights {
   readonly fact: number
   readonly ents: number
   readonly dt: number
 }
 
-/** Column weights over entities. */
+/** Column weights of a full-text query over entities. */
 export interface EntityWeights {
   readonly name: number
   readonly aliases: number
   readonly summary: number
 }
 
-/** One full-text question: rows with any of the terms, the best first. */
+/** A full-text query: rows with any of the terms, the best first. */
 export interface TextQuery<Weights> {
   readonly terms: readonly QueryTerm[]
   readonly groups: Groups
@@ -51,10 +51,10 @@ export interface TextQuery<Weights> {
   readonly weights: Weights
 }
 
-/** A row with the score its list gave it; greater is better, comparable within one answer only. */
+/** A row with its score; greater is better, and scores of different queries cannot be compared. */
 export type Hit<Row> = Row & { readonly score: number }
 
-/** Which facts a caller wants at all; bounds are inclusive. */
+/** Conditions on facts; bounds are inclusive. */
 export interface FactFilter {
   readonly names?: readonly string[]
   readonly validAfter?: Instant
@@ -63,17 +63,17 @@ export interface FactFilter {
   readonly invalidBefore?: Instant
 }
 
-/** One step along a fact between two entities. */
+/** A step along a fact from one entity to another. */
 export interface Step {
   readonly from: number
   readonly to: number
   readonly factId: number
 }
 
-/** What embeddings are of. */
+/** The rows that have embeddings. */
 export type VectorKind = 'doc' | 'fact' | 'entity'
 
-/** One embedding to keep. */
+/** An embedding to store. */
 export interface NewVector {
   readonly kind: VectorKind
   readonly rowId: number
@@ -81,17 +81,17 @@ export interface NewVector {
   readonly vector: Float32Array
 }
 
-/** A row without an embedding of the wanted model, with the text to embed. */
+/** A row without an embedding of a model, with the text to embed. */
 export interface Unembedded {
   readonly rowId: number
   readonly group: string
   readonly text: string
 }
 
-/** What `add` did. */
+/** The result of `add`. */
 export interface Added {
   readonly episode: Episode
-  /** `same`: this very episode was there already and stays as it is; only what is stated beside it is added. */
+  /** `same`: the episode was stored already and stays as it is; only the facts stated beside it are added. */
   readonly outcome: 'created' | 'replaced' | 'same'
   readonly entities: readonly Entity[]
   readonly facts: readonly Fact[]
@@ -99,19 +99,19 @@ export interface Added {
   readonly closed: readonly string[]
 }
 
-/** What a worker holds while it does a job. */
+/** A worker's claim on a job while it runs. */
 export interface Lease {
   readonly job: number
   readonly owner: string
 }
 
-/** What is to be forgotten. A subject is every entity of that name or alias, and whatever names it in its text. */
+/** What to forget. A subject is every entity of that name or alias, and every text that names it. */
 export type Forget =
   | { readonly kind: 'group'; readonly group: string }
   | { readonly kind: 'entity'; readonly uuid: string }
   | { readonly kind: 'subject'; readonly name: string; readonly groups: Groups }
 
-/** What was erased, and that it is gone. */
+/** What was erased, and the result of searching for it afterwards. */
 export interface ForgetProof {
   readonly at: Instant
   readonly erased: {
@@ -122,13 +122,13 @@ export interface ForgetProof {
     readonly vectors: number
     readonly jobs: number
   }
-  /** Distinct words and phrases looked for as bytes in every file of the store afterwards. */
+  /** How many samples of the erased texts were searched for. */
   readonly checked: number
-  /** How many of them were found nowhere; those still found elsewhere are other episodes' own words. */
+  /** How many of them were found nowhere, apart from texts of other episodes. */
   readonly gone: number
-  /** Looked for in these files. */
+  /** The files, or tables, that were searched. */
   readonly files: readonly string[]
-  /** True when no erased text is left as bytes. */
+  /** Whether no byte of the erased texts is left. */
   readonly clean: boolean
 }
 
@@ -141,7 +141,7 @@ export interface GroupStats {
   readonly expired: number
 }
 
-/** The store at a glance. */
+/** Counts of a whole store. */
 export interface StoreStats {
   readonly driver: string
   readonly version: number
@@ -156,7 +156,7 @@ export interface StoreStats {
   readonly lastAt: Instant | undefined
 }
 
-/** A line of the audit trail; it says what happened to which ids, never what they said. */
+/** An entry of the audit log: what happened to which ids, never their texts. */
 export interface AuditRow {
   readonly at: Instant
   readonly actor: string | undefined
@@ -164,7 +164,7 @@ export interface AuditRow {
   readonly ids: readonly string[]
 }
 
-/** Something changed; resource subscribers are told. */
+/** A change, of which resource subscribers are notified. */
 export interface Change {
   readonly kind: 'episode' | 'entity' | 'fact' | 'saga' | 'community' | 'job'
   readonly op: 'put' | 'delete'
@@ -172,18 +172,18 @@ export interface Change {
   readonly uuids: readonly string[]
 }
 
-/** What an import did, line by line. */
+/** How many lines an import stored. */
 export interface Imported {
   readonly episodes: number
   readonly entities: number
   readonly facts: number
   readonly sagas: number
   readonly communities: number
-  /** Lines that were there already. */
+  /** Lines that were stored already. */
   readonly same: number
 }
 
-/** Episodes to list; newest event first unless asked otherwise. */
+/** Episodes to list; by default the newest event first. */
 export interface EpisodeQuery {
   readonly groups: Groups
   readonly limit: number
@@ -192,7 +192,7 @@ export interface EpisodeQuery {
   readonly order?: 'newest' | 'oldest' | 'arrival'
   /** Continue after this row id (order `arrival`). */
   readonly after?: number
-  /** No more than these bodies hold, one beyond at most; a store may give more. */
+  /** Stop after the first episode with which the bodies exceed this many bytes. */
   readonly mostBytes?: number
 }
 
@@ -203,17 +203,17 @@ export interface JobQuery {
   readonly states?: readonly JobState[]
 }
 
-/** Why a store refused; the message says what to do. */
+/** Why a store rejected a call; the message says what to do. */
 export type StoreFailure =
-  | 'invalid' // the input contradicts itself or names what is not there
-  | 'missing' // the row asked for does not exist
-  | 'full' // no room on disk
-  | 'busy' // another process held the file too long
+  | 'invalid' // the input contradicts itself or names rows that do not exist
+  | 'missing' // the row does not exist
+  | 'full' // no space on the disk
+  | 'busy' // another process held a lock for too long
   | 'damaged' // the file is truncated or corrupt
-  | 'foreign' // the file is not ours, or of a newer version
+  | 'foreign' // the file is of another program, or of a newer version
   | 'closed'
 
-/** A refusal with its kind; everything else that is thrown is a bug. */
+/** An error with its kind; any other error is a bug. */
 export class StoreError extends Error {
   readonly kind: StoreFailure
   constructor(kind: StoreFailure, message: string, options?: ErrorOptions) {
@@ -223,29 +223,29 @@ export class StoreError extends Error {
   }
 }
 
-/** Who asks for a write, for the audit trail. */
+/** The caller of a write, for the audit log. */
 export interface By {
   readonly actor?: string | undefined
 }
 
-/** Full text, vectors and the graph: the rows that search fuses and ranks. */
+/** Full-text search, vectors and the graph: the rows that search fuses and ranks. */
 export interface SearchStore {
   searchDocs(query: TextQuery<DocWeights>): Promise<readonly Hit<Doc>[]>
-  /** Facts found by their own text: those an agent, a model or a triplet gave. A rule fact quotes its passage and is found through `searchDocs` and `factsOfDocs`. */
+  /** Facts of an agent, a model or a triplet by their own text. A rule's fact quotes its passage and is found through `searchDocs` and `factsOfDocs`. */
   searchFacts(query: TextQuery<FactWeights>, filter?: FactFilter): Promise<readonly Hit<Fact>[]>
   searchEntities(query: TextQuery<EntityWeights>): Promise<readonly Hit<Entity>[]>
   docs(ids: readonly number[]): Promise<readonly Doc[]>
   docsOfEpisodes(episodes: readonly string[]): Promise<readonly Doc[]>
   factsOfDocs(ids: readonly number[], filter?: FactFilter): Promise<readonly Fact[]>
   factsOfEntities(ids: readonly number[], limit: number, filter?: FactFilter): Promise<readonly Fact[]>
-  /** Facts by time alone, latest first, for a question that is only a date range. */
+  /** Facts by time alone, latest first, for a query that is only a date range. */
   factsByTime(groups: Groups, limit: number, filter: FactFilter): Promise<readonly Fact[]>
-  /** Entities by normalised name or alias; `norm` is the one that matched. */
+  /** Entities by normalised name or alias; `norm` is the name that matched. */
   entitiesNamed(norms: readonly string[], groups: Groups): Promise<readonly (Entity & { readonly norm: string })[]>
   aliasesOf(ids: readonly number[]): Promise<readonly { readonly entityId: number; readonly norm: string }[]>
-  /** Entities the given passages' episodes mention. */
+  /** Entities that these episodes mention. */
   entitiesOfEpisodes(episodeIds: readonly number[]): Promise<readonly (Entity & { readonly episodeId: number })[]>
-  /** Steps out of these entities along facts, in both directions, at most `limit`. */
+  /** Steps from these entities along facts, in both directions. */
   neighbours(ids: readonly number[], limit: number): Promise<readonly Step[]>
   putVectors(vectors: readonly NewVector[]): Promise<void>
   nearest(query: {
@@ -255,13 +255,13 @@ export interface SearchStore {
     readonly groups: Groups
     readonly limit: number
   }): Promise<readonly { readonly rowId: number; readonly score: number }[]>
-  /** Rows without an embedding of this model, of those named or of all, oldest first. */
+  /** Rows without an embedding of this model, among those named or all, oldest first. */
   unembedded(kind: VectorKind, model: string, limit: number, among?: readonly number[]): Promise<readonly Unembedded[]>
-  /** Drops embeddings of every other model; returns how many. */
+  /** Drops the embeddings of every other model; returns how many. */
   dropVectorsExcept(model: string): Promise<number>
 }
 
-/** Reading single things and lists. */
+/** Reading single rows and lists. */
 export interface ReadStore {
   episode(uuid: string): Promise<Episode | undefined>
   episodes(query: EpisodeQuery): Promise<readonly Episode[]>
@@ -272,14 +272,14 @@ export interface ReadStore {
   fact(uuid: string): Promise<Fact | undefined>
   factsById(ids: readonly number[]): Promise<readonly Fact[]>
   facts(groups: Groups, limit: number, after?: number): Promise<readonly Fact[]>
-  /** The entities and facts that came from these episodes. */
+  /** The entities that these episodes mention and the facts they state. */
   episodeGraph(
     uuids: readonly string[],
   ): Promise<{ readonly entities: readonly Entity[]; readonly facts: readonly Fact[] }>
   saga(group: string, name: string): Promise<Saga | undefined>
   sagas(groups: Groups): Promise<readonly Saga[]>
   communities(groups: Groups): Promise<readonly Community[]>
-  /** Every fact that holds as a pair of entity ids, for label propagation. */
+  /** Every valid fact as a pair of entity ids, for label propagation. */
   links(groups: Groups): Promise<readonly { readonly group: string; readonly from: number; readonly to: number }[]>
   groups(): Promise<readonly string[]>
   stats(): Promise<StoreStats>
@@ -288,11 +288,11 @@ export interface ReadStore {
 
 /** Writing; every call is one transaction, durable when it resolves. */
 export interface WriteStore {
-  /** The episode with all its passages, entities, facts, index rows and jobs, or nothing. */
+  /** Stores the episode with all its passages, entities, facts, index rows and jobs, or nothing of it. */
   add(episode: NewEpisode, enrichment: Enrichment, by?: By): Promise<Added>
-  /** More knowledge for an episode that is stored, and the end of the job that found it. Refused when the lease was lost. */
+  /** Adds entities and facts to a stored episode, and finishes the job that found them. Rejects if the lease was lost. */
   enrich(episode: string, found: Omit<Enrichment, 'docs'>, lease?: Lease): Promise<Added>
-  /** Entities and facts that no episode told. */
+  /** Stores entities and facts without an episode. */
   addFacts(
     group: string,
     found: Pick<Enrichment, 'entities' | 'facts'>,
@@ -317,39 +317,39 @@ export interface WriteStore {
 /** Durable background work: leased, retried, in order within a group. */
 export interface JobStore {
   enqueue(group: string, job: NewJob, episode?: string): Promise<Job>
-  /** The oldest job that is due, of a group in which no older job of its kind is unfinished; undefined when there is none. */
+  /** The oldest job that is due in a group without an older unfinished job of its kind, or undefined. */
   lease(owner: string, kinds: readonly JobKind[], leaseMs: number): Promise<Job | undefined>
   renew(lease: Lease, leaseMs: number): Promise<boolean>
   finish(lease: Lease): Promise<boolean>
-  /** Back to waiting until `retryAt`, or given up without one; `counts` is false when the job itself was not to blame. */
+  /** Lets the job wait until `retryAt`, or gives it up without one. `counts` is false if it was not an attempt. */
   fail(lease: Lease, error: string, retryAt?: Instant, counts?: boolean): Promise<boolean>
-  /** A job that was given up waits again. */
+  /** Lets a job that was given up wait again. */
   retry(job: number): Promise<boolean>
   jobs(query: JobQuery): Promise<readonly Job[]>
-  /** When the next job that no older one holds up is due. */
+  /** When the next job is due that has no older unfinished one before it. */
   nextDue(kinds: readonly JobKind[]): Promise<Instant | undefined>
 }
 
-/** Whole-store work. */
-export interface KeepStore {
-  /** A consistent copy beside the running store, put in place by a rename. */
+/** Operations on the whole store. */
+export interface MaintenanceStore {
+  /** Writes a consistent copy while the store is in use; it is complete or not there. */
   backup(path: string): Promise<{ readonly bytes: number }>
   /** Everything as JSON lines in a stable order, a versioned header first. */
   exportLines(groups: Groups): AsyncIterable<string>
-  /** Reads what `exportLines` wrote; what is there already stays as it is. */
+  /** Imports the lines of `exportLines`; rows that exist already stay as they are. */
   importLines(lines: AsyncIterable<string> | Iterable<string>, by?: By): Promise<Imported>
-  /** Changes what the store keeps for background work under a key, as JSON and in one step; returns what is then there. */
+  /** Changes the JSON value of a key of the background jobs, atomically; returns the new value. */
   amend(key: string, change: (known: unknown) => unknown): Promise<unknown>
   onChange(listener: (change: Change) => void): () => void
   close(): Promise<void>
 }
 
-/** One tenant's memory. Everything above it is written against this, whichever database is below. */
-export type MemoryStore = SearchStore & ReadStore & WriteStore & JobStore & KeepStore
+/** One tenant's memory, on any engine. */
+export type MemoryStore = SearchStore & ReadStore & WriteStore & JobStore & MaintenanceStore
 
-/** Gives each tenant its own store and keeps the number of open ones bounded. */
+/** The stores of all tenants; the number of open ones is bounded. */
 export interface MemoryStores {
-  /** Runs `use` with the tenant's store, opened when needed and not closed meanwhile. */
+  /** Runs `use` with the tenant's store, which is opened if needed and stays open meanwhile. */
   with<Result>(tenant: string, use: (store: MemoryStore) => Promise<Result>): Promise<Result>
   tenants(): Promise<readonly string[]>
   close(): Promise<void>

@@ -48,7 +48,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect((await store.audit(5))[0]).toMatchObject({ op: 'replace episode', ids: [uuid] })
   })
 
-  test('a uuid of another group, or for an episode stored under another, is refused', async () => {
+  test('a uuid of another group, or for an episode stored under another uuid, is rejected', async () => {
     const store = await temporaryStore()
     const { episode } = await tell(store, 'Ann: One thing.')
     await expect(tell(store, 'Ann: Other.', { uuid: episode.uuid, group: 'b' })).rejects.toThrow(/another group/)
@@ -83,7 +83,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await found(store, 'epsilon')).toEqual([])
   })
 
-  test('a turn taken out of the middle is forgotten by its neighbours, who close up', async () => {
+  test('a deleted turn disappears from its neighbours, which become each other’s neighbours', async () => {
     const store = await temporaryStore()
     const told = []
     for (const line of ['Ann: alpha', 'Bob: beta', 'Ann: gamma']) told.push(await tell(store, line, { chain: 'chat' }))

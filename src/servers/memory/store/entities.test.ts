@@ -32,7 +32,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await names(store)).toEqual(['Kubernetes cluster', 'Release 10', 'Release 11', 'Anna', 'Annas'])
   })
 
-  test('an alias that means somebody else is refused by name and left alone in passing', async () => {
+  test('addAlias rejects a name of another entity, and an alias given with an entity is skipped', async () => {
     const store = await temporaryStore()
     const { entities } = await store.addFacts('main', { entities: [{ name: 'Ann' }, { name: 'Bob' }], facts: [] })
     await expect(store.addAlias(entities[0]?.uuid ?? '', 'BOB')).rejects.toThrow(/already names another/)

@@ -49,7 +49,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(lines.length).toBeGreaterThan(15)
   })
 
-  test('what was imported is found like what was told', async () => {
+  test('search finds imported rows like stored ones', async () => {
     const [store, copy] = [await furnished(), await temporaryStore()]
     await copy.importLines(await linesOf(store))
     for (const each of [store, copy]) {

@@ -6,7 +6,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   const lives = (place: string, day: number, more = {}) =>
     stated('Ann', 'LIVES_IN', place, { singleValued: true, validAt: START + day * DAY, ...more })
 
-  test('a single-valued relation ends when its next value begins, also when told late', async () => {
+  test('a single-valued relation ends when its next value begins, also when stated late', async () => {
     const store = await temporaryStore()
     await tell(store, 'Ann: one', { facts: [lives('Rome', 0)] })
     const moved = await tell(store, 'Ann: two', { facts: [lives('Oslo', 20)] })
@@ -20,7 +20,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect([moved.closed.length, late.closed.length]).toEqual([1, 1])
   })
 
-  test('a fact told again is one fact with both episodes, and is believed more', async () => {
+  test('a fact stated again is one fact with both episodes and more confidence', async () => {
     const store = await temporaryStore()
     const one = await tell(store, 'Ann: one', { facts: [lives('Rome', 0, { confidence: 0.4 })] })
     const two = await tell(store, 'Ann: two', { facts: [lives('ROME', 3, { fact: 'ann  LIVES in rome' })] })
@@ -29,7 +29,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(fact).toMatchObject({ episodes: [one.episode.uuid, two.episode.uuid], confidence: 1 })
   })
 
-  test('a fact that ended and is told again is a new one', async () => {
+  test('a fact that ended and is stated again is a new one', async () => {
     const store = await temporaryStore()
     await tell(store, 'Ann: one', { facts: [lives('Rome', 0)] })
     await tell(store, 'Ann: two', { facts: [lives('Oslo', 10)] })
@@ -85,7 +85,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(new Set(steps.map(step => step.to))).toEqual(new Set(entities.map(entity => entity.id)))
   })
 
-  test('a deleted episode leaves its facts to the next that told them, and takes what only it told', async () => {
+  test('the facts of a deleted episode pass to the next one that states them; those of it alone are deleted', async () => {
     const store = await temporaryStore()
     const one = await tell(store, 'Ann: The tower in Pisa leans.', { facts: [lives('Rome', 0)] })
     const two = await tell(store, 'Ann: The tower in Pisa leans.', { validAt: START + DAY, facts: [lives('Rome', 0)] })

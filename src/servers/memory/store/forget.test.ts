@@ -91,7 +91,7 @@ test('words that others said too stay theirs, and the index is whole afterwards'
   await db.close()
 })
 
-test('somebody who still reads the old state makes the proof say so', async () => {
+test('the proof is not clean while another connection reads the old state', async () => {
   const store = await temporaryStore()
   await tellSecrets(store, 'secret')
   const reader = await openSqlite(store.path, { readOnly: true })
@@ -186,7 +186,7 @@ test('what was deleted from a saga or a community is not quoted by their summari
   expect(JSON.stringify(await store.communities('all'))).not.toContain('Zyzzyvabeetle')
 })
 
-test('a proof is not clean while somebody still reads the old state, also when it is asked for again', async () => {
+test('a second proof is not clean either while another connection reads the old state', async () => {
   const store = await temporaryStore()
   await tellSecrets(store, 'secret')
   const reader = await openSqlite(store.path, { readOnly: true })

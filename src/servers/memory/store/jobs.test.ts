@@ -93,7 +93,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await store.jobs({ groups: 'all', limit: 9 })).toEqual([])
   })
 
-  test('a wait that is nobody’s fault is no attempt, and what stands behind it is not due before', async () => {
+  test('a failure that does not count is no attempt, and the jobs behind it are not due before', async () => {
     const { clock, store } = await clocked()
     for (const text of ['Ann: 1', 'Ann: 2']) await tell(store, text, { jobs: extract })
     const job = await store.lease('w', KINDS, MINUTE)

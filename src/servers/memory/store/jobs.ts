@@ -1,9 +1,11 @@
 import { idOf, type Sql } from '../../../stores/sql.ts'
-import { isOfGroup } from '../group-jobs.ts'
 import type { Instant, Job, JobKind, NewJob } from '../model.ts'
 import { type JobQuery, type Lease, StoreError } from '../store.ts'
 import { type Context, lockGroups } from './context.ts'
 import { inGroups, jobOf, SELECT_JOBS } from './rows.ts'
+
+/** Whether a job is about a group rather than an episode: one waiting job is enough. */
+export const isOfGroup = (kind: JobKind): boolean => kind === 'communities' || kind === 'summarise'
 
 // A lease or a delay beyond these was written by a clock that has been set back since.
 const LONGEST_LEASE_MS = 15 * 60_000

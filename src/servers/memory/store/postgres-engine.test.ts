@@ -125,7 +125,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       return (await serverUrl()).replace(/\/\/[^@/]*@/, `//${name}:p@`)
     }
 
-    test('who may make roles can use it, and sees no more than anybody else', async () => {
+    test('a user who can create roles can use it, and is restricted to tenants as well', async () => {
       const [schema, url] = [temporarySchema(), await userWith('CREATEROLE')]
       for (const start of [1, 2]) {
         const stores = openPostgresStores({ url, schema })
@@ -139,7 +139,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       }
     })
 
-    test('who may not is told what an administrator has to do', async () => {
+    test('a user who cannot create roles gets a message with the statements for an administrator', async () => {
       const [schema, url] = [temporarySchema(), await userWith('')]
       await expect(openMemoryDatabase({ url, schema })).rejects.toThrow(
         `CREATE ROLE ${schema} NOLOGIN; GRANT ${schema} TO`,
@@ -158,7 +158,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       expect(versions).toEqual([{ version: 1 }])
     })
 
-    test('one that is older than the database is told to be updated', async () => {
+    test('a node older than the database is rejected with the advice to update', async () => {
       const [url, schema] = [await serverUrl(), temporarySchema()]
       await (await openMemoryDatabase({ url, schema })).close()
       await (await connect()).exec(`UPDATE ${schema}.schema_version SET version = 99`)
@@ -354,7 +354,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
     expect(scans).toEqual({ n: 1 })
   })
 
-  test('names too long for a key are refused in words, and nothing is stored', async () => {
+  test('names too long for a key are rejected as invalid, and nothing is stored', async () => {
     const store = await temporaryStore()
     const name = Array.from({ length: 3_000 }, (_, at) => String.fromCharCode(0x4e00 + ((at * 7_919) % 20_000))).join(
       '',

@@ -36,7 +36,7 @@ test('what was stored is there after closing and opening', async () => {
 })
 
 test.each([0.9, 0.5, 0.1])(
-  'a file cut to %d of its length is refused with what to do, and left as it is',
+  'a file cut to %d of its length is rejected with what to do, and not changed',
   async share => {
     const path = await filled()
     await truncate(path, Math.floor(((await stat(path)).size * share) / 4096) * 4096 + 100)
@@ -44,13 +44,13 @@ test.each([0.9, 0.5, 0.1])(
   },
 )
 
-test('a file that is no database is refused with what to do, and left as it is', async () => {
+test('a file that is no database is rejected with what to do, and not changed', async () => {
   const path = await temporaryPath()
   await writeFile(path, 'dear diary, '.repeat(1_000))
   await refused(path, 'foreign', /not a memory database.*backup/)
 })
 
-test('a database of another program is refused, and left as it is', async () => {
+test('a database of another program is rejected, and not changed', async () => {
   const path = await temporaryPath()
   const other = await openSqlite(path)
   await other.exec('CREATE TABLE theirs (x)')
@@ -58,7 +58,7 @@ test('a database of another program is refused, and left as it is', async () => 
   await refused(path, 'foreign', /another program/)
 })
 
-test('a file of a newer version is refused, and left as it is', async () => {
+test('a file of a newer version is rejected, and not changed', async () => {
   const path = await filled()
   const db = await openSqlite(path)
   await db.exec(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length + 1}`)
@@ -66,7 +66,7 @@ test('a file of a newer version is refused, and left as it is', async () => {
   await refused(path, 'foreign', /newer version.*Update/)
 })
 
-test('a file whose making was cut short is made anew', async () => {
+test('a file whose creation was interrupted is created again', async () => {
   const path = await temporaryPath()
   const db = await openSqlite(path)
   await db.exec('PRAGMA journal_mode = WAL; PRAGMA user_version = 0')
@@ -167,7 +167,7 @@ test('a backup put in the place of a file in use is read from then on', async ()
   expect(await all.with('ann', contents)).toEqual(['Ann: Kept.'])
 })
 
-test('nobody else may read a memory, its log or a backup of it', async () => {
+test('only the owner can read a memory, its log or a backup of it', async () => {
   const store = await temporaryStore()
   await tell(store, 'Ann: A secret.')
   await store.backup(`${store.path}.backup`)
@@ -182,7 +182,7 @@ test('a file that others could read is closed to them when it is opened', async 
   expect(await modeOf(path)).toBe('600')
 })
 
-test('a place that cannot be a folder is refused in words, not as a fault of ours', async () => {
+test('a path below a file is rejected with what to check', async () => {
   const file = join(await temporaryFolder(), 'file')
   await writeFile(file, 'no folder')
   await expect(openSqliteStore({ path: join(file, 'memory.db') })).rejects.toMatchObject({
@@ -191,7 +191,7 @@ test('a place that cannot be a folder is refused in words, not as a fault of our
   })
 })
 
-test('a folder in the place of the file is refused in words', async () => {
+test('a folder at the path of the file is rejected', async () => {
   const path = join(await temporaryFolder(), 'memory.db')
   await mkdir(path)
   await expect(openSqliteStore({ path })).rejects.toMatchObject({ name: 'StoreError' })
