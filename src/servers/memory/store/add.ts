@@ -5,7 +5,7 @@ import type { Enrichment, Episode, NewEpisode } from '../model.ts'
 import { type Added, type By, type Lease, StoreError } from '../store.ts'
 import { type Context, lockGroups, readLocked, writeAudit } from './context.ts'
 import { addDocs, removeDocs } from './docs.ts'
-import { readEntities, readNames, resolveEntity } from './entities.ts'
+import { readCachedEntities, readNames, resolveEntity } from './entities.ts'
 import { type FactSource, linkNewFacts, readFacts, storeFact } from './facts.ts'
 import { addJob, finishJob, isOfGroup } from './jobs.ts'
 import { dropOrphans, unlinkFacts, unsummariseSaga } from './remove.ts'
@@ -65,7 +65,7 @@ const addGraph = async (context: Context, source: FactSource, found: Found): Pro
   await linkNewFacts(context, batch)
   if (source.episode !== undefined) await addMentions(context, source.episode, mentioned)
   return {
-    entities: await readEntities(context, [...new Set([...mentioned, ...ends])]),
+    entities: await readCachedEntities(context, [...new Set([...mentioned, ...ends])]),
     facts: await readFacts(context, [...facts]),
     closed: (await readFacts(context, [...closed])).map(({ uuid }) => uuid),
   }

@@ -249,6 +249,14 @@ export const readEntities = async ({ db }: Context, ids: readonly number[]): Pro
   return ids.flatMap(id => found.get(id) ?? [])
 }
 
+/** The same, but only those are read that this transaction has not read yet. */
+export const readCachedEntities = async (context: Context, ids: readonly number[]): Promise<Entity[]> => {
+  const { entities } = context
+  const missing = ids.filter(id => !entities.has(id))
+  for (const entity of await readEntities(context, missing)) entities.set(entity.id, entity)
+  return ids.flatMap(id => entities.get(id) ?? [])
+}
+
 /** Adds a name to an entity; rejects a name of another entity. */
 export const setAlias = async (context: Context, uuid: string, alias: string): Promise<void> => {
   const entity = await readLockedEntity(context, uuid)
