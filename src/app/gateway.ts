@@ -87,7 +87,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const metrics = createMetrics({
     isKnown: method => methodInfo(method) !== undefined,
     isStanding,
-    blame: createBlame(runtime.hasServer, log),
+    serverFailureOf: createBlame(runtime.hasServer, log),
   })
   const counted = (dialect: string): Dispatch => {
     const count = metrics.count(dialect, runtime.dispatch)

@@ -1,4 +1,4 @@
-import { networkOf } from '../protocol/network.ts'
+import { networkOf } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
 
 const WINDOW_MS = 60_000

@@ -3,7 +3,7 @@ import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limit
 import { ConfigError } from '../config/problems.ts'
 import type { RateLimit, RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OnTokenRevoked, RequestInfo } from '../protocol/admission.ts'
-import { quotaOwner } from '../protocol/network.ts'
+import { quotaOwner } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Authenticator, type PolicyOf } from './authenticator.ts'
 import { tooManyRequests, unknownWorkspace } from './rejections.ts'

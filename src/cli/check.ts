@@ -1,7 +1,7 @@
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
-import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/inspection.ts'
+import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/status.ts'
 import { SILENT } from '../telemetry/log.ts'
 import type { Inspect, Run } from './command.ts'
 import {

@@ -1,27 +1,26 @@
 import { createHash } from 'node:crypto'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
-import { isBlock, mapContent } from './content.ts'
+import { isBlock, mapCapabilities, mapContent } from './content.ts'
 import type { ErrorAsResult, RejectedQuestion, RevisionDifference } from './difference.ts'
-import { mapCapabilities } from './members.ts'
 import { blocksOf } from './sampling.ts'
 
 /**
  * 2024-11-05 against 2025-03-26: no audio, no progress message, completion without a capability. The capability for
- * completion stays: clients of that time ignore it, and newer clients over HTTP+SSE use it.
+ * completion stays: clients of this revision ignore it, and newer clients over HTTP+SSE use it.
  */
 export const difference: RevisionDifference = {
   up: {
-    // Old servers complete without saying so; the first try tells.
+    // Servers of this revision complete without declaring it; the first request shows whether they do.
     result: (method, result) =>
       mapCapabilities(method, result, known => (known.has('completions') ? known : known.with('completions', {}))),
-    error: asNoCompletions,
+    error: asEmptyCompletion,
   },
   down: {
     params: withoutMessage,
-    result: (method, result) => mapContent(method, result, soundAsResource),
+    result: (method, result) => mapContent(method, result, audioAsResource),
     notice: withoutMessage,
-    question: refuseSound,
+    question: rejectAudio,
   },
 }
 
@@ -29,8 +28,8 @@ function withoutMessage(method: string, params: Json): Json {
   return method === 'notifications/progress' ? params.without('message') : params
 }
 
-/** The bytes in the one block that takes bytes of any type: a block of an unknown type fails the whole call in the SDKs. */
-function soundAsResource(block: Json): Json {
+/** A resource block may hold bytes of any type; a block of an unknown type fails the whole call in the SDKs. */
+function audioAsResource(block: Json): Json {
   const data = isBlock(block, 'audio') ? block.get('data') : undefined
   if (!data) return block
   const digest = createHash('sha256')
@@ -40,15 +39,15 @@ function soundAsResource(block: Json): Json {
   return block.without('data', 'mimeType').with('type', 'resource').with('resource', resource)
 }
 
-/** Early releases of the Python SDK end the session over a request they cannot read. */
-function refuseSound(method: string, params: Json): Json | RejectedQuestion {
+/** Early releases of the Python SDK end the session if they cannot parse a request. */
+function rejectAudio(method: string, params: Json): Json | RejectedQuestion {
   if (method !== 'sampling/createMessage' || !blocksOf(params).some(block => isBlock(block, 'audio'))) return params
-  return { rejection: rpcError('invalidParams', 'The client does not take audio in sampling') }
+  return { rejection: rpcError('invalidParams', 'The client does not support audio in sampling') }
 }
 
 const METHOD_NOT_FOUND = -32601
 
-function asNoCompletions(method: string, error: RpcError): RpcError | ErrorAsResult {
+function asEmptyCompletion(method: string, error: RpcError): RpcError | ErrorAsResult {
   if (method !== 'completion/complete' || error.code !== METHOD_NOT_FOUND) return error
   return { result: Json.of({ completion: { values: [], hasMore: false } }) }
 }

@@ -1,25 +1,24 @@
 import { Json } from '../wire/json/json.ts'
-import { isBlock, mapContent } from './content.ts'
+import { isBlock, mapContent, mapList } from './content.ts'
 import type { RevisionDifference } from './difference.ts'
-import { mapList } from './members.ts'
 
 /**
- * 2025-03-26 against 2025-06-18: no resource links, no completion context, structured output in words. Structured output
+ * 2025-03-26 against 2025-06-18: no resource links, no completion context, structured output as text. Structured output
  * itself, its schema and elicitation stay: a client that does not know them ignores the first two and does not declare
  * the third, and several clients that negotiate this revision know them.
  */
 export const difference: RevisionDifference = {
   up: {},
   down: {
-    // For servers: those on the Java SDK refuse members they do not know.
+    // Servers on the Java SDK reject unknown members.
     params: (method, params) => (method === 'completion/complete' ? params.without('context') : params),
-    result: asPlainResult,
+    result: asOlderResult,
   },
 }
 
-function asPlainResult(method: string, result: Json): Json {
+function asOlderResult(method: string, result: Json): Json {
   if (method === 'tools/list') return mapList(result, 'tools', withAnnotatedTitle)
-  const shaped = method === 'tools/call' ? withTextForStructure(result) : result
+  const shaped = method === 'tools/call' ? withStructureAsText(result) : result
   return mapContent(method, shaped, block => (isBlock(block, 'resource_link') ? linkAsText(block) : block))
 }
 
@@ -31,7 +30,7 @@ function withAnnotatedTitle(tool: Json): Json {
   return tool.with('annotations', annotations.with('title', title))
 }
 
-function withTextForStructure(result: Json): Json {
+function withStructureAsText(result: Json): Json {
   const structure = result.get('structuredContent')
   const content = result.get('content')?.elements() ?? []
   if (!structure || content.some(block => isBlock(block, 'text'))) return result

@@ -1,8 +1,8 @@
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
+import { mapCapabilities, mapList } from './content.ts'
 import type { ErrorAsResult, InvalidAnswer, RevisionDifference } from './difference.ts'
 import { asPlainForm, foldChoices } from './form.ts'
-import { mapCapabilities, mapList } from './members.ts'
 import { joinReply, splitMessages, usesTools } from './sampling.ts'
 
 /**
@@ -14,13 +14,13 @@ export const difference: RevisionDifference = {
   down: { result: withoutTasks, error: asLinkText, question: asPlainQuestion, answer: asPlainAnswer },
 }
 
-/** The methods of tasks are refused to clients of this revision: what offers them would mislead. */
+/** Clients of this revision cannot call the methods of tasks, so nothing may offer them. */
 function withoutTasks(method: string, result: Json): Json {
   if (method === 'tools/list') return mapList(result, 'tools', tool => tool.without('execution'))
   return mapCapabilities(method, result, known => known.without('tasks'))
 }
 
-/** A client that takes tools in sampling takes several blocks in a message, and needs a tool's results together. */
+/** A client that supports tools in sampling accepts several blocks in a message, and needs the results of a tool together. */
 function asPlainQuestion(method: string, params: Json): Json {
   if (method === 'sampling/createMessage') return usesTools(params) ? params : splitMessages(params)
   return method === 'elicitation/create' ? asPlainForm(params) : params
@@ -36,7 +36,7 @@ function asFullAnswer(method: string, result: Json, question: Json): Json | Inva
 
 const LINKS_REQUIRED = -32042
 
-/** To a client that opens no links they are told in words: a model that called a tool can pass them on. */
+/** A client that cannot open links gets them as text: a model that called a tool can pass them on. */
 function asLinkText(method: string, error: RpcError, _params: Json, capabilities: Json): RpcError | ErrorAsResult {
   if (error.code !== LINKS_REQUIRED || capabilities.at('elicitation', 'url')) return error
   const links = error.data?.get('elicitations')?.elements() ?? []

@@ -2,9 +2,8 @@ import { type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { Json } from '../wire/json/json.ts'
-import { isBlock } from './content.ts'
+import { isBlock, mapCapabilities, mapList } from './content.ts'
 import type { RevisionDifference } from './difference.ts'
-import { mapCapabilities, mapList } from './members.ts'
 import { mapBlocks } from './sampling.ts'
 import { withObjectOutput, withObjectSchemas } from './structured-output.ts'
 
@@ -46,14 +45,14 @@ function asModernResult(method: string, result: Json): Json {
     if (!modern.has('cacheScope')) modern = modern.with('cacheScope', PRIVATE)
   }
   if (method === 'tools/list') return mapList(modern, 'tools', tool => tool.without('execution'))
-  // A 2026-07-28 client refuses a tool result without content.
+  // A 2026-07-28 client rejects a tool result without content.
   if (method === 'tools/call') return modern.has('content') ? modern : modern.with('content', [])
   return mapCapabilities(method, modern, known => known.without('tasks'))
 }
 
 function asLegacyResult(method: string, result: Json): Json {
   const bare = result.without('resultType', 'ttlMs', 'cacheScope')
-  // The handshake is read by the front, which needs to know who the server is.
+  // The front makes the handshake from it, and needs the server's info.
   if (method === 'server/discover') return mapCapabilities(method, bare, withoutTasks)
   const own = withoutMeta(bare, [META.serverInfo, META.subscriptionId])
   if (method === 'tools/call') return withObjectOutput(own)
@@ -67,7 +66,7 @@ function withoutTasks(capabilities: Json): Json {
   return rest.entries().length === 0 ? capabilities.without('extensions') : capabilities.with('extensions', rest)
 }
 
-/** Tools and their results keep in sampling the forms they have in calls. */
+/** Tools and their results have the same form in sampling as in calls. */
 function withObjectTools(method: string, params: Json): Json {
   if (method !== 'sampling/createMessage') return params
   return mapBlocks(mapList(params, 'tools', withObjectSchemas), block =>
@@ -87,14 +86,19 @@ const MISSING_CAPABILITY = -32021
 const UNSUPPORTED_VERSION = -32022
 const LINKS_REQUIRED = -32042
 
-/** Codes a 2026-07-28 client acts on, or that the specification forbids there; a legacy server means its own by them. */
-const TAKEN: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, LINKS_REQUIRED])
+/** Codes with a meaning in 2026-07-28, or forbidden there; a legacy server uses them for its own errors. */
+const RESERVED: ReadonlySet<number> = new Set([
+  HEADER_MISMATCH,
+  MISSING_CAPABILITY,
+  UNSUPPORTED_VERSION,
+  LINKS_REQUIRED,
+])
 
-/** Every other code of a server reaches its client as it is, also one from the range the specification reserves. */
+/** Other codes of a server are forwarded unchanged, also those from the range that the specification reserves. */
 function asModernError(_method: string, error: RpcError): RpcError {
   if (error.code === RESOURCE_NOT_FOUND) return { ...error, code: INVALID_PARAMS }
   if (error.code === MISSING_CAPABILITY && error.data?.get('requiredCapabilities')?.isObject) return error
-  return TAKEN.has(error.code) ? internal(error) : error
+  return RESERVED.has(error.code) ? internal(error) : error
 }
 
 const internal = ({ code, message, data }: RpcError): RpcError =>
@@ -106,14 +110,14 @@ function asLegacyError(method: string, error: RpcError, params: Json): RpcError 
     return { ...error, code: RESOURCE_NOT_FOUND }
   if (error.code === MISSING_CAPABILITY) {
     const required = namesOf(error.data?.get('requiredCapabilities') ?? Json.empty).join(', ')
-    const message = `The server needs a capability this client has not${required && ` (${required})`}: ${error.message}`
+    const message = `The server needs a capability that this client does not have${required && ` (${required})`}: ${error.message}`
     return rpcError('internal', message, error.data)
   }
-  // Between us and the server; the client did nothing wrong.
+  // An error between the gateway and the server; the client caused none.
   return error.code === HEADER_MISMATCH || error.code === UNSUPPORTED_VERSION ? internal(error) : error
 }
 
-/** `elicitation.url`, `sampling`: what is asked for, down to where nothing more is said. */
+/** The paths of the required capabilities: `elicitation.url`, `sampling`. */
 const namesOf = (capabilities: Json): string[] =>
   capabilities.entries().flatMap(([name, inner]) => {
     const inside = namesOf(inner)

@@ -7,29 +7,29 @@ import { difference as d20250618 } from './2025-06-18.ts'
 import { difference as d20251125 } from './2025-11-25.ts'
 import type { Converters, ErrorAsResult, InvalidAnswer, RejectedQuestion, RevisionDifference } from './difference.ts'
 
-/** Oldest first: entry i lies between REVISIONS[i] and REVISIONS[i + 1]. */
+/** Oldest first: entry i is between REVISIONS[i] and REVISIONS[i + 1]. */
 const CHAIN: readonly RevisionDifference[] = [d20241105, d20250326, d20250618, d20251125]
 
-const walk = (a: number, b: number): readonly Converters[] =>
+const stepsBetween = (a: number, b: number): readonly Converters[] =>
   a <= b
     ? CHAIN.slice(a, b).map(({ up }) => up)
     : CHAIN.slice(b, a)
         .reverse()
         .map(({ down }) => down)
 
-const PATHS: ReadonlyMap<Revision, ReadonlyMap<Revision, readonly Converters[]>> = new Map(
-  REVISIONS.map((from, a) => [from, new Map(REVISIONS.map((to, b) => [to, walk(a, b)]))]),
+const STEPS: ReadonlyMap<Revision, ReadonlyMap<Revision, readonly Converters[]>> = new Map(
+  REVISIONS.map((from, a) => [from, new Map(REVISIONS.map((to, b) => [to, stepsBetween(a, b)]))]),
 )
 
-/** What is applied between two revisions, in walking order. */
-const path = (from: Revision, to: Revision): readonly Converters[] => PATHS.get(from)?.get(to) ?? []
+/** The conversions between two revisions, in order. */
+const stepsOf = (from: Revision, to: Revision): readonly Converters[] => STEPS.get(from)?.get(to) ?? []
 
 type Payload = 'params' | 'result' | 'notice'
 
 const convert = (what: Payload, method: string, payload: Json, from: Revision, to: Revision): Json => {
   if (from === to || !payload.isObject) return payload
   let value = payload
-  for (const shapes of path(from, to)) value = shapes[what]?.(method, value) ?? value
+  for (const step of stepsOf(from, to)) value = step[what]?.(method, value) ?? value
   return value
 }
 
@@ -55,9 +55,9 @@ export const convertError = (
   capabilities: Json = Json.empty,
 ): RpcError | ErrorAsResult => {
   let ending: RpcError | ErrorAsResult = error
-  for (const shapes of path(from, to)) {
-    if ('code' in ending) ending = shapes.error?.(method, ending, params, capabilities) ?? ending
-    else if (shapes.result) ending = { result: shapes.result(method, ending.result) }
+  for (const step of stepsOf(from, to)) {
+    if ('code' in ending) ending = step.error?.(method, ending, params, capabilities) ?? ending
+    else if (step.result) ending = { result: step.result(method, ending.result) }
   }
   return ending
 }
@@ -70,10 +70,10 @@ export const convertQuestion = (
   to: Revision,
 ): Json | RejectedQuestion => {
   let value = params
-  for (const shapes of path(from, to)) {
-    const shaped = shapes.question?.(method, value) ?? value
-    if ('rejection' in shaped) return shaped
-    value = shaped
+  for (const step of stepsOf(from, to)) {
+    const converted = step.question?.(method, value) ?? value
+    if ('rejection' in converted) return converted
+    value = converted
   }
   return value
 }
@@ -91,10 +91,10 @@ export const convertAnswer = (
 ): Json | InvalidAnswer => {
   if (from === to || !result.isObject) return result
   let value = result
-  for (const shapes of path(from, to)) {
-    const shaped = shapes.answer?.(method, value, question) ?? value
-    if ('problem' in shaped) return shaped
-    value = shaped
+  for (const step of stepsOf(from, to)) {
+    const converted = step.answer?.(method, value, question) ?? value
+    if ('problem' in converted) return converted
+    value = converted
   }
   return value
 }

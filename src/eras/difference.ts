@@ -1,46 +1,51 @@
 import type { RpcError } from '../protocol/errors.ts'
 import type { Json } from '../wire/json/json.ts'
 
-/** How a revision differs from the next newer one: `up` turns the older form into the newer, `down` the reverse. */
+/** How a revision differs from the next newer one: `up` converts older to newer, `down` newer to older. */
 export interface RevisionDifference {
   readonly up: Converters
   readonly down: Converters
 }
 
 /**
- * What is reshaped in one direction. Each shape touches only the members it names and returns its argument
- * where nothing differs; an absent one means: no difference.
+ * The conversions of one direction. Each changes only the members it names and returns its argument if nothing differs;
+ * an absent one means: no difference.
  */
 export interface Converters {
-  readonly params?: Shape // of requests and notifications of the client
-  readonly result?: Shape
-  readonly notice?: Shape // what the server says
-  readonly error?: ErrorShape
-  readonly question?: QuestionShape
-  readonly answer?: AnswerShape
+  readonly params?: PayloadConverter // of requests and notifications of the client
+  readonly result?: PayloadConverter
+  readonly notice?: PayloadConverter // params of notifications of the server
+  readonly error?: ErrorConverter
+  readonly question?: QuestionConverter
+  readonly answer?: AnswerConverter
 }
 
-export type Shape = (method: string, payload: Json) => Json
+export type PayloadConverter = (method: string, payload: Json) => Json
 
 /** `params` are those of the request the error answers, `capabilities` those of the client that sent it. */
-export type ErrorShape = (method: string, error: RpcError, params: Json, capabilities: Json) => RpcError | ErrorAsResult
+export type ErrorConverter = (
+  method: string,
+  error: RpcError,
+  params: Json,
+  capabilities: Json,
+) => RpcError | ErrorAsResult
 
-export type QuestionShape = (method: string, params: Json) => Json | RejectedQuestion
+export type QuestionConverter = (method: string, params: Json) => Json | RejectedQuestion
 
-/** `question` are the params of what is answered, as the asking server wrote them. */
-export type AnswerShape = (method: string, result: Json, question: Json) => Json | InvalidAnswer
+/** `question` are the params of what is answered, as the server wrote them. */
+export type AnswerConverter = (method: string, result: Json, question: Json) => Json | InvalidAnswer
 
-/** An error that the caller's revision tells as a result. */
+/** An error that the client's revision reports as a result. */
 export interface ErrorAsResult {
   readonly result: Json
 }
 
-/** The client's revision has no words for the question: the asker gets this error. */
+/** The client's revision cannot express the question: the server gets this error. */
 export interface RejectedQuestion {
   readonly rejection: RpcError
 }
 
-/** The answer breaks a rule the client's revision could not state: what to tell the user before asking again. */
+/** The answer breaks a rule that the client's revision cannot express: the text for the user when the question is repeated. */
 export interface InvalidAnswer {
   readonly problem: string
 }

@@ -55,11 +55,11 @@ test('an older client is told in words which capability a server needs', () => {
   for (const to of REVISIONS.slice(0, -1))
     expect(convert('tools/call', -32021, NEEDS, NEW, to)).toEqual({
       code: -32603,
-      message: 'The server needs a capability this client has not (elicitation.url, sampling): m',
+      message: 'The server needs a capability that this client does not have (elicitation.url, sampling): m',
       data: NEEDS,
     })
   expect(convert('tools/call', -32021, undefined, NEW, '2025-11-25')).toMatchObject({
-    message: 'The server needs a capability this client has not: m',
+    message: 'The server needs a capability that this client does not have: m',
   })
 })
 

@@ -137,7 +137,7 @@ test.each<[string, Json, PlainObject, unknown]>([
 
 test('a missing content counts as nothing ticked', () => {
   const answer = Json.of({ action: 'accept' })
-  expect(convertAnswer('elicitation/create', answer, bounded(['colours']), OLD, NEW)).toHaveProperty('unfit')
+  expect(convertAnswer('elicitation/create', answer, bounded(['colours']), OLD, NEW)).toHaveProperty('problem')
 })
 
 test.each<[string, Plain]>([

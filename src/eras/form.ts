@@ -2,20 +2,20 @@ import { Json } from '../wire/json/json.ts'
 import { mapMembers, objectOf } from '../wire/json/map-members.ts'
 import type { InvalidAnswer } from './difference.ts'
 
-// 2025-06-18 knows choices of one, named by `enumNames`. A choice of several is shown as one checkbox for each
-// option, and what is ticked is gathered again; how, follows from the question alone.
+// 2025-06-18 has single choices, titled by `enumNames`. A multiple choice becomes one checkbox for each option, and the
+// answer is converted back into a list; both follow from the question alone.
 
-interface Option {
+interface ChoiceOption {
   readonly value: Json
   readonly title: string
 }
 
-interface Checkbox extends Option {
+interface Checkbox extends ChoiceOption {
   readonly name: string
 }
 
-/** A field of which several options may be chosen. */
-interface Choice {
+/** A field that accepts several options. */
+interface MultipleChoice {
   readonly field: string
   readonly title: string
   readonly schema: Json
@@ -46,23 +46,23 @@ export const asPlainForm = (params: Json): Json => {
   )
 }
 
-/** The answer with what was ticked gathered in lists, as the question asked for. */
+/** The answer with the checked boxes as lists, as the question asks for. */
 export const foldChoices = (answer: Json, question: Json): Json | InvalidAnswer => {
   const schema = question.get('requestedSchema')
   if (!schema || !answer.get('action')?.isString('accept')) return answer
   const content = answer.get('content') ?? Json.empty
-  // A client ahead of its revision may have answered with a list right away.
+  // A client may support more than its revision and answer with a list.
   const folded = [...choicesOf(schema).values()].filter(({ field }) => content.get(field)?.kind !== 'array')
   if (folded.length === 0 || !content.isObject) return answer
   const names = new Set(folded.flatMap(({ boxes }) => boxes.map(({ name }) => name)))
   const lists: [string, Json][] = []
   for (const choice of folded) {
-    const ticked = choice.boxes.filter(({ name }) => content.get(name)?.asBoolean() === true)
-    const isFitting = ticked.length >= choice.least && ticked.length <= choice.most
-    if (isFitting && (choice.isRequired || isAnswered(choice, content)))
-      lists.push([choice.field, Json.of(ticked.map(({ value }) => value))])
-    else if (!isFitting && (choice.isRequired || ticked.length > 0))
-      return { problem: `${choice.title}: ${bounds(choice)}` }
+    const checked = choice.boxes.filter(({ name }) => content.get(name)?.asBoolean() === true)
+    const isWithinBounds = checked.length >= choice.least && checked.length <= choice.most
+    if (isWithinBounds && (choice.isRequired || isAnswered(choice, content)))
+      lists.push([choice.field, Json.of(checked.map(({ value }) => value))])
+    else if (!isWithinBounds && (choice.isRequired || checked.length > 0))
+      return { problem: `${choice.title}: ${boundsText(choice)}` }
   }
   const rest = content.entries().filter(([name]) => !names.has(name))
   return lists.length === 0 && rest.length === content.entries().length
@@ -70,9 +70,9 @@ export const foldChoices = (answer: Json, question: Json): Json | InvalidAnswer 
     : answer.with('content', objectOf([...rest, ...lists]))
 }
 
-const isAnswered = ({ boxes }: Choice, content: Json): boolean => boxes.some(({ name }) => content.has(name))
+const isAnswered = ({ boxes }: MultipleChoice, content: Json): boolean => boxes.some(({ name }) => content.has(name))
 
-const choicesOf = (schema: Json): ReadonlyMap<string, Choice> => {
+const choicesOf = (schema: Json): ReadonlyMap<string, MultipleChoice> => {
   const fields = schema.get('properties')?.entries() ?? []
   const required = new Set(
     schema
@@ -81,9 +81,9 @@ const choicesOf = (schema: Json): ReadonlyMap<string, Choice> => {
       .map(name => name.asString()),
   )
   const taken = new Set(fields.map(([name]) => name))
-  const choices = new Map<string, Choice>()
+  const choices = new Map<string, MultipleChoice>()
   for (const [field, property] of fields) {
-    const options = severalOf(property)
+    const options = multipleOptions(property)
     if (!options) continue
     choices.set(field, {
       field,
@@ -106,7 +106,7 @@ const freeName = (wanted: string, i: number, taken: Set<string>): string => {
   return name
 }
 
-const withCheckboxes = (properties: Json, choices: ReadonlyMap<string, Choice>): Json =>
+const withCheckboxes = (properties: Json, choices: ReadonlyMap<string, MultipleChoice>): Json =>
   objectOf(
     properties.entries().flatMap(([field, property]): (readonly [string, Json])[] => {
       const choice = choices.get(field)
@@ -114,7 +114,7 @@ const withCheckboxes = (properties: Json, choices: ReadonlyMap<string, Choice>):
     }),
   )
 
-const checkboxes = (choice: Choice): (readonly [string, Json])[] => {
+const checkboxes = (choice: MultipleChoice): (readonly [string, Json])[] => {
   const chosen = choice.schema.get('default')
   const values = new Set(chosen?.elements().map(textOf))
   return choice.boxes.map(({ name, title, value }, i) => [
@@ -128,24 +128,24 @@ const checkboxes = (choice: Choice): (readonly [string, Json])[] => {
   ])
 }
 
-/** Once is enough: the checkboxes of a choice stand together. */
-const describe = (choice: Choice): string | undefined => {
+/** Only on the first checkbox: those of a choice are shown together. */
+const describe = (choice: MultipleChoice): string | undefined => {
   const description = choice.schema.get('description')?.asString()
   const isBound = choice.least > 0 || choice.most < choice.boxes.length
-  return [description, isBound ? bounds(choice) : undefined].filter(Boolean).join(' — ') || undefined
+  return [description, isBound ? boundsText(choice) : undefined].filter(Boolean).join(' — ') || undefined
 }
 
-const bounds = ({ least, most }: Choice): string => {
+const boundsText = ({ least, most }: MultipleChoice): string => {
   if (least === most) return `choose exactly ${least}`
   const parts = [least > 0 && `at least ${least}`, Number.isFinite(most) && `at most ${most}`]
   return `choose ${parts.filter(Boolean).join(' and ')}`
 }
 
-const severalOf = (property: Json): readonly Option[] | undefined => {
+const multipleOptions = (property: Json): readonly ChoiceOption[] | undefined => {
   const items = property.get('type')?.isString('array') ? property.get('items') : undefined
   if (!items) return undefined
   return (
-    titledOf(items) ??
+    titledOptions(items) ??
     items
       .get('enum')
       ?.elements()
@@ -154,7 +154,7 @@ const severalOf = (property: Json): readonly Option[] | undefined => {
 }
 
 /** The options of `oneOf` or `anyOf`, if all of them are constants. */
-const titledOf = (schema: Json): readonly Option[] | undefined => {
+const titledOptions = (schema: Json): readonly ChoiceOption[] | undefined => {
   const options = (schema.get('oneOf') ?? schema.get('anyOf'))?.elements() ?? []
   const titled = options.flatMap(option => {
     const value = option.get('const')
@@ -166,7 +166,7 @@ const titledOf = (schema: Json): readonly Option[] | undefined => {
 const textOf = (value: Json): string => value.asString() ?? value.toString()
 
 const withEnumNames = (property: Json): Json => {
-  const options = titledOf(property)
+  const options = titledOptions(property)
   if (!options) return property
   return property
     .without('oneOf', 'anyOf')

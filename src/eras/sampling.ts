@@ -1,8 +1,7 @@
 import type { Json } from '../wire/json/json.ts'
-import { isBlock } from './content.ts'
-import { mapList } from './members.ts'
+import { isBlock, mapList } from './content.ts'
 
-/** Every content block of the messages to sample from. */
+/** All content blocks of the messages of a sampling request. */
 export const blocksOf = (params: Json): readonly Json[] =>
   (params.get('messages')?.elements() ?? []).flatMap(message => blocksIn(message.get('content')))
 
@@ -11,7 +10,7 @@ const blocksIn = (content: Json | undefined): readonly Json[] => {
   return content.kind === 'array' ? content.elements() : [content]
 }
 
-/** Converts every content block of the messages to sample from. */
+/** Converts all content blocks of the messages of a sampling request. */
 export const mapBlocks = (params: Json, convert: (block: Json) => Json): Json =>
   mapList(params, 'messages', message => {
     const content = message.get('content')
@@ -19,7 +18,7 @@ export const mapBlocks = (params: Json, convert: (block: Json) => Json): Json =>
     return message.with('content', content.kind === 'array' ? content.map(convert) : convert(content))
   })
 
-/** Whether a sampling request offers tools or tells of their use. */
+/** Whether a sampling request offers tools or contains their calls or results. */
 export const usesTools = (params: Json): boolean =>
   params.has('tools') ||
   params.has('toolChoice') ||

@@ -3,17 +3,17 @@ import type { Socket } from 'node:net'
 import type { RpcError } from './errors.ts'
 import type { Policy } from './policy.ts'
 
-/** What is known of a request before its body is read. */
+/** The part of a request that is known before its body is read. */
 export interface RequestInfo {
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
 }
 
-/** Who a request is from, or the answer that keeps it out before its body is read. */
+/** The caller of a request, or the answer that rejects it before its body is read. */
 export type Admission =
   | {
       readonly kind: 'in'
-      readonly principal: string | undefined // undefined: unknown, served in isolation
+      readonly principal: string | undefined // undefined: anonymous, served in isolation
       readonly policy?: Policy | undefined // of the token
     }
   | {
@@ -24,10 +24,36 @@ export type Admission =
     }
 
 /**
- * Decides who may come into a workspace; handed in by the composition root. The connection is cut if the token of the
- * request becomes invalid before `response` is closed; without a response, before the connection is.
+ * Decides whether a request may use a workspace. The connection is cut if the token of the request becomes invalid
+ * before `response` is closed; without a response, before the connection is closed.
  */
-export type Admit = (knock: RequestInfo, workspace: string, response?: ServerResponse) => Admission | Promise<Admission>
+export type Admit = (
+  request: RequestInfo,
+  workspace: string,
+  response?: ServerResponse,
+) => Admission | Promise<Admission>
 
 /** Calls `end` when the token of a request is revoked or expires, unless the returned function was called before. */
-export type OnTokenRevoked = (knock: RequestInfo, end: () => void) => () => void
+export type OnTokenRevoked = (request: RequestInfo, end: () => void) => () => void
+
+const LOOPBACK_V6 = '::1'
+const GROUPS = 8
+const PREFIX_GROUPS = 4
+
+/** What limits count as one remote address: an IPv4 address, or the /64 network of an IPv6 address. */
+export const networkOf = (address: string | undefined): string => {
+  if (address === undefined) return 'unknown'
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':') || address === LOOPBACK_V6) return address
+  const [head = '', tail = ''] = (address.split('%', 1)[0] ?? '').split('::')
+  const [before, after] = [groupsOf(head), groupsOf(tail)]
+  const zeros = new Array<string>(Math.max(0, GROUPS - before.length - after.length)).fill('0')
+  return `${[...before, ...zeros, ...after].slice(0, PREFIX_GROUPS).join(':')}::/64`
+}
+
+const groupsOf = (text: string): string[] => text.split(':').filter(group => group !== '')
+
+/** The owner that sessions, stream logs and rates count for: a principal, or the network of an anonymous caller. */
+export const quotaOwner = (principal: string | undefined, address: string | undefined): string =>
+  principal === undefined ? `@${networkOf(address)}` : `=${principal}`

@@ -1,19 +1,26 @@
 import type { Caller } from './exchange.ts'
 
-/** Whether two callers are certainly the same user; an unknown caller is the same only within its own session. */
+/** A copy for state that outlives the request: it does not keep the body of the request in memory. */
+export const compactCaller = (caller: Caller): Caller => ({
+  ...caller,
+  capabilities: caller.capabilities.compact(),
+  info: caller.info?.compact(),
+})
+
+/** Whether two callers are certainly the same user. Anonymous callers are, if they share a session. */
 export const isSameUser = (a: Caller, b: Caller): boolean => {
   if (a === b) return true
   if (a.principal !== undefined || b.principal !== undefined) return a.principal === b.principal
   return a.session !== undefined && a.session === b.session
 }
 
-/** Whether all of them are the same user; true for none. */
+/** Whether all callers are the same user; true for an empty list. */
 export const areSameUser = (callers: readonly Caller[]): boolean => {
   const [first] = callers
   return first === undefined || callers.every(caller => isSameUser(first, caller))
 }
 
-/** The users a process has served: one, or several. */
+/** Whether a process has served one user or several. */
 export class ServedUsers {
   #first: Caller | undefined
   #areSeveral = false

@@ -1,21 +1,21 @@
 /** Why an exchange ended before its answer. */
 export type AbortReason =
-  | { readonly kind: 'cancelled'; readonly text?: string } // the client said so
-  | { readonly kind: 'gone' } // the client left
-  | { readonly kind: 'expired' } // nobody came back in time
+  | { readonly kind: 'cancelled'; readonly text?: string } // the client cancelled it
+  | { readonly kind: 'gone' } // the client disconnected
+  | { readonly kind: 'expired' } // the client did not come back in time
   | { readonly kind: 'closing' } // the gateway is shutting down
 
-/** The reading side of an abort: what an exchange carries down. */
+/** The reading side of an abort, as an exchange carries it. */
 export interface Signal {
   readonly reason: AbortReason | undefined
-  /** Calls `listener` once, at once if already aborted; the returned function takes it back. */
+  /** Calls `listener` once, immediately if already aborted. The returned function removes the listener. */
   onAbort(listener: (reason: AbortReason) => void): () => void
 }
 
 /** The writing side. A typed stand-in for AbortController, which costs 4 µs per call with one listener. */
 export class Abort implements Signal {
   reason: AbortReason | undefined
-  slot = -1 // its place in the list of those under way
+  slot = -1 // its index in the list of active calls
   #listeners: ((reason: AbortReason) => void)[] | undefined
 
   onAbort(listener: (reason: AbortReason) => void): () => void {
@@ -41,7 +41,7 @@ export class Abort implements Signal {
   }
 }
 
-/** A listener that throws must not keep the others from hearing the end; the handler of last resort logs it. */
+/** A listener that throws must not stop the others; the handler of uncaught exceptions logs it. */
 const call = (listener: (reason: AbortReason) => void, reason: AbortReason): void => {
   try {
     listener(reason)

@@ -1,15 +1,64 @@
-import type { Json } from '../wire/json/json.ts'
-import { boundedKey } from './short-key.ts'
+import { createHash } from 'node:crypto'
+import { Json } from '../wire/json/json.ts'
+import { REVISIONS, type Revision } from './revisions.ts'
 
-// A client writes its capabilities the same way every time.
+const LAST_LEGACY: Revision = '2025-11-25'
+
+/** Client capabilities that a revision added. Members that the specification does not name are never removed. */
+const ADDED: Readonly<Record<string, Revision>> = { tasks: LAST_LEGACY }
+
+/** Members inside a capability that a revision added; before, it was an empty object. */
+const ADDED_WITHIN: Readonly<Record<string, Readonly<Record<string, Revision>>>> = {
+  elicitation: { form: LAST_LEGACY, url: LAST_LEGACY },
+  sampling: { context: LAST_LEGACY, tools: LAST_LEGACY },
+}
+
+/** The capabilities, with their members, that every strict parser of a legacy revision accepts. */
+const BARE: Readonly<Record<string, readonly string[] | 'all'>> = {
+  experimental: 'all',
+  roots: ['listChanged'],
+  sampling: [],
+  elicitation: [],
+}
+
+/** Removes the members that are newer than a revision. A declared capability itself stays. */
+export const capabilitiesKnownTo = (capabilities: Json, revision: Revision): Json => {
+  let known = capabilities.without(...newerThan(revision, ADDED))
+  for (const [name, members] of Object.entries(ADDED_WITHIN)) {
+    const value = known.get(name)
+    const newer = newerThan(revision, members).filter(member => value?.isObject && value.has(member))
+    if (value && newer.length > 0) known = known.with(name, value.without(...newer))
+  }
+  return known
+}
+
+const newerThan = (revision: Revision, added: Readonly<Record<string, Revision>>): string[] =>
+  Object.keys(added).filter(name => REVISIONS.indexOf(added[name] as Revision) > REVISIONS.indexOf(revision))
+
+/** The smallest equivalent, for servers that reject a handshake with unknown members. */
+export const bareCapabilities = (capabilities: Json): Json => {
+  const kept = Object.entries(BARE).flatMap(([name, members]): [string, Json][] => {
+    const value = capabilities.get(name)
+    if (!value) return []
+    return [[name, members === 'all' ? value : pick(value, members)]]
+  })
+  return Json.of(Object.fromEntries(kept))
+}
+
+const pick = (value: Json, members: readonly string[]): Json =>
+  value.isObject
+    ? value.without(...value.entries().flatMap(([name]) => (members.includes(name) ? [] : [name])))
+    : Json.empty
+
+// A client sends the same text every time, so its fingerprint is cached by text.
 const byText = new Map<string, string>()
 const MOST_TEXTS = 1000
-const LONGEST_TEXT = 1024 // bytes of a text that is kept as a key; longer ones are remembered with their value
+const LONGEST_TEXT = 1024 // bytes of a text that is cached; for longer ones the fingerprint is cached by value
 
 const byValue = new WeakMap<Json, string>()
 const LONGEST_FINGERPRINT = 128 // characters; a longer one is replaced by its hash
 
-/** Equal for capabilities that mean the same, and short; servers shape their lists by them. */
+/** A short key that is equal for equal capabilities; servers may shape their lists by them. */
 export const capabilitiesFingerprint = (capabilities: Json): string => {
   if (capabilities.size > LONGEST_TEXT) return ofLong(capabilities)
   const text = capabilities.toString()
@@ -39,3 +88,7 @@ const sorted = (value: unknown): unknown => {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, member]) => [key, sorted(member)])
 }
+
+/** A key of bounded length: a text longer than that many characters is replaced by its hash. */
+export const boundedKey = (text: string, longest: number): string =>
+  text.length <= longest ? text : createHash('sha256').update(text).digest('base64url')

@@ -16,24 +16,24 @@ export class GatewayError implements RpcError {
   }
 }
 
-/** The error a thrown value is reported as: the one it carries, or a fault of the gateway. */
+/** The error that a thrown value is reported as: its own RpcError, or a GatewayError. */
 export const thrownError = (thrown: unknown): RpcError =>
   thrown instanceof RpcFailure ? thrown.error : new GatewayError(thrown)
 
 /**
  * Hands a frame to a sink that no caller waits for. Never throws and never rejects: if the sink does, its exchange
- * ends with a failure, and `broke` is called. Code that is itself called by a sink may return the sink's value instead.
+ * ends with a failure, and `onThrow` is called. Code that is itself called by a sink may return the sink's value instead.
  */
-export const deliver = (sink: Sink, frame: Frame, broke?: () => void): void | Promise<void> => {
+export const deliver = (sink: Sink, frame: Frame, onThrow?: () => void): void | Promise<void> => {
   try {
     const waiting = sink(frame)
-    if (waiting) return waiting.catch((thrown: unknown) => end(sink, thrown, broke))
+    if (waiting) return waiting.catch((thrown: unknown) => end(sink, thrown, onThrow))
   } catch (thrown) {
-    end(sink, thrown, broke)
+    end(sink, thrown, onThrow)
   }
 }
 
-/** Answers a question. If the asker's code throws on the answer, the asker hears an error instead: never throws. */
+/** Answers a question. If the handler of the answer throws, it gets an error as the answer. Never throws. */
 export const answerQuestion = ({ answer }: Question, reply: Answer): void => {
   try {
     answer(reply)
@@ -51,8 +51,8 @@ export const failWith = ({ kind, sink }: Exchange, thrown: unknown): void => {
   if (kind === 'request') end(sink, thrown)
 }
 
-const end = (sink: Sink, thrown: unknown, broke?: () => void): void => {
-  broke?.()
+const end = (sink: Sink, thrown: unknown, onThrow?: () => void): void => {
+  onThrow?.()
   try {
     const waiting = sink({ kind: 'failure', error: thrownError(thrown) })
     if (waiting) waiting.catch(rethrow)
@@ -61,7 +61,7 @@ const end = (sink: Sink, thrown: unknown, broke?: () => void): void => {
   }
 }
 
-/** A sink that takes not even a failure is a bug: the handler of last resort logs it. */
+/** A sink that throws even on a failure is a bug; the handler of uncaught exceptions logs it. */
 const rethrow = (thrown: unknown): void =>
   queueMicrotask(() => {
     throw thrown

@@ -6,49 +6,49 @@ import type { LogSeverity } from './methods.ts'
 import type { Policy } from './policy.ts'
 import type { Revision } from './revisions.ts'
 
-/** One client message crossing the gateway, with the place its answer goes. */
+/** One client message on its way through the gateway, with the sink for its answer. */
 export interface Exchange {
-  readonly kind: 'request' | 'notification' // nothing is sunk for a notification
+  readonly kind: 'request' | 'notification' // a notification has no answer
   readonly method: string
   readonly params: Json // always an object; Json.empty where the message had none
   readonly caller: Caller
   readonly signal: Signal
   readonly sink: Sink
-  readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may end for another
+  readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
   readonly trace?: RequestTrace | undefined // only where each request is logged
 }
 
-/** What the envelope or the handshake said about who is calling. */
+/** The client, as the envelope or the handshake describes it. */
 export interface Caller {
   readonly workspace: string
-  readonly principal: string | undefined // undefined: unknown, served in isolation
-  readonly policy?: Policy | undefined // of the token, besides the workspace's; undefined: it has none
+  readonly principal: string | undefined // undefined: anonymous, served in isolation
+  readonly policy?: Policy | undefined // of the token, in addition to the workspace's
   readonly revision: Revision
   readonly capabilities: Json
   readonly info?: Json | undefined
   readonly logLevel?: LogSeverity | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
-  readonly isHealthCheck?: true // the gateway itself: what it opens holds nothing of any client
+  readonly isHealthCheck?: true // the gateway itself: its connections hold no state of clients
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only
 }
 
-/** Many notices and questions, then one result or failure. */
+/** A request gets any number of notices and questions, then one result or failure. */
 export type Frame =
   | { readonly kind: 'notice'; readonly method: string; readonly params: Json }
   | Question
   | { readonly kind: 'result'; readonly result: Json }
   | { readonly kind: 'failure'; readonly error: RpcError }
 
-/** Elicitation, sampling or roots, asked while a call (or a session) is alive. */
+/** An elicitation, sampling or roots request of the server during a call or a session. */
 export interface Question {
   readonly kind: 'question'
-  readonly key?: string // the asker's own name for it, shown to modern callers
+  readonly key?: string // the server's own name for it, shown to modern callers
   readonly method: string
   readonly params: Json
-  readonly withdrawn: Signal // the asker no longer wants the answer
+  readonly withdrawn: Signal // the server no longer wants the answer
   readonly answer: (reply: Answer) => void
-  /** Instead of an answer: the exchange is over before the client gave one; the asker asks on another. */
+  /** Instead of an answer: the exchange ended before the client answered; the server asks on another exchange. */
   readonly handBack?: () => void
 }
 
@@ -57,7 +57,7 @@ export type Answer =
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'progress'; readonly params: Json }
 
-/** A promise means the reader is behind: whoever reads for this exchange alone stops until it settles. */
+/** A promise means that the reader is slow: the source of this exchange pauses until it settles. */
 export type Sink = (frame: Frame) => void | Promise<void>
 
 export type Dispatch = (exchange: Exchange) => void
@@ -66,7 +66,7 @@ export type Dispatch = (exchange: Exchange) => void
 export interface Upstream {
   /** `sessionIndex` above 0: a further session of the caller, for a call that cannot wait for the first one. */
   open(caller: Caller, sessionIndex?: number): Promise<Peer>
-  /** Takes a request that goes on with a call which waits for it; nothing is opened for that. False: it does not. */
+  /** Takes a request that continues a parked call, without opening anything; false if no call waits for it. */
   resume?(exchange: Exchange): boolean
   /**
    * Asks whether it is there, and neither opens a session nor starts a process for that. False: there is nothing
@@ -76,13 +76,13 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-/** A conversation partner of one revision. */
+/** An open connection to a server of one revision. */
 export interface Peer {
   readonly revision: Revision
   readonly asks: boolean // may sink question frames; a modern remote server never does
   readonly correlates?: boolean // false: one channel for all, so a question does not tell which call it belongs to
   readonly dispatch: Dispatch
-  readonly hold?: () => () => void // keeps a session of one's own open between requests until the returned function is called
+  readonly hold?: () => () => void // keeps the session open between requests until the returned function is called
 }
 
 /** The peer with another dispatch. Its other members are read on each access, because they may change. */

@@ -1,4 +1,4 @@
-/** The `_meta` keys the specification reserves, and ours. */
+/** The `_meta` keys of the specification, and our own. */
 const SPEC = 'io.modelcontextprotocol/'
 
 export const META = {
@@ -14,7 +14,7 @@ export const META = {
   unavailable: 'dragoman/unavailable', // on a list: the servers it lacks
 } as const
 
-/** What a modern request says about its sender; removed toward legacy peers. */
+/** The members of a modern request that describe the client; removed for legacy servers. */
 export const ENVELOPE: readonly string[] = [
   META.protocolVersion,
   META.clientInfo,

@@ -19,7 +19,7 @@ const OLDEST = '2024-11-05'
 const NEWEST = '2026-07-28'
 const LAST_LEGACY = '2025-11-25'
 
-/** Every method of every revision. What is not here is an extension's and passes through. */
+/** Every method of every revision. Other methods belong to extensions and pass through. */
 const METHODS: Readonly<Record<string, Method>> = {
   initialize: { from: 'client', since: OLDEST, until: LAST_LEGACY },
   ping: { from: 'both', since: OLDEST, until: LAST_LEGACY },
@@ -46,14 +46,14 @@ const METHODS: Readonly<Record<string, Method>> = {
   'elicitation/create': { from: 'server', since: '2025-06-18' },
 }
 
-/** False only for a method the specification had and this revision has not (or not yet). */
+/** False for a method of the specification that this revision does not have; true for extensions. */
 export const isMethodOf = (method: string, revision: Revision): boolean => {
-  const row = METHODS[method]
-  if (!row || !Object.hasOwn(METHODS, method)) return true
+  const info = METHODS[method]
+  if (!info || !Object.hasOwn(METHODS, method)) return true
   const at = REVISIONS.indexOf(revision)
-  return at >= REVISIONS.indexOf(row.since) && (!row.until || at <= REVISIONS.indexOf(row.until))
+  return at >= REVISIONS.indexOf(info.since) && (!info.until || at <= REVISIONS.indexOf(info.until))
 }
 
-/** The row of a method, if the specification names it. */
+/** The properties of a method of the specification; undefined for extensions. */
 export const methodInfo = (method: string): Method | undefined =>
   Object.hasOwn(METHODS, method) ? METHODS[method] : undefined

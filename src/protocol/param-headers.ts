@@ -11,7 +11,7 @@ export interface ParamHeader {
   readonly header: string // lower-case, with its prefix: mcp-param-region
 }
 
-/** What a schema says about mirrored arguments, or why a client has to refuse the tool. */
+/** The mirrored arguments of a schema, or why clients must reject the tool. */
 export type ParamHeaders =
   | { readonly kind: 'valid'; readonly params: readonly ParamHeader[] }
   | { readonly kind: 'invalid'; readonly reason: string }
@@ -23,10 +23,10 @@ const PRIMITIVES: readonly string[] = ['string', 'integer', 'boolean']
 
 const known = new WeakMap<Json, ParamHeaders>()
 
-/** Reads the annotations of an inputSchema; each schema value is read once. */
+/** Reads the annotations of an inputSchema; cached by schema value. */
 export const readParamHeaders = (schema: Json): ParamHeaders => {
-  const before = known.get(schema)
-  if (before) return before
+  const cached = known.get(schema)
+  if (cached) return cached
   const found = collect(schema)
   known.set(schema, found)
   return found
@@ -36,7 +36,8 @@ const collect = (schema: Json): ParamHeaders => {
   const params: ParamHeader[] = []
   const taken = new Set<string>()
   for (const { node, path } of annotated(schema, [])) {
-    const reason = fault(node, path) ?? (taken.has(headerOf(node)) ? `${label(node)} is used twice` : undefined)
+    const reason =
+      annotationError(node, path) ?? (taken.has(headerOf(node)) ? `${label(node)} is used twice` : undefined)
     if (reason || !path) return { kind: 'invalid', reason: reason ?? '' }
     taken.add(headerOf(node))
     params.push({ path, header: headerOf(node) })
@@ -66,7 +67,7 @@ export const withoutParamHeaders = (schema: Json): Json =>
 const label = (node: Json): string => `${ANNOTATION} ${node.get(ANNOTATION)}`
 const headerOf = (node: Json): string => PREFIX + (node.get(ANNOTATION)?.asString() ?? '').toLowerCase()
 
-const fault = (node: Json, path: readonly string[] | undefined): string | undefined => {
+const annotationError = (node: Json, path: readonly string[] | undefined): string | undefined => {
   const name = node.get(ANNOTATION)?.asString()
   if (name === undefined || !TOKEN.test(name)) return `${label(node)} is not an HTTP field name`
   if (!path) return `${label(node)} is not on a property reachable through "properties" alone`
@@ -104,10 +105,9 @@ export const decodeHeaderValue = (header: string): string | undefined => {
 }
 
 /**
- * True for callers bound to repeat annotated arguments in headers: modern ones without a session, which is how the
- * stateless HTTP front describes its clients. They are refused even when they send no such header at all, because
- * whoever routed the request by its headers saw something else than the body says. Older revisions do not know the
- * rule; the REST door calls as one of them.
+ * True for callers that must repeat annotated arguments in headers: modern ones without a session, as the stateless
+ * HTTP front describes its clients. They are rejected even if they send no such header, because a proxy that routes by
+ * headers would see something else than the body says. Older revisions, and so REST calls, do not have the rule.
  */
 export const mirrorsParams = (caller: Caller): boolean => isModern(caller.revision) && caller.session === undefined
 
@@ -130,17 +130,17 @@ export const checkParamHeaders = (
   const found = readParamHeaders(schema)
   if (found.kind === 'invalid') return undefined
   for (const { path, header } of found.params) {
-    const reason = rivalAlong(args, path) ?? compare(header, args.at(...path), headers.get(header))
+    const reason = ambiguityAlong(args, path) ?? compare(header, args.at(...path), headers.get(header))
     if (reason) return reason
   }
   return undefined
 }
 
-/** A server that takes another member for the one compared here would see another value than its header says. */
-const rivalAlong = (args: Json, path: readonly string[]): string | undefined => {
+/** A server that reads a lookalike member instead would see another value than the header says. */
+const ambiguityAlong = (args: Json, path: readonly string[]): string | undefined => {
   for (const [i, key] of path.entries()) {
-    const rival = args.at(...path.slice(0, i))?.findAmbiguous([key])
-    if (rival) return `Header mismatch: ${ambiguityError(rival)}`
+    const ambiguous = args.at(...path.slice(0, i))?.findAmbiguous([key])
+    if (ambiguous) return `Header mismatch: ${ambiguityError(ambiguous)}`
   }
   return undefined
 }
@@ -155,7 +155,7 @@ const compare = (name: string, value: Json | undefined, header: string | undefin
   return isSame(value, decoded) ? undefined : `Header mismatch: ${name} does not match the body's ${brief(value)}`
 }
 
-/** null is never mirrored; an object or a list where a primitive belongs is for the check of arguments to refuse. */
+/** null is never mirrored; an object or a list in place of a primitive is rejected by the check of arguments. */
 const MIRRORED: ReadonlySet<JsonKind> = new Set<JsonKind>(['string', 'number', 'boolean'])
 
 const brief = (value: Json): string => {

@@ -1,4 +1,4 @@
-/** What may be seen and used; whatever is denied, or not allowed, is as if it did not exist. */
+/** What callers may see and use. Everything else does not exist for them. */
 export interface Policy {
   readonly allow: Patterns // an absent kind: everything of that kind
   readonly deny: Patterns
@@ -13,12 +13,12 @@ export interface Patterns {
   readonly resources?: readonly string[] | undefined
 }
 
-/** Shows all there is. */
+/** Allows everything. */
 export const EVERYTHING: Policy = { allow: {}, deny: {}, readOnly: false }
 
 const absent = new Map<string, Policy>()
 
-/** Shows nothing at all: for tokens whose policy is not there. One for each name, so that it can be found again. */
+/** Allows nothing: for tokens whose policy is missing. One object per name, because policies are compared by identity. */
 export const absentPolicy = (name: string): Policy => {
   const nothing = absent.get(name) ?? { allow: { servers: [] }, deny: { servers: ['*'] }, readOnly: true }
   absent.set(name, nothing)

@@ -1,4 +1,4 @@
-/** How many things, and how many bytes with them, are kept for one owner and in all. */
+/** Limits on items and bytes for one owner, and on items in total. */
 export interface QuotaLimits {
   readonly perOwner: number
   readonly bytesPerOwner?: number
@@ -11,9 +11,9 @@ interface Share<T> {
 }
 
 /**
- * Bounds what the gateway keeps for its callers. An owner beyond its share loses its own oldest things; when there are
- * too many in all, the owner with the most loses some. So an owner with few never loses any to another, except where
- * every owner has only one.
+ * Limits what the gateway stores for its callers. An owner over its limit loses its oldest items; if there are too many
+ * items in total, the owner with the most loses some. So an owner with few items loses none to others, unless every
+ * owner has only one.
  */
 export class Quota<T extends object> {
   readonly #limits: QuotaLimits
@@ -21,7 +21,7 @@ export class Quota<T extends object> {
   readonly #shares = new Map<string, Share<T>>()
   readonly #owners = new Map<T, string>()
 
-  /** The item of the lowest rank goes first; without ranks the oldest does. */
+  /** The item of the lowest rank is evicted first; without ranks, the oldest. */
   constructor(limits: QuotaLimits, rank?: (item: T) => number) {
     this.#limits = limits
     this.#rank = rank
@@ -31,7 +31,7 @@ export class Quota<T extends object> {
     return this.#owners.size
   }
 
-  /** Takes an item in and returns those that must go for it; they are not counted any more. */
+  /** Adds an item and returns the evicted ones, which are no longer counted. */
   add(owner: string, item: T, bytes = 0): T[] {
     const share = this.#shares.get(owner) ?? { items: new Map(), bytes: 0 }
     this.#shares.set(owner, share)
@@ -66,14 +66,14 @@ export class Quota<T extends object> {
     return items.size > perOwner || bytes > bytesPerOwner
   }
 
-  /** The items of the owner with the most; all items where every owner has only one. The oldest is first. */
+  /** The items of the owner with the most; all items if every owner has only one. The oldest is first. */
   #largest(first: Share<T>): ReadonlyMap<T, unknown> {
     let largest = first
     for (const share of this.#shares.values()) if (share.items.size > largest.items.size) largest = share
     return largest.items.size > 1 ? largest.items : this.#owners
   }
 
-  /** The one to go first, never the newest. */
+  /** The item to evict, never the newest. */
   #firstOf(items: ReadonlyMap<T, unknown>, newest: T): T | undefined {
     let first: T | undefined
     let lowest = Number.POSITIVE_INFINITY

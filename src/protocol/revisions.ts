@@ -1,18 +1,18 @@
-/** The dated revisions, oldest first, and the manners of each that are not about payloads (those are eras/). */
+/** The dated revisions, oldest first. Their rules for the transport are below; those for payloads are in eras/. */
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const
 
 export type Revision = (typeof REVISIONS)[number]
 type Era = 'legacy' | 'modern'
 
-interface Manners {
+interface TransportRules {
   readonly era: Era
-  readonly priming: boolean // an SSE reply opens with an id and empty data (older parsers choke on it)
+  readonly priming: boolean // an SSE response begins with an id and empty data (older parsers fail on it)
   readonly versionHeader: boolean // MCP-Protocol-Version on requests after the handshake
-  readonly plainAnswers: boolean // a POST may be answered with JSON though its client takes events, too
+  readonly plainAnswers: boolean // a POST may be answered with JSON although the client accepts events, too
 }
 
-const MANNERS: Readonly<Record<Revision, Manners>> = {
-  // Its clients know Streamable HTTP from servers that always answer with an event, and read nothing else.
+const TRANSPORT_RULES: Readonly<Record<Revision, TransportRules>> = {
+  // Its clients over Streamable HTTP read only events.
   '2024-11-05': { era: 'legacy', priming: false, versionHeader: false, plainAnswers: false },
   '2025-03-26': { era: 'legacy', priming: false, versionHeader: false, plainAnswers: true },
   '2025-06-18': { era: 'legacy', priming: false, versionHeader: true, plainAnswers: true },
@@ -24,12 +24,12 @@ export const OLDEST: Revision = '2024-11-05'
 export const MODERN: Revision = '2026-07-28'
 export const NEWEST_LEGACY: Revision = '2025-11-25'
 
-/** Every revision we serve, newest first, as `supportedVersions` and `-32022` list them. */
+/** All revisions, newest first, as `supportedVersions` and error -32022 list them. */
 export const SERVED: readonly Revision[] = [...REVISIONS].reverse()
 
-export const transportRulesOf = (revision: Revision): Manners => MANNERS[revision]
+export const transportRulesOf = (revision: Revision): TransportRules => TRANSPORT_RULES[revision]
 
 export const isRevision = (text: string | undefined): text is Revision =>
   text !== undefined && (REVISIONS as readonly string[]).includes(text)
 
-export const isModern = (revision: Revision): boolean => MANNERS[revision].era === 'modern'
+export const isModern = (revision: Revision): boolean => TRANSPORT_RULES[revision].era === 'modern'

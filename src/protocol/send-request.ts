@@ -4,9 +4,9 @@ import { RpcFailure } from './errors.ts'
 import type { Caller, Dispatch } from './exchange.ts'
 
 /** The longest list, in pages, that is read to its end. */
-export const MOST_PAGES = 64
+export const MAX_PAGES = 64
 
-/** Sends one request of our own and settles with its result; rejects with RpcFailure, or when nobody waits any more. */
+/** Sends a request of the gateway and resolves with its result. Rejects with RpcFailure, or if the signal is aborted. */
 export const sendRequest = (
   dispatch: Dispatch,
   caller: Caller,
@@ -15,7 +15,7 @@ export const sendRequest = (
   signal: Signal = NEVER,
 ): Promise<Json> =>
   new Promise((resolve, reject) => {
-    const forget = signal.onAbort(() => reject(new Error('Nobody waits any more')))
+    const removeListener = signal.onAbort(() => reject(new Error('The request was cancelled')))
     dispatch({
       kind: 'request',
       method,
@@ -24,7 +24,7 @@ export const sendRequest = (
       signal,
       sink: frame => {
         if (frame.kind !== 'result' && frame.kind !== 'failure') return
-        forget()
+        removeListener()
         if (frame.kind === 'result') resolve(frame.result)
         else reject(new RpcFailure(frame.error))
       },
@@ -44,7 +44,7 @@ export class CursorWalk {
     if (cursor === undefined) return 'last'
     if (this.#seen.has(cursor)) return 'repeated'
     this.#seen.add(cursor)
-    return this.#seen.size >= MOST_PAGES ? 'too many' : { cursor }
+    return this.#seen.size >= MAX_PAGES ? 'too many' : { cursor }
   }
 }
 

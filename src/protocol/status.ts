@@ -1,34 +1,81 @@
-/** What is known of a configured server right now. */
+/** The current state of a configured server. */
 export interface ServerStatus {
   readonly name: string
   readonly state: ServerState
-  readonly since?: number | undefined // as Date.now() counts
-  readonly reason?: string | undefined // why it is not simply ready
-  readonly retryAt?: number | undefined // when a server that is down is tried again
+  readonly since?: number | undefined // Unix time in milliseconds
+  readonly reason?: string | undefined // why it is not ready
+  readonly retryAt?: number | undefined // when a server that is down is probed again
   readonly revision?: string | undefined
   readonly tools?: number | undefined
   readonly figures?: ServerCounters | undefined
 }
 
 /**
- * `untried`: only a caller can find out; `degraded`: it may answer, but something failed; `unavailable`: its entry in
- * the configuration cannot be served.
+ * `untried`: only a call can show whether it answers; `degraded`: it may answer, but something failed; `unavailable`: its
+ * entry in the configuration cannot be served.
  */
 export type ServerState = (typeof SERVER_STATES)[number]
 
 export const SERVER_STATES = ['connecting', 'untried', 'ready', 'degraded', 'down', 'disabled', 'unavailable'] as const
 
-/** What was counted at a server's gate. */
+/** Counters of one server. */
 export interface ServerCounters {
   readonly openings: number // how often it went down
-  readonly retries: number // requests and connections that were tried once more
-  readonly running?: number | undefined // calls under way; counted only where they are limited
-  readonly waiting: number // calls beyond the limit
+  readonly retries: number // requests and connections that were retried
+  readonly running?: number | undefined // calls in progress; counted only if they are limited
+  readonly waiting: number // calls in the queue
 }
 
-/** A workspace as an operator sees it. */
+/** The state of a workspace, for operators. */
 export interface WorkspaceStatus {
   readonly name: string
   readonly url: string
   readonly servers: readonly ServerStatus[]
+}
+
+/** The result of `dragoman check`: every server of a configuration was connected to once. */
+export interface CheckReport {
+  readonly servers: readonly ServerReport[]
+  readonly workspaces: readonly WorkspaceReport[]
+}
+
+/** What `check` found at one server. */
+export interface ServerReport {
+  readonly name: string
+  readonly state: ServerState
+  readonly transport: string // http, sse, stdio, built-in
+  readonly revision?: string | undefined
+  readonly tools?: number | undefined
+  readonly prompts?: number | undefined
+  readonly resources?: number | undefined // templates included
+  readonly ms?: number | undefined // until it had answered all requests
+  readonly reason?: string | undefined
+  readonly flaws?: readonly string[] | undefined // errors in its lists
+}
+
+/** What a workspace shows of the servers that answered. */
+export interface WorkspaceReport {
+  readonly name: string
+  readonly servers: readonly string[]
+  readonly names: string // the style
+  readonly tools: readonly string[] // as they are shown
+  readonly prompts: readonly string[]
+  readonly resources: number
+  readonly hidden: { readonly policy: number; readonly overlays: number }
+  readonly collisions: readonly NameCollision[]
+  readonly unknown: readonly string[] // tools of the configuration that their servers do not have
+  readonly shadowed: readonly ShadowedTool[]
+}
+
+/** A tool that cannot be called, because another tool of its server has the name it was given. */
+export interface ShadowedTool {
+  readonly tool: string // as `<server>/<tool>`, and so is the other one
+  readonly by: string
+  readonly as: string
+}
+
+/** A name or URI that several servers use, and the name each is shown under. */
+export interface NameCollision {
+  readonly name: string
+  readonly shown: readonly { readonly server: string; readonly as: string }[]
 }

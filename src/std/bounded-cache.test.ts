@@ -5,7 +5,7 @@ const FOREVER = Number.POSITIVE_INFINITY
 
 test('whoever was not used for longest leaves, and is told', () => {
   const left: number[] = []
-  const lru = new BoundedCache<number>(2, FOREVER, { evicted: value => left.push(value) })
+  const lru = new BoundedCache<number>(2, FOREVER, { onEvict: value => left.push(value) })
   lru.set('a', 1)
   lru.set('b', 2)
   lru.get('b')

@@ -1,30 +1,29 @@
-interface LruEntry<T> {
+interface CacheEntry<T> {
   readonly value: T
   readonly group: string | undefined
   usedAt: number
 }
 
-/** What only some caches need. */
-interface LruOptions<T> {
-  readonly evicted?: (value: T) => void
-  /** Most entries of one group, so that one caller cannot evict what is kept for the others. */
+interface CacheOptions<T> {
+  readonly onEvict?: (value: T) => void // also called for deleted and replaced entries
+  /** Limit for the entries of one group, so that one caller cannot evict the entries of others. */
   readonly mostPerGroup?: number
 }
 
-/** A map of bounded size: whoever was not used for longest leaves, and so does whoever nobody used for `idleMs`. */
+/** A map of bounded size. Evicts the least recently used entries, and entries unused for `idleMs`. */
 export class BoundedCache<T> {
   readonly #most: number
   readonly #idleMs: number
-  readonly #evicted: (value: T) => void
+  readonly #onEvict: (value: T) => void
   readonly #mostPerGroup: number
-  readonly #kept = new Map<string, LruEntry<T>>() // the latest used last
-  readonly #groups = new Map<string, number>() // entries of each
-  #latest: string | undefined // a map that is changed all the time is made anew all the time
+  readonly #kept = new Map<string, CacheEntry<T>>() // the most recently used is last
+  readonly #groups = new Map<string, number>() // number of entries
+  #latest: string | undefined // not reordered again: deleting and adding to a Map often rebuilds it
 
-  constructor(most: number, idleMs: number, { evicted, mostPerGroup }: LruOptions<T> = {}) {
+  constructor(most: number, idleMs: number, { onEvict, mostPerGroup }: CacheOptions<T> = {}) {
     this.#most = most
     this.#idleMs = idleMs
-    this.#evicted = evicted ?? (() => {})
+    this.#onEvict = onEvict ?? (() => {})
     this.#mostPerGroup = mostPerGroup ?? most
   }
 
@@ -44,7 +43,7 @@ export class BoundedCache<T> {
     return entry.value
   }
 
-  /** The oldest entry of the same group makes room first. */
+  /** Evicts the oldest entry of the same group first. */
   set(key: string, value: T, group?: string): void {
     this.delete(key)
     this.#kept.set(key, { value, group, usedAt: Date.now() })
@@ -61,10 +60,10 @@ export class BoundedCache<T> {
     if (!entry) return
     this.#kept.delete(key)
     if (entry.group !== undefined) this.#count(entry.group, -1)
-    this.#evicted(entry.value)
+    this.#onEvict(entry.value)
   }
 
-  /** Deletes what was not used for longest; false where only the latest is left. */
+  /** Deletes the least recently used entry; false if only one is left. */
   deleteOldest(): boolean {
     if (this.#kept.size < 2) return false
     for (const key of this.#kept.keys()) {

@@ -1,14 +1,13 @@
 import { type DestinationStream, destination, pino } from 'pino'
-import { hideSecrets } from './hide-secrets.ts'
 
-/** What every part of the gateway logs through: fields first, then one sentence. */
+/** The log of the gateway: fields first, then an event in the past tense. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
   child(fields: object): Log
-  /** Whether lines of that level are written; absent where they are not. Asked before work that only the log needs. */
+  /** Whether lines of that level are written; absent means no. Checked before work that only the log needs. */
   isLevelEnabled?(level: 'debug'): boolean
 }
 
@@ -17,7 +16,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 const STDERR = 2
 
-// Loaded only for a terminal: a daemon under a supervisor never pays for it.
+// Loaded only if the log goes to a terminal.
 const prettyStream = async (): Promise<DestinationStream> => {
   const { default: pretty } = await import('pino-pretty')
   return pretty({
@@ -29,7 +28,7 @@ const prettyStream = async (): Promise<DestinationStream> => {
   })
 }
 
-/** A log on stderr: JSON lines, or coloured ones for a person. */
+/** Creates a log on stderr: JSON lines, or coloured text for a terminal. */
 export const createLog = async (options: { level: LogLevel; pretty: boolean }): Promise<Log> => {
   // Synchronous, so that the last lines before an exit are written.
   const stream = options.pretty ? await prettyStream() : destination({ dest: STDERR, sync: true })
@@ -39,5 +38,16 @@ export const createLog = async (options: { level: LogLevel; pretty: boolean }): 
 
 const nothing = (): void => {}
 
-/** A log that says nothing. */
+/** A log that writes nothing. */
 export const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT }
+
+const HIDDEN = '[hidden]'
+
+// Members of logged objects that hold a credential.
+const MEMBERS = /"((?:proxy-)?authorization|(?:set-)?cookie)":(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\])/gi
+// Tokens of the gateway, and credentials of headers inside a text.
+const TEXTS = /(drg_|\b(?:bearer|basic)\s+)[\w.~+/-]{12,}=*/gi
+
+/** Removes credentials from a line of the log: a safety net, because no code should log them. */
+export const hideSecrets = (line: string): string =>
+  line.replace(MEMBERS, `"$1":"${HIDDEN}"`).replace(TEXTS, `$1${HIDDEN}`)

@@ -2,42 +2,46 @@ import type { Metric, MetricValueWithName, Registry } from 'prom-client'
 import { BUCKETS, type Metrics, type RequestCounts } from './metrics.ts'
 import type { CallCounts } from './server-calls.ts'
 
-/** Figures that are read off when somebody asks. */
+/** Values that are read when metrics are requested. */
 export interface MetricsSource {
   readonly version: string
   readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
-  readonly states: readonly string[] // all there are
-  readonly servers: () => readonly Server[]
+  readonly states: readonly string[] // all possible states of a server
+  readonly servers: () => readonly ServerValues[]
   readonly calls?: () => readonly CallCounts[]
 }
 
-interface Server {
+interface ServerValues {
   readonly name: string
   readonly state: string
   readonly revision?: string | undefined
-  readonly figures?: Partial<Record<keyof typeof FIGURES, number | undefined>> | undefined
+  readonly figures?: Partial<Record<keyof typeof SERVER_COUNTERS, number | undefined>> | undefined
 }
 
 const GAUGES = {
   sessions: ['sessions', 'Legacy sessions over Streamable HTTP'],
   channels: ['channels', 'SSE channels'],
-  streams: ['streams', 'Event streams that somebody reads, channels not counted'],
+  streams: ['streams', 'Open event streams, without SSE channels'],
   calls: ['calls_in_flight', 'Calls that have not been answered'],
-  logBytes: ['log_bytes', 'Bytes kept for clients that are behind or may come back'],
+  logBytes: ['log_bytes', 'Bytes kept for clients that are slow or may reconnect'],
 } as const
 
-/** The states of a server in which callers are sent there. */
+/** The states in which requests are sent to a server. */
 const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
-/** What is counted at the gate of each server. */
-const FIGURES = {
-  openings: ['server_breaker_openings_total', 'counter', 'Times a server went down and callers were told so at once'],
-  retries: ['server_retries_total', 'counter', 'Requests and connections that never arrived and were tried once more'],
-  running: ['server_calls_running', 'gauge', 'Calls under way at servers whose concurrency is limited'],
-  waiting: ['server_calls_waiting', 'gauge', 'Calls that wait because as many as may run do run'],
+/** Counters of each server. */
+const SERVER_COUNTERS = {
+  openings: ['server_breaker_openings_total', 'counter', 'Times the circuit breaker of a server opened'],
+  retries: [
+    'server_retries_total',
+    'counter',
+    'Requests and connections that failed before they arrived and were retried',
+  ],
+  running: ['server_calls_running', 'gauge', 'Calls in progress at servers whose concurrency is limited'],
+  waiting: ['server_calls_waiting', 'gauge', 'Calls in the queue of servers whose concurrency is limited'],
 } as const
 
-/** The text of a scrape and its media type. */
+/** The body of `GET /metrics` and its media type. */
 export interface MetricsText {
   readonly type: string
   readonly text: string
@@ -53,26 +57,26 @@ interface Family {
 
 const PREFIX = 'dragoman_'
 
-/** Makes the answer to `GET /metrics`. The library is loaded by the first scrape, so that nobody pays for it before. */
-export const createMetricsReader = (metrics: Metrics, live: MetricsSource): (() => Promise<MetricsText>) => {
+/** Creates the function that writes `GET /metrics`. The library is loaded by the first request. */
+export const createMetricsReader = (metrics: Metrics, source: MetricsSource): (() => Promise<MetricsText>) => {
   let registry: Promise<Registry> | undefined
   return async () => {
-    registry ??= createRegistry(familiesOf(metrics, live))
+    registry ??= createRegistry(familiesOf(metrics, source))
     const [own, process] = await Promise.all([registry, processRegistry()])
     return { type: own.contentType, text: `${await own.metrics()}\n${await process.metrics()}` }
   }
 }
 
-let ofProcess: Promise<Registry> | undefined
+let processMetrics: Promise<Registry> | undefined
 
-/** Memory, processor and event loop: there is one process, however many gateways are in it. */
+/** Memory, processor and event loop: shared by all gateways of the process. */
 const processRegistry = (): Promise<Registry> => {
-  ofProcess ??= import('prom-client').then(({ Registry, collectDefaultMetrics }) => {
+  processMetrics ??= import('prom-client').then(({ Registry, collectDefaultMetrics }) => {
     const register = new Registry()
     collectDefaultMetrics({ register })
     return register
   })
-  return ofProcess
+  return processMetrics
 }
 
 const createRegistry = async (families: readonly Family[]): Promise<Registry> => {
@@ -82,7 +86,7 @@ const createRegistry = async (families: readonly Family[]): Promise<Registry> =>
   return registry
 }
 
-/** The library asks a metric for nothing but its values when it writes; ours are counted elsewhere. */
+/** The library reads only the values of a metric when it writes; ours are counted elsewhere. */
 const asMetric = ({ name, help, type, read }: Family): Metric =>
   ({
     name: PREFIX + name,
@@ -95,17 +99,22 @@ const asMetric = ({ name, help, type, read }: Family): Metric =>
     }),
   }) as unknown as Metric
 
-const familiesOf = (metrics: Metrics, live: MetricsSource): Family[] => [
-  { name: 'info', help: 'The version that runs', type: 'gauge', read: () => [one(1, { version: live.version })] },
+const familiesOf = (metrics: Metrics, source: MetricsSource): Family[] => [
+  {
+    name: 'info',
+    help: 'The version of the gateway',
+    type: 'gauge',
+    read: () => [metricValue(1, { version: source.version })],
+  },
   {
     name: 'requests_total',
-    help: 'MCP requests that ended, by the dialect they came in by, method and outcome',
+    help: 'MCP requests that ended, by dialect, method and outcome',
     type: 'counter',
     read: () => metrics.rows.flatMap(outcomesOf),
   },
   {
     name: 'request_duration_seconds',
-    help: 'Time from a request to its answer; requests that were cancelled or stand open are not in it',
+    help: 'Time from a request to its answer, without cancelled and standing requests',
     type: 'histogram',
     read: () => metrics.rows.filter(({ isTimed }) => isTimed).flatMap(durationsOf),
   },
@@ -113,30 +122,30 @@ const familiesOf = (metrics: Metrics, live: MetricsSource): Family[] => [
     name: 'upstream_failures_total',
     help: 'Requests that a server did not answer, by server and reason',
     type: 'counter',
-    read: () => metrics.failures().map(({ count, server, reason }) => one(count, { server, reason })),
+    read: () => metrics.failures().map(({ count, server, reason }) => metricValue(count, { server, reason })),
   },
-  ...callFamilies(live.calls ?? (() => [])),
+  ...callFamilies(source.calls ?? (() => [])),
   {
     name: 'server_up',
-    help: '1 if callers are sent to the server, because it answers or mostly does, or only they can find out',
+    help: '1 if requests are sent to the server (ready, degraded or untried)',
     type: 'gauge',
-    read: () => live.servers().map(({ name, state }) => one(UP.has(state) ? 1 : 0, { server: name })),
+    read: () => source.servers().map(({ name, state }) => metricValue(UP.has(state) ? 1 : 0, { server: name })),
   },
   {
     name: 'server_state',
     help: '1 for the state each server is in, 0 for all others',
     type: 'gauge',
-    read: () => live.servers().flatMap(server => live.states.map(state => stateOf(server, state))),
+    read: () => source.servers().flatMap(server => source.states.map(state => stateOf(server, state))),
   },
-  ...Object.entries(FIGURES).map(
-    ([figure, [name, type, help]]): Family => ({
+  ...Object.entries(SERVER_COUNTERS).map(
+    ([key, [name, type, help]]): Family => ({
       name,
       help,
       type,
       read: () =>
-        live.servers().flatMap(({ name: server, figures }) => {
-          const value = figures?.[figure as keyof typeof FIGURES]
-          return value === undefined ? [] : [one(value, { server })]
+        source.servers().flatMap(({ name: server, figures }) => {
+          const value = figures?.[key as keyof typeof SERVER_COUNTERS]
+          return value === undefined ? [] : [metricValue(value, { server })]
         }),
     }),
   ),
@@ -144,14 +153,15 @@ const familiesOf = (metrics: Metrics, live: MetricsSource): Family[] => [
     name: 'server_info',
     help: 'The revision of the protocol that each server speaks',
     type: 'gauge',
-    read: () => live.servers().flatMap(({ name, revision }) => (revision ? [one(1, { server: name, revision })] : [])),
+    read: () =>
+      source.servers().flatMap(({ name, revision }) => (revision ? [metricValue(1, { server: name, revision })] : [])),
   },
   ...Object.entries(GAUGES).map(
-    ([figure, [name, help]]): Family => ({
+    ([key, [name, help]]): Family => ({
       name,
       help,
       type: 'gauge',
-      read: () => [one(live.load()[figure as keyof typeof GAUGES], {})],
+      read: () => [metricValue(source.load()[key as keyof typeof GAUGES], {})],
     }),
   ),
 ]
@@ -164,25 +174,25 @@ const callFamilies = (rows: () => readonly CallCounts[]): Family[] => {
       name: 'server_calls_total',
       help: 'Requests that each server answered or failed to answer, by outcome',
       type: 'counter',
-      read: () => ofServers().flatMap(endsOf),
+      read: () => ofServers().flatMap(callOutcomes),
     },
     {
       name: 'server_call_seconds_total',
       help: 'Time that each server took for them',
       type: 'counter',
-      read: () => ofServers().map(row => one(row.seconds, labelsOf(row))),
+      read: () => ofServers().map(row => metricValue(row.seconds, labelsOf(row))),
     },
     {
       name: 'tool_calls_total',
       help: 'Calls of each listed tool, by outcome; tools that are not listed count as other',
       type: 'counter',
-      read: () => ofTools().flatMap(endsOf),
+      read: () => ofTools().flatMap(callOutcomes),
     },
     {
       name: 'tool_call_seconds_total',
       help: 'Time that each tool took for them',
       type: 'counter',
-      read: () => ofTools().map(row => one(row.seconds, labelsOf(row))),
+      read: () => ofTools().map(row => metricValue(row.seconds, labelsOf(row))),
     },
   ]
 }
@@ -190,32 +200,32 @@ const callFamilies = (rows: () => readonly CallCounts[]): Family[] => {
 const labelsOf = ({ server, tool }: CallCounts): Record<string, string> =>
   tool === undefined ? { server } : { server, tool }
 
-const endsOf = (row: CallCounts): Values =>
+const callOutcomes = (row: CallCounts): Values =>
   (['ok', 'error'] as const)
     .filter(outcome => row[outcome] > 0)
-    .map(outcome => one(row[outcome], { ...labelsOf(row), outcome }))
+    .map(outcome => metricValue(row[outcome], { ...labelsOf(row), outcome }))
 
-const one = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
+const metricValue = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
   ({ value, labels, ...(metricName && { metricName: PREFIX + metricName }) }) as Values[number]
 
-const stateOf = ({ name, state }: Server, wanted: string): Values[number] =>
-  one(state === wanted ? 1 : 0, { server: name, state: wanted })
+const stateOf = ({ name, state }: ServerValues, wanted: string): Values[number] =>
+  metricValue(state === wanted ? 1 : 0, { server: name, state: wanted })
 
 const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): Values =>
   Object.entries({ ok, error, cancelled })
     .filter(([, count]) => count > 0)
-    .map(([outcome, count]) => one(count, { dialect, method, outcome }))
+    .map(([outcome, count]) => metricValue(count, { dialect, method, outcome }))
 
 const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): Values => {
   const labels = { dialect, method }
   let below = 0
   const counts = buckets.map((count, i) => {
     below += count
-    return one(below, { ...labels, le: BUCKETS[i] ?? '+Inf' }, 'request_duration_seconds_bucket')
+    return metricValue(below, { ...labels, le: BUCKETS[i] ?? '+Inf' }, 'request_duration_seconds_bucket')
   })
   return [
     ...counts,
-    one(seconds, labels, 'request_duration_seconds_sum'),
-    one(below, labels, 'request_duration_seconds_count'),
+    metricValue(seconds, labels, 'request_duration_seconds_sum'),
+    metricValue(below, labels, 'request_duration_seconds_count'),
   ]
 }

@@ -33,7 +33,7 @@ const start = () =>
   createMetrics<Frame>({
     isKnown: method => method.startsWith('tools/') || method === 'listen',
     isStanding: method => method === 'listen',
-    blame: ({ server }) => (server === undefined ? undefined : { server, reason: 'gone' }),
+    serverFailureOf: ({ server }) => (server === undefined ? undefined : { server, reason: 'gone' }),
   })
 
 type Sent = ReturnType<typeof exchangeOf>

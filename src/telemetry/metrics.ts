@@ -3,7 +3,7 @@ export const BUCKETS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ]
 
-/** How the requests of one method ended that came in by one dialect. Plain numbers, because every call adds to them. */
+/** Counts of the requests of one dialect and method. Plain numbers, because every request updates them. */
 export interface RequestCounts {
   readonly dialect: string
   readonly method: string
@@ -11,45 +11,49 @@ export interface RequestCounts {
   ok: number
   error: number
   cancelled: number
-  seconds: number // all durations together
-  readonly buckets: number[] // requests per bucket of duration, the last one beyond all bounds
+  seconds: number // sum of all durations
+  readonly buckets: number[] // requests per duration bucket; the last one is beyond all bounds
 }
 
-/** A failure that was a server's, by name. */
+/** A failure that a server caused. */
 export interface ServerFailure {
   readonly server: string
   readonly reason: string
 }
 
-interface Failures extends ServerFailure {
+interface FailureCount extends ServerFailure {
   count: number
 }
 
-/** As much of an exchange as is needed to count it. */
-interface Counted<F> {
+/** The part of an exchange that is needed to count it. */
+interface CountedExchange<F> {
   readonly kind: string
   readonly method: string
   readonly signal: { onAbort(listener: () => void): () => void }
   readonly sink: (frame: F) => void | Promise<void>
 }
 
-interface Options<F> {
-  /** Methods that have a row of their own; all others share one, because anybody can invent them. */
+interface MetricsOptions<F> {
+  /** Methods with their own counts; all others share one, because clients can invent any number of names. */
   readonly isKnown: (method: string) => boolean
-  /** Those that last as long as their client likes. */
+  /** Methods whose requests stay open as long as the client likes; they are not timed. */
   readonly isStanding: (method: string) => boolean
-  /** Whose failure it was, if it was a server's. */
-  readonly blame: (frame: F) => ServerFailure | undefined
+  /** The server that caused a failure, if one did. */
+  readonly serverFailureOf: (frame: F) => ServerFailure | undefined
 }
 
 const OTHER = 'other'
-const MOST_FAILURES = 256
+const MAX_FAILURES = 256
 
-/** Counts what passes. Costs a fraction of a microsecond per request; everything dearer happens when somebody asks. */
-export const createMetrics = <F extends { readonly kind: string }>({ isKnown, isStanding, blame }: Options<F>) => {
+/** Counts requests. Costs less than a microsecond per request; everything else is computed when metrics are read. */
+export const createMetrics = <F extends { readonly kind: string }>({
+  isKnown,
+  isStanding,
+  serverFailureOf,
+}: MetricsOptions<F>) => {
   const rows: RequestCounts[] = []
   const dialects = new Map<string, Map<string, RequestCounts>>()
-  const failures = new Map<string, Failures>()
+  const failures = new Map<string, FailureCount>()
 
   const rowFinder = (dialect: string): ((method: string) => RequestCounts) => {
     const byMethod = dialects.get(dialect) ?? new Map<string, RequestCounts>()
@@ -75,35 +79,38 @@ export const createMetrics = <F extends { readonly kind: string }>({ isKnown, is
     return row
   }
 
-  const note = (found: ServerFailure | undefined): void => {
+  const countFailure = (found: ServerFailure | undefined): void => {
     if (!found) return
     const key = `${found.server} ${found.reason}`
     const known = failures.get(key)
     if (known) known.count++
-    else if (failures.size < MOST_FAILURES) failures.set(key, { ...found, count: 1 })
+    else if (failures.size < MAX_FAILURES) failures.set(key, { ...found, count: 1 })
   }
 
-  /** Wraps the way down, so that every request that takes it is counted under this dialect. */
-  const count = <E extends Counted<F>>(dialect: string, dispatch: (exchange: E) => void): ((exchange: E) => void) => {
+  /** Wraps a dispatch, so that its requests are counted under this dialect. */
+  const count = <E extends CountedExchange<F>>(
+    dialect: string,
+    dispatch: (exchange: E) => void,
+  ): ((exchange: E) => void) => {
     const rowOf = rowFinder(dialect)
     return exchange => {
       if (exchange.kind !== 'request') return dispatch(exchange)
       const row = rowOf(exchange.method)
       const started = performance.now()
       let isOver = false
-      const forget = exchange.signal.onAbort(() => {
+      const removeListener = exchange.signal.onAbort(() => {
         if (isOver) return
         isOver = true
         row.cancelled++
       })
       const finish = (frame: F): void => {
         isOver = true
-        forget()
-        if (row.isTimed) time(row, (performance.now() - started) / 1000)
+        removeListener()
+        if (row.isTimed) addDuration(row, (performance.now() - started) / 1000)
         if (frame.kind === 'result') row.ok++
         else {
           row.error++
-          note(blame(frame))
+          countFailure(serverFailureOf(frame))
         }
       }
       const sink = (frame: F): void | Promise<void> => {
@@ -114,12 +121,16 @@ export const createMetrics = <F extends { readonly kind: string }>({ isKnown, is
     }
   }
 
-  return { count, rows: rows as readonly RequestCounts[], failures: (): readonly Failures[] => [...failures.values()] }
+  return {
+    count,
+    rows: rows as readonly RequestCounts[],
+    failures: (): readonly FailureCount[] => [...failures.values()],
+  }
 }
 
 export type Metrics = Pick<ReturnType<typeof createMetrics>, 'rows' | 'failures'>
 
-const time = (row: RequestCounts, seconds: number): void => {
+const addDuration = (row: RequestCounts, seconds: number): void => {
   let at = 0
   while (at < BUCKETS.length && seconds > (BUCKETS[at] as number)) at++
   row.buckets[at] = (row.buckets[at] as number) + 1

@@ -1,12 +1,12 @@
 import type { Log } from './log.ts'
 
-/** Filled in on the way of a request, where the level of the log is debug. */
+/** Filled in while a request is handled, if the log level is debug. */
 export interface RequestTrace {
   server?: string
 }
 
-/** As much of an exchange as is needed to log it. */
-interface Logged<F> {
+/** The part of an exchange that is needed to log it. */
+interface LoggedExchange<F> {
   readonly kind: string
   readonly method: string
   readonly caller: { readonly workspace: string }
@@ -20,27 +20,27 @@ interface EndFrame {
   readonly error?: { readonly code: number }
 }
 
-/** Logs one line for each request when it ends: what was asked where, how long it took, and its outcome. */
+/** Logs a line when a request ends: its method, workspace and server, duration and outcome. */
 export const logRequests =
-  <F extends EndFrame, E extends Logged<F>>(log: Log, dialect: string, dispatch: (exchange: E) => void) =>
+  <F extends EndFrame, E extends LoggedExchange<F>>(log: Log, dialect: string, dispatch: (exchange: E) => void) =>
   (exchange: E): void => {
     const trace: RequestTrace = {}
     if (exchange.kind !== 'request') return dispatch({ ...exchange, trace })
     const { method, caller, signal } = exchange
     const started = performance.now()
     let isOver = false
-    let forget = (): void => {} // the signal may be aborted already: then `end` runs before it is set
+    let removeListener = (): void => {} // the signal may be aborted already: then `end` runs before it is set
     const end = (outcome: string, code?: number): void => {
       if (isOver) return
       isOver = true
-      forget()
+      removeListener()
       const ms = Math.round((performance.now() - started) * 10) / 10
       log.debug(
         { dialect, method, workspace: caller.workspace, server: trace.server, ms, outcome, code },
         'request ended',
       )
     }
-    forget = signal.onAbort(() => end('cancelled'))
+    removeListener = signal.onAbort(() => end('cancelled'))
     const sink = (frame: F): void | Promise<void> => {
       if (frame.kind === 'result') end('ok')
       else if (frame.kind === 'failure') end('error', frame.error?.code)

@@ -1,26 +1,26 @@
-/** How the requests to one server ended, or the calls of one of its tools. Plain numbers, because every call adds to them. */
+/** Counts of the requests to one server, or of the calls of one tool. Plain numbers, because every call updates them. */
 export interface CallCounts {
   readonly server: string
   readonly tool: string | undefined // undefined: all requests to the server
   ok: number
   error: number
-  seconds: number // all durations together
+  seconds: number // sum of all durations
 }
 
-/** Counts what one server answers; `tool` is undefined for other requests than calls of tools. */
+/** Counts one answer of a server; `tool` is undefined for requests other than tool calls. */
 export type CountCall = (tool: string | undefined, isError: boolean, seconds: number) => void
 
 /** Counts the answers of every server. */
 export interface ServerCalls {
   of(server: string): CountCall
-  /** Forgets a server that is no longer configured. */
+  /** Removes a server that is no longer configured. */
   forget(server: string): void
   rows(): readonly CallCounts[]
 }
 
 /** The label of tools that are not listed, and of those beyond the limit: callers can invent any number of names. */
 export const OTHER_TOOL = 'other'
-const MOST_TOOLS = 200 // of one server
+const MAX_TOOLS = 200 // of one server
 
 interface Counts {
   readonly all: CallCounts
@@ -41,7 +41,7 @@ export const createServerCalls = (): ServerCalls => {
   const toolRow = ({ tools, all }: Counts, tool: string): CallCounts => {
     const known = tools.get(tool)
     if (known) return known
-    if (tools.size >= MOST_TOOLS && tool !== OTHER_TOOL) return toolRow({ tools, all }, OTHER_TOOL)
+    if (tools.size >= MAX_TOOLS && tool !== OTHER_TOOL) return toolRow({ tools, all }, OTHER_TOOL)
     const row = rowOf(all.server, tool)
     tools.set(tool, row)
     return row

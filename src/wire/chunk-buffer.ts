@@ -1,10 +1,10 @@
 const EMPTY = Buffer.alloc(0)
 const SMALL = 1024
-const BLOCK = 4000 // small enough to come from Node's pool of buffers
+const BLOCK = 4000 // small enough for Node's buffer pool
 
 /**
- * Collects chunks into one buffer with a single copy, none for a single chunk. Further small chunks are packed
- * into blocks: a peer that sends byte by byte must not cost an object, and the socket read behind it, per byte.
+ * Collects chunks into one buffer with a single copy, or none for a single chunk. Further small chunks are packed into
+ * blocks: a peer that sends single bytes must not cost an object, and the socket buffer behind it, per byte.
  */
 export class ChunkBuffer {
   length = 0
@@ -24,7 +24,7 @@ export class ChunkBuffer {
     }
   }
 
-  /** Everything so far as one buffer; starts anew. */
+  /** Returns all chunks as one buffer and clears this one. */
   take(): Buffer {
     const [first = EMPTY] = this.#pieces
     const whole = this.#pieces.length > 1 ? Buffer.concat(this.#pieces, this.length) : first

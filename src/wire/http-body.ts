@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import { ChunkBuffer } from './chunk-buffer.ts'
 
-/** Memory is set aside for at most this many times what has arrived. */
-const TRUST = 64
+/** The buffer for an announced length is allocated once 1/64 of it has arrived. */
+const MAX_OVERALLOCATION = 64
 
-/** The body is, or says it is, larger than the limit. */
+/** The body, or its content-length, is larger than the limit. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
   readonly limit: number
@@ -14,7 +14,7 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** The sender left before the body was complete. */
+/** The connection closed before the body was complete. */
 export class BodyAborted extends Error {
   override readonly name = 'BodyAborted'
   constructor() {
@@ -64,24 +64,24 @@ const contentLength = (stream: BodyStream): number => {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : -1
 }
 
-/** Gathers chunks; once enough of an announced length has really come, into one buffer of that length. */
+/** Collects chunks; once enough of an announced length has arrived, in one buffer of that length. */
 const collector = (announced: number) => {
-  const gather = new ChunkBuffer()
+  const chunks = new ChunkBuffer()
   let whole: Buffer | undefined
   let length = 0
 
   const push = (chunk: Buffer) => {
     const after = length + chunk.length
     if (whole && after > announced) {
-      gather.push(whole.subarray(0, length))
+      chunks.push(whole.subarray(0, length))
       whole = undefined
-    } else if (!whole && length > 0 && after <= announced && after * TRUST >= announced) {
+    } else if (!whole && length > 0 && after <= announced && after * MAX_OVERALLOCATION >= announced) {
       whole = Buffer.allocUnsafeSlow(announced)
-      gather.take().copy(whole)
+      chunks.take().copy(whole)
     }
     if (whole) chunk.copy(whole, length)
-    else gather.push(chunk)
+    else chunks.push(chunk)
     length = after
   }
-  return { push, take: () => whole?.subarray(0, length) ?? gather.take(), length: () => length }
+  return { push, take: () => whole?.subarray(0, length) ?? chunks.take(), length: () => length }
 }

@@ -15,7 +15,7 @@ export type Message =
   | { readonly kind: 'error'; readonly id: Json | undefined; readonly error: ErrorObject } // no id where it was null
   | { readonly kind: 'invalid'; readonly id: Json | undefined; readonly reason: string } // the id, if it can be echoed
 
-/** What a body, a line or an event holds. */
+/** The content of a body, a line or an event. */
 export type Incoming = Message | { readonly kind: 'batch'; readonly messages: Message[] }
 
 const INTERNAL_ERROR = -32603
@@ -47,10 +47,10 @@ const ENVELOPE: readonly string[] = ['jsonrpc', 'id', 'method', 'params']
 const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, rawMethod: Json): Message => {
   const method = rawMethod.asString()
   if (method === undefined) return invalid(id, 'method must be a string')
-  const rival = json.findAmbiguous(ENVELOPE)
-  if (rival) return invalid(id, ambiguityError(rival))
+  const ambiguous = json.findAmbiguous(ENVELOPE)
+  if (ambiguous) return invalid(id, ambiguityError(ambiguous))
   const given = json.get('params')
-  // Serialisers that know no "absent" write null.
+  // Some serialisers write null for absent members.
   const params = given === undefined || given.kind === 'null' ? Json.empty : given
   if (!params.isObject) return invalid(id, `params must be an object, got ${params.kind}`)
   if (!rawId) return { kind: 'notification', method, params }
@@ -59,7 +59,7 @@ const readCall = (json: Json, rawId: Json | undefined, id: Json | undefined, raw
   return { kind: 'request', id, method, params }
 }
 
-/** Says that not every reader can tell two members apart, and what to send instead. */
+/** The error message for a member that some servers confuse with another. */
 export const ambiguityError = ({ member, lookalike: rival }: Rival): string =>
   rival === member
     ? `"${member}" is written twice; send it once`
@@ -78,7 +78,7 @@ const readReply = (id: Json | undefined, result: Json | undefined, error: Json |
     : invalid(id, `result must be an object, got ${result.kind}`)
 }
 
-/** Whatever a peer calls an error becomes one; what does not fit is kept as its data. */
+/** Accepts any value as an error; what does not fit becomes its data. */
 const readError = (error: Json): ErrorObject => {
   const code = readCode(error.get('code'))
   const message = error.asString() ?? error.get('message')?.asString()
@@ -121,11 +121,11 @@ export const encodeRequest = (id: Json | number | string, method: string, params
 export const encodeNotification = (method: string, params: Json): Buffer[] =>
   callPieces(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, params)
 
-/** The answer to a request. */
+/** The result response to a request. */
 export const encodeResult = (id: Json | number | string, result: Json): Buffer[] =>
   wrap(`{"jsonrpc":"2.0","id":${idText(id)},"result":`, result, CLOSE)
 
-/** The refusal of a request, or of something that had no usable id. */
+/** The error response to a request, or to a message without a usable id. */
 export const encodeError = (id: Json | number | string | undefined, error: ErrorObject): Buffer[] => {
   const head = `{"jsonrpc":"2.0","id":${id === undefined ? 'null' : idText(id)},"error":{"code":${error.code},"message":${JSON.stringify(error.message)}`
   return error.data ? wrap(`${head},"data":`, error.data, CLOSE_BOTH) : [Buffer.from(`${head}}}`)]
@@ -146,7 +146,7 @@ const wrap = (head: string, value: Json, tail: Buffer): Buffer[] => {
 const idText = (id: Json | number | string): string =>
   typeof id === 'number' ? `${id}` : typeof id === 'string' ? JSON.stringify(id) : id.toString()
 
-/** One buffer; not copied when there is only one piece. */
+/** One buffer; a single one is not copied. */
 export const joinBuffers = (pieces: readonly Buffer[]): Buffer => {
   const [only] = pieces
   return only && pieces.length === 1 ? only : Buffer.concat(pieces)

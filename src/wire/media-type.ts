@@ -6,13 +6,13 @@ interface MediaRange {
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 
-/** What a client may be answered with. */
+/** The media types that a client accepts. */
 interface Acceptance {
   readonly json: boolean
   readonly sse: boolean
 }
 
-// The handful of clients there are write a handful of headers; anything longer is not worth keeping.
+// Clients send few different headers; longer ones are not cached.
 const known = new Map<string, Acceptance>()
 const MOST_KNOWN = 100
 const LONGEST_KNOWN = 200
@@ -31,10 +31,10 @@ export const acceptsJson = (accept: string | undefined): boolean => acceptance(a
 /** May we answer with an event stream? */
 export const acceptsSse = (accept: string | undefined): boolean => acceptance(accept).sse
 
-/** Does the client ask for event streams by name? Everybody takes them by a wildcard. */
+/** Does the client ask for event streams by name, not by a wildcard? */
 export const asksForSse = (accept: string | undefined): boolean => /text\/event-stream/i.test(accept ?? '')
 
-/** Is that body JSON? A body without a type is given the benefit of the doubt; forms and plain text are not. */
+/** Is that body JSON? A body without a type counts as JSON; forms and plain text do not. */
 export const isJsonBody = (contentType: string | undefined): boolean => {
   const type = mediaType(contentType)
   return type === '' || type === JSON_TYPE || JSON_LIKE.test(type)
@@ -52,7 +52,7 @@ const mediaType = (header: string | undefined): string => {
   return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase()
 }
 
-/** The most specific range that matches decides, as RFC 9110 12.5.1 has it. */
+/** The most specific range that matches decides, RFC 9110, 12.5.1. */
 const accepts = (header: string, type: string): boolean => {
   if (header.trim() === '') return true
   const ranges = header.split(',').map(readRange)

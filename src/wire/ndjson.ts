@@ -1,7 +1,7 @@
 import { ChunkBuffer } from './chunk-buffer.ts'
 import { CR, LF, withoutLineBreaks } from './newline.ts'
 
-/** A line grew beyond the limit; the rest of the stream cannot be trusted to be messages. */
+/** A line is longer than the limit; the rest of the stream may not be messages. */
 export class LineTooLong extends Error {
   override readonly name = 'LineTooLong'
   constructor(limit: number) {
@@ -13,7 +13,7 @@ export class LineTooLong extends Error {
 export class LineDecoder {
   readonly #onLine: (line: Buffer) => void
   readonly #maxBytes: number
-  readonly #begun = new ChunkBuffer()
+  readonly #unfinished = new ChunkBuffer()
 
   constructor(onLine: (line: Buffer) => void, options: { maxBytes?: number } = {}) {
     this.#onLine = onLine
@@ -29,22 +29,22 @@ export class LineDecoder {
     this.#keep(chunk.subarray(start))
   }
 
-  /** The stream is over: what came after the last line break is a line too. */
+  /** The stream has ended: the text after the last line break is a line too. */
   end(): void {
     this.#finish(EMPTY)
   }
 
   #keep(rest: Buffer): void {
-    this.#check(this.#begun.length + rest.length)
-    this.#begun.push(rest)
+    this.#check(this.#unfinished.length + rest.length)
+    this.#unfinished.push(rest)
   }
 
   #finish(rest: Buffer): void {
-    this.#check(this.#begun.length + rest.length)
+    this.#check(this.#unfinished.length + rest.length)
     let line = rest
-    if (this.#begun.length > 0) {
-      this.#begun.push(rest)
-      line = this.#begun.take()
+    if (this.#unfinished.length > 0) {
+      this.#unfinished.push(rest)
+      line = this.#unfinished.take()
     }
     if (line.at(-1) === CR) line = line.subarray(0, -1)
     if (!isBlank(line)) this.#onLine(line)
@@ -52,7 +52,7 @@ export class LineDecoder {
 
   #check(length: number): void {
     if (length <= this.#maxBytes) return
-    this.#begun.clear()
+    this.#unfinished.clear()
     throw new LineTooLong(this.#maxBytes)
   }
 }

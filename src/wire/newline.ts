@@ -3,8 +3,8 @@ export const CR = 0x0d
 const SPACE = 0x20
 
 /**
- * JSON text without line breaks. Between tokens a line break is white space like any other and inside strings
- * it cannot stand, so a space is the same document. Text without any is returned as it is, not copied.
+ * JSON text without line breaks. JSON has line breaks only between tokens, so spaces in their place make the same
+ * document. Text without line breaks is returned without a copy.
  */
 export const withoutLineBreaks = (text: Buffer): Buffer => {
   const lf = text.indexOf(LF)

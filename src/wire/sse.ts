@@ -9,7 +9,7 @@ export interface SseEvent {
   readonly retry: number | undefined // if this event's block set it
 }
 
-/** An event grew beyond the limit of the decoder. */
+/** An event is larger than the limit of the decoder. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge'
   constructor(limit: number) {
@@ -27,7 +27,7 @@ const SPACE = 0x20
 export class SseDecoder {
   readonly #onEvent: (event: SseEvent) => void
   readonly #maxBytes: number
-  readonly #begun = new ChunkBuffer() // a line whose end has not come
+  readonly #unfinished = new ChunkBuffer() // a line without its end
   readonly #lines = new ChunkBuffer() // data of the block, once it has more than one line
   #data: Buffer | undefined // data of the block while it is one line
   #hasData = false
@@ -54,7 +54,7 @@ export class SseDecoder {
     return this.#retry
   }
 
-  /** Throws EventTooLarge; the decoder is of no use afterwards. */
+  /** Throws EventTooLarge; the decoder cannot be used afterwards. */
   feed(chunk: Buffer): void {
     const bytes = this.#head ? this.#skipBom(this.#head, chunk) : chunk
     if (bytes.length === 0) return
@@ -68,17 +68,17 @@ export class SseDecoder {
       at = end + 1
       if (end === cr && bytes[at] === LF) at++
       this.#afterCr = end === cr && at === end + 1 && at === bytes.length
-      // Each kind is looked for again only when passed, so that a chunk without CR is searched once for it.
+      // Each kind is searched again only when passed, so that a chunk without CR is searched for CR once.
       if (lf >= 0 && lf < at) lf = bytes.indexOf(LF, at)
       if (cr >= 0 && cr < at) cr = bytes.indexOf(CR, at)
     }
     this.#check(bytes.length - at)
-    this.#begun.push(bytes.subarray(at))
+    this.#unfinished.push(bytes.subarray(at))
   }
 
-  /** The stream is over: an event whose blank line never came is not dispatched. */
+  /** The stream has ended: an event without its blank line is not dispatched. */
   end(): void {
-    this.#begun.clear()
+    this.#unfinished.clear()
     this.#resetBlock()
     this.#id = this.#lastId
   }
@@ -93,12 +93,12 @@ export class SseDecoder {
 
   #finish(rest: Buffer): void {
     this.#check(rest.length)
-    if (this.#begun.length > 0) this.#begun.push(rest)
-    this.#line(this.#begun.length > 0 ? this.#begun.take() : rest)
+    if (this.#unfinished.length > 0) this.#unfinished.push(rest)
+    this.#line(this.#unfinished.length > 0 ? this.#unfinished.take() : rest)
   }
 
   #check(more: number): void {
-    const size = this.#begun.length + this.#lines.length + (this.#data?.length ?? 0) + more
+    const size = this.#unfinished.length + this.#lines.length + (this.#data?.length ?? 0) + more
     if (size <= this.#maxBytes) return
     this.end()
     throw new EventTooLarge(this.#maxBytes)
@@ -178,5 +178,5 @@ const END_OF_EVENT = Buffer.from('\n\n')
 
 const withoutBreaks = (text: string): string => text.replace(/[\0\r\n]/g, '')
 
-/** A comment: keeps connections alive and means nothing. */
+/** A comment, which keeps connections alive. */
 export const COMMENT_BYTES: Buffer = Buffer.from(':\n\n')

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
-import { seal, unseal } from '../../wire/seal.ts'
-import { createKeyring } from '../../wire/seal-keys.ts'
+import { createKeyring, seal, unseal } from '../../wire/seal.ts'
 import { createParking, type Parking, type ParkingOptions } from './parking.ts'
 
 const HOUR = 3_600_000

@@ -1,7 +1,7 @@
+import { compactCaller } from '../../protocol/callers.ts'
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
-import { compactCaller } from '../../protocol/kept-caller.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../config/snapshot.ts'
+import { quotaOwner } from '../../protocol/admission.ts'
 import type { Dispatch } from '../../protocol/exchange.ts'
-import { quotaOwner } from '../../protocol/network.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { KeepAlive } from '../streams/keep-alive.ts'

@@ -1,5 +1,5 @@
+import { boundedKey } from '../../protocol/capabilities.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import { boundedKey } from '../../protocol/short-key.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
 

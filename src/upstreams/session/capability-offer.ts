@@ -1,5 +1,4 @@
-import { capabilitiesFingerprint } from '../../protocol/capabilities.ts'
-import { bareCapabilities, capabilitiesKnownTo } from '../../protocol/client-capabilities.ts'
+import { bareCapabilities, capabilitiesFingerprint, capabilitiesKnownTo } from '../../protocol/capabilities.ts'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'

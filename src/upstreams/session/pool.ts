@@ -1,8 +1,7 @@
 import { DEFAULT_LIMITS, type SessionPooling } from '../../config/snapshot.ts'
-import { capabilitiesFingerprint } from '../../protocol/capabilities.ts'
+import { compactCaller } from '../../protocol/callers.ts'
+import { boundedKey, capabilitiesFingerprint } from '../../protocol/capabilities.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
-import { compactCaller } from '../../protocol/kept-caller.ts'
-import { boundedKey } from '../../protocol/short-key.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
 import { leaseSession } from './lease.ts'
 

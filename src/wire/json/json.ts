@@ -1,36 +1,34 @@
 import { isUtf8 } from 'node:buffer'
-import { buildJson, type Plain, type PlainObject } from './build.ts'
-import { type JsonKind, kindOf } from './kind.ts'
 import { type AmbiguousMember, Members } from './members.ts'
 import { JsonSyntaxError, scanText, spansAt, trimEnd } from './scan.ts'
 import { ScanIndex } from './scan-index.ts'
-import { isText, readDigits, readText } from './text.ts'
-import { appendChanged } from './write.ts'
+import { isText, type JsonKind, kindOf, readDigits, readText } from './text.ts'
+import { appendChanged, buildJson, type Plain, type PlainObject } from './write.ts'
 
 export type { AmbiguousMember as Rival, JsonKind, Plain, PlainObject }
 
 const DEPTH = 512
-const UNMARKED = new ScanIndex()
+const NO_INDEX = new ScanIndex()
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 const QUOTE = 0x22
 
-/** Members the text does not have, in the order of their setting. */
+/** Members that are not in the text, in the order they were set. */
 type Added = readonly (readonly [string, Json])[]
 const NONE: Added = []
 
-/** By member: what has been read so far or put there instead; null where it was removed. */
+/** By member: the value that was read or that replaces it; null if removed; undefined if not read. */
 type Children = (Json | null | undefined)[]
 
 /**
- * A JSON value as the bytes it came in. Members are found when asked for and changed by splicing;
- * what nobody touched is written back as it was read. Values are immutable.
+ * A JSON value, kept as the bytes it was read from. Members are parsed when they are read, and changed by splicing; the
+ * rest is written back byte for byte. Values are immutable.
  */
 export class Json {
   private readonly bytes: Buffer
   private readonly start: number
   private readonly end: number
-  private readonly marks: ScanIndex
+  private readonly index: ScanIndex
   private members: Members | undefined
   private children: Children | undefined
   private readonly added: Added | undefined // undefined: not edited
@@ -39,7 +37,7 @@ export class Json {
     bytes: Buffer,
     start: number,
     end: number,
-    marks: ScanIndex,
+    index: ScanIndex,
     members?: Members,
     children?: Children,
     added?: Added,
@@ -47,7 +45,7 @@ export class Json {
     this.bytes = bytes
     this.start = start
     this.end = end
-    this.marks = marks
+    this.index = index
     this.members = members
     this.children = children
     this.added = added
@@ -57,11 +55,11 @@ export class Json {
   static parse(bytes: Buffer, depth = DEPTH): Json {
     if (!isUtf8(bytes)) throw new JsonSyntaxError('Not UTF-8', 0)
     if (bytes[0] === 0xef && bytes[1] === 0xbb) throw new JsonSyntaxError('Byte order mark', 0)
-    const marks = new ScanIndex(depth)
+    const index = new ScanIndex(depth)
     const spans: number[] = []
     const text = trimEnd(bytes)
-    const start = scanText(text, marks, spans)
-    return new Json(text, start, text.length, marks, new Members(text, spans))
+    const start = scanText(text, index, spans)
+    return new Json(text, start, text.length, index, new Members(text, spans))
   }
 
   /** Bytes that `toBytes` gave, which need no check; they must not change afterwards. */
@@ -69,11 +67,11 @@ export class Json {
     return new Json(bytes, 0, bytes.length, new ScanIndex())
   }
 
-  /** Plain data as a value; Json inside it is copied, `with` is the way to wrap something large. */
+  /** A value made of plain data. Json inside it is copied; use `with` to wrap a large value. */
   static of(value: Plain): Json {
     if (value instanceof Json) return value
     const bytes = buildJson(value)
-    return new Json(bytes, 0, bytes.length, typeof value === 'object' ? new ScanIndex() : UNMARKED)
+    return new Json(bytes, 0, bytes.length, typeof value === 'object' ? new ScanIndex() : NO_INDEX)
   }
 
   /** The object without members. */
@@ -92,7 +90,7 @@ export class Json {
     return this.end - this.start
   }
 
-  /** Bytes of memory it keeps alive: all of the message it was read from. */
+  /** Bytes of memory it retains: the whole message it was read from. */
   get retained(): number {
     return this.bytes.buffer.byteLength
   }
@@ -122,8 +120,8 @@ export class Json {
   }
 
   /**
-   * A member, as the text was read, that a lenient reader could take for one of `keys` besides what `get` returns: another
-   * case or Unicode spelling, a name that goes on after NUL, or the same name written twice.
+   * A member of the text that a lenient reader could take for one of `keys` instead of the one that `get` returns: another
+   * case or Unicode spelling, a name that continues after NUL, or a duplicate.
    */
   findAmbiguous(keys: readonly string[]): AmbiguousMember | undefined {
     return this.isObject ? this.layout.findAmbiguous(keys) : undefined
@@ -204,7 +202,7 @@ export class Json {
     return JSON.parse(this.toString())
   }
 
-  /** So that JSON.stringify and loggers show the value and not how it is kept. */
+  /** For JSON.stringify and loggers. */
   toJSON(): unknown {
     return this.toValue()
   }
@@ -221,8 +219,8 @@ export class Json {
   }
 
   /**
-   * The same value for keeping: a copy with memory of its own, unless it is at least half of what it keeps alive.
-   * Whatever outlives its message must be compact, or it keeps the whole body alive.
+   * The value for long-lived state: a copy with its own memory, unless it is at least half of the memory it retains. A
+   * value that outlives its message must be compact, or it retains the whole body.
    */
   compact(): Json {
     if (this.isSource && this.size * 2 >= this.retained) return this
@@ -232,7 +230,7 @@ export class Json {
     return new Json(bytes, 0, bytes.length, new ScanIndex())
   }
 
-  /** Writes the value as pieces without joining them, so that a large one is never copied. */
+  /** Appends the value as buffers without joining them, so that a large one is not copied. */
   appendTo(pieces: Buffer[]): void {
     if (this.isSource) pieces.push(this.bytes.subarray(this.start, this.end))
     else
@@ -247,7 +245,7 @@ export class Json {
   }
 
   private get layout(): Members {
-    this.members ??= new Members(this.bytes, spansAt(this.bytes, this.start, this.marks))
+    this.members ??= new Members(this.bytes, spansAt(this.bytes, this.start, this.index))
     return this.members
   }
 
@@ -256,7 +254,7 @@ export class Json {
     this.children ??= new Array<Json | null | undefined>(layout.count)
     let child = this.children[i]
     if (child === undefined) {
-      child = new Json(this.bytes, layout.valueStart(i), layout.end(i), this.marks)
+      child = new Json(this.bytes, layout.valueStart(i), layout.end(i), this.index)
       this.children[i] = child
     }
     return child
@@ -277,10 +275,10 @@ export class Json {
   }
 
   private copy(children: Children | undefined, added: Added): Json {
-    return new Json(this.bytes, this.start, this.end, this.marks, this.layout, children, added)
+    return new Json(this.bytes, this.start, this.end, this.index, this.layout, children, added)
   }
 
-  /** Still the text it was read from? A name read deep inside may have dropped an earlier one of the same name. */
+  /** Whether it is still the text it was read from. Reading a duplicate name deep inside drops the earlier member. */
   private get isSource(): boolean {
     if (this.added || this.members?.anyDropped) return false
     return !this.children || this.children.every(child => !child || child.isSource)

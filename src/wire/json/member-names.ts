@@ -2,7 +2,7 @@ import { readText } from './text.ts'
 
 const BACKSLASH = 0x5c
 const ASCII_END = 0x80
-const LETTER_CASE = 0x20 // the bit that tells an ASCII letter from the same letter in the other case
+const LETTER_CASE = 0x20 // the bit in which upper and lower case of an ASCII letter differ
 const NUL = /\0.*$/s
 const COMBINING_DOT = /\u0307/g // what is left of U+0130 in lower case
 
@@ -13,7 +13,7 @@ const COMBINING_DOT = /\u0307/g // what is left of U+0130 in lower case
 export const foldName = (name: string): string =>
   name.replace(NUL, '').toUpperCase().toLowerCase().replace(COMBINING_DOT, '')
 
-/** False where the first byte of a name shows that it cannot fold to a key. */
+/** False if the first byte of a name shows that it cannot fold to the key. */
 export const mayFoldTo = (first: number, key: string): boolean =>
   first === BACKSLASH ||
   first >= ASCII_END ||

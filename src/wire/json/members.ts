@@ -1,17 +1,17 @@
 import { foldsTo, mayFoldTo } from './member-names.ts'
 import { isText, readText } from './text.ts'
 
-const FEW = 16 // names are compared one by one up to here, looked up in a map beyond
+const FEW = 16 // up to so many names are compared one by one; more are looked up in a map
 
-const FLAGS = 31 // that one number holds
+const FLAGS = 31 // bits of a small integer
 
-/** A member, and another one that some readers take for it: the same name where it is written twice. */
+/** A member, and another one that lenient readers take for it; the same name if it is a duplicate. */
 export interface AmbiguousMember {
   readonly member: string
   readonly lookalike: string
 }
 
-/** Where the members of an object, or the elements of an array, lie in the text. */
+/** The offsets of the members of an object, or of the elements of an array, in the text. */
 export class Members {
   readonly count: number
   readonly #bytes: Buffer
@@ -44,8 +44,8 @@ export class Members {
   }
 
   /**
-   * The last member of that name, or -1. Earlier ones of the same name are dropped: a peer that takes the first
-   * one must not be sent something else than what was read here.
+   * The last member of that name, or -1. Earlier duplicates are dropped: a server that reads the first one must not see
+   * another value than the gateway.
    */
   find(name: string): number {
     if (this.count > FEW) return this.#lookUp().get(name) ?? -1
@@ -62,13 +62,13 @@ export class Members {
   /** The first member that a lenient reader takes for one of these names although it is not the one `find` returns. */
   findAmbiguous(names: readonly string[]): AmbiguousMember | undefined {
     for (let from = 0; from < names.length; from += FLAGS) {
-      const rival = this.#rivalAmong(names, from, Math.min(names.length, from + FLAGS))
-      if (rival) return rival
+      const found = this.#findAmong(names, from, Math.min(names.length, from + FLAGS))
+      if (found) return found
     }
     return undefined
   }
 
-  #rivalAmong(names: readonly string[], from: number, until: number): AmbiguousMember | undefined {
+  #findAmong(names: readonly string[], from: number, until: number): AmbiguousMember | undefined {
     let found = 0 // a flag for each name that was seen
     for (let i = 0; i < this.count; i++) {
       const start = this.#spans[i * 4] as number
@@ -86,7 +86,7 @@ export class Members {
     return undefined
   }
 
-  /** Drops every member whose name comes again. */
+  /** Drops every member whose name is repeated later. */
   dropRepeated(): void {
     this.#lookUp()
   }

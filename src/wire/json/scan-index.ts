@@ -1,23 +1,23 @@
-const LEVELS = 6
+const LEVELS = 6 // containers further below the root are not indexed
 
 /**
- * What the first walk through a text found out, so that nobody walks there again: where large objects and arrays
- * near the root end, and the members of one object. The bounds keep the notes small beside any text.
+ * What the first scan of a text found, so that later reads skip it: the ends of large objects and arrays near the root,
+ * and the members of one object. The limits keep the index small compared with the text.
  */
 export class ScanIndex {
-  static readonly LARGE = 256 // bytes
+  static readonly LARGE_BYTES = 256
   readonly depth: number
   #ends: Map<number, number> | undefined
   #start = -1
   #spans: readonly number[] | undefined
 
-  /** `depth` is how many levels the text may have. */
+  /** `depth` is the greatest nesting that the text may have. */
   constructor(depth: number = Number.POSITIVE_INFINITY) {
     this.depth = depth
   }
 
-  /** Notes the end of a large container that many levels below the root. */
-  note(level: number, start: number, end: number): void {
+  /** Adds the end of a large container; `level` counts from the root. */
+  addEnd(level: number, start: number, end: number): void {
     if (level >= LEVELS) return
     this.#ends ??= new Map()
     this.#ends.set(start, end)
@@ -27,8 +27,8 @@ export class ScanIndex {
     return this.#ends?.get(start)
   }
 
-  /** Keeps the spans of the object that starts there, until the next one. */
-  remember(start: number, spans: readonly number[]): void {
+  /** Keeps the spans of one object, replacing those of the previous one. */
+  setSpans(start: number, spans: readonly number[]): void {
     this.#start = start
     this.#spans = spans
   }

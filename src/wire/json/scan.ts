@@ -20,7 +20,7 @@ const ZERO = 0x30
 const NINE = 0x39
 const TO_CLOSE = 2 // from `{` to `}` and from `[` to `]`
 const ROOT = 0 // levels are counted from there
-const LARGE = ScanIndex.LARGE
+const LARGE = ScanIndex.LARGE_BYTES
 
 /** 0: nothing to look at inside a string. */
 const STOPS = new Uint8Array(256).fill(1, 0, 0x20)
@@ -142,14 +142,14 @@ const skipComma = (bytes: Uint8Array, at: number, close: number): number => {
 }
 
 /** A loop, not a recursion, and with few calls in it: V8 gives up inlining early, which doubles the time. */
-const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
+const skipContainer = (bytes: Uint8Array, at: number, level: number, index: ScanIndex): number => {
   const opened: number[] = [] // where those around us start
   let close = 0 // what ends the innermost of them
   for (;;) {
     const first = bytes[at]
     if (first === QUOTE) at = skipText(bytes, at + 1)
     else if (first === OPEN_BRACE || first === OPEN_BRACKET) {
-      if (level + opened.length >= marks.depth) throw new JsonSyntaxError('Nested too deeply', at)
+      if (level + opened.length >= index.depth) throw new JsonSyntaxError('Nested too deeply', at)
       opened.push(at)
       close = first + TO_CLOSE
       at = skipSpace(bytes, at + 1)
@@ -161,7 +161,7 @@ const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: Scan
     at = skipSpace(bytes, at)
     while (bytes[at] === close) {
       const open = opened.pop() as number
-      if (at - open > LARGE) marks.note(level + opened.length, open, at + 1)
+      if (at - open > LARGE) index.addEnd(level + opened.length, open, at + 1)
       if (opened.length === 0) return at + 1
       if (at + 1 === bytes.length) throw unended(bytes)
       close = (bytes[opened[opened.length - 1] as number] as number) + TO_CLOSE
@@ -172,9 +172,9 @@ const skipContainer = (bytes: Uint8Array, at: number, level: number, marks: Scan
   }
 }
 
-const skipValue = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
+const skipValue = (bytes: Uint8Array, at: number, level: number, index: ScanIndex): number => {
   if (bytes[at] === QUOTE) return skipText(bytes, at + 1)
-  if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET) return skipContainer(bytes, at, level, marks)
+  if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET) return skipContainer(bytes, at, level, index)
   return skipScalar(bytes, at)
 }
 
@@ -182,8 +182,8 @@ const skipValue = (bytes: Uint8Array, at: number, level: number, marks: ScanInde
  * Walks the object or array that opens there. Four numbers go to `spans` for every member: start and end of its
  * name, without the quotes, start and end of its value. An element has an empty name where its value starts.
  */
-const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: ScanIndex, spans: number[]): number => {
-  if (level >= marks.depth) throw new JsonSyntaxError('Nested too deeply', open)
+const walkMembers = (bytes: Uint8Array, open: number, level: number, index: ScanIndex, spans: number[]): number => {
+  if (level >= index.depth) throw new JsonSyntaxError('Nested too deeply', open)
   const isObject = bytes[open] === OPEN_BRACE
   const close = (bytes[open] as number) + TO_CLOSE
   let at = skipSpace(bytes, open + 1)
@@ -191,7 +191,7 @@ const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: Scan
   for (;;) {
     const nameEnd = isObject ? skipName(bytes, at) - 1 : at
     const start = isObject ? skipColon(bytes, nameEnd + 1) : at
-    const end = marks.endOf(start) ?? walkMember(bytes, start, level + 1, marks)
+    const end = index.endOf(start) ?? walkMember(bytes, start, level + 1, index)
     spans.push(isObject ? at + 1 : at, nameEnd, start, end)
     if (end === bytes.length) throw unended(bytes)
     at = skipSpace(bytes, end)
@@ -200,35 +200,35 @@ const walkMembers = (bytes: Uint8Array, open: number, level: number, marks: Scan
   }
 }
 
-/** The object right below the root is the one everybody reads (params, result): its members come with the first walk. */
-const walkMember = (bytes: Uint8Array, at: number, level: number, marks: ScanIndex): number => {
-  if (bytes[at] !== OPEN_BRACE || level !== ROOT + 1) return skipValue(bytes, at, level, marks)
+/** The object right below the root (params, result) is always read: its members are found during the first scan. */
+const walkMember = (bytes: Uint8Array, at: number, level: number, index: ScanIndex): number => {
+  if (bytes[at] !== OPEN_BRACE || level !== ROOT + 1) return skipValue(bytes, at, level, index)
   const spans: number[] = []
-  const end = walkMembers(bytes, at, level, marks, spans)
-  marks.remember(at, spans)
+  const end = walkMembers(bytes, at, level, index, spans)
+  index.setSpans(at, spans)
   return end
 }
 
 /** The spans of the members of an object, or of the elements of an array, in a text that has been checked. */
-export const spansAt = (bytes: Uint8Array, open: number, marks: ScanIndex): readonly number[] => {
-  const known = marks.spansAt(open)
+export const spansAt = (bytes: Uint8Array, open: number, index: ScanIndex): readonly number[] => {
+  const known = index.spansAt(open)
   if (known) return known
   const spans: number[] = []
-  walkMembers(bytes, open, ROOT + 1, marks, spans)
+  walkMembers(bytes, open, ROOT + 1, index, spans)
   return spans
 }
 
 /**
- * Checks a whole text, as deep as `marks` allows, and returns where its value starts. White space after it must have
+ * Checks a whole text, as deep as `index` allows, and returns where its value starts. White space after it must have
  * been cut off. `spans` gets those of its root.
  */
-export const scanText = (bytes: Buffer, marks: ScanIndex, spans: number[]): number => {
+export const scanText = (bytes: Buffer, index: ScanIndex, spans: number[]): number => {
   const start = skipLeading(bytes)
   const first = bytes[start]
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return checkScalar(bytes, start)
   const last = bytes[bytes.length - 1]
   if (last !== CLOSE_BRACE && last !== CLOSE_BRACKET) throw expected('the text to end in } or ]', bytes.length)
-  const end = walkMembers(bytes, start, ROOT, marks, spans)
+  const end = walkMembers(bytes, start, ROOT, index, spans)
   if (end < bytes.length) throw new JsonSyntaxError('Unexpected text after the value', end)
   return start
 }
@@ -239,7 +239,7 @@ const skipLeading = (bytes: Uint8Array): number => {
   return at
 }
 
-/** Nobody sends a bare string or number: no need to be fast. */
+/** Bare strings and numbers are not messages, so this need not be fast. */
 const checkScalar = (bytes: Buffer, start: number): number => {
   try {
     JSON.parse(bytes.toString('utf8', start))

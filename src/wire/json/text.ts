@@ -1,14 +1,31 @@
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+
+const FIRST_BYTES: readonly (readonly [string, JsonKind])[] = [
+  ['{', 'object'],
+  ['[', 'array'],
+  ['"', 'string'],
+  ['t', 'boolean'],
+  ['f', 'boolean'],
+  ['n', 'null'],
+]
+
+const KINDS = new Array<JsonKind>(128).fill('number')
+for (const [first, kind] of FIRST_BYTES) KINDS[first.charCodeAt(0)] = kind
+
+/** The kind of a valid value, by its first byte. */
+export const kindOf = (first: number): JsonKind => KINDS[first] as JsonKind
+
 const BACKSLASH = 0x5c
 const ZERO = 0x30
 const SAFE_DIGITS = 15
 
-/** The string whose text lies there, without its quotes. */
+/** The string at these offsets, which exclude the quotes. */
 export const readText = (bytes: Buffer, start: number, end: number): string => {
   const text = bytes.toString('utf8', start, end)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** Compares in place; only what is written with escapes or beyond ASCII has to be decoded. */
+/** Compares in place; only text with escapes or beyond ASCII is decoded. */
 export const isText = (bytes: Buffer, start: number, end: number, text: string): boolean => {
   const length = end - start
   if (length < text.length) return false

@@ -166,7 +166,7 @@ test('the lists of sessions count, and a session that loses its lists keeps its 
 
 test('the least recently used entry is evicted first', () => {
   const left: string[] = []
-  const map = new BoundedCache<string>(2, 1000, { evicted: value => left.push(value) })
+  const map = new BoundedCache<string>(2, 1000, { onEvict: value => left.push(value) })
   map.set('a', '1')
   map.set('b', '2')
   map.get('a')

@@ -210,7 +210,7 @@ export class CacheScopes<T> {
 }
 
 const createScopeCache = <T>(): BoundedCache<Entries<T>> =>
-  new BoundedCache<Entries<T>>(MOST_OWNERS, IDLE_MS, { evicted: closeAll, mostPerGroup: MOST_PER_PRINCIPAL })
+  new BoundedCache<Entries<T>>(MOST_OWNERS, IDLE_MS, { onEvict: closeAll, mostPerGroup: MOST_PER_PRINCIPAL })
 
 const entriesIn = <T>(cache: BoundedCache<Entries<T>>, name: string, group: string | undefined): Entries<T> => {
   const known = cache.get(name)

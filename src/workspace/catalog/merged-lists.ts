@@ -1,7 +1,7 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
+import { boundedKey } from '../../protocol/capabilities.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
-import { boundedKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'

@@ -1,5 +1,5 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
-import type { NameCollision, ShadowedTool, WorkspaceReport } from '../../protocol/inspection.ts'
+import type { NameCollision, ShadowedTool, WorkspaceReport } from '../../protocol/status.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { showOverlay } from '../policy/overlays.ts'
 import { createPolicy, type PolicyRules } from '../policy/policy.ts'

@@ -1,5 +1,5 @@
+import { boundedKey } from '../../protocol/capabilities.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { boundedKey } from '../../protocol/short-key.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 
 const MOST_CALLERS = 500

@@ -1,4 +1,4 @@
-import { type CursorEnd, CursorWalk, MOST_PAGES } from '../../protocol/send-request.ts'
+import { type CursorEnd, CursorWalk, MAX_PAGES } from '../../protocol/send-request.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { UsableTool } from '../routing/call-headers.ts'
@@ -32,7 +32,7 @@ type ShowItem = (original: string, native: Json) => UsableTool
 /** What a server did wrong when it ended a list other than with a last page. */
 export const CURSOR_FAULTS: Readonly<Record<Exclude<CursorEnd, 'last'>, string>> = {
   repeated: 'its cursors repeat',
-  'too many': `it has more than ${MOST_PAGES} pages`,
+  'too many': `it has more than ${MAX_PAGES} pages`,
 }
 
 /** Reads a list page by page. Invalid items are left out and reported; a page that fails rejects. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hideSecrets } from './hide-secrets.ts'
+import { hideSecrets } from './log.ts'
 
 const TOKEN = `drg_${'Ab-_9'.repeat(9).slice(0, 43)}`
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { networkOf, quotaOwner } from './network.ts'
+import { networkOf, quotaOwner } from './admission.ts'
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],
