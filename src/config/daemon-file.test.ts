@@ -69,11 +69,11 @@ test('a daemon that was killed is not found again in the process that has its nu
   await announceDaemon(data, { ...daemon(process.pid), origin: 'http://127.0.0.1:1' })
   expect(await findDaemon(data)).toBeUndefined()
   await announceDaemon(data, daemon(process.pid))
-  type = 'text/html' // and whoever has its port is somebody else
+  type = 'text/html' // another program has its port
   expect(await findDaemon(data)).toBeUndefined()
 })
 
-test.each(['', String(process.pid)])('a claim of long ago that says "%s" keeps nobody from starting', async text => {
+test.each(['', String(process.pid)])('an old lock with the text "%s" does not prevent a start', async text => {
   writeFileSync(join(data, 'daemon.starting'), text)
   expect(await claimStart(data)).toBeUndefined()
   const longAgo = Date.now() / 1000 - 120

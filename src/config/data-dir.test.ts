@@ -70,7 +70,7 @@ describe('ensuring it', () => {
     await expect(ensureDataDirectory('/proc/dragoman/data')).rejects.toThrow('nothing can be created there')
   })
 
-  // Whoever is root may write everywhere.
+  // The superuser may write everywhere.
   it.skipIf(process.getuid?.() === 0)('refuses one that cannot be written, or not be read', async () => {
     const directory = join(folder, 'closed')
     await mkdir(directory, { mode: 0o500 })

@@ -200,7 +200,7 @@ test('an oldest client gets sound, links and structure in blocks it knows, with 
   })
 })
 
-test('blocks, members and contents nobody names pass as they are', () => {
+test('unknown blocks, members and contents pass unchanged', () => {
   const call = Json.of({ content: [{ type: 'acme/block', x: 1 }], acme: { resultType: 'x' } })
   const read = Json.of({ contents: [{ uri: 'a:b', blob: 'UklGRg==', mimeType: 'audio/wav', _meta: { a: 1 } }] })
   const list = Json.of({ prompts: [{ name: 'p', title: 'P', icons: [], arguments: [{ name: 'a', title: 'A' }] }] })

@@ -3,7 +3,7 @@ import { BoundedCache } from './bounded-cache.ts'
 
 const FOREVER = Number.POSITIVE_INFINITY
 
-test('whoever was not used for longest leaves, and is told', () => {
+test('the least recently used entry is evicted, and reported', () => {
   const left: number[] = []
   const lru = new BoundedCache<number>(2, FOREVER, { onEvict: value => left.push(value) })
   lru.set('a', 1)

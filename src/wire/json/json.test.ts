@@ -6,7 +6,7 @@ const parse = (text: string) => Json.parse(Buffer.from(text))
 
 const whitespace = fc.constantFrom('', '', '', ' ', '\n  ', '\t', '\r\n')
 
-/** JSON text as nobody's serialiser would write it: spaces, odd numbers, escapes. */
+/** JSON text that no serialiser writes: spaces, odd numbers, escapes. */
 const rawValue = fc.letrec<{ value: string; list: string; object: string; scalar: string }>(tie => ({
   scalar: fc.oneof(
     fc.constantFrom(
@@ -90,7 +90,7 @@ const plainOf = (members: ReadonlyMap<string, string>): unknown =>
 const texts = (json: Json) => new Map(json.entries().map(([name, value]) => [name, value.toString()]))
 
 describe('Json', () => {
-  it('gives back the very bytes of what nobody changed, however much of it was read', () => {
+  it('writes unchanged parts byte for byte, also after they were read', () => {
     fc.assert(
       fc.property(rawValue, whitespace, (text, space) => {
         const json = parse(`${space}${text}${space}`)

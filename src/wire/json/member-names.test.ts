@@ -66,7 +66,7 @@ describe('a call whose envelope can be read in two ways is refused', () => {
     })
   })
 
-  test('members that nobody takes for others pass', () => {
+  test('members without a lookalike pass', () => {
     const text = '{"jsonrpc":"2.0","id":1,"method":"x","params":{},"extra":1,"idx":2}'
     expect(readIncoming(Buffer.from(text)).kind).toBe('request')
   })
