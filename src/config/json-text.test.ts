@@ -106,4 +106,11 @@ describe('parseJsonText', () => {
     expect(value).toEqual({ a: { b: 2 } })
     expect(repeated).toEqual([['a', 'b']])
   })
+
+  it('reads a long list in time that grows with its length', () => {
+    const list = Array.from({ length: 50_000 }, (_, i) => i)
+    const begun = performance.now()
+    expect(parseJsonText(JSON.stringify({ list })).value).toEqual({ list })
+    expect(performance.now() - begun).toBeLessThan(5000) // half a minute if each item counts those before it
+  })
 })

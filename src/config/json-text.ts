@@ -77,7 +77,7 @@ export const parseJsonText = (source: string): JsonText => {
       hasRoot = true
       return []
     }
-    const path = [...inner.path, inner.key?.name ?? Object.keys(inner.value).length]
+    const path = [...inner.path, Array.isArray(inner.value) ? inner.value.length : (inner.key?.name ?? '')]
     if (path.length > MAX_DEPTH) fail('nested too deeply', offset)
     offsets.set(JSON.stringify(path), inner.key?.offset ?? offset)
     if (Array.isArray(inner.value)) inner.value.push(value)

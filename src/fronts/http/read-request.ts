@@ -73,7 +73,7 @@ export const createRequestReader = (context: FrontContext, admit: Admit): ReadRe
     try {
       incoming = readIncoming(body)
     } catch (error) {
-      return rejectBody(request, error)
+      return error instanceof JsonSyntaxError ? rejectBody(request, error) : fail(request, undefined, error)
     }
     const tooLarge = findOversizedBody(incoming, body.length)
     if (tooLarge !== undefined)
@@ -85,9 +85,13 @@ export const createRequestReader = (context: FrontContext, admit: Admit): ReadRe
     try {
       serve(request, incoming)
     } catch (error) {
-      context.log.error({ err: error }, 'request failed with an internal error')
-      if (!request.response.headersSent) sendError(request.response, 500, requestIdOf(incoming), rpcError('internal'))
+      fail(request, incoming, error)
     }
+  }
+
+  const fail = ({ response }: FrontRequest, incoming: Incoming | undefined, error: unknown): void => {
+    context.log.error({ err: error }, 'request failed with an internal error')
+    if (!response.headersSent) sendError(response, 500, requestIdOf(incoming), rpcError('internal'))
   }
 
   return readRequest

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { DueQueue } from './keep-alive.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { DueQueue, KeepAlive } from './keep-alive.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 test('each item is due whenever its interval has passed', () => {
   const acted: string[] = []
@@ -30,4 +32,26 @@ test('an item may be deleted while it is acted on', () => {
   queue.run(10)
   queue.run(20)
   expect(acted).toEqual(['a', 'b'])
+})
+
+test('streams are kept alive also after the time of day was set back', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+  const keepAlive = new KeepAlive(1500)
+  const stream = { keepAlive: vi.fn() }
+  keepAlive.add(stream)
+  vi.setSystemTime(Date.now() - 3_600_000)
+  vi.advanceTimersByTime(1500)
+  expect(stream.keepAlive).toHaveBeenCalledTimes(1)
+  keepAlive.stop()
+})
+
+test.each([1, 25, 100, 15_000])('streams are kept alive about every %i ms', keepAliveMs => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const keepAlive = new KeepAlive(keepAliveMs)
+  const stream = { keepAlive: vi.fn() }
+  keepAlive.add(stream)
+  vi.advanceTimersByTime(10 * Math.max(20, keepAliveMs))
+  expect(stream.keepAlive.mock.calls.length).toBeGreaterThanOrEqual(9)
+  expect(stream.keepAlive.mock.calls.length).toBeLessThanOrEqual(13)
+  keepAlive.stop()
 })

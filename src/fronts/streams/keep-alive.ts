@@ -1,17 +1,18 @@
-/** Calls `act` for each item every `everyMs`. Items are in the order they are due, so that a run costs only what is due. */
+/** Calls `act` for each item once per interval. Items are in the order they are due, so that a run costs only what is due. */
 export class DueQueue<T> {
-  readonly #everyMs: number
+  readonly #interval: number
   readonly #act: (item: T) => void
   readonly #dueAt = new Map<T, number>()
 
-  constructor(everyMs: number, act: (item: T) => void) {
-    this.#everyMs = everyMs
+  /** `interval` has the unit of `now` in `add` and `run`. */
+  constructor(interval: number, act: (item: T) => void) {
+    this.#interval = interval
     this.#act = act
   }
 
   /** The item is due for the first time after one interval. */
   add(item: T, now: number = Date.now()): void {
-    this.#dueAt.set(item, now + this.#everyMs)
+    this.#dueAt.set(item, now + this.#interval)
   }
 
   delete(item: T): void {
@@ -27,7 +28,7 @@ export class DueQueue<T> {
     for (const [item, dueAt] of this.#dueAt) {
       if (dueAt > now) return
       this.#dueAt.delete(item)
-      this.#dueAt.set(item, now + this.#everyMs)
+      this.#dueAt.set(item, now + this.#interval)
       this.#act(item)
     }
   }
@@ -46,11 +47,17 @@ const SHORTEST_TICK_MS = 20
 export class KeepAlive extends DueQueue<LiveStream> {
   readonly #tasks: ((now: number) => void)[] = []
   readonly #timer: NodeJS.Timeout
+  #ticks = 0 // the clock of the queue: the time of day may be set back, and streams would fall silent
 
   /** Each stream sends a comment every `keepAliveMs`. */
   constructor(keepAliveMs: number) {
-    super(keepAliveMs, stream => stream.keepAlive())
-    this.#timer = setInterval(() => this.#tick(), Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL)).unref()
+    const tickMs = Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL)
+    super(Math.max(1, Math.round(keepAliveMs / tickMs)), stream => stream.keepAlive())
+    this.#timer = setInterval(() => this.#tick(), tickMs).unref()
+  }
+
+  override add(stream: LiveStream): void {
+    super.add(stream, this.#ticks)
   }
 
   /** Runs a task at every tick. */
@@ -71,7 +78,7 @@ export class KeepAlive extends DueQueue<LiveStream> {
 
   #tick(): void {
     const now = Date.now()
-    this.run(now)
+    this.run(++this.#ticks)
     for (const task of this.#tasks) task(now)
   }
 }

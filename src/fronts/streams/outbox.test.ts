@@ -1,8 +1,10 @@
+import { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
 import { openChannel } from '../../../test/support/channel.ts'
 import { answerEmpty, type Front, rpcRequest, startFront } from '../../../test/support/front.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
+import { EventOutbox } from './outbox.ts'
 
 let front: Front
 const start = async (...args: Parameters<typeof startFront>): Promise<void> => {
@@ -63,4 +65,14 @@ test('a client that reads nothing at all is disconnected', async () => {
   for (let i = 0; i < 30; i++) void chatter(call, MEGABYTE)
   await expect.poll(() => call.signal.reason).toEqual({ kind: 'gone' })
   expect([front.channels.size, front.context.retention.bytes, front.context.activeCalls.size]).toEqual([0, 0, 0])
+})
+
+test('a client that does not read gets no keep-alive comments', async () => {
+  await start()
+  const output = new Writable({ highWaterMark: 1, write: () => {} }) // full after the first write
+  const outbox = new EventOutbox(output, front.context, 'owner')
+  void outbox.send('message', [Buffer.from('{}')])
+  outbox.keepAlive()
+  expect([outbox.bytes, front.context.retention.bytes]).toEqual([0, 0])
+  outbox.closed()
 })

@@ -28,6 +28,10 @@ abstract class Outbox {
     return this.#backlog?.waiting.length ?? 0
   }
 
+  protected get isBlocked(): boolean {
+    return this.#backlog !== undefined
+  }
+
   /** Called after `bytes` has changed. */
   protected abstract resized(change: number): void
 
@@ -169,7 +173,7 @@ export class EventOutbox extends Outbox {
   }
 
   keepAlive(): void {
-    if (this.bytes === 0) void this.write([COMMENT_BYTES])
+    if (!this.isBlocked) void this.write([COMMENT_BYTES])
   }
 
   protected override resized(change: number): void {
