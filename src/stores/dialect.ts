@@ -8,12 +8,16 @@ export interface Dialect {
   skipLocked(alias: string): string
   /** The condition that a column's value is in a list parameter. */
   inList(column: string, parameter?: string): string
+  /** A column in a condition for which no index is to be used, because another condition has a better one. */
+  withoutIndex(column: string): string
   /** The condition that a text contains another, case-sensitively. */
   contains(text: string, part: string): string
   /** An aggregate: a JSON array of the values, as text. */
   jsonArrayOf(value: string, orderBy: string): string
   /** The function that builds a JSON array of its arguments. */
   readonly jsonArray: string
+  /** A text as it is read again: neither a zero byte nor half of a surrogate pair can be stored. */
+  storedText(text: string): string
   readonly types: {
     readonly integer: string // 64 bits
     readonly real: string
@@ -33,15 +37,19 @@ export const perDialect = (build: (dialect: Dialect) => string): ((sql: { readon
   }
 }
 
+const HALF_PAIRS = /\p{Surrogate}/gu
+
 export const SQLITE: Dialect = {
   locksRows: false,
   forUpdate: '',
   skipLocked: () => '',
   // The driver binds a list as a JSON array.
   inList: (column, parameter = '?') => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  withoutIndex: column => `+${column}`,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   jsonArrayOf: (value, orderBy) => `json_group_array(${value} ORDER BY ${orderBy})`,
   jsonArray: 'json_array',
+  storedText: text => text.replaceAll('\0', '\uFFFD').replace(HALF_PAIRS, '\uFFFD'),
   types: { integer: 'INTEGER', real: 'REAL', bytes: 'BLOB', key: 'TEXT' },
 }
 
@@ -50,8 +58,10 @@ export const POSTGRES: Dialect = {
   forUpdate: ' FOR UPDATE',
   skipLocked: alias => ` FOR UPDATE OF ${alias} SKIP LOCKED`,
   inList: (column, parameter = '?') => `${column} = ANY (${parameter})`,
+  withoutIndex: column => column,
   contains: (text, part) => `position(${part} IN ${text}) > 0`,
   jsonArrayOf: (value, orderBy) => `coalesce(json_agg(${value} ORDER BY ${orderBy}), '[]')::text`,
   jsonArray: 'json_build_array',
+  storedText: text => text.replaceAll('\0', '\u2400').replace(HALF_PAIRS, '\uFFFD'),
   types: { integer: 'BIGINT', real: 'DOUBLE PRECISION', bytes: 'BYTEA', key: 'TEXT COLLATE "C"' },
 }

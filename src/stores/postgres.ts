@@ -90,7 +90,7 @@ const createNumbering = (): ((sql: string) => string) => {
 
 const boundValue = (value: SqlValue): unknown => {
   // Texts in PostgreSQL cannot contain the character zero.
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\u2400') : value
+  if (typeof value === 'string') return value.includes('\0') ? POSTGRES.storedText(value) : value
   if (Array.isArray(value)) return value.map(boundValue)
   return value instanceof Uint8Array && !Buffer.isBuffer(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)

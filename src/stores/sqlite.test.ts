@@ -203,3 +203,24 @@ test('a long statement that fails has its kind, and writers wait no longer', asy
   await db.transaction(sql => sql.run('INSERT INTO t VALUES (1)'))
   expect(await db.all('SELECT x FROM t')).toEqual([{ x: 1 }])
 })
+
+test('a list is bound as its texts are stored', async () => {
+  const db = await withTable(await temporaryPath())
+  const texts = ['zero\0byte', 'half a \ud83d pair', 'plain']
+  await db.insertAll(
+    INTO_T,
+    texts.map(text => [text]),
+  )
+  expect(await db.all(`SELECT x FROM t WHERE ${db.dialect.inList('x')}`, texts)).toHaveLength(3)
+})
+
+test('a long statement on a database in memory waits for the transaction that runs', async () => {
+  const db = await withTable(':memory:')
+  const writing = db.transaction(async sql => {
+    await sql.run('INSERT INTO t VALUES (1)')
+    await setImmediate()
+  })
+  await db.runLong('VACUUM')
+  await writing
+  expect(await db.all('SELECT x FROM t')).toHaveLength(1)
+})

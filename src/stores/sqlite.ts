@@ -66,11 +66,15 @@ export const retryWhileBusy = async <Result>(
   }
 }
 
-// The bundled driver silently ends a text at a zero byte.
+const isText = (value: unknown): value is string => typeof value === 'string'
+
 const boundValue = (value: SqlValue): SqliteValue => {
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+  // The bundled driver silently ends a text at a zero byte.
+  if (typeof value === 'string') return value.includes('\0') ? SQLITE.storedText(value) : value
   if (typeof value === 'boolean') return Number(value)
-  return Array.isArray(value) ? JSON.stringify(value) : (value as SqliteValue)
+  // JSON would keep what a stored text cannot contain, and the two would differ.
+  if (Array.isArray(value)) return JSON.stringify(value.map(item => (isText(item) ? SQLITE.storedText(item) : item)))
+  return value as SqliteValue
 }
 
 const insertStatement = ({ table, columns, ignoresConflicts }: InsertTarget): string => {
@@ -80,8 +84,7 @@ const insertStatement = ({ table, columns, ignoresConflicts }: InsertTarget): st
 }
 
 /** Statements on a connection, each prepared once; the caller sees to it that no other work interferes. */
-const createSql = (connection: Connection): Sql => {
-  const prepared = new Map<string, Statement>()
+const createSql = (connection: Connection, prepared: Map<string, Statement>): Sql => {
   const inserts = new WeakMap<InsertTarget, string>()
   const prepare = (sql: string): Statement => {
     const known = prepared.get(sql)
@@ -137,7 +140,8 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
   const { readOnly = false, lockTimeoutMs = LOCK_TIMEOUT_MS } = options
   const { name: driver, Class } = await loadDriver()
   const connection = guarded(() => new Class(path, { readOnly, timeout: BLOCKING_WAIT_MS }))
-  const sql = createSql(connection)
+  const prepared = new Map<string, Statement>()
+  const sql = createSql(connection, prepared)
   // All work of this process shares the connection: one transaction or statement at a time, in order of arrival.
   const turn = new Semaphore(1)
   let longRunning: Promise<unknown> | undefined
@@ -165,7 +169,7 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
     }
   }
   const runLong = async (text: string, values: readonly SqlValue[]): Promise<void> => {
-    if (path === IN_MEMORY) return void (await sql.run(text, ...values))
+    if (path === IN_MEMORY) return void (await alone(() => sql.run(text, ...values)))
     try {
       await runOnThread({ driver, path, sql: text, values: values.map(boundValue), lockTimeoutMs })
     } catch (error) {
@@ -190,7 +194,12 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
     },
     snapshot: async () => {
       const reader = await openSqlite(path, { readOnly: true })
-      await reader.exec('BEGIN; SELECT count(*) FROM sqlite_schema') // The first read fixes the moment.
+      try {
+        await reader.exec('BEGIN; SELECT count(*) FROM sqlite_schema') // The first read fixes the moment.
+      } catch (error) {
+        await reader.close()
+        throw error
+      }
       const close = async (): Promise<void> => {
         await reader.exec('ROLLBACK') // An open view would keep the log from being emptied.
         await reader.close()
@@ -207,6 +216,10 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
       longRunning = settled
       return run
     },
-    close: () => exclusively(async () => closeConnection(connection)),
+    close: () =>
+      exclusively(async () => {
+        prepared.clear()
+        closeConnection(connection)
+      }),
   }
 }

@@ -15,6 +15,15 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await names(store)).toEqual(['José Müller'])
   })
 
+  test('a name that cannot be stored as it is written is one entity too', async () => {
+    const store = await temporaryStore()
+    for (const name of ['Zero\0byte', 'Half a \ud83d pair', 'zero\0byte', 'half a \ud83d pair'])
+      await store.addFacts('main', { entities: [{ name }], facts: [] })
+    expect(await names(store)).toHaveLength(2)
+    await store.addFacts('main', { entities: [], facts: [stated('Zero\0byte', 'IS', 'Half a \ud83d pair')] })
+    expect(await names(store)).toHaveLength(2)
+  })
+
   test('an alias names its entity, whichever of the two was known first', async () => {
     const store = await temporaryStore()
     await store.addFacts('main', { entities: [{ name: 'NYC' }], facts: [] })

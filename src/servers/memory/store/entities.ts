@@ -28,7 +28,7 @@ const readLockedEntity = async (context: Context, uuid: string): Promise<Entity>
   return entityOf(row)
 }
 
-const nameKey = (group: string, norm: string): string => `${group}\0${norm}`
+const nameKey = ({ db }: Context, group: string, norm: string): string => `${group}\0${db.dialect.storedText(norm)}`
 
 const BY_NORMS = perDialect(
   ({ inList }) => `SELECT n.*, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
@@ -38,18 +38,18 @@ const BY_NORMS = perDialect(
 /** Reads the entities of many names at once; the context remembers them. */
 export const readNames = async (context: Context, group: string, wanted: readonly string[]): Promise<void> => {
   const { db, names, entities } = context
-  const norms = [...new Set(wanted.map(normaliseName))].filter(norm => !names.has(nameKey(group, norm)))
+  const norms = [...new Set(wanted.map(normaliseName))].filter(norm => !names.has(nameKey(context, group, norm)))
   if (norms.length === 0) return
-  for (const norm of norms) names.set(nameKey(group, norm), undefined)
+  for (const norm of norms) names.set(nameKey(context, group, norm), undefined)
   for (const row of await db.all(BY_NORMS(db), group, norms)) {
     const entity = entityOf(row)
-    names.set(nameKey(group, String(row.norm)), entity.id)
+    names.set(nameKey(context, group, String(row.norm)), entity.id)
     if (!entities.has(entity.id)) entities.set(entity.id, entity)
   }
 }
 
 const findByNorm = async (context: Context, group: string, norm: string): Promise<number | undefined> => {
-  const key = nameKey(group, norm)
+  const key = nameKey(context, group, norm)
   if (!context.names.has(key)) await readNames(context, group, [norm])
   return context.names.get(key)
 }
@@ -95,15 +95,10 @@ const NAME_KEYS: InsertTarget = {
   columns: { group_id: 'text', key: 'text', norm: 'text', entity_id: 'integer' },
 }
 
-const addName = async (
-  { db, names }: Context,
-  group: string,
-  id: number,
-  name: string,
-  norm: string,
-): Promise<void> => {
+const addName = async (context: Context, group: string, id: number, name: string, norm: string): Promise<void> => {
+  const { db, names } = context
   await db.run('INSERT INTO alias (group_id, norm, entity_id, name) VALUES (?, ?, ?, ?)', group, norm, id, name)
-  names.set(nameKey(group, norm), id)
+  names.set(nameKey(context, group, norm), id)
   const keys = nameKeys(norm).map(key => [group, key, norm, id])
   await db.insertAll(NAME_KEYS, keys)
 }
@@ -197,7 +192,7 @@ export const resolveEntity = async (context: Context, group: string, given: NewE
     (await findSimilar(context, group, norm))
   const id = found ?? (await createEntity(context, group, given, norm))
   const isEnriched = found !== undefined && (await enrichEntity(context, id, given))
-  const isNamed = context.names.get(nameKey(group, norm)) !== undefined
+  const isNamed = context.names.get(nameKey(context, group, norm)) !== undefined
   const isRenamed = await addAliases(context, group, id, [...(isNamed ? [] : [given.name]), ...(given.aliases ?? [])])
   if (found === undefined || isEnriched || isRenamed) await indexEntity(context, id, found === undefined)
   return id

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ENGINES } from '../../../../test/support/memory/engines.ts'
 import {
   DAY,
@@ -9,7 +9,11 @@ import {
   stated,
   tell,
 } from '../../../../test/support/memory/sqlite-store.ts'
+import type { Sql, SqlRow } from '../../../stores/sql.ts'
+import { StoreError } from '../store.ts'
 import { queryTerms } from '../text/query.ts'
+import { exportLines, writeBackup } from './export.ts'
+import { openMemoryFile } from './sqlite-file.ts'
 
 describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   const lives = (place: string, day: number) =>
@@ -165,4 +169,26 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     await other.importLines(lines)
     expect(await linesOf(other)).toEqual(lines)
   })
+})
+
+test('a page of an export of one group is read without sorting all rows of the group', async () => {
+  const db = await openMemoryFile(':memory:')
+  onTestFinished(() => db.close())
+  const sorted: string[] = []
+  const explaining: Sql = {
+    ...db,
+    all: async <Row = SqlRow>(sql: string, ...values: Parameters<Sql['all']>[1][]) => {
+      const steps = await db.all<{ parent: number; detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values)
+      if (steps.some(({ parent, detail }) => parent === 0 && /TEMP B-TREE/.test(detail))) sorted.push(sql)
+      return [] as Row[]
+    },
+  }
+  for (const groups of [['main'], ['main', 'other']]) for await (const _ of exportLines(explaining, groups));
+  expect(sorted).toEqual([])
+})
+
+test('a backup says what the database says, and names the file only if that cannot be written', async () => {
+  const failing = (error: Error) => writeBackup('/tmp/backup.db', () => Promise.reject(error))
+  await expect(failing(new StoreError('busy', 'cannot be reached'))).rejects.toMatchObject({ kind: 'busy' })
+  await expect(failing(new Error('no such folder'))).rejects.toMatchObject({ kind: 'invalid' })
 })
