@@ -228,7 +228,8 @@ export const openPostgresStores = (options: PostgresStoresOptions): MemoryStores
     tenants: async () => {
       const { postgres, tables } = await connect()
       const table = tables.find(name => name.endsWith('.tenant'))
-      const rows = await postgres.all<{ name: string }>(`SELECT name FROM ${table} ORDER BY tenant`)
+      const sql = `SELECT name FROM ${table} ORDER BY tenant`
+      const rows = await postgres.transaction(db => db.all<{ name: string }>(sql), { readOnly: true })
       return rows.map(({ name }) => JSON.parse(name) as string)
     },
     close: async () => {

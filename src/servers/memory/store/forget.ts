@@ -91,10 +91,12 @@ const blankSummaries = async (context: Context, { episodes }: ForgetTargets): Pr
 
 /** The audit log may say that groups were cleared, but not the names of forgotten ones. */
 const removeGroupNames = async ({ db }: Context, groups: readonly string[]): Promise<void> => {
-  const rows = await db.all<{ id: number; ids: string }>("SELECT id, ids FROM audit WHERE op = 'clear'")
-  for (const { id, ids } of rows) {
-    const kept = (JSON.parse(ids) as string[]).filter(group => !groups.includes(group))
-    await db.run('UPDATE audit SET ids = ? WHERE id = ?', JSON.stringify(kept), id)
+  // Locked, because another group of the same row may be forgotten at the same time.
+  const sql = `SELECT id, ids FROM audit WHERE op = 'clear' ORDER BY id${db.dialect.forUpdate}`
+  for (const { id, ids } of await db.all<{ id: number; ids: string }>(sql)) {
+    const cleared = JSON.parse(ids) as string[]
+    const kept = cleared.filter(group => !groups.includes(group))
+    if (kept.length < cleared.length) await db.run('UPDATE audit SET ids = ? WHERE id = ?', JSON.stringify(kept), id)
   }
 }
 

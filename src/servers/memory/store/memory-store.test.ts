@@ -91,4 +91,12 @@ describe.each(ENGINES)('$name', ({ driver, temporaryStore }) => {
     expect(await store.sagas('all')).toMatchObject([{ name: 's', summary: '', summarisedTo: 0 }])
     expect(await store.communities('all')).toMatchObject([{ name: 'Music', summary: '' }])
   })
+
+  test('reads passages in the order of their ids, whichever was changed last', async () => {
+    const store = await temporaryStore()
+    for (let day = 0; day < 4; day++)
+      await tell(store, `Ann: Day ${day}.`, { chain: 'chat', validAt: START + day * DAY })
+    const ids = (await store.docs([4, 3, 2, 1])).map(({ id }) => id)
+    expect(ids).toEqual([1, 2, 3, 4])
+  })
 })

@@ -63,7 +63,9 @@ const createOnce = async (create: () => Promise<unknown>): Promise<void> => {
 }
 
 const rejectOldServer = async (postgres: SqlDatabase): Promise<void> => {
-  const row = await postgres.get<{ version: string }>("SELECT current_setting('server_version_num') AS version")
+  const sql = "SELECT current_setting('server_version_num') AS version"
+  // Unlike a statement by itself, a transaction is retried if the connection is lost.
+  const row = await postgres.transaction(db => db.get<{ version: string }>(sql), { readOnly: true })
   const version = Math.floor(Number(row?.version ?? 0) / 10_000)
   if (version >= OLDEST_VERSION) return
   const message = `${postgres.location} is PostgreSQL ${version}; ${OLDEST_VERSION} or later is needed. Update it.`

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, connect as netConnect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -26,7 +28,8 @@ import { createRemember } from '../remember.ts'
 import type { MemoryStore } from '../store.ts'
 import { normaliseName } from '../text/names.ts'
 import { queryTerms } from '../text/query.ts'
-import { createContext } from './context.ts'
+import { type Context, createContext } from './context.ts'
+import { erase } from './forget.ts'
 import { leaseJob } from './jobs.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { openMemoryDatabase } from './postgres-database.ts'
@@ -44,6 +47,39 @@ const connect = async () => {
   const postgres = openPostgres({ url: await serverUrl() })
   onTestFinished(() => postgres.close())
   return postgres
+}
+
+/** A proxy before the server that can end all connections and refuse the next one. */
+const lossyProxy = async (url: string) => {
+  const { host, port, searchParams, pathname } = new URL(url)
+  const folder = searchParams.get('host')
+  let isRefusing = false
+  const open = new Set<Socket>()
+  const proxy = createServer(client => {
+    if (isRefusing) {
+      isRefusing = false
+      return void client.destroy()
+    }
+    const server = folder ? netConnect(`${folder}/.s.PGSQL.5432`) : netConnect(Number(port) || 5432, host.split(':')[0])
+    open.add(client)
+    client.on('error', () => server.destroy()).on('close', () => server.destroy())
+    server.on('error', () => client.destroy()).on('close', () => client.destroy())
+    client.pipe(server).pipe(client)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void proxy.close())
+  const address = new URL(url)
+  address.search = ''
+  address.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  address.pathname = pathname
+  return {
+    url: address.href,
+    loseConnections: () => {
+      for (const client of open) client.destroy()
+      open.clear()
+      isRefusing = true
+    },
+  }
 }
 
 afterAll(stopServer)
@@ -156,6 +192,16 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       )
       await Promise.all(nodes.map(node => node.close()))
       expect(versions).toEqual([{ version: 1 }])
+    })
+
+    test('a node whose connection is lost while it starts or lists the tenants connects again', async () => {
+      const { url, loseConnections } = await lossyProxy(await serverUrl())
+      const stores = openPostgresStores({ url, schema: temporarySchema() })
+      onTestFinished(() => stores.close())
+      loseConnections()
+      expect(await stores.tenants()).toEqual([])
+      loseConnections()
+      expect(await stores.tenants()).toEqual([])
     })
 
     test('a node older than the database is rejected with the advice to update', async () => {
@@ -364,7 +410,12 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
   })
 })
 
-test.skipIf(why)('a job that another node is leasing is enqueued again', async () => {
+/** Runs `second` while the transaction of `first` is open, until it waits for it; returns the result of `second`. */
+const whileOpen = async <Result>(
+  prepare: (store: MemoryStore) => Promise<unknown>,
+  first: (context: Context) => Promise<unknown>,
+  second: (store: MemoryStore) => Promise<Result>,
+): Promise<{ readonly store: MemoryStore; readonly result: Result }> => {
   const url = await serverUrl()
   const database = await openMemoryDatabase({ url, schema: temporarySchema() })
   const watcher = openPostgres({ url })
@@ -374,23 +425,44 @@ test.skipIf(why)('a job that another node is leasing is enqueued again', async (
   })
   const engine = createPostgresEngine(database, 'test')
   const store = createMemoryStore(engine)
-  const { id } = await store.enqueue('main', { kind: 'communities' })
+  await prepare(store)
   const waiting =
     "SELECT 1 AS there FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  const asked = await database.postgres.transaction(
+  const started = await database.postgres.transaction(
     async db => {
-      const job = await leaseJob(createContext(db, engine, Date.now), 'w', ['communities'], 60_000)
-      expect(job?.id).toBe(id)
-      const asking = store.enqueue('main', { kind: 'communities' })
+      const context = createContext(db, engine, Date.now)
+      await first(context)
+      const running = second(store)
       await vi.waitFor(
         async () => expect(await watcher.transaction(sql => sql.all(waiting), { readOnly: true })).toHaveLength(1),
         { timeout: 10_000 },
       )
-      return { asking }
+      await context.index.flush()
+      return { running }
     },
     { begin: database.beginAs('test') },
   )
-  expect((await asked.asking).id).not.toBe(id)
+  return { store, result: await started.running }
+}
+
+test.skipIf(why)('a job that another node is leasing is enqueued again', async () => {
+  let id: number | undefined
+  const { result } = await whileOpen(
+    async store => (id = (await store.enqueue('main', { kind: 'communities' })).id),
+    async context => expect((await leaseJob(context, 'w', ['communities'], 60_000))?.id).toBe(id),
+    store => store.enqueue('main', { kind: 'communities' }),
+  )
+  expect(result.id).not.toBe(id)
+})
+
+test.skipIf(why)('two groups that are forgotten at once leave neither name in the audit log', async () => {
+  const { store } = await whileOpen(
+    store => store.clear(['one', 'two']),
+    context => erase(context, { kind: 'group', group: 'one' }),
+    store => store.forget({ kind: 'group', group: 'two' }),
+  )
+  const cleared = (await store.audit(9)).filter(({ op }) => op === 'clear')
+  expect(cleared.map(({ ids }) => ids)).toEqual([[]])
 })
 
 test('a database that is not there is named, with what to do', async () => {

@@ -11,9 +11,11 @@ const withScores = <Row extends { readonly id: number }>(
 ): Hit<Row>[] =>
   rows.map(row => ({ ...row, score: scores.get(row.id) ?? 0 })).toSorted((a, b) => b.score - a.score || a.id - b.id)
 
-/** Passages by row id. */
+/** Passages by row id, in the order of the ids. */
 export const readDocs = async ({ db }: Context, ids: readonly number[]): Promise<Doc[]> =>
-  ids.length === 0 ? [] : (await db.all(`${SELECT_DOCS} WHERE ${db.dialect.inList('d.id')}`, ids)).map(docOf)
+  ids.length === 0
+    ? []
+    : (await db.all(`${SELECT_DOCS} WHERE ${db.dialect.inList('d.id')} ORDER BY d.id`, ids)).map(docOf)
 
 /** Passages of some episodes, in order. */
 export const readDocsOfEpisodes = async ({ db }: Context, uuids: readonly string[]): Promise<Doc[]> => {

@@ -28,18 +28,16 @@ const rowOf = ({ kind, rowId, model, vector }: NewVector) => {
 
 /** Stores embeddings; one of a row that is gone meanwhile is skipped. */
 export const putVectors = async ({ db, engine }: Context, vectors: readonly NewVector[]): Promise<void> => {
-  for (const vector of vectors) {
-    const sql = `SELECT group_id FROM ${vector.kind} WHERE id = ?`
-    const row = await db.get<{ group_id: string }>(sql, vector.rowId)
-    if (!row) continue
+  const { real, bytes } = db.dialect.types
+  for (const vector of vectors)
     await db.run(
-      `INSERT INTO vec (kind, model, dim, scale, q8, row_id, group_id) VALUES (?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO vec (kind, model, dim, scale, q8, row_id, group_id)
+        SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS ${real}), CAST(? AS ${bytes}), id, group_id
+          FROM ${vector.kind} WHERE id = ?
         ON CONFLICT (${engine.key('kind, row_id, model')})
         DO UPDATE SET dim = excluded.dim, scale = excluded.scale, q8 = excluded.q8`,
       ...rowOf(vector),
-      row.group_id,
     )
-  }
 }
 
 const BATCH = 4_000 // vectors in memory at once
