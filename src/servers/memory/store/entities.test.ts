@@ -24,6 +24,15 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await names(store)).toHaveLength(2)
   })
 
+  test('an add returns an entity as it is stored, also if the add changed it', async () => {
+    const store = await temporaryStore()
+    const add = (summary: string) =>
+      store.addFacts('main', { entities: [{ name: 'Ann', summary, attributes: { born: new Date(0) } }], facts: [] })
+    await add('A cellist.')
+    const { entities } = await add('Zero\0byte')
+    expect(entities).toEqual(await store.entities('all', 9))
+  })
+
   test('an alias names its entity, whichever of the two was known first', async () => {
     const store = await temporaryStore()
     await store.addFacts('main', { entities: [{ name: 'NYC' }], facts: [] })

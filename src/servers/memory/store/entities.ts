@@ -145,10 +145,10 @@ const enrichEntity = async (context: Context, id: number, given: NewEntity): Pro
     labels.length === known.labels.length &&
     summary === known.summary &&
     JSON.stringify(attributes) === JSON.stringify(known.attributes)
-  const changed = { ...known, labels, summary, attributes }
-  context.entities.set(id, changed)
-  if (!isSame) await updateEntity(context, known, changed)
-  return !isSame
+  if (isSame) return false
+  await updateEntity(context, known, { ...known, labels, summary, attributes })
+  context.entities.delete(id) // It is read again as it was stored.
+  return true
 }
 
 /** Adds further names of an entity; a name of another entity is skipped. Returns whether one was added. */
