@@ -105,19 +105,25 @@ interface OpenFile {
 export const openSqliteStores = (options: SqliteStoresOptions): MemoryStores => {
   const { folder, mostOpen = MOST_OPEN_FILES, idleMs = IDLE_MS } = options
   const files = new Map<string, OpenFile>() // the least recently used first
+  const closing = new Map<string, Promise<void>>()
   const waiting: (() => void)[] = []
   const owners = new Map<string, string | undefined>() // by file name
   let isClosed = false
 
-  const open = (tenant: string): Promise<MemoryStore> =>
-    openSqliteStore({ path: join(folder, fileOf(tenant)), tenant, ...(options.now && { now: options.now }) })
+  const open = async (tenant: string): Promise<MemoryStore> => {
+    await closing.get(tenant) // What closes a file also releases the locks of a connection opened meanwhile.
+    return openSqliteStore({ path: join(folder, fileOf(tenant)), tenant, ...(options.now && { now: options.now }) })
+  }
   const wakeAll = (): void => {
     for (const wake of waiting.splice(0)) wake()
   }
   const close = async (tenant: string, file: OpenFile): Promise<void> => {
     clearTimeout(file.timer)
     if (files.get(tenant) === file) files.delete(tenant)
-    await file.store.then(store => store.close()).catch(() => undefined)
+    const closed = file.store.then(store => store.close()).catch(() => undefined)
+    closing.set(tenant, closed)
+    await closed
+    if (closing.get(tenant) === closed) closing.delete(tenant)
     wakeAll()
   }
   const evict = async (): Promise<void> => {

@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 
 const LENGTH = 12 // bytes of a sample: too long to occur by chance, short enough to lie within one page
@@ -35,26 +36,40 @@ const createScanner = (samples: readonly string[]) => {
   return { found, scan }
 }
 
-const scanFile = async (path: string, scan: (chunk: Buffer) => void): Promise<void> => {
-  const file = await open(path, 'r').catch(() => undefined)
-  if (!file) return
-  const buffer = Buffer.alloc(CHUNK + LENGTH)
-  try {
-    for (let at = 0; ; at += CHUNK) {
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, at)
-      scan(buffer.subarray(0, bytesRead))
-      if (bytesRead < buffer.length) return
-      await yieldTurn() // A large file takes long; other calls are served meanwhile.
-    }
-  } finally {
-    await file.close()
+const READ_FILES = `
+const { createReadStream, existsSync } = require('node:fs')
+const { pipeline } = require('node:stream/promises')
+const run = async () => {
+  for (const path of process.argv.slice(1).filter(existsSync)) {
+    await pipeline(createReadStream(path, { highWaterMark: ${CHUNK} }), process.stdout, { end: false })
+    process.stdout.write(Buffer.alloc(${LENGTH})) // No sample begins in one file and ends in the next.
   }
 }
+run().catch(error => {
+  console.error(error.message)
+  process.exitCode = 1
+})
+`
 
-/** The samples that occur as bytes in any of the files. */
+/**
+ * The samples that occur as bytes in any of the files. A child process reads them: if this process closed a file that
+ * SQLite has open, it would lose all its POSIX locks on it, and other processes would damage the database.
+ */
 export const findResidue = async (files: readonly string[], samples: readonly string[]): Promise<string[]> => {
   const { found, scan } = createScanner(samples)
-  for (const file of files) await scanFile(file, scan)
+  const child = spawn(process.execPath, ['-e', READ_FILES, '--', ...files], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'close') as Promise<[number | null]>
+  ended.catch(() => undefined) // If there is no child process, the error is thrown below.
+  let failure = ''
+  child.stderr.on('data', chunk => (failure += String(chunk)))
+  let end = Buffer.alloc(0) // of the chunk before
+  for await (const chunk of child.stdout) {
+    const joined = Buffer.concat([end, chunk as Buffer])
+    scan(joined)
+    end = joined.subarray(Math.max(0, joined.length - LENGTH + 1))
+  }
+  const [code] = await ended
+  if (code !== 0) throw new Error(`The files could not be searched for what was erased: ${failure.trim()}`)
   return [...found]
 }
 

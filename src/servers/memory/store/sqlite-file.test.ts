@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { chmod, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { episodeOf, tell, temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { migrate } from '../../../stores/migrations.ts'
@@ -196,4 +198,30 @@ test('a folder at the path of the file is rejected', async () => {
   await mkdir(path)
   await expect(openSqliteStore({ path })).rejects.toMatchObject({ name: 'StoreError' })
   expect((await stat(dirname(path))).isDirectory()).toBe(true)
+})
+
+const LEAVE_WAL = `
+let DatabaseSync
+try {
+  DatabaseSync = require('node:sqlite').DatabaseSync
+} catch {
+  DatabaseSync = require('@photostructure/sqlite').DatabaseSync
+}
+const database = new DatabaseSync(process.argv[1])
+let mode
+try {
+  mode = Object.values(database.prepare('PRAGMA journal_mode = DELETE').get())[0]
+} catch (error) {
+  mode = error.message
+}
+console.log(mode)
+`
+
+test('another process is still locked out after the files were searched for what was forgotten', async () => {
+  const store = await temporaryStore()
+  await tell(store, 'Ann: The cello is gone.')
+  await store.forget({ kind: 'group', group: 'main' })
+  // Only a process that has the file for itself can leave the log; it would be damaged for all others.
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', LEAVE_WAL, store.path])
+  expect(stdout).toMatch(/locked/)
 })
