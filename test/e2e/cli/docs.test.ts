@@ -52,6 +52,15 @@ describe('the documentation', () => {
   const pages = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter(
     file => /^([^/]+|(docs|examples|test|\.github)\/.*)\.md$/.test(file) && !file.includes('node_modules'),
   )
+  const decisions = readdirSync(join(ROOT, 'docs/decisions')).map(file => `docs/decisions/${file}`)
+  it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/eras.md', ...decisions])(
+    'of %s names files that exist',
+    page => {
+      const paths = [...read(page).matchAll(/`((?:[\w-]+\/){2,}|(?:[\w-]+\/)+[\w.-]+\.ts)`/g)].map(([, path = '']) => path)
+      expect(paths.filter(path => !existsSync(join(ROOT, path)) && !existsSync(join(ROOT, 'src', path)))).toEqual([])
+    },
+  )
+
   it.each(pages)('of %s has no broken link', page => {
     for (const [, target = ''] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(target)) continue

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '..')
+
+const filesIn = (folder: string, ending: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith(ending))
+    .map(file => join(folder, file))
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const sources = filesIn('src', '.ts').filter(file => !file.endsWith('.test.ts'))
+const linesOf = (file: string): number => read(file).split('\n').length - 1
+
+describe('source files', () => {
+  test('have at most 400 lines', () => {
+    expect(sources.filter(file => linesOf(file) > 400)).toEqual([])
+  })
+
+  /** A worker thread needs an entry file; the others are types or facts that several folders read. */
+  const SHORT: ReadonlySet<string> = new Set(['src/servers/memory/thread-entry.ts'])
+  test('have at least 15 lines', () => {
+    expect(sources.filter(file => linesOf(file) < 15 && !SHORT.has(file))).toEqual([])
+  })
+
+  test('begin with what they hold: their first declaration has a comment, or is the only export', () => {
+    const silent = sources.filter(file => {
+      const text = read(file)
+      return !/^\s*(\/\*\*|\/\/)/m.test(text)
+    })
+    expect(silent).toEqual([])
+  })
+})
+
+describe('exported names', () => {
+  /** The same thing once per file: a revision's difference, a command's entry point. */
+  const REPEATED: ReadonlySet<string> = new Set(['difference', 'run'])
+  const EXPORT = /^export (?:declare |abstract |async )*(?:class|function|const|let|interface|type|enum) (\w+)/gm
+
+  test('mean one thing each', () => {
+    const places = new Map<string, string[]>()
+    for (const file of sources)
+      for (const name of new Set([...read(file).matchAll(EXPORT)].map(match => match[1] ?? '')))
+        places.set(name, [...(places.get(name) ?? []), file])
+    const repeated = [...places].filter(([name, files]) => files.length > 1 && !REPEATED.has(name))
+    expect(Object.fromEntries(repeated)).toEqual({})
+  })
+})
+
+describe('words', () => {
+  const UNCLEAR = /\b(somebody|whoever|nobody)\b/i
+
+  test.each([
+    ['src', '.ts'],
+    ['docs', '.md'],
+    ['examples', '.md'],
+  ])('name the actor in %s', (folder, ending) => {
+    const lines = filesIn(folder, ending).flatMap(file =>
+      read(file)
+        .split('\n')
+        .flatMap((line, at) => (UNCLEAR.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : [])),
+    )
+    expect(lines).toEqual([])
+  })
+})
