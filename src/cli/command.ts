@@ -55,9 +55,9 @@ export interface Programs {
   readonly openMemory: (options: MemoryAdminOptions) => Promise<MemoryAdmin>
 }
 
-export interface Context extends Programs {
+export interface CommandContext extends Programs {
   readonly version: string
 }
 
 /** Runs a command with the arguments after its name and returns the exit code. */
-export type Run = (args: readonly string[], context: Context) => Promise<number>
+export type Run = (args: readonly string[], context: CommandContext) => Promise<number>

@@ -7,7 +7,7 @@ import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type LogLevel } from '../telemetry/log.ts'
 import { COLOURED, defaultServersLine, listeningLines, PLAIN, serverLines, waitingLine } from './banner.ts'
-import type { Context, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
+import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { createReloader } from './reload.ts'
 import { logUnhandledErrors } from './unhandled-errors.ts'
 import {
@@ -67,7 +67,7 @@ const serve = async (
   snapshot: Snapshot,
   options: ServeOptions,
   flags: FlagValues,
-  { startGateway, version }: Context,
+  { startGateway, version }: CommandContext,
 ): Promise<number> => {
   const { log, data, loadNext } = options
   const file = textOf(flags, 'config')

@@ -6,7 +6,7 @@ import { Json } from '../wire/json/json.ts'
 import { type FailureDetails, UpstreamFailure, withQuote } from './failures.ts'
 import { failureOfStatus, isEraEvidence } from './http/http-failures.ts'
 import { type HttpLink, POST_HEADERS } from './http/http-link.ts'
-import { type Answered, sendRequest } from './session/gateway-request.ts'
+import { type Answered, postRequest } from './session/gateway-request.ts'
 
 export type Era = 'modern' | 'legacy'
 
@@ -145,7 +145,7 @@ export class EraDetector {
   async #discover(): Promise<Era> {
     const link = this.#link
     const headers = [...link.headers, ...POST_HEADERS, 'mcp-protocol-version', MODERN, 'mcp-method', 'server/discover']
-    const found = classifyProbe(await sendRequest(link, headers, 'server/discover', discoverParams(link.identity), 1))
+    const found = classifyProbe(await postRequest(link, headers, 'server/discover', discoverParams(link.identity), 1))
     if (found.kind === 'none') throw new UpstreamFailure(link.name, found.failure)
     return found.kind
   }

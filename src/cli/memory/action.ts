@@ -1,8 +1,6 @@
 import type { MemoryAdmin, MemoryAdminOptions } from '../../servers/memory/memory-admin.ts'
+import type { Groups } from '../../servers/memory/store.ts'
 import { type Flags, type FlagValues, textOf, UsageError } from '../usage.ts'
-
-/** Groups by name, or every group. */
-export type Groups = readonly string[] | 'all'
 
 /** An entity, fact, episode or job as the tools present it: `uuid`, `group_id`, `valid_at` and so on. */
 export type PresentedRow = Readonly<Record<string, unknown>>

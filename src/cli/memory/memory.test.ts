@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type MemoryAdminOptions, openMemoryAdmin } from '../../servers/memory/memory-admin.ts'
-import type { Context } from '../command.ts'
+import type { CommandContext } from '../command.ts'
 import { run } from './memory.ts'
 
 let data: string
@@ -14,7 +14,7 @@ afterAll(() => rm(data, { recursive: true }))
 
 const context = {
   openMemory: async (options: MemoryAdminOptions) => openMemoryAdmin(options),
-} as unknown as Context
+} as unknown as CommandContext
 
 /** Runs an action on the data directory of these tests; what it prints is returned. */
 const memory = async (...args: readonly string[]) => {

@@ -1,5 +1,5 @@
 import { ensureDataDirectory, ensureReadable } from '../../config/data-dir.ts'
-import type { Context, Run } from '../command.ts'
+import type { CommandContext, Run } from '../command.ts'
 import {
   actionHelp,
   commandHelp,
@@ -49,7 +49,7 @@ export const run: Run = async (args, context) => {
 const perform = async (
   action: Action,
   request: Omit<ActionRequest, 'admin'>,
-  { openMemory }: Context,
+  { openMemory }: CommandContext,
 ): Promise<number> => {
   const { target } = request
   if (target.database === undefined) await (action.creates ? ensureDataDirectory : ensureReadable)(target.folder)

@@ -5,8 +5,8 @@ import type { BuiltinServer, ServerConfig } from '../../config/snapshot.ts'
 import { fillIn } from '../../config/variables.ts'
 import { WORKSPACE_NAME } from '../../config/workspace-schema.ts'
 import type { MemoryAdminOptions } from '../../servers/memory/memory-admin.ts'
+import type { Groups } from '../../servers/memory/store.ts'
 import { DATA_FLAG, dataDirectoryOf, type Flags, type FlagValues, textOf, textsOf, UsageError } from '../usage.ts'
-import type { Groups } from './action.ts'
 
 /** The flags that select a memory. */
 export const TARGET_FLAGS: Flags = {

@@ -4,9 +4,10 @@ import { rename, rm, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
+import type { Groups } from '../../servers/memory/store.ts'
 import { bytesText, createProgress, watchBackup } from '../progress.ts'
 import { type Flags, print, printError, printJson, textOf, UsageError } from '../usage.ts'
-import { type Action, countText, type Groups, printableLine } from './action.ts'
+import { type Action, countText, printableLine } from './action.ts'
 import { oneGroup, ownerText } from './target.ts'
 
 type ImportReport = Awaited<ReturnType<MemoryAdmin['importFrom']>>

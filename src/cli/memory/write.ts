@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline/promises'
 import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
+import type { Groups } from '../../servers/memory/store.ts'
 import { type Flags, print, printError, printJson, textOf, UsageError } from '../usage.ts'
-import { type Action, type ActionRequest, countText, type Groups, printable, textIn } from './action.ts'
+import { type Action, type ActionRequest, countText, printable, textIn } from './action.ts'
 import { oneGroup, ownerText } from './target.ts'
 
 type Forget = Parameters<MemoryAdmin['forget']>[0]

@@ -5,7 +5,7 @@ import { type Resource, resource, type Template, template } from '../define/reso
 import { fileUri, quoted, Rejected } from './paths.ts'
 import type { Root } from './root.ts'
 import { decodeText, isBinary, mimeTypeOf } from './text.ts'
-import { createBudget, walk } from './walk.ts'
+import { createWalkBudget, walk } from './walk.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_LISTED = 1000
@@ -66,7 +66,7 @@ export const createFileList = (root: Root): FileList => {
   let refreshing: Promise<void> | undefined
 
   const readList = async (): Promise<void> => {
-    const budget = createBudget(MAX_SEEN, WALK_MS)
+    const budget = createWalkBudget(MAX_SEEN, WALK_MS)
     const options = { recursive: true, includeIgnored: false, budget, signal: NEVER }
     const paths: string[] = []
     for await (const entry of walk(root, await root.find(''), options)) {

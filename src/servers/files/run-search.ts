@@ -4,7 +4,7 @@ import { createMatcher, type Matcher, MatchTimeout, type Spans } from './matcher
 import { Rejected } from './paths.ts'
 import type { FoundPath, Root } from './root.ts'
 import { decodeText, isBinary } from './text.ts'
-import { type Budget, createBudget, walk } from './walk.ts'
+import { type Budget, createWalkBudget, walk } from './walk.ts'
 
 const MAX_SEEN = 100_000
 const MAX_FILE_BYTES = 2 * 1024 * 1024
@@ -62,7 +62,7 @@ interface TextFile {
 
 /** Reads the files of a scope, matches them in batches, and stops at the first limit it reaches. */
 export const runSearch = async (root: Root, scope: SearchScope, call: Call): Promise<SearchResult> => {
-  const budget = createBudget(MAX_SEEN, SEARCH_MS)
+  const budget = createWalkBudget(MAX_SEEN, SEARCH_MS)
   const collector = new MatchCollector(scope)
   const matcher = createMatcher(scope.pattern)
   const stopListening = call.signal.onAbort(() => matcher.close())

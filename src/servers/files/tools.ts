@@ -5,7 +5,7 @@ import { type Glob, readGlob } from './glob.ts'
 import { fileUri, quoted, Rejected } from './paths.ts'
 import type { Root } from './root.ts'
 import { decodeText, isBinary } from './text.ts'
-import { createBudget, walk } from './walk.ts'
+import { createWalkBudget, walk } from './walk.ts'
 
 const WALK_MS = 10_000
 const MAX_LISTED = 10_000
@@ -62,7 +62,7 @@ export const listDir = (root: Root): Tool =>
     },
     annotations: READ_ONLY,
     run: async ({ relative_path, recursive = false, include_ignored = false }, { signal }) => {
-      const budget = createBudget(MAX_LISTED, WALK_MS)
+      const budget = createWalkBudget(MAX_LISTED, WALK_MS)
       const found: Record<'file' | 'folder', string[]> = { file: [], folder: [] }
       const options = { recursive, includeIgnored: include_ignored, budget, signal }
       for await (const { kind, path } of walk(root, await root.find(relative_path), options)) found[kind].push(path)
@@ -107,7 +107,7 @@ export const findFile = (root: Root): Tool =>
     annotations: READ_ONLY,
     run: async ({ file_mask, relative_path = '.', include_ignored = false }, { signal }) => {
       const isWanted = globArgument('file_mask', file_mask)
-      const budget = createBudget(MAX_SEEN, WALK_MS)
+      const budget = createWalkBudget(MAX_SEEN, WALK_MS)
       const options = { recursive: true, includeIgnored: include_ignored, budget, signal }
       const files: string[] = []
       for await (const { kind, path } of walk(root, await root.find(relative_path), options)) {

@@ -12,7 +12,7 @@ export interface Budget {
   isSpent: boolean // the walk stopped early
 }
 
-export const createBudget = (entries: number, ms: number): Budget => ({
+export const createWalkBudget = (entries: number, ms: number): Budget => ({
   entries,
   until: performance.now() + ms,
   isSpent: false,

@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { NEVER } from '../../protocol/cancellation.ts'
 import { Rejected } from './paths.ts'
 import type { Root } from './root.ts'
-import { createBudget, walk } from './walk.ts'
+import { createWalkBudget, walk } from './walk.ts'
 
 const MAX_FOLDERS = 512
 const MAX_HELD = 1000
@@ -130,7 +130,7 @@ const foldersOf = async (root: Root, path: string): Promise<[path: string, real:
       found.kind === 'folder' ? found : await root.find(found.path.slice(0, Math.max(0, found.path.lastIndexOf('/'))))
     const folders: [string, string][] = [[from.path, from.real]]
     if (found.kind === 'file') return folders
-    const budget = createBudget(MAX_SEEN, WALK_MS)
+    const budget = createWalkBudget(MAX_SEEN, WALK_MS)
     const options = { recursive: true, includeIgnored: false, budget, signal: NEVER }
     for await (const entry of walk(root, from, options)) {
       if (folders.length >= MAX_FOLDERS) break

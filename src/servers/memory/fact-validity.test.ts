@@ -1,11 +1,21 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { closeContradicted, type Span, supersede } from './fact-validity.ts'
+import { closeContradicted, type FactTimes, supersede } from './fact-validity.ts'
 
 const NOW = 1_000
-const span = (validAt?: number, invalidAt?: number, expiredAt?: number): Span => ({ validAt, invalidAt, expiredAt })
+const span = (validAt?: number, invalidAt?: number, expiredAt?: number): FactTimes => ({
+  validAt,
+  invalidAt,
+  expiredAt,
+})
 
-const CASES: readonly [name: string, fresh: Span, old: readonly Span[], fresher: Span, closed: readonly Span[]][] = [
+const CASES: readonly [
+  name: string,
+  fresh: FactTimes,
+  old: readonly FactTimes[],
+  fresher: FactTimes,
+  closed: readonly FactTimes[],
+][] = [
   ['an older open fact ends when the new one begins', span(20), [span(10)], span(20), [span(10, 20, NOW)]],
   ['an older fact that ended later is cut', span(20), [span(10, 30, 40)], span(20), [span(10, 20, 40)]],
   ['a fact that ended before is left alone', span(20), [span(5, 10, 12)], span(20), []],
@@ -64,7 +74,7 @@ test('the order in which contradicted facts are found does not matter', () => {
   )
 })
 
-test.each<[string, Span, Span, Span]>([
+test.each<[string, FactTimes, FactTimes, FactTimes]>([
   ['ends it when the new one begins', span(10), span(20), span(10, 20, NOW)],
   ['of the same moment ends it at once', span(20), span(20), span(20, 20, NOW)],
   ['that began later does not end before it began', span(30), span(20), span(30, 30, NOW)],

@@ -45,27 +45,27 @@ export const checkFacts = (facts: readonly NewFact[]): void => {
 }
 
 /** When a fact was true, and when it was retired here. */
-export interface Span {
+export interface FactTimes {
   readonly validAt: Instant | undefined
   readonly invalidAt: Instant | undefined
   readonly expiredAt: Instant | undefined
 }
 
 /** The times of a new fact and of the older facts it ends. */
-export interface Closing<Old extends Span> {
-  readonly fresh: Span
-  readonly closed: readonly { readonly old: Old; readonly span: Span }[]
+export interface Closing<Old extends FactTimes> {
+  readonly fresh: FactTimes
+  readonly closed: readonly { readonly old: Old; readonly span: FactTimes }[]
 }
 
 const isKnown = (at: Instant | undefined): at is Instant => at !== undefined
 
 /** Whether one ended before the other began: such facts do not contradict each other. */
-const isApart = (one: Span, other: Span): boolean =>
+const isApart = (one: FactTimes, other: FactTimes): boolean =>
   (isKnown(one.invalidAt) && isKnown(other.validAt) && one.invalidAt <= other.validAt) ||
   (isKnown(one.validAt) && isKnown(other.invalidAt) && other.invalidAt <= one.validAt)
 
 /** A fact that arrives after one with a later beginning ends where that one begins. */
-const endAtNext = (fresh: Span, contradicted: readonly Span[], now: Instant): Span => {
+const endAtNext = (fresh: FactTimes, contradicted: readonly FactTimes[], now: Instant): FactTimes => {
   const { validAt } = fresh
   if (isKnown(fresh.expiredAt)) return fresh
   if (isKnown(fresh.invalidAt)) return { ...fresh, expiredAt: now }
@@ -78,8 +78,8 @@ const endAtNext = (fresh: Span, contradicted: readonly Span[], now: Instant): Sp
  * Ends the facts that a new fact contradicts, by dates alone: an older fact ends when the new one begins, and a new one
  * that arrives late ends when the next one began. Facts whose times are apart or unknown stay as they are.
  */
-export const closeContradicted = <Old extends Span>(
-  fresh: Span,
+export const closeContradicted = <Old extends FactTimes>(
+  fresh: FactTimes,
   contradicted: readonly Old[],
   now: Instant,
 ): Closing<Old> => {
@@ -94,7 +94,7 @@ export const closeContradicted = <Old extends Span>(
 }
 
 /** Ends a fact that a caller named as superseded, whatever its dates: not before its beginning, nor after its known end. */
-export const supersede = (old: Span, fresh: Span, now: Instant): Span => {
+export const supersede = (old: FactTimes, fresh: FactTimes, now: Instant): FactTimes => {
   const end = Math.max(fresh.validAt ?? now, old.validAt ?? Number.NEGATIVE_INFINITY)
   return { ...old, invalidAt: Math.min(end, old.invalidAt ?? end), expiredAt: old.expiredAt ?? now }
 }

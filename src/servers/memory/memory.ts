@@ -5,7 +5,7 @@ import type { Resource } from '../define/resources.ts'
 import type { Remember } from './remember.ts'
 import { changedBy, latestEpisodes, memoryTemplates } from './resources.ts'
 import type { EmbedQuery } from './search/passages.ts'
-import type { Change, MemoryStore, MemoryStores } from './store.ts'
+import type { MemoryStore, MemoryStores, StoreChange } from './store.ts'
 import { memoryTools } from './tools/memory-tools.ts'
 import type { ToolContext } from './tools/tool.ts'
 
@@ -107,7 +107,7 @@ const createTenantServer = (
     templates: memoryTemplates(context),
   })
   let notifying: NodeJS.Timeout | undefined // coalesces many changes into one notification
-  function onChange(change: Change): void {
+  function onChange(change: StoreChange): void {
     for (const uri of changedBy(change)) server.changed.updated(uri)
     if (change.kind !== 'episode') return
     notifying ??= setTimeout(() => {

@@ -1,6 +1,6 @@
 import type { PlainObject } from '../../wire/json/json.ts'
 import { type Resource, resource, type Template, template } from '../define/resources.ts'
-import type { Change } from './store.ts'
+import type { StoreChange } from './store.ts'
 import { MOST_BYTES, presentEpisode, presentFact, presentNode, withinBytes } from './tools/results.ts'
 import type { ToolContext } from './tools/tool.ts'
 
@@ -75,7 +75,7 @@ export const latestEpisodes = ({ withStore }: ToolContext): Promise<readonly Res
   })
 
 /** The URIs of the resources that a change affects. */
-export const changedBy = ({ kind, group, uuids }: Change): readonly string[] => {
+export const changedBy = ({ kind, group, uuids }: StoreChange): readonly string[] => {
   const direct = kind === 'episode' || kind === 'entity' || kind === 'fact' ? uuids.map(uuid => uriOf(kind, uuid)) : []
   return [...direct, uriOf('group', group)]
 }

@@ -165,7 +165,7 @@ export interface AuditRow {
 }
 
 /** A change, of which resource subscribers are notified. */
-export interface Change {
+export interface StoreChange {
   readonly kind: 'episode' | 'entity' | 'fact' | 'saga' | 'community' | 'job'
   readonly op: 'put' | 'delete'
   readonly group: string
@@ -340,7 +340,7 @@ export interface MaintenanceStore {
   importLines(lines: AsyncIterable<string> | Iterable<string>, by?: By): Promise<Imported>
   /** Changes the JSON value of a key of the background jobs, atomically; returns the new value. */
   amend(key: string, change: (known: unknown) => unknown): Promise<unknown>
-  onChange(listener: (change: Change) => void): () => void
+  onChange(listener: (change: StoreChange) => void): () => void
   close(): Promise<void>
 }
 

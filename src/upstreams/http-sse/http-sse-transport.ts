@@ -6,7 +6,7 @@ import { DISCONNECTED, errorOfFailure, type FailureDetails, UpstreamFailure } fr
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
-import type { Call, Recovery } from '../session/call.ts'
+import type { Recovery, UpstreamCall } from '../session/call.ts'
 import { performHandshake } from '../session/handshake.ts'
 import { SendQueue } from '../session/send-queue.ts'
 import { isSessionGone, type LegacySession, type SessionTransport } from '../session/session.ts'
@@ -63,7 +63,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     if (!(await this.#takeSpare())) await this.#connect()
   }
 
-  send(call: Call<SseChannel>): PendingRequest | undefined {
+  send(call: UpstreamCall<SseChannel>): PendingRequest | undefined {
     const channel = this.#openChannel
     if (!channel || this.#connecting) {
       call.postAfter(this.#reconnect())
@@ -74,7 +74,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     return channel.post(joinBuffers(encodeRequest(call.id, method, call.params)), addCallerHeaders([], caller), call)
   }
 
-  recover(call: Call<SseChannel>, end: ResponseEnd): Recovery {
+  recover(call: UpstreamCall<SseChannel>, end: ResponseEnd): Recovery {
     if (end.kind !== 'refused') return call.isAccepted ? 'elsewhere' : undefined
     return isSessionGone(end) && call.renew(lost => this.#renew(lost)) ? 'handled' : undefined
   }
@@ -84,7 +84,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   }
 
   /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
-  findAsked(calls: readonly Call<SseChannel>[]): Call<SseChannel> | undefined {
+  findAsked(calls: readonly UpstreamCall<SseChannel>[]): UpstreamCall<SseChannel> | undefined {
     return calls.findLast(({ canBeAsked }) => canBeAsked)
   }
 

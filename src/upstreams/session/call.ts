@@ -22,21 +22,21 @@ export interface CallTransport<T> {
   readonly link: { readonly name: string; readonly deadlines: Deadlines; readonly timeoutMs: number }
   readonly isShared?: boolean // all calls are answered on one stream, which never waits for the reader of one call
   /** Sends the request after `call.begin`; without a connection, arranges that it is sent later. */
-  send(call: Call<T>): PendingRequest | undefined
-  recover?(call: Call<T>, end: ResponseEnd): Recovery
-  timedOut?(call: Call<T>): void
+  send(call: UpstreamCall<T>): PendingRequest | undefined
+  recover?(call: UpstreamCall<T>, end: ResponseEnd): Recovery
+  timedOut?(call: UpstreamCall<T>): void
 }
 
 /** The session or server a call belongs to. */
 export interface CallOwner<T> {
   /** Handles a request of the server about this call; dropped by default. */
-  asked?(call: Call<T>, message: ServerRequest): void | Promise<void>
+  asked?(call: UpstreamCall<T>, message: ServerRequest): void | Promise<void>
   /** Handles a message on the call's stream that is not about it; dropped by default. */
-  otherMessage?(call: Call<T>, message: Message): void
+  otherMessage?(call: UpstreamCall<T>, message: Message): void
   /** Tells the server that the result is no longer wanted. */
-  cancel(call: Call<T>, reason: string): void
+  cancel(call: UpstreamCall<T>, reason: string): void
   /** Called last, just before the final frame; without a frame if the call was aborted. */
-  finished(call: Call<T>, frame: Frame | undefined): void
+  finished(call: UpstreamCall<T>, frame: Frame | undefined): void
 }
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -44,7 +44,7 @@ const DRAIN_MS = 5000 // for a server to end its stream after the response
 const LONGEST_WAIT_MS = 2000 // of a Retry-After that a call waits for
 
 /** One request to a server, from the first byte sent to the frame that ends its exchange. */
-export class Call<T = unknown> implements ResponseHandler, DeadlineEntry {
+export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry {
   readonly id: number // also its progress token
   readonly exchange: Exchange
   readonly isListen: boolean

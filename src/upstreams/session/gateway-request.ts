@@ -14,7 +14,7 @@ export type Answered =
 const DRAIN_MS = 1000 // for a server to end its stream after the response, or one that it need not have opened
 
 /** Sends a request of the gateway's own (probe, handshake, replay) and waits for its answer; never rejects. */
-export const sendRequest = (
+export const postRequest = (
   link: HttpLink,
   headers: readonly string[],
   method: string,

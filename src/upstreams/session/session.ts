@@ -8,7 +8,7 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
-import { Call, type CallOwner, type CallTransport } from './call.ts'
+import { type CallOwner, type CallTransport, UpstreamCall } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
 import { Questions, type ServerRequest } from './questions.ts'
@@ -36,7 +36,7 @@ export interface SessionTransport<T> extends CallTransport<T> {
   notify?(pieces: Buffer[], method: string): void
   noteUser?(caller: Caller): void
   /** The call for a question that came on no stream of a call; undefined: the listeners get it. */
-  findAsked(calls: readonly Call<T>[]): Call<T> | undefined
+  findAsked(calls: readonly UpstreamCall<T>[]): UpstreamCall<T> | undefined
   /** A question arrived; the returned function is called once it is settled. */
   questionAsked?(method: string): (() => void) | undefined
   /** Ends the conversation. All calls have ended already. */
@@ -50,7 +50,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly #options: SessionOptions
   readonly #listeners: SessionListeners
   readonly #replay = new SessionReplay()
-  readonly #calls: Call<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
+  readonly #calls: UpstreamCall<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
   readonly #questions = new Questions(
     (pieces, what) => this.#transport.post(pieces, what),
     () => this.#transport.unsent ?? 0,
@@ -83,7 +83,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.#handshake
   }
 
-  get calls(): readonly Call<T>[] {
+  get calls(): readonly UpstreamCall<T>[] {
     return this.#calls
   }
 
@@ -153,13 +153,13 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     if (exchange.method === 'server/discover')
       return void deliver(exchange.sink, { kind: 'result', result: discoverResult(this.handshake.result) })
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = new Call<T>(this.#transport, this, exchange, this.nextId())
+    const call = new UpstreamCall<T>(this.#transport, this, exchange, this.nextId())
     this.#calls.push(call)
     call.start()
   }
 
   /** Passes a request of the server on to the client: on that call, or to the latest listener. */
-  asked(call: Call<T> | undefined, message: ServerRequest): void | Promise<void> {
+  asked(call: UpstreamCall<T> | undefined, message: ServerRequest): void | Promise<void> {
     if (message.method === 'ping') return this.#transport.post(encodeResult(message.id, Json.empty), 'answer to ping')
     const settled = this.#transport.questionAsked?.(message.method)
     const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
@@ -171,17 +171,17 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     this.#listeners.ask(question)
   }
 
-  otherMessage(_: Call<T>, message: Message): void {
+  otherMessage(_: UpstreamCall<T>, message: Message): void {
     this.received(message)
   }
 
-  cancel(call: Call<T>, reason: string): void {
+  cancel(call: UpstreamCall<T>, reason: string): void {
     if (call.target === undefined) return // the server has not seen the request
     const params = Json.of({ requestId: call.id, reason })
     this.#transport.post(encodeNotification(NOTIFICATIONS.cancelled, params), 'cancellation')
   }
 
-  finished(call: Call<T>, frame: Frame | undefined): void {
+  finished(call: UpstreamCall<T>, frame: Frame | undefined): void {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
     this.touch()
@@ -253,7 +253,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   }
 
   /** A call with a response did not own the questions that are still open; a cancelled one may not have, either. */
-  #reassignQuestions(call: Call<T>, hasResponse: boolean): void {
+  #reassignQuestions(call: UpstreamCall<T>, hasResponse: boolean): void {
     const newOwner = this.#listeners.last ?? this
     const mayBeAnothers = !this.correlates && this.#calls.some(({ canBeAsked }) => canBeAsked)
     if (hasResponse || mayBeAnothers) this.#questions.handOver(call, newOwner)
@@ -276,7 +276,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     for (const call of [...this.#calls]) void call.message(message)
   }
 
-  #callOf(id: Json | undefined): Call<T> | undefined {
+  #callOf(id: Json | undefined): UpstreamCall<T> | undefined {
     const number = id?.asNumber()
     return this.#calls.find(call => call.id === number)
   }

@@ -6,7 +6,7 @@ import { errorOfFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
-import { Call, type CallOwner, type CallTransport, type Recovery } from '../session/call.ts'
+import { type CallOwner, type CallTransport, type Recovery, UpstreamCall } from '../session/call.ts'
 import { sendMessage } from '../session/gateway-request.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
 
@@ -22,7 +22,7 @@ export const createStateless = (link: HttpLink, onOtherEra: () => void): Peer =>
     asks: false,
     dispatch: exchange => {
       if (exchange.kind === 'notification') route.notify(exchange)
-      else new Call(route, route, exchange, ++lastId).start()
+      else new UpstreamCall(route, route, exchange, ++lastId).start()
     },
   }
 }
@@ -44,7 +44,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     sendMessage(this.link, 'POST', headers, encodeNotification(method, params), method)
   }
 
-  send(call: Call<HttpLink>): PendingRequest {
+  send(call: UpstreamCall<HttpLink>): PendingRequest {
     const { method, caller } = call.exchange
     const { http, target, maxBytes } = this.link
     const params = withEnvelope(call.params, caller)
@@ -61,16 +61,16 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
   }
 
   /** A modern server must not ask on a stream; a request from it gets no answer. */
-  asked(call: Call<HttpLink>, message: Message): void {
+  asked(call: UpstreamCall<HttpLink>, message: Message): void {
     this.otherMessage(call, message)
   }
 
-  otherMessage({ exchange }: Call<HttpLink>, message: Message): void {
+  otherMessage({ exchange }: UpstreamCall<HttpLink>, message: Message): void {
     this.link.log.debug({ kind: message.kind, method: exchange.method }, 'message dropped: it is not for this call')
   }
 
   /** After a refusal that no modern server would write, the era of the server is detected again. */
-  recover(call: Call<HttpLink>, end: ResponseEnd): Recovery {
+  recover(call: UpstreamCall<HttpLink>, end: ResponseEnd): Recovery {
     if (end.kind !== 'refused' || !WRONG_ERA_STATUSES.has(end.status)) return undefined
     const { error } = end
     if (error?.error.code === ERRORS.unsupportedVersion.code) {

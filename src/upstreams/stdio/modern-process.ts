@@ -9,7 +9,7 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, errorOfThrown, type FailureDetails } from '../failures.ts'
 import { discoverParams } from '../probe.ts'
-import { Call, type CallOwner, type CallTransport } from '../session/call.ts'
+import { type CallOwner, type CallTransport, UpstreamCall } from '../session/call.ts'
 import type { Pooled } from '../session/pool.ts'
 import { withEnvelope } from '../stateless/envelope.ts'
 import type { Pipe } from './pipe.ts'
@@ -35,8 +35,8 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly link: StdioLink
   readonly #options: ModernProcessOptions
   readonly #supervisor: ProcessSupervisor
-  readonly #calls: Call<Pipe>[] = [] // in order of arrival
-  readonly #acknowledged = new WeakSet<Call<Pipe>>() // listens
+  readonly #calls: UpstreamCall<Pipe>[] = [] // in order of arrival
+  readonly #acknowledged = new WeakSet<UpstreamCall<Pipe>>() // listens
   #lastId = 0
   #lastUsed = Date.now()
   #isClosed = false
@@ -92,7 +92,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     }
     if (this.#isClosed)
       return void deliver(exchange.sink, { kind: 'failure', error: errorOfFailure(this.link.name, DISCONNECTED) })
-    const call = new Call<Pipe>(this, this, exchange, ++this.#lastId)
+    const call = new UpstreamCall<Pipe>(this, this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()
   }
@@ -107,7 +107,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     await closing
   }
 
-  send(call: Call<Pipe>): undefined {
+  send(call: UpstreamCall<Pipe>): undefined {
     const { pipe } = this.#supervisor
     if (pipe) return void this.#write(call, pipe)
     this.#supervisor.ensure().then(
@@ -116,16 +116,16 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     )
   }
 
-  cancel({ id, target }: Call<Pipe>, reason: string): void {
+  cancel({ id, target }: UpstreamCall<Pipe>, reason: string): void {
     const pieces = encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id, reason }))
     if (target) this.#supervisor.post(pieces, 'cancellation', target)
   }
 
-  timedOut({ target }: Call<Pipe>): void {
+  timedOut({ target }: UpstreamCall<Pipe>): void {
     if (target) this.#supervisor.suspect(target)
   }
 
-  finished(call: Call<Pipe>): void {
+  finished(call: UpstreamCall<Pipe>): void {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
     this.touch()
@@ -167,7 +167,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     return encodeRequest(++this.#lastId, 'server/discover', discoverParams(this.link.identity))
   }
 
-  #write(call: Call<Pipe>, pipe: Pipe): void {
+  #write(call: UpstreamCall<Pipe>, pipe: Pipe): void {
     this.#supervisor.write(call, pipe, withEnvelope(call.params, call.exchange.caller))
   }
 
@@ -176,7 +176,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   }
 
   /** A listen outlasts an outage: it is sent as soon as a process runs again. */
-  #notStarted(call: Call<Pipe>, thrown: unknown): void {
+  #notStarted(call: UpstreamCall<Pipe>, thrown: unknown): void {
     if (!this.#acknowledged.has(call) || this.#isClosed) return call.fail(errorOfThrown(this.link.name, thrown))
     setTimeout(() => call.post(), this.link.restarts.pausedMs || RETRY_MS).unref()
   }
@@ -197,7 +197,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
    * The call that gets a log line, which names no call: the earliest that wants logs, or a listen where no call runs.
    * If calls of several users run, none gets it: the line may be about another user.
    */
-  #findLogged(): Call<Pipe> | undefined {
+  #findLogged(): UpstreamCall<Pipe> | undefined {
     const running = this.#calls.filter(({ isListen }) => !isListen)
     const calls = running.length > 0 ? running : this.#calls
     if (!areSameUser(calls.map(({ exchange }) => exchange.caller))) return undefined
@@ -205,11 +205,11 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   }
 
   /** A server may cancel a listen, and no other request. */
-  #listenEnded(call: Call<Pipe> | undefined): void {
+  #listenEnded(call: UpstreamCall<Pipe> | undefined): void {
     if (call?.isListen) call.end(COMPLETE)
   }
 
-  #listenNotified(call: Call<Pipe> | undefined, method: string, params: Json): void {
+  #listenNotified(call: UpstreamCall<Pipe> | undefined, method: string, params: Json): void {
     if (!call) return
     const isAcknowledgement = method === NOTIFICATIONS.acknowledged
     if (!isAcknowledgement || !this.#acknowledged.has(call)) void call.notify(method, params)
@@ -218,7 +218,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     if (isAcknowledgement) this.#acknowledged.add(call)
   }
 
-  #callOf(id: Json | undefined): Call<Pipe> | undefined {
+  #callOf(id: Json | undefined): UpstreamCall<Pipe> | undefined {
     const number = id?.asNumber()
     return this.#calls.find(call => call.id === number)
   }

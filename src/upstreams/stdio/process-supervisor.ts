@@ -8,7 +8,7 @@ import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure, wi
 import type { ProcessExit } from '../process/child.ts'
 import type { ProcessLimit, ProcessOwner } from '../process/process-limits.ts'
 import { type UsageLimit, type UsageLimits, watchUsage } from '../process/process-limits.ts'
-import type { Call } from '../session/call.ts'
+import type { UpstreamCall } from '../session/call.ts'
 import { DROP_ALL, type Pipe } from './pipe.ts'
 import type { StdioLink } from './stdio-link.ts'
 
@@ -89,7 +89,7 @@ export class ProcessSupervisor implements ProcessOwner {
   }
 
   /** Writes the request of a call; the call fails if the process is gone or does not read. */
-  write(call: Call<Pipe>, pipe: Pipe, params: Json): void {
+  write(call: UpstreamCall<Pipe>, pipe: Pipe, params: Json): void {
     if (call.isDone) return
     if (pipe.child.isGone) return call.failOrRetry({ reason: 'upstream_lost', text: 'ended before it could be asked' })
     if (pipe.child.pendingBytes > this.#link.pendingBytes)

@@ -4,7 +4,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { errorOfThrown, type FailureDetails } from '../failures.ts'
-import type { Call } from '../session/call.ts'
+import type { UpstreamCall } from '../session/call.ts'
 import type { Handshake } from '../session/handshake.ts'
 import type { LegacySession, SessionTransport } from '../session/session.ts'
 import type { Pipe } from './pipe.ts'
@@ -73,7 +73,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     this.#supervisor.addUser(caller)
   }
 
-  send(call: Call<Pipe>): undefined {
+  send(call: UpstreamCall<Pipe>): undefined {
     const { pipe } = this.#supervisor
     if (pipe) return void this.#write(call, pipe)
     this.#supervisor.ensure().then(
@@ -82,7 +82,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     )
   }
 
-  timedOut({ target }: Call<Pipe>): void {
+  timedOut({ target }: UpstreamCall<Pipe>): void {
     if (target) this.#supervisor.suspect(target)
   }
 
@@ -96,7 +96,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
-  findAsked(calls: readonly Call<Pipe>[]): Call<Pipe> | undefined {
+  findAsked(calls: readonly UpstreamCall<Pipe>[]): UpstreamCall<Pipe> | undefined {
     const isWaiting = this.#rootsWait?.isOver === false // then also a call that has not been sent yet
     return calls.findLast(({ canBeAsked, target }) => canBeAsked && (isWaiting || target !== undefined))
   }
@@ -168,7 +168,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   /** Only calls during which servers may need roots wait for them. */
-  #write(call: Call<Pipe>, pipe: Pipe): void {
+  #write(call: UpstreamCall<Pipe>, pipe: Pipe): void {
     if (call.canBeAsked && this.#rootsWait) this.#rootsWait.run(() => this.#supervisor.write(call, pipe, call.params))
     else this.#supervisor.write(call, pipe, call.params)
   }

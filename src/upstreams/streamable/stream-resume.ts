@@ -3,7 +3,7 @@ import type { FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import type { HttpLink } from '../http/http-link.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader, type ResumePoint } from '../http/response-reader.ts'
-import type { Call } from '../session/call.ts'
+import type { UpstreamCall } from '../session/call.ts'
 
 const RETRY_MS = 1000
 const LONGEST_RETRY_MS = 2000 // between attempts, whatever `retry` the server sent
@@ -12,7 +12,7 @@ const MOST_UNREACHABLE = 2 // nothing listens there: more attempts would only de
 
 /** Resumes the stream of a call that ended before its response; false if its events had no ids. */
 export const resumeStream = (
-  call: Call,
+  call: UpstreamCall,
   link: HttpLink,
   headers: () => readonly string[],
   resume: ResumePoint | undefined,
@@ -25,7 +25,7 @@ export const resumeStream = (
 
 /** Reads the rest of a call's stream by GET requests with `Last-Event-ID`, with backoff (2025-11-25, Resumability). */
 class ResumedStream implements ResponseHandler, PendingRequest {
-  readonly #call: Call
+  readonly #call: UpstreamCall
   readonly #link: HttpLink
   readonly #headers: () => readonly string[]
   #lastEventId: string | undefined
@@ -35,7 +35,7 @@ class ResumedStream implements ResponseHandler, PendingRequest {
   #sending: PendingRequest | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(call: Call, link: HttpLink, headers: () => readonly string[]) {
+  constructor(call: UpstreamCall, link: HttpLink, headers: () => readonly string[]) {
     this.#call = call
     this.#link = link
     this.#headers = headers

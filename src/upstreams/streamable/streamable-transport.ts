@@ -7,8 +7,8 @@ import type { FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
-import type { Call, Recovery } from '../session/call.ts'
-import { type Answered, sendMessage, sendRequest } from '../session/gateway-request.ts'
+import type { Recovery, UpstreamCall } from '../session/call.ts'
+import { type Answered, postRequest, sendMessage } from '../session/gateway-request.ts'
 import { type Handshake, performHandshake } from '../session/handshake.ts'
 import { SendQueue } from '../session/send-queue.ts'
 import { isSessionGone, type LegacySession, type SessionTransport } from '../session/session.ts'
@@ -105,7 +105,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     await this.#completeHandshake()
   }
 
-  send(call: Call<Handshake>): PendingRequest | undefined {
+  send(call: UpstreamCall<Handshake>): PendingRequest | undefined {
     if (this.#renewing) {
       call.postAfter(this.#renewing)
       return undefined
@@ -118,7 +118,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     return http.send({ method: 'POST', target, headers, body }, new ResponseReader(call, maxBytes))
   }
 
-  recover(call: Call<Handshake>, end: ResponseEnd): Recovery {
+  recover(call: UpstreamCall<Handshake>, end: ResponseEnd): Recovery {
     switch (end.kind) {
       case 'accepted':
         return this.#getStream.isOpen ? 'elsewhere' : undefined
@@ -135,7 +135,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#queue.put(pieces, what)
   }
 
-  findAsked(calls: readonly Call<Handshake>[]): Call<Handshake> | undefined {
+  findAsked(calls: readonly UpstreamCall<Handshake>[]): UpstreamCall<Handshake> | undefined {
     const call = calls.findLast(({ canBeAsked, isElsewhere }) => canBeAsked && isElsewhere)
     if (!call && calls.some(({ canBeAsked }) => canBeAsked)) this.#options.traits.asksElsewhere()
     return call
@@ -183,7 +183,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#getStream.stop()
     this.#session.clearQuestions()
     this.#queue.clear()
-    const isLost = (call: Call<Handshake>) => call.isAccepted && call.target === lost
+    const isLost = (call: UpstreamCall<Handshake>) => call.isAccepted && call.target === lost
     for (const call of this.#session.calls.filter(isLost)) call.failOrRetry(SESSION_ENDED)
     await this.#completeHandshake()
     for (const [method, params] of this.#session.replayRequests())
@@ -210,7 +210,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   #request(headers: readonly string[], method: string, params: Json): Promise<Answered> {
-    return sendRequest(this.link, headers, method, params, this.#session.nextId())
+    return postRequest(this.link, headers, method, params, this.#session.nextId())
   }
 
   #streamCut(): void {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { openSqliteStore } from '../open-stores.ts'
 import { PermanentFailure, RetryLater } from '../worker.ts'
-import { createBudget, decide, type Ledger, tokensIn } from './budget.ts'
+import { createModelBudget, decide, type Ledger, tokensIn } from './budget.ts'
 import { RejectedRequest } from './endpoint.ts'
 
 const NOW = Date.UTC(2026, 4, 5, 12, 0, 30)
@@ -36,27 +36,27 @@ test('a spent budget stays spent after a restart, until the next day', async () 
   const path = join(await temporaryFolder(), 'memory.db')
   const limits = { dailyTokens: 1_000 }
   const first = await openSqliteStore({ path })
-  await createBudget('x', limits, () => NOW)(first, 100, using(950))
+  await createModelBudget('x', limits, () => NOW)(first, 100, using(950))
   await first.close()
   const store = await openSqliteStore({ path })
-  const late = await createBudget('x', limits, () => NOW)(store, 100, using(1)).catch((error: unknown) => error)
+  const late = await createModelBudget('x', limits, () => NOW)(store, 100, using(1)).catch((error: unknown) => error)
   expect(late).toBeInstanceOf(RetryLater)
   expect(late).toMatchObject({ at: MIDNIGHT, message: expect.stringContaining('1000 tokens') })
-  await createBudget('other', limits, () => NOW)(store, 100, using(1))
-  await createBudget('x', limits, () => MIDNIGHT)(store, 100, using(1))
+  await createModelBudget('other', limits, () => NOW)(store, 100, using(1))
+  await createModelBudget('x', limits, () => MIDNIGHT)(store, 100, using(1))
   await store.close()
 })
 
 test('concurrent calls do not spend the same tokens', async () => {
   const store = await temporaryStore()
-  const spend = createBudget('x', { callsPerMinute: 3 }, () => NOW)
+  const spend = createModelBudget('x', { callsPerMinute: 3 }, () => NOW)
   const calls = await Promise.allSettled(Array.from({ length: 10 }, () => spend(store, 1, using(1))))
   expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
 })
 
 test('a rejected call costs no tokens, a call without an answer costs the estimate', async () => {
   const store = await temporaryStore()
-  const spend = createBudget('x', { dailyTokens: 100 }, () => NOW)
+  const spend = createModelBudget('x', { dailyTokens: 100 }, () => NOW)
   for (const error of [new RetryLater('down', 1), new RejectedRequest('too long')])
     await expect(spend(store, 90, () => Promise.reject(error))).rejects.toBe(error)
   await expect(spend(store, 90, () => Promise.reject(new Error('slow')))).rejects.toThrow('slow')

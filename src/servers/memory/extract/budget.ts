@@ -71,7 +71,7 @@ export const decide = (stored: unknown, limits: BudgetLimits, tokens: number, no
 }
 
 /** The budget of every tenant for one kind of model. It is stored, so that restarts and several gateways share it. */
-export const createBudget = (name: string, limits: BudgetLimits = {}, now: () => Instant = Date.now): Spend => {
+export const createModelBudget = (name: string, limits: BudgetLimits = {}, now: () => Instant = Date.now): Spend => {
   const key = `budget ${name}`
   const reserve = async (store: MemoryStore, tokens: number): Promise<Reservation> => {
     const at = now()

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Asked, type Scripted, said, scriptedEndpoint } from '../../../../test/support/memory/endpoint.ts'
-import { createChat, jsonIn } from './chat.ts'
+import { createChat, parseModelJson } from './chat.ts'
 import { createEndpoint, RejectedRequest } from './endpoint.ts'
 
 const QUESTION = { model: 'm', system: 'Be brief.', user: 'What?', name: 'answer', schema: { type: 'object' } }
@@ -65,6 +65,6 @@ test.each<[string, unknown, string]>([
 test.each(['{"a":1}', '```json\n{"a":1}\n```', 'Here you are: {"a":1} – is there anything else?'])(
   'JSON is found in %j',
   text => {
-    expect(jsonIn(text)).toEqual({ a: 1 })
+    expect(parseModelJson(text)).toEqual({ a: 1 })
   },
 )

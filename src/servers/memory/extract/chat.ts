@@ -42,7 +42,7 @@ const textOf = (content: unknown): string => {
 }
 
 /** The JSON in a text, whatever text the model put around it. */
-export const jsonIn = (text: string): unknown => {
+export const parseModelJson = (text: string): unknown => {
   const [from, to] = [text.indexOf('{'), text.lastIndexOf('}')]
   for (const candidate of [text, text.slice(from, to + 1)]) {
     try {
@@ -64,7 +64,7 @@ const readReply = (answer: unknown, { system, user }: ChatQuestion): ChatReply =
   const { content, refusal } = membersOf(message)
   const text = textOf(content)
   const tokens = tokensOf(usage, () => tokensIn(system + user + text))
-  const value = jsonIn(text)
+  const value = parseModelJson(text)
   if (value !== undefined) return { kind: 'value', value, tokens }
   if (typeof refusal === 'string') return { kind: 'problem', problem: 'The model declined to answer.', tokens }
   if (finish === 'length') return { kind: 'problem', problem: 'The answer of the model was cut off.', tokens }

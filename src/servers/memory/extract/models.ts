@@ -3,7 +3,7 @@ import type { Instant } from '../model.ts'
 import type { EmbedQuery } from '../search/passages.ts'
 import type { MemoryStore } from '../store.ts'
 import type { JobHandler } from '../worker.ts'
-import { createBudget } from './budget.ts'
+import { createModelBudget } from './budget.ts'
 import { createChat } from './chat.ts'
 import { createEmbedJob, prepareFor } from './embed-job.ts'
 import { createQueryEmbedder } from './embed-query.ts'
@@ -44,14 +44,14 @@ export const createModels = ({ extraction, embedding, now = Date.now }: ModelOpt
 const createExtraction = (options: ExtractionOptions, embeds: boolean, now: () => Instant, log: Log) => {
   const endpoint = createEndpoint(options, now)
   const chat = createChat(endpoint)
-  const spend = createBudget('extraction', options, now)
+  const spend = createModelBudget('extraction', options, now)
   return { endpoint, parts: { extract: createExtractJob({ endpoint, chat, spend, options, embeds, log }) } }
 }
 
 const createEmbedding = (options: EmbeddingOptions, now: () => Instant, log: Log) => {
   const endpoint = createEndpoint(options, now)
   const embedder = createEmbedder(endpoint, options, now)
-  const spend = createBudget('embedding', options, now)
+  const spend = createModelBudget('embedding', options, now)
   const parts = {
     embedJob: createEmbedJob({ embedder, spend, options, log }),
     embed: createQueryEmbedder({ embedder, timeoutMs: options.queryTimeoutMs, log, now }),

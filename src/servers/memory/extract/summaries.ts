@@ -53,7 +53,7 @@ export const shorten = (text: string): string =>
   text.length <= MOST_CHARACTERS ? text : `${text.slice(0, text.lastIndexOf(' ', MOST_CHARACTERS - 1))}…`
 
 /** Updates the summary of a saga up to its latest episode; undefined if there is no such saga. */
-export const summariseSaga = async (store: MemoryStore, group: string, name: string): Promise<Saga | undefined> => {
+export const updateSagaSummary = async (store: MemoryStore, group: string, name: string): Promise<Saga | undefined> => {
   const saga = await store.saga(group, name)
   if (!saga) return undefined
   const latest = await store.episodes({ groups: [group], saga: name, limit: MOST_EPISODES, order: 'newest' })
@@ -66,5 +66,5 @@ export const summariseSaga = async (store: MemoryStore, group: string, name: str
 
 /** Handles jobs of the kind `summarise`. */
 export const summariseJob: JobHandler = async (store, { group, payload }) => {
-  if (typeof payload.saga === 'string') await summariseSaga(store, group, payload.saga)
+  if (typeof payload.saga === 'string') await updateSagaSummary(store, group, payload.saga)
 }

@@ -1,5 +1,5 @@
 import { uuidFor } from '../ids.ts'
-import { type Message, type PlacedMessage, UNKNOWN_SPEAKER } from './messages.ts'
+import { type ChatMessage, type PlacedMessage, UNKNOWN_SPEAKER } from './messages.ts'
 import type { ImportItem, ImportOrigin } from './store-items.ts'
 
 const MOST_MESSAGES = 200
@@ -47,7 +47,7 @@ export const createChatEpisodes = (origin: ImportOrigin): ChatEpisodes => {
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-const fits = ({ at, lines, size }: OpenEpisode, message: Message, line: string): boolean =>
+const fits = ({ at, lines, size }: OpenEpisode, message: ChatMessage, line: string): boolean =>
   lines.length < MOST_MESSAGES &&
   size + line.length <= MOST_CHARACTERS &&
   (at === undefined || message.at === undefined || dayOf(at) === dayOf(message.at))
@@ -79,7 +79,7 @@ const episodeOf = (
 // A line within a message that looks like `actor: text` would be read as a message of another speaker.
 const LOOKS_LIKE_SPEAKER = /\n(?=\s*(?:\[[^\]\n]{1,40}\]\s*)?[^\s:][^:\n]{0,120}:(?:\s|$))/g
 
-const linesOf = ({ actor, text }: Message): string[] => {
+const linesOf = ({ actor, text }: ChatMessage): string[] => {
   const name = speakerOf(actor)
   const whole = text.replaceAll('\r\n', '\n').replace(LOOKS_LIKE_SPEAKER, ' ')
   const parts: string[] = []

@@ -7,7 +7,7 @@ export const FORMATS = ['dragoman', 'server-memory', 'graphiti', 'chat', 'markdo
 export type Format = (typeof FORMATS)[number]
 
 /** The format of a stream, and its layout: one object per line, one JSON document, or text. */
-export interface Shape {
+export interface StreamShape {
   readonly format: Format
   readonly layout: 'lines' | 'document' | 'text'
 }
@@ -43,7 +43,7 @@ const MEMBER_PATTERNS: readonly (readonly [RegExp, Format])[] = [
 ]
 
 /** Detects the format by the beginning and the file name; undefined if it is unclear. */
-export const detectShape = (head: string, isWhole: boolean, name: string): Shape | undefined => {
+export const detectShape = (head: string, isWhole: boolean, name: string): StreamShape | undefined => {
   const start = head.trimStart()
   if (start.startsWith('{') || start.startsWith('[')) {
     const found = detectJson(start, isWhole)
@@ -53,7 +53,7 @@ export const detectShape = (head: string, isWhole: boolean, name: string): Shape
   return { format: hasSpeakers(head) ? 'chat' : 'text', layout: 'text' }
 }
 
-const detectJson = (start: string, isWhole: boolean): Shape | undefined => {
+const detectJson = (start: string, isWhole: boolean): StreamShape | undefined => {
   const end = start.indexOf('\n')
   const line = end < 0 && !isWhole ? undefined : objectIn(end < 0 ? start : start.slice(0, end))
   const lineFormat = line && formatOf(line)
@@ -72,7 +72,7 @@ const objectIn = (text: string): Members | undefined => {
 }
 
 /** The layout of data whose format the caller named. */
-export const shapeFor = (format: Format, head: string): Shape => {
+export const shapeFor = (format: Format, head: string): StreamShape => {
   if (format === 'text' || format === 'markdown') return { format, layout: 'text' }
   const start = head.trimStart()
   if (format === 'chat' && !/^[[{]/.test(start)) return { format, layout: 'text' }

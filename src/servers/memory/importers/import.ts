@@ -3,10 +3,10 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { uuidFor } from '../ids.ts'
 import { RequestError } from '../input-checks.ts'
-import { detectShape, FORMATS, type Format, type Shape, shapeFor } from './formats.ts'
+import { detectShape, FORMATS, type Format, type StreamShape, shapeFor } from './formats.ts'
 import { readItems } from './read.ts'
 import { EMPTY_REPORT, type ImportReport, type ImportTarget, MOST_FAULTS, storeItems } from './store-items.ts'
-import { linesOf, peek, textOf } from './text-stream.ts'
+import { decodeChunks, linesOf, peek } from './text-stream.ts'
 
 export interface ImportOptions extends ImportTarget {
   readonly source: { readonly path: string } | { readonly stream: AsyncIterable<Uint8Array> }
@@ -60,7 +60,7 @@ const importStream = async (
   options: ImportOptions,
 ): Promise<ImportReport> => {
   const { progress, given, group } = options
-  const { head, isWhole, all } = await peek(textOf(counted(bytes, progress)), HEAD)
+  const { head, isWhole, all } = await peek(decodeChunks(counted(bytes, progress)), HEAD)
   const shape = shapeOf(format, head, isWhole, name)
   if (shape.format === 'dragoman') return importExport(all, options)
   const origin = {
@@ -74,7 +74,7 @@ const importStream = async (
   return { ...report, format: shape.format }
 }
 
-const shapeOf = (format: Format | undefined, head: string, isWhole: boolean, name: string): Shape => {
+const shapeOf = (format: Format | undefined, head: string, isWhole: boolean, name: string): StreamShape => {
   if (head.trim() === '') throw new RequestError('There is nothing in it to import')
   if (head.includes('\0'))
     throw new RequestError('It looks binary (it has a zero byte); import a text, Markdown or JSON')

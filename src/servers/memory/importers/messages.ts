@@ -2,7 +2,7 @@ import { isObject } from '../input-checks.ts'
 import type { TextLine } from './text-stream.ts'
 
 /** One message of a conversation. */
-export interface Message {
+export interface ChatMessage {
   readonly actor: string
   readonly text: string
   readonly at: number | undefined
@@ -12,11 +12,11 @@ export interface Message {
 export interface Conversation {
   readonly id: string | undefined
   readonly title: string | undefined
-  readonly messages: readonly Message[]
+  readonly messages: readonly ChatMessage[]
 }
 
 /** A message and its place in the file, for the report. */
-export interface PlacedMessage extends Message {
+export interface PlacedMessage extends ChatMessage {
   readonly where: string
 }
 
@@ -30,7 +30,7 @@ const TEXTS = ['content', 'text', 'message', 'body', 'parts']
 const TIMES = ['create_time', 'created_at', 'createdAt', 'timestamp', 'date', 'time', 'ts', 'valid_at']
 
 /** Reads a message by the usual names of its members; undefined if it has no speaker or no text. */
-export const readMessage = (record: Members): Message | undefined => {
+export const readMessage = (record: Members): ChatMessage | undefined => {
   const actor = firstOf(ACTORS, record, actorIn)
   const text = firstOf(TEXTS, record, textIn)?.trim()
   if (actor === undefined || !text) return undefined

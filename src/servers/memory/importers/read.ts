@@ -1,6 +1,6 @@
 import { uuidFor } from '../ids.ts'
 import { type ChatEpisodes, createChatEpisodes } from './chat-episodes.ts'
-import type { Format, Shape } from './formats.ts'
+import type { Format, StreamShape } from './formats.ts'
 import { graphitiItem } from './graphiti.ts'
 import { isEmptyMessage, messagesIn, readConversation, readMessage } from './messages.ts'
 import { type ImportRecord, recordsInDocument, recordsInLines } from './records.ts'
@@ -11,9 +11,9 @@ import { linesOf, type TextLine } from './text-stream.ts'
 const LONGEST_LINE = 64 * 1024
 
 type Texts = AsyncIterable<string>
-type Reader = (texts: Texts, shape: Shape, source: ImportOrigin) => AsyncGenerator<ImportItem>
+type Reader = (texts: Texts, shape: StreamShape, source: ImportOrigin) => AsyncGenerator<ImportItem>
 
-const recordsOf = (texts: Texts, { layout }: Shape): AsyncGenerator<ImportRecord> =>
+const recordsOf = (texts: Texts, { layout }: StreamShape): AsyncGenerator<ImportRecord> =>
   layout === 'lines' ? recordsInLines(texts) : recordsInDocument(texts)
 
 /** Reads one item from each record. */
@@ -105,6 +105,6 @@ const READERS: Readonly<Record<Exclude<Format, 'dragoman'>, Reader>> = {
 /** Reads a stream of a foreign format, item by item. */
 export const readItems = (
   texts: Texts,
-  shape: Shape & { readonly format: keyof typeof READERS },
+  shape: StreamShape & { readonly format: keyof typeof READERS },
   source: ImportOrigin,
 ) => READERS[shape.format](texts, shape, source)

@@ -6,7 +6,7 @@ export interface TextLine {
 }
 
 /** Decodes UTF-8 chunks; a byte order mark is dropped. */
-export const textOf = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export const decodeChunks = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8')
   for await (const chunk of chunks) {
     const text = decoder.decode(chunk, { stream: true })

@@ -2,7 +2,7 @@ import type { Doc } from '../model.ts'
 import type { Groups, Hit, ReadStore, SearchStore, VectorKind } from '../store.ts'
 import { sentencesOf } from '../text/sentences.ts'
 import { foldWord, wordsOf } from '../text/words.ts'
-import type { Question } from './question.ts'
+import type { ParsedQuery } from './question.ts'
 import { fuse } from './ranking.ts'
 import type { Weights } from './weights.ts'
 
@@ -19,7 +19,7 @@ export type EmbedQuery = (text: string) => Promise<Embedding | undefined>
 export interface Search {
   readonly store: SearchStore & Pick<ReadStore, 'factsById' | 'entitiesById'>
   readonly groups: Groups
-  readonly question: Question
+  readonly question: ParsedQuery
   readonly embedding?: Embedding | undefined
   readonly weights: Weights
 }
@@ -35,11 +35,11 @@ const isAsking = (text: string): boolean => {
 }
 
 /** Whether the query contains the first word of the speaker's name. */
-const isNamed = (actor: string | undefined, { words }: Question): boolean =>
+const isNamed = (actor: string | undefined, { words }: ParsedQuery): boolean =>
   actor !== undefined && words.has(wordsOf(actor)[0] ?? foldWord(actor))
 
 /** The factor on a passage's score. */
-const boostOf = (doc: Doc, question: Question, { boosts }: Weights): number => {
+const boostOf = (doc: Doc, question: ParsedQuery, { boosts }: Weights): number => {
   let factor = 1
   if (isNamed(doc.actor, question)) factor *= boosts.actor
   if (doc.kind === 'turn' && isAsking(doc.text)) factor *= boosts.question

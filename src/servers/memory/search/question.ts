@@ -1,15 +1,15 @@
 import type { Instant } from '../model.ts'
-import { datesIn, type Span } from '../text/dates.ts'
+import { datesIn, type TimeSpan } from '../text/dates.ts'
 import { normaliseName } from '../text/names.ts'
 import { type QueryTerm, queryTerms } from '../text/query.ts'
 import { isStopWord, wordsOf } from '../text/words.ts'
 
 /** A parsed query. */
-export interface Question {
+export interface ParsedQuery {
   readonly terms: readonly QueryTerm[]
   readonly words: ReadonlySet<string> // all words, folded
   readonly names: readonly string[] // normalised word sequences that may be names of entities
-  readonly range: Span | undefined // the period it mentions
+  readonly range: TimeSpan | undefined // the period it mentions
   readonly asksWhen: boolean
   readonly isAboutPast: boolean
 }
@@ -38,14 +38,14 @@ const namesIn = (query: string): string[] => {
   return [...names].slice(0, MOST_NAMES)
 }
 
-const rangeOf = (query: string, now: Instant): Span | undefined => {
+const rangeOf = (query: string, now: Instant): TimeSpan | undefined => {
   const dates = datesIn(query, new Date(now))
   if (dates.length === 0) return undefined
   return { start: Math.min(...dates.map(({ start }) => start)), end: Math.max(...dates.map(({ end }) => end)) }
 }
 
 /** Parses a query; relative dates in it are relative to `now`. */
-export const readQuestion = (query: string, now: Instant): Question => {
+export const readQuestion = (query: string, now: Instant): ParsedQuery => {
   const head = query.slice(0, MOST_CHARACTERS)
   const range = rangeOf(head, now)
   return {

@@ -3,7 +3,7 @@ import { checkFacts } from '../fact-validity.ts'
 import { contentHash, newUuid } from '../ids.ts'
 import type { Enrichment, Episode, NewEpisode } from '../model.ts'
 import { type Added, type By, type Lease, StoreError } from '../store.ts'
-import { type Context, lockGroups, readLocked, writeAudit } from './context.ts'
+import { lockGroups, readLocked, type StoreContext, writeAudit } from './context.ts'
 import { addDocs, removeDocs } from './docs.ts'
 import { readCachedEntities, readNames, resolveEntity } from './entities.ts'
 import { type FactSource, linkNewFacts, readFacts, storeFact } from './facts.ts'
@@ -17,7 +17,7 @@ type AddedGraph = Omit<Added, 'episode' | 'outcome'>
 
 const EPISODE_BY_ID = `${SELECT_EPISODES} WHERE e.id = ?`
 
-const readEpisode = async ({ db }: Context, id: number): Promise<Episode> => {
+const readEpisode = async ({ db }: StoreContext, id: number): Promise<Episode> => {
   const row = await db.get(EPISODE_BY_ID, id)
   if (!row) throw new StoreError('missing', `There is no episode ${id}.`)
   return episodeOf(row)
@@ -35,13 +35,13 @@ const MENTIONS: InsertTarget = {
 }
 
 /** Records that an episode mentions entities. */
-export const addMentions = async ({ db }: Context, episode: number, entities: Iterable<number>): Promise<void> => {
+export const addMentions = async ({ db }: StoreContext, episode: number, entities: Iterable<number>): Promise<void> => {
   const rows = [...entities].map(entity => [episode, entity])
   if (rows.length > 0) await db.insertAll(MENTIONS, rows)
 }
 
 /** Stores entities and facts; the entities first, so that their labels and aliases apply to the ends of the facts. */
-const addGraph = async (context: Context, source: FactSource, found: Found): Promise<AddedGraph> => {
+const addGraph = async (context: StoreContext, source: FactSource, found: Found): Promise<AddedGraph> => {
   checkFacts(found.facts)
   await readNames(context, source.group, namesIn(found))
   const resolved = { byUuid: new Map<string, number>(), byName: new Map<string, number>() }
@@ -71,12 +71,12 @@ const addGraph = async (context: Context, source: FactSource, found: Found): Pro
   }
 }
 
-const findSame = async ({ db }: Context, episode: NewEpisode, hash: Uint8Array): Promise<number | undefined> => {
+const findSame = async ({ db }: StoreContext, episode: NewEpisode, hash: Uint8Array): Promise<number | undefined> => {
   const sql = 'SELECT id FROM episode WHERE group_id = ? AND valid_at = ? AND content_hash = ?'
   return (await db.get<{ id: number }>(sql, episode.group, episode.validAt, hash))?.id
 }
 
-const findByUuid = async ({ db }: Context, episode: NewEpisode): Promise<number | undefined> => {
+const findByUuid = async ({ db }: StoreContext, episode: NewEpisode): Promise<number | undefined> => {
   if (episode.uuid === undefined) return undefined
   const sql = 'SELECT id, group_id FROM episode WHERE uuid = ?'
   const known = await db.get<{ id: number; group_id: string }>(sql, episode.uuid)
@@ -86,7 +86,7 @@ const findByUuid = async ({ db }: Context, episode: NewEpisode): Promise<number 
 }
 
 /** Removes everything that belongs to an episode but its row, so that its position stays. Returns the entities concerned. */
-const emptyEpisode = async (context: Context, id: number): Promise<readonly number[]> => {
+const emptyEpisode = async (context: StoreContext, id: number): Promise<readonly number[]> => {
   const { db } = context
   const unlinked = await unlinkFacts(context, id)
   await removeDocs(context, id)
@@ -101,7 +101,7 @@ const chainOf = ({ group, chain }: NewEpisode): string | undefined =>
 
 /** Inserts an episode's row, or replaces the known one. */
 const putEpisode = async (
-  context: Context,
+  context: StoreContext,
   known: number | undefined,
   episode: NewEpisode,
   hash: Uint8Array,
@@ -135,13 +135,13 @@ const putEpisode = async (
   return known
 }
 
-const sourceOf = async ({ db }: Context, { id, group, validAt }: Episode): Promise<FactSource> => {
+const sourceOf = async ({ db }: StoreContext, { id, group, validAt }: Episode): Promise<FactSource> => {
   const docs = await readIds(db, 'SELECT id FROM doc WHERE episode_id = ? ORDER BY ord', id)
   return { group, episode: id, docs, referenceTime: validAt }
 }
 
 /** The same episode again stays as it is; facts that are stated beside it may be new. */
-const addAgain = async (context: Context, id: number, { entities, facts }: Found): Promise<Added> => {
+const addAgain = async (context: StoreContext, id: number, { entities, facts }: Found): Promise<Added> => {
   const episode = await readEpisode(context, id)
   const stated = { entities, facts: facts.filter(fact => fact.origin !== 'rule') }
   const added = await addGraph(context, await sourceOf(context, episode), stated)
@@ -150,7 +150,7 @@ const addAgain = async (context: Context, id: number, { entities, facts }: Found
 
 /** Stores an episode with everything known about it. */
 export const addEpisode = async (
-  context: Context,
+  context: StoreContext,
   episode: NewEpisode,
   enrichment: Enrichment,
   by?: By,
@@ -179,7 +179,12 @@ export const addEpisode = async (
 }
 
 /** Adds what a background job found about a stored episode, and finishes the job in the same transaction. */
-export const enrichEpisode = async (context: Context, uuid: string, found: Found, lease?: Lease): Promise<Added> => {
+export const enrichEpisode = async (
+  context: StoreContext,
+  uuid: string,
+  found: Found,
+  lease?: Lease,
+): Promise<Added> => {
   const row = await readLocked(context, `${SELECT_EPISODES} WHERE e.uuid = ?`, uuid)
   if (!row) throw new StoreError('missing', `There is no episode ${uuid}; it was deleted meanwhile.`)
   if (lease && !(await finishJob(context, lease)))
@@ -192,7 +197,7 @@ export const enrichEpisode = async (context: Context, uuid: string, found: Found
 
 /** Stores facts without an episode. */
 export const addLooseFacts = async (
-  context: Context,
+  context: StoreContext,
   group: string,
   found: Pick<Enrichment, 'entities' | 'facts'>,
 ): Promise<AddedGraph> => {

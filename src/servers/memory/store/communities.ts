@@ -2,7 +2,7 @@ import { type InsertTarget, idOf } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { Community } from '../model.ts'
 import type { Groups } from '../store.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { inGroups } from './rows.ts'
 
 interface CommunityRow {
@@ -15,7 +15,7 @@ interface CommunityRow {
 }
 
 /** The communities of some groups with the uuids of their members. */
-export const listCommunities = async ({ db }: Context, groups: Groups): Promise<Community[]> => {
+export const listCommunities = async ({ db }: StoreContext, groups: Groups): Promise<Community[]> => {
   const scope = inGroups(db, 'c.group_id', groups)
   const rows = await db.all<CommunityRow>(
     `SELECT c.*, (SELECT ${db.dialect.jsonArrayOf('n.uuid', 'n.id')} FROM community_member m
@@ -40,7 +40,7 @@ const MEMBERS: InsertTarget = {
 
 /** Stores one community; members that are not in its group are skipped. */
 export const addCommunity = async (
-  { db, now }: Context,
+  { db, now }: StoreContext,
   found: Omit<Community, 'uuid' | 'createdAt'> & Partial<Community>,
 ): Promise<void> => {
   const id = idOf(
@@ -61,7 +61,7 @@ export const addCommunity = async (
 
 /** Replaces the communities of the groups. */
 export const replaceCommunities = async (
-  context: Context,
+  context: StoreContext,
   groups: Groups,
   found: readonly Pick<Community, 'group' | 'name' | 'summary' | 'members'>[],
 ): Promise<Community[]> => {

@@ -4,7 +4,7 @@ import type { By, Groups } from '../store.ts'
 import type { Engine, TextIndex } from './engine.ts'
 
 /** What every operation of the store works with, within one transaction. */
-export interface Context {
+export interface StoreContext {
   readonly db: Sql
   readonly engine: Engine
   readonly index: TextIndex
@@ -17,7 +17,7 @@ export interface Context {
 }
 
 /** The context of a new transaction. */
-export const createContext = (db: Sql, engine: Engine, now: () => Instant): Context => ({
+export const createContext = (db: Sql, engine: Engine, now: () => Instant): StoreContext => ({
   db,
   engine,
   index: engine.createIndex(db),
@@ -30,7 +30,7 @@ export const createContext = (db: Sql, engine: Engine, now: () => Instant): Cont
 const GROUP_LOCKS: InsertTarget = { table: 'group_lock', columns: { group_id: 'text' }, ignoresConflicts: true }
 
 /** Waits for other writers of these groups and keeps them out until the transaction ends. */
-export const lockGroups = async ({ db, lockedGroups }: Context, groups: Groups): Promise<void> => {
+export const lockGroups = async ({ db, lockedGroups }: StoreContext, groups: Groups): Promise<void> => {
   if (!db.dialect.locksRows) return
   const known = async () =>
     (await db.all<{ group_id: string }>('SELECT group_id FROM group_lock')).map(row => row.group_id)
@@ -52,7 +52,7 @@ export const lockGroups = async ({ db, lockedGroups }: Context, groups: Groups):
 
 /** Finds a row by uuid, locks its group, and reads it again. */
 export const readLocked = async <Row = SqlRow>(
-  context: Context,
+  context: StoreContext,
   sql: string,
   uuid: string,
 ): Promise<Row | undefined> => {
@@ -66,7 +66,7 @@ export const readLocked = async <Row = SqlRow>(
 
 /** Records who did what to which ids, never their texts. */
 export const writeAudit = async (
-  { db, now }: Context,
+  { db, now }: StoreContext,
   op: string,
   ids: readonly string[],
   by: By = {},
@@ -76,7 +76,11 @@ export const writeAudit = async (
 }
 
 /** Changes the JSON value of a key; concurrent changes wait for each other. */
-export const amend = async ({ db }: Context, key: string, change: (known: unknown) => unknown): Promise<unknown> => {
+export const amend = async (
+  { db }: StoreContext,
+  key: string,
+  change: (known: unknown) => unknown,
+): Promise<unknown> => {
   // A row to lock, also if there was none.
   await db.run("INSERT INTO meta (key, value) VALUES (?, '') ON CONFLICT DO NOTHING", key)
   const row = await db.get<{ value: string }>(`SELECT value FROM meta WHERE key = ?${db.dialect.forUpdate}`, key)

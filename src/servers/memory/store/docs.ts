@@ -1,6 +1,6 @@
 import type { InsertTarget } from '../../../stores/sql.ts'
 import type { NewDoc } from '../model.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import type { IndexedRow } from './engine.ts'
 
 /** A place in a conversation: the episode and the passage in it. */
@@ -26,15 +26,20 @@ const lineOf = ({ actor, text, indexText }: NewDoc): string =>
   actor === undefined ? (indexText ?? text) : `${actor}: ${indexText ?? text}`
 
 /** Passages of a conversation before a position, the nearest last. */
-const readBefore = async ({ db }: Context, chain: string, { episode, ord }: Position, limit: number) => {
+const readBefore = async ({ db }: StoreContext, chain: string, { episode, ord }: Position, limit: number) => {
   return (await db.all<Neighbour>(BEFORE, chain, episode, ord, limit)).toReversed()
 }
 
-const readAfter = ({ db }: Context, chain: string, { episode, ord }: Position, limit: number): Promise<Neighbour[]> => {
+const readAfter = (
+  { db }: StoreContext,
+  chain: string,
+  { episode, ord }: Position,
+  limit: number,
+): Promise<Neighbour[]> => {
   return db.all<Neighbour>(AFTER, chain, episode, ord, limit)
 }
 
-const readPosition = async ({ db }: Context, id: number): Promise<Position> =>
+const readPosition = async ({ db }: StoreContext, id: number): Promise<Position> =>
   (await db.get<Position>('SELECT episode_id AS episode, ord FROM doc WHERE id = ?', id)) ?? { episode: 0, ord: 0 }
 
 const linesOf = (neighbours: readonly Neighbour[]): string => neighbours.map(({ line }) => line).join('\n')
@@ -59,7 +64,7 @@ const indexedRow = (id: number, { group, text, actor, prev, next, dt }: IndexedD
 
 /** Changes the texts of a passage's neighbours, and indexes it again. */
 const setNeighbours = async (
-  { db, index }: Context,
+  { db, index }: StoreContext,
   id: number,
   change: { readonly prev: string } | { readonly next: string },
 ): Promise<void> => {
@@ -90,7 +95,7 @@ const DOCS: InsertTarget = {
 
 /** Stores and indexes an episode's passages, each with the two before it and the one after it in the conversation. */
 export const addDocs = async (
-  context: Context,
+  context: StoreContext,
   episode: { readonly id: number; readonly group: string; readonly chain: string | undefined },
   docs: readonly NewDoc[],
 ): Promise<number[]> => {
@@ -118,7 +123,7 @@ export const addDocs = async (
   return ids
 }
 
-const updatePrevious = async (context: Context, chain: string, docs: readonly Neighbour[]): Promise<void> => {
+const updatePrevious = async (context: StoreContext, chain: string, docs: readonly Neighbour[]): Promise<void> => {
   for (const { id } of docs) {
     const before = await readBefore(context, chain, await readPosition(context, id), 2)
     await setNeighbours(context, id, { prev: linesOf(before) })
@@ -126,7 +131,7 @@ const updatePrevious = async (context: Context, chain: string, docs: readonly Ne
 }
 
 /** Removes an episode's passages from the store and the index, and their texts from their neighbours. */
-export const removeDocs = async (context: Context, episode: number): Promise<void> => {
+export const removeDocs = async (context: StoreContext, episode: number): Promise<void> => {
   const { db } = context
   const sql = 'SELECT id, chain FROM doc WHERE episode_id = ?'
   const docs = await db.all<{ id: number; chain: string | null }>(sql, episode)

@@ -5,30 +5,31 @@ import type { Entity, EntityRef, NewEntity } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
-import { type Context, readLocked } from './context.ts'
+import { readLocked, type StoreContext } from './context.ts'
 import { entityOf } from './rows.ts'
 
 const BY_UUID = 'SELECT * FROM entity WHERE uuid = ?'
 
 /** One entity, or undefined. */
-export const findEntity = async ({ db }: Context, uuid: string): Promise<Entity | undefined> => {
+export const findEntity = async ({ db }: StoreContext, uuid: string): Promise<Entity | undefined> => {
   const row = await db.get(BY_UUID, uuid)
   return row && entityOf(row)
 }
 
-const readEntity = async ({ db }: Context, id: number): Promise<Entity> => {
+const readEntity = async ({ db }: StoreContext, id: number): Promise<Entity> => {
   const row = await db.get('SELECT * FROM entity WHERE id = ?', id)
   if (!row) throw new StoreError('missing', `There is no entity ${id}.`)
   return entityOf(row)
 }
 
-const readLockedEntity = async (context: Context, uuid: string): Promise<Entity> => {
+const readLockedEntity = async (context: StoreContext, uuid: string): Promise<Entity> => {
   const row = await readLocked(context, BY_UUID, uuid)
   if (!row) throw new StoreError('missing', `There is no entity ${uuid}.`)
   return entityOf(row)
 }
 
-const nameKey = ({ db }: Context, group: string, norm: string): string => `${group}\0${db.dialect.storedText(norm)}`
+const nameKey = ({ db }: StoreContext, group: string, norm: string): string =>
+  `${group}\0${db.dialect.storedText(norm)}`
 
 const BY_NORMS = perDialect(
   ({ inList }) => `SELECT n.*, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
@@ -36,7 +37,7 @@ const BY_NORMS = perDialect(
 )
 
 /** Reads the entities of many names at once; the context remembers them. */
-export const readNames = async (context: Context, group: string, wanted: readonly string[]): Promise<void> => {
+export const readNames = async (context: StoreContext, group: string, wanted: readonly string[]): Promise<void> => {
   const { db, names, entities } = context
   const norms = [...new Set(wanted.map(normaliseName))].filter(norm => !names.has(nameKey(context, group, norm)))
   if (norms.length === 0) return
@@ -48,14 +49,14 @@ export const readNames = async (context: Context, group: string, wanted: readonl
   }
 }
 
-const findByNorm = async (context: Context, group: string, norm: string): Promise<number | undefined> => {
+const findByNorm = async (context: StoreContext, group: string, norm: string): Promise<number | undefined> => {
   const key = nameKey(context, group, norm)
   if (!context.names.has(key)) await readNames(context, group, [norm])
   return context.names.get(key)
 }
 
 const findByAlias = async (
-  context: Context,
+  context: StoreContext,
   group: string,
   aliases: readonly string[],
 ): Promise<number | undefined> => {
@@ -67,7 +68,7 @@ const findByAlias = async (
 }
 
 /** The entity whose name differs only by a typing error; undefined if there are several. */
-const findSimilar = async ({ db }: Context, group: string, norm: string): Promise<number | undefined> => {
+const findSimilar = async ({ db }: StoreContext, group: string, norm: string): Promise<number | undefined> => {
   const keys = nameKeys(norm)
   if (keys.length === 0) return undefined
   const sql = `SELECT DISTINCT norm, entity_id FROM name_key WHERE group_id = ? AND ${db.dialect.inList('key')}`
@@ -77,7 +78,7 @@ const findSimilar = async ({ db }: Context, group: string, norm: string): Promis
 }
 
 /** Writes an entity's row of the full-text index. */
-export const indexEntity = async (context: Context, id: number, isNew = false): Promise<void> => {
+export const indexEntity = async (context: StoreContext, id: number, isNew = false): Promise<void> => {
   const { db, index } = context
   if (!isNew) await index.remove('entity', [id])
   const row = await db.get<{ name: string; summary: string; aliases: string; group_id: string }>(
@@ -95,7 +96,7 @@ const NAME_KEYS: InsertTarget = {
   columns: { group_id: 'text', key: 'text', norm: 'text', entity_id: 'integer' },
 }
 
-const addName = async (context: Context, group: string, id: number, name: string, norm: string): Promise<void> => {
+const addName = async (context: StoreContext, group: string, id: number, name: string, norm: string): Promise<void> => {
   const { db, names } = context
   await db.run('INSERT INTO alias (group_id, norm, entity_id, name) VALUES (?, ?, ?, ?)', group, norm, id, name)
   names.set(nameKey(context, group, norm), id)
@@ -103,7 +104,7 @@ const addName = async (context: Context, group: string, id: number, name: string
   await db.insertAll(NAME_KEYS, keys)
 }
 
-const createEntity = async (context: Context, group: string, given: NewEntity, norm: string): Promise<number> => {
+const createEntity = async (context: StoreContext, group: string, given: NewEntity, norm: string): Promise<number> => {
   const { db, now } = context
   const name = given.name.trim()
   const id = idOf(
@@ -123,7 +124,11 @@ const createEntity = async (context: Context, group: string, given: NewEntity, n
 }
 
 /** Writes what is stated about an entity; a new summary makes its embedding stale. */
-const updateEntity = async ({ db }: Context, known: Entity, { labels, summary, attributes }: Entity): Promise<void> => {
+const updateEntity = async (
+  { db }: StoreContext,
+  known: Entity,
+  { labels, summary, attributes }: Entity,
+): Promise<void> => {
   if (summary !== known.summary) await db.run("DELETE FROM vec WHERE kind = 'entity' AND row_id = ?", known.id)
   await db.run(
     'UPDATE entity SET labels = ?, summary = ?, attributes = ? WHERE id = ?',
@@ -135,7 +140,7 @@ const updateEntity = async ({ db }: Context, known: Entity, { labels, summary, a
 }
 
 /** Adds what is newly stated about a known entity. Returns whether something changed. */
-const enrichEntity = async (context: Context, id: number, given: NewEntity): Promise<boolean> => {
+const enrichEntity = async (context: StoreContext, id: number, given: NewEntity): Promise<boolean> => {
   if (!given.labels?.length && given.summary === undefined && given.attributes === undefined) return false
   const known = context.entities.get(id) ?? (await readEntity(context, id))
   const labels = [...new Set([...known.labels, ...(given.labels ?? [])])]
@@ -152,7 +157,12 @@ const enrichEntity = async (context: Context, id: number, given: NewEntity): Pro
 }
 
 /** Adds further names of an entity; a name of another entity is skipped. Returns whether one was added. */
-const addAliases = async (context: Context, group: string, id: number, names: readonly string[]): Promise<boolean> => {
+const addAliases = async (
+  context: StoreContext,
+  group: string,
+  id: number,
+  names: readonly string[],
+): Promise<boolean> => {
   let isChanged = false
   for (const name of names) {
     const norm = normaliseName(name)
@@ -171,7 +181,7 @@ const normOf = (name: string): string => {
 
 /** The entity of a uuid, if it is known; `wrongGroup` is the error for one of another group. */
 const findInGroup = async (
-  context: Context,
+  context: StoreContext,
   group: string,
   uuid: string | undefined,
   wrongGroup: (known: Entity) => string,
@@ -182,7 +192,7 @@ const findInGroup = async (
 }
 
 /** Finds an entity by uuid, normalised name, alias or similar name, or creates it. */
-export const resolveEntity = async (context: Context, group: string, given: NewEntity): Promise<number> => {
+export const resolveEntity = async (context: StoreContext, group: string, given: NewEntity): Promise<number> => {
   const norm = normOf(given.name)
   const wrongGroup = ({ uuid }: Entity) => `The entity ${uuid} belongs to another group. Name it without its uuid.`
   const found =
@@ -199,7 +209,7 @@ export const resolveEntity = async (context: Context, group: string, given: NewE
 }
 
 /** Finds an imported entity by uuid or exact name, or creates it. */
-export const restoreEntity = async (context: Context, group: string, given: NewEntity): Promise<number> => {
+export const restoreEntity = async (context: StoreContext, group: string, given: NewEntity): Promise<number> => {
   const norm = normOf(given.name)
   const wrongGroup = (known: Entity) => `The entity ${known.uuid} is in group ${known.group} here, not in ${group}.`
   const found = (await findInGroup(context, group, given.uuid, wrongGroup)) ?? (await findByNorm(context, group, norm))
@@ -217,7 +227,7 @@ export interface ResolvedEntities {
 
 /** The entity that a fact refers to. */
 export const resolveRef = async (
-  context: Context,
+  context: StoreContext,
   group: string,
   ref: EntityRef,
   { byUuid, byName }: ResolvedEntities,
@@ -237,7 +247,7 @@ export const resolveRef = async (
 const BY_IDS = perDialect(({ inList }) => `SELECT * FROM entity WHERE ${inList('id')}`)
 
 /** Entities by row id, in the order of the ids. */
-export const readEntities = async ({ db }: Context, ids: readonly number[]): Promise<Entity[]> => {
+export const readEntities = async ({ db }: StoreContext, ids: readonly number[]): Promise<Entity[]> => {
   if (ids.length === 0) return []
   const rows = await db.all(BY_IDS(db), ids)
   const found = new Map(rows.map(row => [Number(row.id), entityOf(row)]))
@@ -245,7 +255,7 @@ export const readEntities = async ({ db }: Context, ids: readonly number[]): Pro
 }
 
 /** The same, but only those are read that this transaction has not read yet. */
-export const readCachedEntities = async (context: Context, ids: readonly number[]): Promise<Entity[]> => {
+export const readCachedEntities = async (context: StoreContext, ids: readonly number[]): Promise<Entity[]> => {
   const { entities } = context
   const missing = ids.filter(id => !entities.has(id))
   for (const entity of await readEntities(context, missing)) entities.set(entity.id, entity)
@@ -253,7 +263,7 @@ export const readCachedEntities = async (context: Context, ids: readonly number[
 }
 
 /** Adds a name to an entity; rejects a name of another entity. */
-export const setAlias = async (context: Context, uuid: string, alias: string): Promise<void> => {
+export const setAlias = async (context: StoreContext, uuid: string, alias: string): Promise<void> => {
   const entity = await readLockedEntity(context, uuid)
   const norm = normaliseName(alias)
   const other = await findByNorm(context, entity.group, norm)
@@ -264,7 +274,7 @@ export const setAlias = async (context: Context, uuid: string, alias: string): P
 
 /** Replaces what is stated about an entity. */
 export const changeEntity = async (
-  context: Context,
+  context: StoreContext,
   uuid: string,
   change: Pick<NewEntity, 'summary' | 'labels' | 'attributes'>,
 ): Promise<Entity> => {

@@ -1,12 +1,12 @@
 import { perDialect } from '../../../stores/dialect.ts'
 import { type InsertTarget, idOf } from '../../../stores/sql.ts'
-import { closeContradicted, type Span, supersede } from '../fact-validity.ts'
+import { closeContradicted, type FactTimes, supersede } from '../fact-validity.ts'
 import { newUuid, normHash } from '../ids.ts'
 import type { Fact, Instant, NewFact } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { dateWords } from '../text/dates.ts'
 import { indexText } from '../text/query.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { type ResolvedEntities, resolveRef } from './entities.ts'
 import { factOf, selectFacts } from './rows.ts'
 
@@ -32,7 +32,7 @@ export interface StoredFact {
   readonly closed: readonly number[]
 }
 
-interface KnownFact extends Span {
+interface KnownFact extends FactTimes {
   readonly id: number
   readonly confidence: number
 }
@@ -59,17 +59,22 @@ const knownOf = ({ id, valid_at, invalid_at, expired_at, confidence }: SpanRow):
 const SET_SPAN = `UPDATE fact SET invalid_at = ?1, expired_at = CASE WHEN CAST(?2 AS BIGINT) < created_at THEN created_at
   ELSE CAST(?2 AS BIGINT) END, superseded_by = coalesce(?3, superseded_by) WHERE id = ?4`
 
-const setSpan = async ({ db }: Context, id: number, span: Span, supersededBy?: number): Promise<void> => {
+const setSpan = async ({ db }: StoreContext, id: number, span: FactTimes, supersededBy?: number): Promise<void> => {
   await db.run(SET_SPAN, span.invalidAt ?? null, span.expiredAt ?? null, supersededBy ?? null, id)
 }
 
-const readNamed = async ({ db }: Context, group: string, uuid: string, role: string): Promise<KnownFact> => {
+const readNamed = async ({ db }: StoreContext, group: string, uuid: string, role: string): Promise<KnownFact> => {
   const row = await db.get<SpanRow>(`${SELECT_SPANS} WHERE uuid = ? AND group_id = ?`, uuid, group)
   if (row) return knownOf(row)
   throw new StoreError('invalid', `There is no fact ${uuid} in group ${group} for ${role}. Nothing was stored.`)
 }
 
-const readAllNamed = async (context: Context, group: string, uuids: readonly string[] | undefined, role: string) => {
+const readAllNamed = async (
+  context: StoreContext,
+  group: string,
+  uuids: readonly string[] | undefined,
+  role: string,
+) => {
   const known: KnownFact[] = []
   for (const uuid of new Set(uuids)) known.push(await readNamed(context, group, uuid, role))
   return known
@@ -81,7 +86,7 @@ const FACT_EPISODES: InsertTarget = {
 }
 
 /** Links the new facts of a batch to their episode, all at once. */
-export const linkNewFacts = async ({ db }: Context, { episode, unlinked }: FactBatch): Promise<void> => {
+export const linkNewFacts = async ({ db }: StoreContext, { episode, unlinked }: FactBatch): Promise<void> => {
   if (episode === undefined || unlinked.size === 0) return
   const rows = [...unlinked].map(([fact, doc]) => [fact, episode, doc ?? null, 0])
   unlinked.clear()
@@ -92,7 +97,7 @@ const docOf = ({ docs }: FactSource, { doc }: NewFact): number | undefined =>
   doc === undefined ? undefined : docs[doc]
 
 /** Links a known fact to another episode that states it. */
-const linkEpisode = async ({ db }: Context, id: number, batch: FactBatch, fact: NewFact): Promise<void> => {
+const linkEpisode = async ({ db }: StoreContext, id: number, batch: FactBatch, fact: NewFact): Promise<void> => {
   if (batch.episode === undefined || batch.unlinked.has(id)) return
   await db.run(
     `INSERT INTO fact_episode (fact_id, episode_id, doc_id, ord)
@@ -107,7 +112,7 @@ const linkEpisode = async ({ db }: Context, id: number, batch: FactBatch, fact: 
 const BY_HASH = `${SELECT_SPANS} WHERE norm_hash = ? ORDER BY id`
 
 /** The stored fact with the same words and entities that is still valid when the new one begins, or at `statedAt`. */
-const findSame = async ({ db }: Context, hash: Uint8Array, fact: NewFact, statedAt: Instant) => {
+const findSame = async ({ db }: StoreContext, hash: Uint8Array, fact: NewFact, statedAt: Instant) => {
   const rows = await db.all<SpanRow>(BY_HASH, hash)
   return rows
     .map(knownOf)
@@ -119,7 +124,7 @@ const findSame = async ({ db }: Context, hash: Uint8Array, fact: NewFact, stated
 }
 
 /** A fact stated again gains confidence, and ends if the new statement says so. */
-const confirm = async (context: Context, known: KnownFact, fact: NewFact): Promise<void> => {
+const confirm = async (context: StoreContext, known: KnownFact, fact: NewFact): Promise<void> => {
   if (fact.confidence > known.confidence)
     await context.db.run('UPDATE fact SET confidence = ? WHERE id = ?', fact.confidence, known.id)
   if (fact.invalidAt === undefined || known.invalidAt !== undefined) return
@@ -128,7 +133,7 @@ const confirm = async (context: Context, known: KnownFact, fact: NewFact): Promi
 }
 
 const readContradicted = async (
-  context: Context,
+  context: StoreContext,
   group: string,
   fact: NewFact,
   ends: readonly [number, number],
@@ -145,12 +150,12 @@ const INSERT = `INSERT INTO fact (uuid, group_id, src, dst, name, fact, norm_has
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const insertFact = async (
-  context: Context,
+  context: StoreContext,
   batch: FactBatch,
   fact: NewFact,
   ends: readonly [number, number],
   hash: Uint8Array,
-  span: Span,
+  span: FactTimes,
 ): Promise<number> => {
   const { db, now } = context
   const doc = docOf(batch, fact)
@@ -188,7 +193,7 @@ const insertFact = async (
 }
 
 /** Adds a fact to the full-text index. */
-export const indexFact = async ({ db, index }: Context, id: number): Promise<void> => {
+export const indexFact = async ({ db, index }: StoreContext, id: number): Promise<void> => {
   const row = await db.get<{ fact: string; ents: string; valid_at: number | null; group_id: string }>(
     `SELECT f.fact, s.name || ' · ' || t.name AS ents, f.valid_at, f.group_id FROM fact f
       JOIN entity s ON s.id = f.src JOIN entity t ON t.id = f.dst WHERE f.id = ?`,
@@ -200,7 +205,7 @@ export const indexFact = async ({ db, index }: Context, id: number): Promise<voi
 }
 
 /** Closes the facts that a fact names in `supersedes`; returns their ids. */
-const closeSuperseded = async (context: Context, id: number, span: Span, old: readonly KnownFact[]) => {
+const closeSuperseded = async (context: StoreContext, id: number, span: FactTimes, old: readonly KnownFact[]) => {
   for (const known of old) await setSpan(context, known.id, supersede(known, span, context.now()), id)
   return old.map(known => known.id)
 }
@@ -212,7 +217,7 @@ const dated = ({ referenceTime }: FactSource, fact: NewFact): NewFact => {
 }
 
 const storeAgain = async (
-  context: Context,
+  context: StoreContext,
   batch: FactBatch,
   fact: NewFact,
   same: KnownFact,
@@ -226,7 +231,7 @@ const storeAgain = async (
 }
 
 /** Stores one fact: adds the episode to a fact that states the same, or a new fact that closes those it contradicts. */
-export const storeFact = async (context: Context, batch: FactBatch, given: NewFact): Promise<StoredFact> => {
+export const storeFact = async (context: StoreContext, batch: FactBatch, given: NewFact): Promise<StoredFact> => {
   const fact = dated(batch, given)
   const { group, resolved } = batch
   const ends = [
@@ -254,7 +259,7 @@ export const storeFact = async (context: Context, batch: FactBatch, given: NewFa
 const BY_IDS = perDialect(dialect => `${selectFacts({ dialect })} WHERE ${dialect.inList('f.id')}`)
 
 /** Facts by row id, in the order of the ids. */
-export const readFacts = async ({ db }: Context, ids: readonly number[]): Promise<Fact[]> => {
+export const readFacts = async ({ db }: StoreContext, ids: readonly number[]): Promise<Fact[]> => {
   if (ids.length === 0) return []
   const rows = await db.all(BY_IDS(db), ids)
   const found = new Map(rows.map(row => [Number(row.id), factOf(row)]))

@@ -1,7 +1,7 @@
 import { newUuid } from '../ids.ts'
 import { type Forget, type Groups, StoreError } from '../store.ts'
 import { normaliseName } from '../text/names.ts'
-import { type Context, lockGroups, readLocked } from './context.ts'
+import { lockGroups, readLocked, type StoreContext } from './context.ts'
 import { indexEntity } from './entities.ts'
 import { inGroups, isNotNote, readIds } from './rows.ts'
 
@@ -17,7 +17,7 @@ type Subject = Extract<Forget, { kind: 'subject' }>
 type NamesSubject = (text: string) => boolean
 
 /** The episodes that mention these entities or state facts about them. */
-const findEpisodesOf = ({ db }: Context, entities: readonly number[]): Promise<number[]> => {
+const findEpisodesOf = ({ db }: StoreContext, entities: readonly number[]): Promise<number[]> => {
   const inEntities = (column: string) => db.dialect.inList(column, '?1')
   const sql = `SELECT episode_id AS id FROM mention WHERE ${inEntities('entity_id')}
     UNION SELECT fe.episode_id FROM fact_episode fe JOIN fact f ON f.id = fe.fact_id
@@ -25,13 +25,13 @@ const findEpisodesOf = ({ db }: Context, entities: readonly number[]): Promise<n
   return readIds(db, sql, entities)
 }
 
-const groupTargets = async (context: Context, group: string): Promise<ForgetTargets> => {
+const groupTargets = async (context: StoreContext, group: string): Promise<ForgetTargets> => {
   await lockGroups(context, [group])
   const read = (table: string) => readIds(context.db, `SELECT id FROM ${table} WHERE group_id = ?`, group)
   return { groups: [group], entities: await read('entity'), episodes: await read('episode'), facts: [] }
 }
 
-const entityTargets = async (context: Context, uuid: string): Promise<ForgetTargets> => {
+const entityTargets = async (context: StoreContext, uuid: string): Promise<ForgetTargets> => {
   const sql = `SELECT id, group_id, ${isNotNote(context.db, 'entity.id')} AS is_specific FROM entity WHERE uuid = ?`
   const row = await readLocked<{ id: number; group_id: string; is_specific: unknown }>(context, sql, uuid)
   if (!row) throw new StoreError('missing', `There is no entity ${uuid}. Nothing was erased.`)
@@ -52,14 +52,14 @@ const createNameTest = (subject: string): NamesSubject => {
 }
 
 /** Episodes whose title, origin or actor names the subject; no index contains those. */
-const findTitled = async ({ db }: Context, groups: Groups, names: NamesSubject): Promise<number[]> => {
+const findTitled = async ({ db }: StoreContext, groups: Groups, names: NamesSubject): Promise<number[]> => {
   const scope = inGroups(db, 'group_id', groups)
   const sql = `SELECT id, name || ' ' || source_description || ' ' || coalesce(actor, '') AS title FROM episode WHERE ${scope.sql}`
   const rows = await db.all<{ id: number; title: string }>(sql, ...scope.values)
   return rows.filter(({ title }) => names(title)).map(({ id }) => id)
 }
 
-const subjectTargets = async (context: Context, { name, groups }: Subject): Promise<ForgetTargets> => {
+const subjectTargets = async (context: StoreContext, { name, groups }: Subject): Promise<ForgetTargets> => {
   const { db, index } = context
   const norm = normaliseName(name)
   if (norm === '') throw new StoreError('invalid', 'A subject needs a name with at least one letter or digit.')
@@ -81,7 +81,7 @@ const subjectTargets = async (context: Context, { name, groups }: Subject): Prom
 }
 
 /** Finds what there is to forget, and locks its groups. */
-export const findTargets = async (context: Context, what: Forget): Promise<ForgetTargets> => {
+export const findTargets = async (context: StoreContext, what: Forget): Promise<ForgetTargets> => {
   if (what.kind === 'group') return groupTargets(context, what.group)
   return what.kind === 'entity' ? entityTargets(context, what.uuid) : subjectTargets(context, what)
 }
@@ -98,7 +98,7 @@ const REPLACEMENTS: readonly { readonly table: string; readonly column: string; 
 ]
 
 /** Removes a saga that is named after the subject; its episodes stay a conversation under a random name. */
-const dissolveSaga = async ({ db, now }: Context, saga: number): Promise<void> => {
+const dissolveSaga = async ({ db, now }: StoreContext, saga: number): Promise<void> => {
   const row = await db.get<{ group_id: string }>('SELECT group_id FROM saga WHERE id = ?', saga)
   const chain = `${row?.group_id}/${newUuid(now())}`
   await db.run('UPDATE doc SET chain = ? WHERE episode_id IN (SELECT id FROM episode WHERE saga_id = ?)', chain, saga)
@@ -107,7 +107,7 @@ const dissolveSaga = async ({ db, now }: Context, saga: number): Promise<void> =
 }
 
 /** Removes a forgotten subject's name from everything that stays. */
-export const removeName = async (context: Context, { name, groups }: Subject): Promise<void> => {
+export const removeName = async (context: StoreContext, { name, groups }: Subject): Promise<void> => {
   const { db } = context
   const names = createNameTest(name)
   const find = async (table: string, column: string): Promise<number[]> => {

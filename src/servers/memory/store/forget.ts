@@ -1,7 +1,7 @@
 import type { Sql, SqlRow } from '../../../stores/sql.ts'
 import type { Instant } from '../model.ts'
 import type { By, Forget, ForgetProof } from '../store.ts'
-import { type Context, writeAudit } from './context.ts'
+import { type StoreContext, writeAudit } from './context.ts'
 import type { ErasureCheck } from './engine.ts'
 import { indexEntity } from './entities.ts'
 import { type ForgetTargets, findTargets, removeName } from './forget-targets.ts'
@@ -40,7 +40,7 @@ const collectTexts = (rows: readonly SqlRow[]): Texts => {
 }
 
 /** Everything that may be erased together with the targets. */
-const takeInventory = async ({ db }: Context, targets: ForgetTargets): Promise<Omit<Erased, 'at'>> => {
+const takeInventory = async ({ db }: StoreContext, targets: ForgetTargets): Promise<Omit<Erased, 'at'>> => {
   const inList = (column: string) => db.dialect.inList(column, '?1')
   const isLinked = `f JOIN fact_episode fe ON fe.fact_id = f.id WHERE ${inList('fe.episode_id')}`
   const touched = await readIds(
@@ -73,14 +73,14 @@ const takeInventory = async ({ db }: Context, targets: ForgetTargets): Promise<O
 }
 
 /** Those of the rows that are gone. */
-const findGone = async ({ db }: Context, table: string, before: Texts): Promise<Texts> => {
+const findGone = async ({ db }: StoreContext, table: string, before: Texts): Promise<Texts> => {
   const sql = `SELECT uuid FROM ${table} WHERE ${db.dialect.inList('uuid')}`
   const left = new Set((await db.all<{ uuid: string }>(sql, [...before.keys()])).map(({ uuid }) => uuid))
   return new Map([...before].filter(([uuid]) => !left.has(uuid)))
 }
 
 /** Summaries of entities and communities that stay may quote what is erased. */
-const blankSummaries = async (context: Context, { episodes }: ForgetTargets): Promise<void> => {
+const blankSummaries = async (context: StoreContext, { episodes }: ForgetTargets): Promise<void> => {
   const { db } = context
   const mentioned = `SELECT entity_id FROM mention WHERE ${db.dialect.inList('episode_id')}`
   const blank = `UPDATE entity SET summary = '' WHERE summary <> '' AND id IN (${mentioned}) RETURNING id`
@@ -90,7 +90,7 @@ const blankSummaries = async (context: Context, { episodes }: ForgetTargets): Pr
 }
 
 /** The audit log may say that groups were cleared, but not the names of forgotten ones. */
-const removeGroupNames = async ({ db }: Context, groups: readonly string[]): Promise<void> => {
+const removeGroupNames = async ({ db }: StoreContext, groups: readonly string[]): Promise<void> => {
   // Locked, because another group of the same row may be forgotten at the same time.
   const sql = `SELECT id, ids FROM audit WHERE op = 'clear' ORDER BY id${db.dialect.forUpdate}`
   for (const { id, ids } of await db.all<{ id: number; ids: string }>(sql)) {
@@ -100,7 +100,7 @@ const removeGroupNames = async ({ db }: Context, groups: readonly string[]): Pro
   }
 }
 
-const eraseTargets = async (context: Context, targets: ForgetTargets): Promise<void> => {
+const eraseTargets = async (context: StoreContext, targets: ForgetTargets): Promise<void> => {
   const { db } = context
   await blankSummaries(context, targets)
   if (targets.groups.length > 0) {
@@ -116,7 +116,7 @@ const eraseTargets = async (context: Context, targets: ForgetTargets): Promise<v
 }
 
 /** Erases the rows, and returns what was erased. */
-export const erase = async (context: Context, what: Forget, by?: By): Promise<Erased> => {
+export const erase = async (context: StoreContext, what: Forget, by?: By): Promise<Erased> => {
   const targets = await findTargets(context, what)
   const before = await takeInventory(context, targets)
   await eraseTargets(context, targets)
@@ -138,7 +138,7 @@ export const erase = async (context: Context, what: Forget, by?: By): Promise<Er
 }
 
 /** Every erased text. */
-export const textsOf = ({ episodes, facts, entities }: Erased): string[] =>
+export const erasedTexts = ({ episodes, facts, entities }: Erased): string[] =>
   [...episodes.values(), ...facts.values(), ...entities.values()].flat()
 
 export const proofOf = ({ at, episodes, entities, facts, counts }: Erased, check: ErasureCheck): ForgetProof => ({

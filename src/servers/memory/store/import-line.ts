@@ -56,7 +56,7 @@ const rejectType = (line: number, type: string): never => {
 }
 
 /** A member that must be text. */
-export const textIn = ({ number, members }: ImportLine, key: string): string => {
+export const requireText = ({ number, members }: ImportLine, key: string): string => {
   const value = members[key]
   return typeof value === 'string' ? value : reject(number, `has no text "${key}"`)
 }
@@ -96,7 +96,7 @@ export const textsIn = (line: ImportLine, key: string): readonly string[] =>
   listIn(line, key).filter(item => typeof item === 'string')
 
 /** A member as JSON text for a column. */
-export const jsonIn = ({ members }: ImportLine, key: string): string => JSON.stringify(members[key] ?? {})
+export const jsonMember = ({ members }: ImportLine, key: string): string => JSON.stringify(members[key] ?? {})
 
 const BATCH = 50 // lines of one transaction
 

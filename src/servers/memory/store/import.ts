@@ -5,7 +5,7 @@ import type { DocKind, NewDoc } from '../model.ts'
 import { type By, type Imported, StoreError } from '../store.ts'
 import { addMentions } from './add.ts'
 import { addCommunity } from './communities.ts'
-import { type Context, lockGroups, writeAudit } from './context.ts'
+import { lockGroups, type StoreContext, writeAudit } from './context.ts'
 import { addDocs } from './docs.ts'
 import { restoreEntity } from './entities.ts'
 import type { LineType } from './export.ts'
@@ -21,7 +21,7 @@ interface ImportedRows {
   readonly episodes: Map<string, number>
 }
 
-const findId = async ({ db }: Context, table: string, uuid: string): Promise<number | undefined> =>
+const findId = async ({ db }: StoreContext, table: string, uuid: string): Promise<number | undefined> =>
   (await readIds(db, `SELECT id FROM ${table} WHERE uuid = ?`, uuid))[0]
 
 /** The row of an earlier line's entity that this line refers to. */
@@ -32,30 +32,30 @@ const entityIn = ({ entities }: ImportedRows, line: ImportLine, uuid: unknown): 
   return id
 }
 
-type StoreLine = (context: Context, rows: ImportedRows, line: ImportLine) => Promise<boolean>
+type StoreLine = (context: StoreContext, rows: ImportedRows, line: ImportLine) => Promise<boolean>
 
 const storeSaga: StoreLine = async ({ db }, _, line) =>
   (await db.run(
     'INSERT INTO saga (uuid, group_id, name, summary, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-    read.textIn(line, 'uuid'),
-    read.textIn(line, 'group'),
-    read.textIn(line, 'name'),
+    read.requireText(line, 'uuid'),
+    read.requireText(line, 'group'),
+    read.requireText(line, 'name'),
     read.optionalTextIn(line, 'summary') ?? '',
     read.dateIn(line, 'created_at'),
   )) > 0
 
 const storeEntity: StoreLine = async (context, rows, line) => {
-  const uuid = read.textIn(line, 'uuid')
+  const uuid = read.requireText(line, 'uuid')
   const isKnown = (await findId(context, 'entity', uuid)) !== undefined
-  const id = await restoreEntity(context, read.textIn(line, 'group'), {
+  const id = await restoreEntity(context, read.requireText(line, 'group'), {
     uuid,
-    name: read.textIn(line, 'name'),
+    name: read.requireText(line, 'name'),
     // A known entity keeps what is stated about it here.
     ...(!isKnown && {
       labels: read.textsIn(line, 'labels'),
       aliases: read.textsIn(line, 'aliases'),
       summary: read.optionalTextIn(line, 'summary') ?? '',
-      attributes: JSON.parse(read.jsonIn(line, 'attributes')) as Record<string, unknown>,
+      attributes: JSON.parse(read.jsonMember(line, 'attributes')) as Record<string, unknown>,
     }),
   })
   rows.entities.set(uuid, id)
@@ -86,7 +86,7 @@ const FIND_EPISODE = 'SELECT id FROM episode WHERE uuid = ? OR (group_id = ? AND
 
 const storeEpisode: StoreLine = async (context, rows, line) => {
   const [uuid, group, name, content, source] = ['uuid', 'group', 'name', 'content', 'source'].map(key =>
-    read.textIn(line, key),
+    read.requireText(line, key),
   ) as [string, string, string, string, string]
   const sourceDescription = read.optionalTextIn(line, 'source_description') ?? ''
   const [saga, chain] = [read.optionalTextIn(line, 'saga'), read.optionalTextIn(line, 'chain')]
@@ -108,7 +108,7 @@ const storeEpisode: StoreLine = async (context, rows, line) => {
     saga,
     read.optionalTextIn(line, 'previous'),
     conversation ?? null,
-    read.jsonIn(line, 'meta'),
+    read.jsonMember(line, 'meta'),
     read.optionalTextIn(line, 'state') ?? 'ready',
     read.optionalTextIn(line, 'error'),
   )
@@ -140,7 +140,11 @@ const SET_PASSAGE = `UPDATE fact SET doc_id =
 const storeFact: StoreLine = async (context, rows, line) => {
   const { db } = context
   const [src, dst] = [entityIn(rows, line, line.members.source), entityIn(rows, line, line.members.target)]
-  const [uuid, group, fact] = [read.textIn(line, 'uuid'), read.textIn(line, 'group'), read.textIn(line, 'fact')]
+  const [uuid, group, fact] = [
+    read.requireText(line, 'uuid'),
+    read.requireText(line, 'group'),
+    read.requireText(line, 'fact'),
+  ]
   const hash = normHash(group, src, dst, fact)
   const [validAt, invalidAt] = [read.optionalDateIn(line, 'valid_at'), read.optionalDateIn(line, 'invalid_at')]
   const origin = read.optionalTextIn(line, 'origin') ?? 'agent'
@@ -152,7 +156,7 @@ const storeFact: StoreLine = async (context, rows, line) => {
       group,
       src,
       dst,
-      read.textIn(line, 'name'),
+      read.requireText(line, 'name'),
       fact,
       hash,
       validAt,
@@ -161,7 +165,7 @@ const storeFact: StoreLine = async (context, rows, line) => {
       read.dateIn(line, 'created_at'),
       read.optionalDateIn(line, 'expired_at'),
       read.optionalDateIn(line, 'reference_time'),
-      read.jsonIn(line, 'attributes'),
+      read.jsonMember(line, 'attributes'),
       origin,
       read.numberIn(line, 'confidence', 1),
     ),
@@ -178,15 +182,15 @@ const storeFact: StoreLine = async (context, rows, line) => {
 }
 
 const storeCommunity: StoreLine = async (context, rows, line) => {
-  const uuid = read.textIn(line, 'uuid')
+  const uuid = read.requireText(line, 'uuid')
   if ((await findId(context, 'community', uuid)) !== undefined) return false
   const ids = read.textsIn(line, 'members').map(member => entityIn(rows, line, member))
   const sql = `SELECT uuid FROM entity WHERE ${context.db.dialect.inList('id')}`
   const members = (await context.db.all<{ uuid: string }>(sql, ids)).map(row => row.uuid)
   await addCommunity(context, {
     uuid,
-    group: read.textIn(line, 'group'),
-    name: read.textIn(line, 'name'),
+    group: read.requireText(line, 'group'),
+    name: read.requireText(line, 'name'),
     summary: read.optionalTextIn(line, 'summary') ?? '',
     createdAt: read.dateIn(line, 'created_at'),
     members,
@@ -199,7 +203,11 @@ const SAME_JOB = `SELECT 1 AS known FROM job
 
 const storeJob: StoreLine = async ({ db }, { episodes }, line) => {
   const episode = episodes.get(read.optionalTextIn(line, 'episode') ?? '') ?? null
-  const [group, kind, payload] = [read.textIn(line, 'group'), read.textIn(line, 'name'), read.jsonIn(line, 'payload')]
+  const [group, kind, payload] = [
+    read.requireText(line, 'group'),
+    read.requireText(line, 'name'),
+    read.jsonMember(line, 'payload'),
+  ]
   if (await db.get(SAME_JOB, group, kind, episode, payload)) return false
   await db.run(
     `INSERT INTO job (group_id, episode_id, kind, state, attempts, next_at, error, payload, created_at)
@@ -243,7 +251,7 @@ const REFERENCES: Readonly<Partial<Record<string, { readonly member: string; rea
 const referenceOf = (line: ImportLine): [sql: string, named: string, uuid: string][] => {
   const reference = REFERENCES[line.type]
   const named = reference ? read.optionalTextIn(line, reference.member) : null
-  return reference && named !== null ? [[reference.sql, named, read.textIn(line, 'uuid')]] : []
+  return reference && named !== null ? [[reference.sql, named, read.requireText(line, 'uuid')]] : []
 }
 
 const groupsIn = (lines: readonly ImportLine[]): string[] =>
@@ -251,7 +259,7 @@ const groupsIn = (lines: readonly ImportLine[]): string[] =>
 
 /** Reads an export, a batch of lines per transaction. Importing the same again changes nothing. */
 export const importLines = async (
-  write: <Result>(work: (context: Context) => Promise<Result>) => Promise<Result>,
+  write: <Result>(work: (context: StoreContext) => Promise<Result>) => Promise<Result>,
   lines: AsyncIterable<string> | Iterable<string>,
   by?: By,
 ): Promise<Imported> => {

@@ -1,7 +1,7 @@
 import { idOf, type Sql } from '../../../stores/sql.ts'
 import type { Instant, Job, JobKind, NewJob } from '../model.ts'
 import { type JobQuery, type Lease, StoreError } from '../store.ts'
-import { type Context, lockGroups } from './context.ts'
+import { lockGroups, type StoreContext } from './context.ts'
 import { inGroups, jobOf, SELECT_JOBS } from './rows.ts'
 
 /** Whether a job is about a group rather than an episode: one waiting job is enough. */
@@ -12,7 +12,7 @@ const LONGEST_LEASE_MS = 15 * 60_000
 const LONGEST_DELAY_MS = 24 * 60 * 60_000
 
 /** The same job of a group if it is waiting; one that runs may have read the group before what this one is for. */
-const findWaiting = async (context: Context, group: string, kind: JobKind, payload: string) => {
+const findWaiting = async (context: StoreContext, group: string, kind: JobKind, payload: string) => {
   if (!isOfGroup(kind)) return undefined
   await lockGroups(context, [group])
   // A row that another worker is leasing is waited for, and is then no longer waiting.
@@ -22,7 +22,7 @@ const findWaiting = async (context: Context, group: string, kind: JobKind, paylo
 }
 
 /** Enqueues a job; a job of a group only if it is not waiting already. Returns its id. */
-export const addJob = async (context: Context, group: string, job: NewJob, episode?: number): Promise<number> => {
+export const addJob = async (context: StoreContext, group: string, job: NewJob, episode?: number): Promise<number> => {
   const { db, now } = context
   const payload = JSON.stringify(job.payload ?? {})
   const waiting = await findWaiting(context, group, job.kind, payload)
@@ -40,7 +40,7 @@ export const addJob = async (context: Context, group: string, job: NewJob, episo
   return idOf(id)
 }
 
-const readJob = async ({ db }: Context, id: number): Promise<Job> => {
+const readJob = async ({ db }: StoreContext, id: number): Promise<Job> => {
   const row = await db.get(`${SELECT_JOBS} WHERE j.id = ?`, id)
   if (!row) throw new StoreError('missing', `There is no job ${id}.`)
   return jobOf(row)
@@ -58,7 +58,7 @@ const selectDue = ({ dialect }: Sql): string => `SELECT j.id FROM job j
 
 /** Leases the next due job to a worker; no two workers get the same one. */
 export const leaseJob = async (
-  context: Context,
+  context: StoreContext,
   owner: string,
   kinds: readonly JobKind[],
   leaseMs: number,
@@ -74,19 +74,23 @@ export const leaseJob = async (
 const IS_HELD = "id = ? AND state = 'leased' AND lease_owner = ?"
 
 /** Extends a lease; false if it was lost. */
-export const renewLease = async ({ db, now }: Context, { job, owner }: Lease, leaseMs: number): Promise<boolean> => {
+export const renewLease = async (
+  { db, now }: StoreContext,
+  { job, owner }: Lease,
+  leaseMs: number,
+): Promise<boolean> => {
   const until = now() + Math.min(leaseMs, LONGEST_LEASE_MS)
   return (await db.run(`UPDATE job SET lease_until = ? WHERE ${IS_HELD}`, until, job, owner)) > 0
 }
 
 /** Two jobs of one episode that end at once must see each other's end. */
-const lockEpisodeOf = async ({ db }: Context, job: number): Promise<number | undefined> => {
+const lockEpisodeOf = async ({ db }: StoreContext, job: number): Promise<number | undefined> => {
   const sql = `SELECT id FROM episode WHERE id = (SELECT episode_id FROM job WHERE id = ?)${db.dialect.forUpdate}`
   return (await db.get<{ id: number }>(sql, job))?.id
 }
 
 /** An episode is pending while a job is open, and failed if one has been given up. */
-const updateState = async ({ db }: Context, episode: number | undefined): Promise<void> => {
+const updateState = async ({ db }: StoreContext, episode: number | undefined): Promise<void> => {
   if (episode === undefined) return
   await db.run(
     `UPDATE episode SET
@@ -99,7 +103,7 @@ const updateState = async ({ db }: Context, episode: number | undefined): Promis
 }
 
 /** Deletes a finished job; false if the lease was lost. */
-export const finishJob = async (context: Context, { job, owner }: Lease): Promise<boolean> => {
+export const finishJob = async (context: StoreContext, { job, owner }: Lease): Promise<boolean> => {
   const episode = await lockEpisodeOf(context, job)
   if ((await context.db.run(`DELETE FROM job WHERE ${IS_HELD}`, job, owner)) === 0) return false
   await updateState(context, episode)
@@ -108,7 +112,7 @@ export const finishJob = async (context: Context, { job, owner }: Lease): Promis
 
 /** Puts a failed job back until `retryAt`, or gives it up; false if the lease was lost. */
 export const failJob = async (
-  context: Context,
+  context: StoreContext,
   { job, owner }: Lease,
   error: string,
   retryAt?: Instant,
@@ -132,7 +136,7 @@ export const failJob = async (
 }
 
 /** Lets a job that was given up start again. */
-export const retryJob = async (context: Context, job: number): Promise<boolean> => {
+export const retryJob = async (context: StoreContext, job: number): Promise<boolean> => {
   const episode = await lockEpisodeOf(context, job)
   const sql = "UPDATE job SET state = 'waiting', attempts = 0, next_at = ? WHERE id = ? AND state = 'failed'"
   const changed = await context.db.run(sql, context.now(), job)
@@ -141,7 +145,7 @@ export const retryJob = async (context: Context, job: number): Promise<boolean> 
 }
 
 /** Jobs, oldest first. */
-export const listJobs = async ({ db }: Context, query: JobQuery): Promise<Job[]> => {
+export const listJobs = async ({ db }: StoreContext, query: JobQuery): Promise<Job[]> => {
   const scope = inGroups(db, 'j.group_id', query.groups)
   const sql = `${SELECT_JOBS} WHERE ${scope.sql} AND ${db.dialect.inList('j.state')} ORDER BY j.id LIMIT ?`
   const states = query.states ?? ['waiting', 'leased', 'failed']
@@ -149,14 +153,14 @@ export const listJobs = async ({ db }: Context, query: JobQuery): Promise<Job[]>
 }
 
 /** When the next job of these kinds is due. */
-export const readNextDue = async ({ db }: Context, kinds: readonly JobKind[]): Promise<Instant | undefined> => {
+export const readNextDue = async ({ db }: StoreContext, kinds: readonly JobKind[]): Promise<Instant | undefined> => {
   const sql = `SELECT min(CASE state WHEN 'waiting' THEN next_at ELSE lease_until END) AS at FROM job j
     WHERE state <> 'failed' AND ${db.dialect.inList('kind')} AND ${IS_FIRST}`
   return (await db.get<{ at: number | null }>(sql, kinds))?.at ?? undefined
 }
 
 /** Enqueues a job by itself. */
-export const enqueueJob = async (context: Context, group: string, job: NewJob, episode?: string): Promise<Job> => {
+export const enqueueJob = async (context: StoreContext, group: string, job: NewJob, episode?: string): Promise<Job> => {
   if (isOfGroup(job.kind)) await lockGroups(context, [group]) // before the episode, as every writer does
   if (episode === undefined) return readJob(context, await addJob(context, group, job))
   const sql = `SELECT id FROM episode WHERE uuid = ? AND group_id = ?${context.db.dialect.forUpdate}`

@@ -1,42 +1,42 @@
 import { isSqlFailure } from '../../../stores/sql.ts'
 import type { Instant } from '../model.ts'
-import { type Added, type By, type Change, type Groups, type MemoryStore, StoreError } from '../store.ts'
+import { type Added, type By, type Groups, type MemoryStore, type StoreChange, StoreError } from '../store.ts'
 import { addEpisode, addLooseFacts, enrichEpisode } from './add.ts'
 import { listCommunities, replaceCommunities } from './communities.ts'
-import { amend, type Context, createContext } from './context.ts'
+import { amend, createContext, type StoreContext } from './context.ts'
 import type { Engine } from './engine.ts'
 import { changeEntity, findEntity, readEntities, setAlias } from './entities.ts'
 import { exportLines, writeBackup } from './export.ts'
 import { readFacts } from './facts.ts'
-import { erase, proofOf, textsOf } from './forget.ts'
+import { erase, erasedTexts, proofOf } from './forget.ts'
 import { importLines } from './import.ts'
 import * as jobs from './jobs.ts'
 import * as read from './read.ts'
 import { clearGroups, deleteEpisode, deleteFact } from './remove.ts'
-import { findSaga, listSagas, summariseSaga } from './sagas.ts'
+import { findSaga, listSagas, storeSagaSummary } from './sagas.ts'
 import * as search from './search.ts'
 import { dropVectorsExcept, findNearest, listUnembedded, putVectors } from './vectors.ts'
 
-const graphChanges = (added: Omit<Added, 'episode' | 'outcome'>, group: string): Change[] => [
+const graphChanges = (added: Omit<Added, 'episode' | 'outcome'>, group: string): StoreChange[] => [
   { kind: 'entity', op: 'put', group, uuids: added.entities.map(({ uuid }) => uuid) },
   { kind: 'fact', op: 'put', group, uuids: [...added.facts.map(({ uuid }) => uuid), ...added.closed] },
 ]
 
-const episodeChanges = (added: Added): Change[] => {
+const episodeChanges = (added: Added): StoreChange[] => {
   const { group, uuid } = added.episode
   const changes = graphChanges(added, group)
   return added.outcome === 'same' ? changes : [{ kind: 'episode', op: 'put', group, uuids: [uuid] }, ...changes]
 }
 
-type Operation<Args extends readonly unknown[], Result> = (context: Context, ...args: Args) => Promise<Result>
+type Operation<Args extends readonly unknown[], Result> = (context: StoreContext, ...args: Args) => Promise<Result>
 
 /** One tenant's memory on an engine. */
 export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now): MemoryStore => {
   const { database, begin } = engine
-  const listeners = new Set<(change: Change) => void>()
+  const listeners = new Set<(change: StoreChange) => void>()
   let isClosed = false
 
-  const emit = (changes: readonly Change[]): void => {
+  const emit = (changes: readonly StoreChange[]): void => {
     for (const change of changes) if (change.uuids.length > 0) for (const listener of listeners) listener(change)
   }
   const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -48,9 +48,9 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
       throw engine.explain(error)
     }
   }
-  const view = <Result>(work: (context: Context) => Promise<Result>): Promise<Result> =>
+  const view = <Result>(work: (context: StoreContext) => Promise<Result>): Promise<Result> =>
     database.transaction(sql => work(createContext(sql, engine, now)), { readOnly: true, begin })
-  const change = async <Result>(work: (context: Context) => Promise<Result>): Promise<Result> => {
+  const change = async <Result>(work: (context: StoreContext) => Promise<Result>): Promise<Result> => {
     const { result, indexed } = await database.transaction(
       async sql => {
         const context = createContext(sql, engine, now)
@@ -63,7 +63,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     return result
   }
   /** Another writer may have used a uuid in another group meanwhile; the second attempt finds and rejects it. */
-  const changeTwice = async <Result>(work: (context: Context) => Promise<Result>): Promise<Result> => {
+  const changeTwice = async <Result>(work: (context: StoreContext) => Promise<Result>): Promise<Result> => {
     try {
       return await change(work)
     } catch (error) {
@@ -79,7 +79,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
   const writing =
     <Args extends readonly unknown[], Result>(
       operation: Operation<Args, Result>,
-      changesOf: (result: Result, ...args: Args) => readonly Change[] = () => [],
+      changesOf: (result: Result, ...args: Args) => readonly StoreChange[] = () => [],
     ) =>
     (...args: Args): Promise<Result> =>
       guarded(async () => {
@@ -87,7 +87,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
         emit(changesOf(result, ...args))
         return result
       })
-  const deleting = (operation: Operation<[string, By?], { group: string }>, kind: Change['kind']) => {
+  const deleting = (operation: Operation<[string, By?], { group: string }>, kind: StoreChange['kind']) => {
     const run = writing(operation, ({ group }, uuid) => [{ kind, op: 'delete', group, uuids: [uuid] }])
     return async (...args: Parameters<typeof run>): Promise<void> => void (await run(...args))
   }
@@ -104,8 +104,8 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
 
   return {
     searchDocs: reading(search.searchDocs),
-    searchFacts: reading(search.searchFacts),
-    searchEntities: reading(search.searchEntities),
+    searchFacts: reading(search.bestFacts),
+    searchEntities: reading(search.bestEntities),
     docs: reading(search.readDocs),
     docsOfEpisodes: reading(search.readDocsOfEpisodes),
     factsOfDocs: reading(search.readFactsOfDocs),
@@ -151,7 +151,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     forget: (what, by) =>
       guarded(async () => {
         const erased = await change(context => erase(context, what, by))
-        const proof = proofOf(erased, await engine.purge(textsOf(erased)))
+        const proof = proofOf(erased, await engine.purge(erasedTexts(erased)))
         const group = what.kind === 'group' ? what.group : 'all'
         emit([
           { kind: 'episode', op: 'delete', group, uuids: proof.erased.episodes },
@@ -160,7 +160,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
         ])
         return proof
       }),
-    setSagaSummary: writing(summariseSaga, ({ group, uuid }) => [{ kind: 'saga', op: 'put', group, uuids: [uuid] }]),
+    setSagaSummary: writing(storeSagaSummary, ({ group, uuid }) => [{ kind: 'saga', op: 'put', group, uuids: [uuid] }]),
     replaceCommunities: writing(replaceCommunities, found =>
       found.map(({ group, uuid }) => ({ kind: 'community', op: 'put', group, uuids: [uuid] })),
     ),

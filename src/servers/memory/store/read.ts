@@ -1,6 +1,6 @@
 import type { Entity, Episode, Fact, JobState } from '../model.ts'
 import type { AuditRow, EpisodeQuery, GroupStats, Groups, StoreStats } from '../store.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { entityOf, episodeOf, factOf, inGroups, isNotNote, SELECT_EPISODES, selectFacts } from './rows.ts'
 
 const ORDERS: Readonly<Record<NonNullable<EpisodeQuery['order']>, string>> = {
@@ -10,7 +10,7 @@ const ORDERS: Readonly<Record<NonNullable<EpisodeQuery['order']>, string>> = {
 }
 
 /** One episode, or undefined. */
-export const findEpisode = async ({ db }: Context, uuid: string): Promise<Episode | undefined> => {
+export const findEpisode = async ({ db }: StoreContext, uuid: string): Promise<Episode | undefined> => {
   const row = await db.get(`${SELECT_EPISODES} WHERE e.uuid = ?`, uuid)
   return row && episodeOf(row)
 }
@@ -23,7 +23,7 @@ const selectWithinBytes = (where: string, order: string): string => `WITH wanted
   ${SELECT_EPISODES} WHERE e.id IN (SELECT id FROM placed WHERE placed.before <= ?) ORDER BY ${order}`
 
 /** The episodes that a query asks for. */
-export const listEpisodes = async ({ db }: Context, query: EpisodeQuery): Promise<Episode[]> => {
+export const listEpisodes = async ({ db }: StoreContext, query: EpisodeQuery): Promise<Episode[]> => {
   const scope = inGroups(db, 'e.group_id', query.groups)
   const narrowed = [
     ...(query.saga === undefined ? [] : [['saga.name = ?', query.saga] as const]),
@@ -40,27 +40,32 @@ export const listEpisodes = async ({ db }: Context, query: EpisodeQuery): Promis
 }
 
 /** Episodes by uuid, in the order of the uuids; unknown ones are left out. */
-export const readEpisodes = async ({ db }: Context, uuids: readonly string[]): Promise<Episode[]> => {
+export const readEpisodes = async ({ db }: StoreContext, uuids: readonly string[]): Promise<Episode[]> => {
   const rows = await db.all(`${SELECT_EPISODES} WHERE ${db.dialect.inList('e.uuid')}`, uuids)
   const found = new Map(rows.map(row => [String(row.uuid), episodeOf(row)]))
   return uuids.flatMap(uuid => found.get(uuid) ?? [])
 }
 
 /** Entities in the order of their creation. */
-export const listEntities = async ({ db }: Context, groups: Groups, limit: number, after = 0): Promise<Entity[]> => {
+export const listEntities = async (
+  { db }: StoreContext,
+  groups: Groups,
+  limit: number,
+  after = 0,
+): Promise<Entity[]> => {
   const scope = inGroups(db, 'group_id', groups)
   const sql = `SELECT * FROM entity WHERE ${scope.sql} AND id > ? ORDER BY id LIMIT ?`
   return (await db.all(sql, ...scope.values, after, limit)).map(entityOf)
 }
 
 /** One fact, or undefined. */
-export const findFact = async ({ db }: Context, uuid: string): Promise<Fact | undefined> => {
+export const findFact = async ({ db }: StoreContext, uuid: string): Promise<Fact | undefined> => {
   const row = await db.get(`${selectFacts(db)} WHERE f.uuid = ?`, uuid)
   return row && factOf(row)
 }
 
 /** Facts in the order of their creation. */
-export const listFacts = async ({ db }: Context, groups: Groups, limit: number, after = 0): Promise<Fact[]> => {
+export const listFacts = async ({ db }: StoreContext, groups: Groups, limit: number, after = 0): Promise<Fact[]> => {
   const scope = inGroups(db, 'f.group_id', groups)
   const sql = `${selectFacts(db)} WHERE ${scope.sql} AND f.id > ? ORDER BY f.id LIMIT ?`
   return (await db.all(sql, ...scope.values, after, limit)).map(factOf)
@@ -68,7 +73,7 @@ export const listFacts = async ({ db }: Context, groups: Groups, limit: number, 
 
 /** The entities that these episodes mention and the facts they state. */
 export const readEpisodeGraph = async (
-  { db }: Context,
+  { db }: StoreContext,
   uuids: readonly string[],
 ): Promise<{ entities: Entity[]; facts: Fact[] }> => {
   const wanted = `SELECT id FROM episode WHERE ${db.dialect.inList('uuid')}`
@@ -87,7 +92,7 @@ interface Link {
 }
 
 /** The facts that are valid now, as pairs of entities. */
-export const listLinks = async ({ db }: Context, groups: Groups): Promise<Link[]> => {
+export const listLinks = async ({ db }: StoreContext, groups: Groups): Promise<Link[]> => {
   const scope = inGroups(db, 'group_id', groups)
   return db.all<Link>(
     `SELECT group_id AS "group", src AS "from", dst AS "to" FROM fact WHERE ${scope.sql} AND expired_at IS NULL
@@ -99,11 +104,11 @@ export const listLinks = async ({ db }: Context, groups: Groups): Promise<Link[]
 const SELECT_GROUPS = 'SELECT group_id FROM episode UNION SELECT group_id FROM entity'
 
 /** Every group that has episodes or entities. */
-export const listGroups = async ({ db }: Context): Promise<string[]> =>
+export const listGroups = async ({ db }: StoreContext): Promise<string[]> =>
   (await db.all<{ group_id: string }>(`${SELECT_GROUPS} ORDER BY group_id`)).map(row => row.group_id)
 
 /** The latest entries of the audit log, newest first. */
-export const listAudit = async ({ db }: Context, limit: number): Promise<AuditRow[]> => {
+export const listAudit = async ({ db }: StoreContext, limit: number): Promise<AuditRow[]> => {
   const sql = 'SELECT at, actor, op, ids FROM audit ORDER BY id DESC LIMIT ?'
   const rows = await db.all<{ at: number; actor: string | null; op: string; ids: string }>(sql, limit)
   return rows.map(({ at, actor, op, ids }) => ({
@@ -135,7 +140,7 @@ interface Counts {
 }
 
 /** Counts of everything in the store. */
-export const readStats = async ({ db, engine }: Context): Promise<StoreStats> => {
+export const readStats = async ({ db, engine }: StoreContext): Promise<StoreStats> => {
   const jobs: Record<JobState, number> = { waiting: 0, leased: 0, failed: 0 }
   const states = 'SELECT state, count(*) AS n FROM job GROUP BY state'
   for (const { state, n } of await db.all<{ state: JobState; n: number }>(states)) jobs[state] = n

@@ -1,10 +1,10 @@
 import { type By, type Groups, StoreError } from '../store.ts'
-import { type Context, lockGroups, readLocked, writeAudit } from './context.ts'
+import { lockGroups, readLocked, type StoreContext, writeAudit } from './context.ts'
 import { removeDocs } from './docs.ts'
 import { inGroups, readIds } from './rows.ts'
 
 /** Removes facts; returns the entities they connected. */
-export const eraseFacts = async (context: Context, ids: readonly number[]): Promise<readonly number[]> => {
+export const eraseFacts = async (context: StoreContext, ids: readonly number[]): Promise<readonly number[]> => {
   if (ids.length === 0) return []
   const { db } = context
   await context.index.remove('fact', ids)
@@ -26,7 +26,7 @@ const FIRST_LINK = 'WHERE fe.fact_id = fact.id ORDER BY fe.ord LIMIT 1'
  * Removes the links of an episode to its facts. A fact passes to the next episode that states it; one without any is
  * removed. Returns the entities of the removed ones.
  */
-export const unlinkFacts = async (context: Context, episode: number): Promise<readonly number[]> => {
+export const unlinkFacts = async (context: StoreContext, episode: number): Promise<readonly number[]> => {
   const { db } = context
   const ids = await readIds(db, 'DELETE FROM fact_episode WHERE episode_id = ? RETURNING fact_id AS id', episode)
   if (ids.length === 0) return []
@@ -45,7 +45,7 @@ export const unlinkFacts = async (context: Context, episode: number): Promise<re
 }
 
 /** Removes entities, whose facts must be gone. */
-export const eraseEntities = async (context: Context, ids: readonly number[]): Promise<void> => {
+export const eraseEntities = async (context: StoreContext, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return
   const { db, index, names, entities } = context
   const { inList } = db.dialect
@@ -60,7 +60,7 @@ export const eraseEntities = async (context: Context, ids: readonly number[]): P
 }
 
 /** Removes those of the entities that no episode mentions and no fact connects any more. */
-export const dropOrphans = async (context: Context, ids: readonly number[]): Promise<void> => {
+export const dropOrphans = async (context: StoreContext, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return
   const sql = `SELECT id FROM entity WHERE ${context.db.dialect.inList('id')}
     AND NOT EXISTS (SELECT 1 FROM mention WHERE entity_id = entity.id)
@@ -69,7 +69,7 @@ export const dropOrphans = async (context: Context, ids: readonly number[]): Pro
 }
 
 /** Clears the summary of an episode's saga, because it quotes the episode. */
-export const unsummariseSaga = async ({ db }: Context, episode: number): Promise<void> => {
+export const unsummariseSaga = async ({ db }: StoreContext, episode: number): Promise<void> => {
   const saga = '(SELECT saga_id FROM episode WHERE id = ?)'
   await db.run(`UPDATE saga SET summary = '', summarised_to = 0 WHERE id = ${saga}`, episode)
 }
@@ -77,7 +77,7 @@ export const unsummariseSaga = async ({ db }: Context, episode: number): Promise
 const sagaIn = (payload: string): unknown => (JSON.parse(payload) as { readonly saga?: unknown }).saga
 
 /** Removes a saga that has no episodes left, and the jobs that name it. */
-const dropSaga = async ({ db }: Context, saga: number | null): Promise<void> => {
+const dropSaga = async ({ db }: StoreContext, saga: number | null): Promise<void> => {
   if (saga === null) return
   const gone = await db.get<{ group_id: string; name: string }>(
     `DELETE FROM saga WHERE id = ? AND NOT EXISTS (SELECT 1 FROM episode WHERE saga_id = saga.id)
@@ -91,7 +91,7 @@ const dropSaga = async ({ db }: Context, saga: number | null): Promise<void> => 
 }
 
 /** Removes an episode with everything that only it states. */
-export const eraseEpisode = async (context: Context, id: number): Promise<void> => {
+export const eraseEpisode = async (context: StoreContext, id: number): Promise<void> => {
   const { db } = context
   const sql = 'SELECT prev_id, saga_id FROM episode WHERE id = ?'
   const row = await db.get<{ prev_id: number | null; saga_id: number | null }>(sql, id)
@@ -105,7 +105,7 @@ export const eraseEpisode = async (context: Context, id: number): Promise<void> 
   await dropOrphans(context, [...unlinked, ...mentioned])
 }
 
-const readLockedRow = async (context: Context, table: 'episode' | 'fact', uuid: string) => {
+const readLockedRow = async (context: StoreContext, table: 'episode' | 'fact', uuid: string) => {
   const sql = `SELECT id, group_id FROM ${table} WHERE uuid = ?`
   const row = await readLocked<{ id: number; group_id: string }>(context, sql, uuid)
   if (!row) throw new StoreError('missing', `There is no ${table} ${uuid}.`)
@@ -113,7 +113,11 @@ const readLockedRow = async (context: Context, table: 'episode' | 'fact', uuid: 
 }
 
 /** Deletes one episode. */
-export const deleteEpisode = async (context: Context, uuid: string, by?: By): Promise<{ readonly group: string }> => {
+export const deleteEpisode = async (
+  context: StoreContext,
+  uuid: string,
+  by?: By,
+): Promise<{ readonly group: string }> => {
   const row = await readLockedRow(context, 'episode', uuid)
   await eraseEpisode(context, row.id)
   await writeAudit(context, 'delete episode', [uuid], by)
@@ -121,7 +125,7 @@ export const deleteEpisode = async (context: Context, uuid: string, by?: By): Pr
 }
 
 /** Deletes one fact, and the entities that only it connected. */
-export const deleteFact = async (context: Context, uuid: string, by?: By): Promise<{ readonly group: string }> => {
+export const deleteFact = async (context: StoreContext, uuid: string, by?: By): Promise<{ readonly group: string }> => {
   const row = await readLockedRow(context, 'fact', uuid)
   await dropOrphans(context, await eraseFacts(context, [row.id]))
   await writeAudit(context, 'delete fact', [uuid], by)
@@ -132,7 +136,7 @@ export const deleteFact = async (context: Context, uuid: string, by?: By): Promi
 const TABLES = ['vec', 'job', 'fact', 'community', 'doc', 'episode', 'entity', 'saga'] as const
 
 /** Removes everything of the groups. */
-export const eraseGroups = async (context: Context, groups: Groups): Promise<void> => {
+export const eraseGroups = async (context: StoreContext, groups: Groups): Promise<void> => {
   const { db, index, names, entities } = context
   await lockGroups(context, groups)
   const { sql, values } = inGroups(db, 'group_id', groups)
@@ -144,7 +148,7 @@ export const eraseGroups = async (context: Context, groups: Groups): Promise<voi
 }
 
 /** Clears the groups. */
-export const clearGroups = async (context: Context, groups: Groups, by?: By): Promise<void> => {
+export const clearGroups = async (context: StoreContext, groups: Groups, by?: By): Promise<void> => {
   await eraseGroups(context, groups)
   await writeAudit(context, 'clear', groups === 'all' ? ['all'] : groups, by)
 }

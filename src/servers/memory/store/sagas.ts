@@ -2,29 +2,29 @@ import { idOf } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { NewEpisode, Saga } from '../model.ts'
 import { type Groups, StoreError } from '../store.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { inGroups, sagaOf } from './rows.ts'
 
 /** One saga by its name, or undefined. */
-export const findSaga = async ({ db }: Context, group: string, name: string): Promise<Saga | undefined> => {
+export const findSaga = async ({ db }: StoreContext, group: string, name: string): Promise<Saga | undefined> => {
   const row = await db.get('SELECT * FROM saga WHERE group_id = ? AND name = ?', group, name)
   return row && sagaOf(row)
 }
 
 /** Sagas in the order of their creation. */
-export const listSagas = async ({ db }: Context, groups: Groups): Promise<Saga[]> => {
+export const listSagas = async ({ db }: StoreContext, groups: Groups): Promise<Saga[]> => {
   const scope = inGroups(db, 'group_id', groups)
   return (await db.all(`SELECT * FROM saga WHERE ${scope.sql} ORDER BY id`, ...scope.values)).map(sagaOf)
 }
 
-const findOrCreate = async ({ db, now }: Context, group: string, name: string): Promise<number> => {
+const findOrCreate = async ({ db, now }: StoreContext, group: string, name: string): Promise<number> => {
   const known = await db.get<{ id: number }>('SELECT id FROM saga WHERE group_id = ? AND name = ?', group, name)
   if (known) return known.id
   const sql = 'INSERT INTO saga (uuid, group_id, name, created_at) VALUES (?, ?, ?, ?)'
   return idOf(await db.insert(sql, newUuid(now()), group, name, now()))
 }
 
-const findPrevious = async ({ db }: Context, saga: number, episode: NewEpisode): Promise<number | null> => {
+const findPrevious = async ({ db }: StoreContext, saga: number, episode: NewEpisode): Promise<number | null> => {
   const { sagaPrevious, uuid, group } = episode
   if (sagaPrevious === undefined) {
     const sql = 'SELECT id FROM episode WHERE saga_id = ? AND uuid IS DISTINCT FROM ? ORDER BY id DESC LIMIT 1'
@@ -39,7 +39,7 @@ const findPrevious = async ({ db }: Context, saga: number, episode: NewEpisode):
 
 /** The ids of an episode's saga, which is created if it is new, and of the previous episode. */
 export const placeInSaga = async (
-  context: Context,
+  context: StoreContext,
   episode: NewEpisode,
 ): Promise<readonly [number | null, number | null]> => {
   if (episode.saga === undefined) return [null, null]
@@ -48,8 +48,8 @@ export const placeInSaga = async (
 }
 
 /** Stores a saga's summary and the last episode it covers. */
-export const summariseSaga = async (
-  { db }: Context,
+export const storeSagaSummary = async (
+  { db }: StoreContext,
   group: string,
   name: string,
   summary: string,

@@ -1,6 +1,6 @@
 import type { Doc, Entity, Fact } from '../model.ts'
 import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { readEntities } from './entities.ts'
 import { readFacts } from './facts.ts'
 import { docOf, entityOf, factOf, inGroups, isNotNote, passesFilter, SELECT_DOCS, selectFacts } from './rows.ts'
@@ -12,27 +12,27 @@ const withScores = <Row extends { readonly id: number }>(
   rows.map(row => ({ ...row, score: scores.get(row.id) ?? 0 })).toSorted((a, b) => b.score - a.score || a.id - b.id)
 
 /** Passages by row id, in the order of the ids. */
-export const readDocs = async ({ db }: Context, ids: readonly number[]): Promise<Doc[]> =>
+export const readDocs = async ({ db }: StoreContext, ids: readonly number[]): Promise<Doc[]> =>
   ids.length === 0
     ? []
     : (await db.all(`${SELECT_DOCS} WHERE ${db.dialect.inList('d.id')} ORDER BY d.id`, ids)).map(docOf)
 
 /** Passages of some episodes, in order. */
-export const readDocsOfEpisodes = async ({ db }: Context, uuids: readonly string[]): Promise<Doc[]> => {
+export const readDocsOfEpisodes = async ({ db }: StoreContext, uuids: readonly string[]): Promise<Doc[]> => {
   const sql = `${SELECT_DOCS} WHERE ${db.dialect.inList('e.uuid')} ORDER BY d.episode_id, d.ord`
   return (await db.all(sql, uuids)).map(docOf)
 }
 
 /** The passages that match best. */
-export const searchDocs = async (context: Context, query: TextQuery<DocWeights>): Promise<Hit<Doc>[]> => {
+export const searchDocs = async (context: StoreContext, query: TextQuery<DocWeights>): Promise<Hit<Doc>[]> => {
   const { text, actor, prev, next, dt } = query.weights
   const scores = await context.index.best('doc', query, [text, actor, prev, next, dt])
   return withScores(await readDocs(context, [...scores.keys()]), scores)
 }
 
 /** The indexed facts that match best. */
-export const searchFacts = async (
-  context: Context,
+export const bestFacts = async (
+  context: StoreContext,
   query: TextQuery<FactWeights>,
   filter?: FactFilter,
 ): Promise<Hit<Fact>[]> => {
@@ -42,7 +42,7 @@ export const searchFacts = async (
 }
 
 /** The entities that match best. */
-export const searchEntities = async (context: Context, query: TextQuery<EntityWeights>): Promise<Hit<Entity>[]> => {
+export const bestEntities = async (context: StoreContext, query: TextQuery<EntityWeights>): Promise<Hit<Entity>[]> => {
   const { name, aliases, summary } = query.weights
   const scores = await context.index.best('entity', query, [name, aliases, summary])
   return withScores(await readEntities(context, [...scores.keys()]), scores)
@@ -50,7 +50,7 @@ export const searchEntities = async (context: Context, query: TextQuery<EntityWe
 
 /** The facts stated in these passages; a fact stated in two of them is returned twice, each time with that passage. */
 export const readFactsOfDocs = async (
-  { db }: Context,
+  { db }: StoreContext,
   ids: readonly number[],
   filter?: FactFilter,
 ): Promise<Fact[]> => {
@@ -70,7 +70,7 @@ const LATEST = 'ORDER BY f.valid_at DESC NULLS LAST, f.id DESC'
 
 /** The facts of these entities, the latest first. */
 export const readFactsOfEntities = async (
-  { db }: Context,
+  { db }: StoreContext,
   ids: readonly number[],
   limit: number,
   filter?: FactFilter,
@@ -87,7 +87,7 @@ export const readFactsOfEntities = async (
 
 /** Facts by time alone, the latest first. */
 export const readFactsByTime = async (
-  { db }: Context,
+  { db }: StoreContext,
   groups: Groups,
   limit: number,
   filter: FactFilter,
@@ -100,7 +100,7 @@ export const readFactsByTime = async (
 
 /** Entities by normalised name or alias. */
 export const findEntitiesNamed = async (
-  { db }: Context,
+  { db }: StoreContext,
   norms: readonly string[],
   groups: Groups,
 ): Promise<(Entity & { norm: string })[]> => {
@@ -112,7 +112,10 @@ export const findEntitiesNamed = async (
 }
 
 /** Every normalised name of these entities. */
-export const readAliases = ({ db }: Context, ids: readonly number[]): Promise<{ entityId: number; norm: string }[]> =>
+export const readAliases = (
+  { db }: StoreContext,
+  ids: readonly number[],
+): Promise<{ entityId: number; norm: string }[]> =>
   db.all(
     `SELECT entity_id AS "entityId", norm FROM alias WHERE ${db.dialect.inList('entity_id')} ORDER BY entity_id, norm`,
     ids,
@@ -120,7 +123,7 @@ export const readAliases = ({ db }: Context, ids: readonly number[]): Promise<{ 
 
 /** The entities that these episodes mention. */
 export const readEntitiesOfEpisodes = async (
-  { db }: Context,
+  { db }: StoreContext,
   ids: readonly number[],
 ): Promise<(Entity & { episodeId: number })[]> => {
   const sql = `SELECT n.*, m.episode_id FROM mention m JOIN entity n ON n.id = m.entity_id
@@ -129,7 +132,7 @@ export const readEntitiesOfEpisodes = async (
 }
 
 /** Steps from these entities along facts, in both directions. A path through a Note would connect everything. */
-export const readNeighbours = ({ db }: Context, ids: readonly number[], limit: number): Promise<Step[]> => {
+export const readNeighbours = ({ db }: StoreContext, ids: readonly number[], limit: number): Promise<Step[]> => {
   const { inList } = db.dialect
   const hasNoNote = `${isNotNote(db, 'dst')} AND ${isNotNote(db, 'src')}`
   return db.all<Step>(

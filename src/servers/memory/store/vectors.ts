@@ -1,5 +1,5 @@
 import type { MemoryStore, NewVector, Unembedded, VectorKind } from '../store.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { inGroups } from './rows.ts'
 
 /** Scales a vector to length 1 and stores each number in one byte: a quarter of the space, almost the same ranking. */
@@ -27,7 +27,7 @@ const rowOf = ({ kind, rowId, model, vector }: NewVector) => {
 }
 
 /** Stores embeddings; one of a row that is gone meanwhile is skipped. */
-export const putVectors = async ({ db, engine }: Context, vectors: readonly NewVector[]): Promise<void> => {
+export const putVectors = async ({ db, engine }: StoreContext, vectors: readonly NewVector[]): Promise<void> => {
   const { real, bytes } = db.dialect.types
   for (const vector of vectors)
     await db.run(
@@ -44,7 +44,7 @@ const BATCH = 4_000 // vectors in memory at once
 
 /** The rows with the nearest embeddings by cosine; embeddings of another length are of another model. */
 export const findNearest = async (
-  { db }: Context,
+  { db }: StoreContext,
   query: Parameters<MemoryStore['nearest']>[0],
 ): Promise<{ rowId: number; score: number }[]> => {
   const length = Math.hypot(...query.vector) || 1
@@ -77,7 +77,7 @@ const TEXTS: Readonly<Record<VectorKind, string>> = {
 
 /** Rows that have no embedding of this model yet, oldest first. */
 export const listUnembedded = async (
-  { db }: Context,
+  { db }: StoreContext,
   kind: VectorKind,
   model: string,
   limit: number,
@@ -96,5 +96,5 @@ export const listUnembedded = async (
 }
 
 /** Drops the embeddings of every other model; returns how many. */
-export const dropVectorsExcept = ({ db }: Context, model: string): Promise<number> =>
+export const dropVectorsExcept = ({ db }: StoreContext, model: string): Promise<number> =>
   db.run('DELETE FROM vec WHERE model <> ?', model)

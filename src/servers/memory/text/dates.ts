@@ -16,7 +16,7 @@ const GRANULARITY: Readonly<Record<Extent, Granularity>> = {
 }
 
 /** A period of time. */
-export interface Span {
+export interface TimeSpan {
   readonly start: Instant // first millisecond
   readonly end: Instant // last millisecond
 }
@@ -49,13 +49,13 @@ const BOUNDS: Readonly<Record<Extent, (date: Date) => readonly [number, number]>
 }
 
 /** The minute, day … or year that contains a date; a season starts with the month of the date. */
-const spanOf = (date: Date, extent: Extent): Span => {
+const spanOf = (date: Date, extent: Extent): TimeSpan => {
   const [start, end] = BOUNDS[extent](date)
   return { start, end: end - 1 }
 }
 
 /** A date mentioned in a text. */
-export interface DateMention extends Span {
+export interface DateMention extends TimeSpan {
   readonly text: string
   readonly index: number // in the text
   readonly granularity: Granularity

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { checkDate, checkLength, LONGEST, RequestError } from '../input-checks.ts'
 import { sourceOf, titleOf } from '../remember.ts'
-import { flag, maybe, objects, optional, optionalText, required, text, texts } from './arguments.ts'
+import { flagArgument, maybe, objects, optional, optionalText, required, textArgument, texts } from './arguments.ts'
 import { presentEdge, presentNode } from './results.ts'
-import { ENTITY_SCHEMA, FACT_SCHEMA, readEntities, readFacts } from './stated.ts'
+import { ENTITY_SCHEMA, FACT_SCHEMA, readStatedEntities, readStatedFacts } from './stated.ts'
 import { memoryTool } from './tool.ts'
+
+// Tools that store episodes, texts and facts.
 
 export const addMemory = memoryTool({
   name: 'add_memory',
@@ -16,17 +18,17 @@ export const addMemory = memoryTool({
     'Give reference_time when it happened earlier.',
   effect: 'writes',
   args: {
-    name: required(text, 'A short title that says what it is about'),
-    episode_body: required(text, 'What to remember, in full: text, "actor: text" lines, or JSON; see source'),
+    name: required(textArgument, 'A short title that says what it is about'),
+    episode_body: required(textArgument, 'What to remember, in full: text, "actor: text" lines, or JSON; see source'),
     group_id: optionalText('Where it belongs, like a project; the default group when absent'),
-    source: optional(text, 'text', 'What the body is: text, message or json'),
-    source_description: optional(text, '', 'Where it comes from'),
+    source: optional(textArgument, 'text', 'What the body is: text, message or json'),
+    source_description: optional(textArgument, '', 'Where it comes from'),
     uuid: optionalText('Create it under this uuid, or replace the episode that has it'),
     reference_time: optionalText('When it happened, ISO 8601 (UTC without an offset); now when absent'),
     excluded_entity_types: optional(maybe(texts), undefined, 'Kinds of entities a model should not look for'),
     custom_extraction_instructions: optionalText('What a model should mind, where one is configured'),
     previous_episode_uuids: optional(maybe(texts), undefined, 'Episodes a model should read for context'),
-    update_communities: optional(flag, false, 'Group the entities anew afterwards'),
+    update_communities: optional(flagArgument, false, 'Group the entities anew afterwards'),
     saga: optionalText('The name of a chain of episodes this one continues'),
     saga_previous_episode_uuid: optionalText('The episode before it in the saga; the latest when absent'),
     entities: optional(maybe(objects(ENTITY_SCHEMA)), undefined, 'Entities you know it names; you know best'),
@@ -53,8 +55,8 @@ export const addMemory = memoryTool({
       validAt: time?.trim() ? checkDate(time, 'Invalid reference_time: ') : undefined,
       saga: args.saga,
       sagaPrevious: args.saga_previous_episode_uuid,
-      entities: readEntities(args.entities),
-      facts: readFacts(args.facts),
+      entities: readStatedEntities(args.entities),
+      facts: readStatedFacts(args.facts),
       extraction: {
         excluded: args.excluded_entity_types,
         instructions: args.custom_extraction_instructions,
@@ -73,7 +75,7 @@ export const writeMemory = memoryTool({
   description: 'Remember a text, in one argument. For titles, dates, facts or conversations use add_memory.',
   effect: 'writes',
   args: {
-    text: required(text, 'What to remember'),
+    text: required(textArgument, 'What to remember'),
     group_id: optionalText('Where it belongs; the default group when absent'),
   },
   success: 'WriteResponse',
@@ -93,10 +95,10 @@ export const addTriplet = memoryTool({
     'To keep where it comes from, use add_memory with facts.',
   effect: 'writes',
   args: {
-    source_node_name: required(text, 'Whom or what it is about'),
-    edge_name: required(text, 'The relation, like WORKS_AT'),
-    fact: required(text, 'The fact as a sentence that can stand alone'),
-    target_node_name: required(text, 'The other end'),
+    source_node_name: required(textArgument, 'Whom or what it is about'),
+    edge_name: required(textArgument, 'The relation, like WORKS_AT'),
+    fact: required(textArgument, 'The fact as a sentence that can stand alone'),
+    target_node_name: required(textArgument, 'The other end'),
     group_id: optionalText('Where it belongs; the default group when absent'),
     source_node_uuid: optionalText('The source, if its uuid is known'),
     target_node_uuid: optionalText('The target, if its uuid is known'),

@@ -26,7 +26,7 @@ export type Values<A extends Arguments> = {
 const ok = <T>(value: T) => ({ value })
 const fault = (type: string, message: string): Fault => ({ type, message })
 
-export const text: ArgumentType<string> = {
+export const textArgument: ArgumentType<string> = {
   schema: { type: 'string' },
   read: given => (typeof given === 'string' ? ok(given) : fault('string_type', 'Input should be a valid string')),
 }
@@ -50,7 +50,7 @@ const TRUTHS: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   ...['false', 'f', 'no', 'n', 'off', '0', 0, false].map(word => [word, false] as const),
 ])
 
-export const flag: ArgumentType<boolean> = {
+export const flagArgument: ArgumentType<boolean> = {
   schema: { type: 'boolean' },
   read: given => {
     const truth = TRUTHS.get(typeof given === 'string' ? given.toLowerCase() : given)
@@ -123,7 +123,7 @@ export const optional = <T>(type: ArgumentType<T>, fallback: T, description: str
   description,
 })
 
-export const optionalText = (description: string) => optional(maybe(text), undefined, description)
+export const optionalText = (description: string) => optional(maybe(textArgument), undefined, description)
 
 export const GROUP_IDS = optional(groups, undefined, 'A group or a list of groups; the default group when absent')
 

@@ -1,7 +1,7 @@
 import type { PlainObject } from '../../../wire/json/json.ts'
 import { RequestError } from '../input-checks.ts'
 import { type Forget, type ForgetProof, StoreError } from '../store.ts'
-import { groups, optional, optionalText, required, text } from './arguments.ts'
+import { groups, optional, optionalText, required, textArgument } from './arguments.ts'
 import { isoDate } from './results.ts'
 import { memoryTool, type ToolCall } from './tool.ts'
 
@@ -15,7 +15,7 @@ export const deleteEdge = memoryTool({
   title: 'Delete a fact',
   description: 'Delete one fact by its uuid. To record that something stopped being true, add the new fact instead.',
   effect: 'deletes',
-  args: { uuid: required(text, 'The uuid of the fact') },
+  args: { uuid: required(textArgument, 'The uuid of the fact') },
   success: 'SuccessResponse',
   run: async ({ uuid }, { store, by }) => {
     await store.deleteFact(uuid, by).catch(missing(`Error deleting entity edge: edge ${uuid} not found`))
@@ -23,13 +23,13 @@ export const deleteEdge = memoryTool({
   },
 })
 
-export const deleteEpisode = memoryTool({
+export const deleteEpisodeTool = memoryTool({
   name: 'delete_episode',
   title: 'Delete an episode',
   description:
     'Delete one episode by its uuid, with the facts and entities that no other episode mentions. Facts that another episode states stay.',
   effect: 'deletes',
-  args: { uuid: required(text, 'The uuid of the episode') },
+  args: { uuid: required(textArgument, 'The uuid of the episode') },
   success: 'SuccessResponse',
   run: async ({ uuid }, { store, by }) => {
     await store.deleteEpisode(uuid, by).catch(missing(`Error deleting episode: node ${uuid} not found`))

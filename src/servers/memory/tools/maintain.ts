@@ -1,9 +1,11 @@
 import { rebuildCommunities } from '../extract/communities.ts'
-import { summariseSaga } from '../extract/summaries.ts'
+import { updateSagaSummary } from '../extract/summaries.ts'
 import { RequestError } from '../input-checks.ts'
-import { GROUP_IDS, integer, optional, optionalText, required, text } from './arguments.ts'
+import { GROUP_IDS, integer, optional, optionalText, required, textArgument } from './arguments.ts'
 import { withinBytes } from './results.ts'
 import { memoryTool } from './tool.ts'
+
+// Tools that summarize sagas and group entities.
 
 export const summarizeSaga = memoryTool({
   name: 'summarize_saga',
@@ -11,13 +13,13 @@ export const summarizeSaga = memoryTool({
   description: 'Summarise a chain of episodes (a saga) in its own words, up to its latest episode.',
   effect: 'writes',
   args: {
-    saga_name: required(text, 'The name given as saga in add_memory'),
+    saga_name: required(textArgument, 'The name given as saga in add_memory'),
     group_id: optionalText('Its group; the default group when absent'),
   },
   success: 'SagaSummaryResponse',
   run: async ({ saga_name, group_id }, { store, groupFor }) => {
     const group = groupFor(group_id)
-    const saga = await summariseSaga(store, group, saga_name)
+    const saga = await updateSagaSummary(store, group, saga_name)
     if (!saga) throw new RequestError(`Saga '${saga_name}' not found in group '${group}'`)
     return { message: 'Saga summarized successfully', uuid: saga.uuid, name: saga.name, summary: saga.summary }
   },
@@ -85,7 +87,7 @@ export const importMemory = memoryTool({
     'Read JSON lines that export_memory wrote (the first line, the header, included). What is stored already stays as it is, ' +
     'so an import can be repeated.',
   effect: 'writes',
-  args: { jsonl: required(text, 'The lines') },
+  args: { jsonl: required(textArgument, 'The lines') },
   success: 'ImportResponse',
   run: async ({ jsonl }, { store, by, groupFor, embedLater }) => {
     const bytes = Buffer.byteLength(jsonl)

@@ -1,6 +1,6 @@
 import type { Tool } from '../../define/tools.ts'
 import { addMemory, addTriplet, writeMemory } from './add.ts'
-import { clearGraph, deleteEdge, deleteEpisode, forget } from './delete.ts'
+import { clearGraph, deleteEdge, deleteEpisodeTool, forget } from './delete.ts'
 import { buildCommunities, exportMemory, importMemory, summarizeSaga } from './maintain.ts'
 import { getEdge, getEpisodeEntities, getEpisodes, getJobs, getStatus } from './read.ts'
 import { searchMemoryFacts, searchNodes } from './search.ts'
@@ -12,7 +12,7 @@ const TOOLS: readonly MemoryTool[] = [
   searchNodes,
   searchMemoryFacts,
   deleteEdge,
-  deleteEpisode,
+  deleteEpisodeTool,
   getEdge,
   getEpisodes,
   summarizeSaga,

@@ -1,7 +1,9 @@
 import { RequestError } from '../input-checks.ts'
 import type { StoreStats } from '../store.ts'
-import { GROUP_IDS, integer, optional, required, text, texts } from './arguments.ts'
+import { GROUP_IDS, integer, optional, required, textArgument, texts } from './arguments.ts'
 import {
+
+// Tools that read episodes, facts, entities, jobs and the status.
   ANY_OBJECT,
   MOST_BYTES,
   presentEdge,
@@ -21,7 +23,7 @@ export const getEdge = memoryTool({
   title: 'Read a fact',
   description: 'Read one fact by its uuid: its four times, its episodes, its origin and its confidence.',
   effect: 'reads',
-  args: { uuid: required(text, 'The uuid of the fact') },
+  args: { uuid: required(textArgument, 'The uuid of the fact') },
   success: ANY_OBJECT,
   run: async ({ uuid }, { store }) => {
     const fact = await store.fact(uuid)

@@ -5,13 +5,15 @@ import type { Search } from '../search/passages.ts'
 import { readQuestion } from '../search/question.ts'
 import { WEIGHTS } from '../search/weights.ts'
 import type { FactFilter, MemoryStore } from '../store.ts'
-import { GROUP_IDS, integer, maybe, optional, optionalText, required, text, texts } from './arguments.ts'
+import { GROUP_IDS, integer, maybe, optional, optionalText, required, textArgument, texts } from './arguments.ts'
 import { presentFact, presentNode, withinBytes } from './results.ts'
 import { memoryTool, type ToolCall } from './tool.ts'
 
+// Tools that search facts and entities.
+
 const MOST_FOUND = 200
 
-const QUERY = required(text, 'Names, subjects and dates; a question in plain words is fine')
+const QUERY = required(textArgument, 'Names, subjects and dates; a question in plain words is fine')
 const CENTER = optionalText('The uuid of an entity: what is near it comes first')
 
 export const searchNodes = memoryTool({

@@ -41,7 +41,7 @@ export const FACT_SCHEMA: PlainObject = {
   required: ['source', 'target', 'fact'],
 }
 
-export const readEntities = (given: readonly Given[] = []): readonly NewEntity[] => {
+export const readStatedEntities = (given: readonly Given[] = []): readonly NewEntity[] => {
   checkCount('entities', given)
   return given.map((item, at) => readEntity(item, `entities[${at}]`))
 }
@@ -54,7 +54,7 @@ const readEntity = (item: Given, where: string): NewEntity => ({
   ...optionally('attributes', membersOf(item, 'attributes', where)),
 })
 
-export const readFacts = (given: readonly Given[] = []): readonly NewFact[] => {
+export const readStatedFacts = (given: readonly Given[] = []): readonly NewFact[] => {
   checkCount('facts', given)
   return given.map((item, at) => readFact(item, `facts[${at}]`))
 }
