@@ -7,10 +7,10 @@ import { files } from '../servers/files/files.ts'
 import type { MemoryOptions } from '../servers/memory/start.ts'
 import { startInThread } from '../servers/thread/upstream.ts'
 import type { Log } from '../telemetry/log.ts'
-import { connectRemote } from '../upstreams/http/connect-remote.ts'
+import { connectProcess } from '../upstreams/connect-process.ts'
+import { connectRemote } from '../upstreams/connect-remote.ts'
 import type { ProcessHost } from '../upstreams/process/process-host.ts'
 import type { KnownEras } from '../upstreams/stdio/known-era.ts'
-import { connectProcess } from '../upstreams/stdio/process-upstream.ts'
 import { Json } from '../wire/json/json.ts'
 
 interface BuildOptions {

@@ -10,7 +10,7 @@ import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { Log } from '../telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from '../upstreams/http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from '../upstreams/connect-remote.ts'
 import { sendTo } from '../workspace/routing/send.ts'
 
 const PING_MS = 60_000 // the daemon exits after five minutes without a request

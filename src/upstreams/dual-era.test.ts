@@ -14,7 +14,7 @@ import {
 } from '../../test/support/scripted-server.ts'
 import type { RemoteServer } from '../config/snapshot.ts'
 import { SILENT } from '../telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from './http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from './connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -9,7 +9,7 @@ import {
   scriptedServer,
 } from '../../test/support/scripted-server.ts'
 import { SILENT } from '../telemetry/log.ts'
-import { connectRemote } from './http/connect-remote.ts'
+import { connectRemote } from './connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -5,7 +5,7 @@ import { start as startV2 } from '../../test/support/servers/sdk-v2-server.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json, type Plain } from '../wire/json/json.ts'
-import { connectRemote } from './http/connect-remote.ts'
+import { connectRemote } from './connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -16,7 +16,7 @@ import {
 } from '../../test/support/scripted-server.ts'
 import type { Frame, Peer } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
-import { connectRemote } from './http/connect-remote.ts'
+import { connectRemote } from './connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { RemoteServer } from '../../src/config/snapshot.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from '../../src/upstreams/http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from '../../src/upstreams/connect-remote.ts'
 import { type Arrived, openStream, result, scriptedServer } from './scripted-server.ts'
 
 export type Stream = ReturnType<typeof openStream>

@@ -22,7 +22,7 @@ import {
 } from '../../../test/support/scripted-server.ts'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { RemoteOptions } from '../http/connect-remote.ts'
+import type { RemoteOptions } from '../connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -12,7 +12,7 @@ import {
   sendJson,
 } from '../../../test/support/scripted-server.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote } from '../http/connect-remote.ts'
+import { connectRemote } from '../connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

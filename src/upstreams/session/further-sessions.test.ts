@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/scripted-server.ts'
 import type { SessionPooling } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
-import { connectRemote } from '../http/connect-remote.ts'
+import { connectRemote } from '../connect-remote.ts'
 import { poolKey, SessionPool } from './pool.ts'
 
 const MINUTE = 60_000

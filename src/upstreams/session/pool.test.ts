@@ -13,7 +13,7 @@ import {
 import type { Caller } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from '../connect-remote.ts'
 import { SessionPool } from './pool.ts'
 
 const closing: (() => Promise<void>)[] = []

@@ -14,7 +14,7 @@ import {
 import type { Frame } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote } from '../http/connect-remote.ts'
+import { connectRemote } from '../connect-remote.ts'
 import { SendQueue } from './send-queue.ts'
 
 const closing: (() => Promise<void>)[] = []

@@ -19,7 +19,7 @@ import type { RemoteServer } from '../../config/snapshot.ts'
 import { decodeHeaderValue } from '../../protocol/param-headers.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from '../connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -18,7 +18,7 @@ import {
 import type { RemoteServer } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../http/connect-remote.ts'
+import { connectRemote, type RemoteOptions } from '../connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -56,7 +56,9 @@ describe('the documentation', () => {
   it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/eras.md', ...decisions])(
     'of %s names files that exist',
     page => {
-      const paths = [...read(page).matchAll(/`((?:[\w-]+\/){2,}|(?:[\w-]+\/)+[\w.-]+\.ts)`/g)].map(([, path = '']) => path)
+      const paths = [...read(page).matchAll(/`((?:[\w-]+\/){2,}|(?:[\w-]+\/)+[\w.-]+\.ts)`/g)].map(
+        ([, path = '']) => path,
+      )
       expect(paths.filter(path => !existsSync(join(ROOT, path)) && !existsSync(join(ROOT, 'src', path)))).toEqual([])
     },
   )

@@ -3,7 +3,7 @@ import type { ServerConfig } from '../../../src/config/snapshot.ts'
 import { createHealth } from '../../../src/health/health.ts'
 import type { RpcError } from '../../../src/protocol/errors.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
-import { connectRemote } from '../../../src/upstreams/http/connect-remote.ts'
+import { connectRemote } from '../../../src/upstreams/connect-remote.ts'
 import { Json } from '../../../src/wire/json/json.ts'
 import {
   callerOf,

@@ -4,8 +4,8 @@ import { createHealth } from '../../../src/health/health.ts'
 import { gatewayCaller } from '../../../src/health/probe-server.ts'
 import type { RpcError, RpcFailure } from '../../../src/protocol/errors.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
+import { connectProcess } from '../../../src/upstreams/connect-process.ts'
 import { ProcessHost } from '../../../src/upstreams/process/process-host.ts'
-import { connectProcess } from '../../../src/upstreams/stdio/process-upstream.ts'
 import { Json } from '../../../src/wire/json/json.ts'
 
 const CONFIG: ServerConfig & { kind: 'process' } = {

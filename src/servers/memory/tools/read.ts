@@ -2,8 +2,7 @@ import { RequestError } from '../input-checks.ts'
 import type { StoreStats } from '../store.ts'
 import { GROUP_IDS, integer, optional, required, textArgument, texts } from './arguments.ts'
 import {
-
-// Tools that read episodes, facts, entities, jobs and the status.
+  // Tools that read episodes, facts, entities, jobs and the status.
   ANY_OBJECT,
   MOST_BYTES,
   presentEdge,

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
-import { callTool, closeAll, connectSmall, eventually, failTool, SERVER } from '../../../test/support/processes.ts'
-import { callerOf, exchangeWith } from '../../../test/support/scripted-server.ts'
-import { summaryOf } from '../../protocol/errors.ts'
-import { type Log, SILENT } from '../../telemetry/log.ts'
-import { Json } from '../../wire/json/json.ts'
-import { ProcessHost } from '../process/process-host.ts'
-import { KnownEras } from './known-era.ts'
+import { callTool, closeAll, connectSmall, eventually, failTool, SERVER } from '../../test/support/processes.ts'
+import { callerOf, exchangeWith } from '../../test/support/scripted-server.ts'
+import { summaryOf } from '../protocol/errors.ts'
+import { type Log, SILENT } from '../telemetry/log.ts'
+import { Json } from '../wire/json/json.ts'
+import { ProcessHost } from './process/process-host.ts'
+import { KnownEras } from './stdio/known-era.ts'
 
 afterEach(closeAll)
 
@@ -435,7 +435,7 @@ describe('a process is ended', () => {
   })
 
   it('every time: two hundred starts and stops leave nothing', { timeout: 120_000 }, async () => {
-    const script = fileURLToPath(new URL('../../../test/support/servers/stdio/small.sh', import.meta.url))
+    const script = fileURLToPath(new URL('../../test/support/servers/stdio/small.sh', import.meta.url))
     const { open, upstream, living } = connectSmall(
       {},
       { server: { command: 'sh', args: [script], era: 'legacy' }, limits: { termMs: 50, processes: 1000 } },

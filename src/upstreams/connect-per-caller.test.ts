@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { callTool, closeAll, connectSmall } from '../../../test/support/processes.ts'
-import { callerOf, exchangeWith } from '../../../test/support/scripted-server.ts'
-import type { CallerValues } from '../../config/caller-values.ts'
-import { headerValueError } from '../../config/remote.ts'
-import type { Peer } from '../../protocol/exchange.ts'
-import { Json } from '../../wire/json/json.ts'
-import { UpstreamFailure } from '../failures.ts'
+import { callTool, closeAll, connectSmall } from '../../test/support/processes.ts'
+import { callerOf, exchangeWith } from '../../test/support/scripted-server.ts'
+import type { CallerValues } from '../config/caller-values.ts'
+import { headerValueError } from '../config/remote.ts'
+import type { Peer } from '../protocol/exchange.ts'
+import { Json } from '../wire/json/json.ts'
 import { connectPerCaller } from './connect-per-caller.ts'
+import { UpstreamFailure } from './failures.ts'
 
 afterEach(async () => {
   vi.useRealTimers()

@@ -1,6 +1,6 @@
-import type { CallerTemplate, CallerTemplates, CallerValues } from '../../config/caller-values.ts'
-import type { Caller } from '../../protocol/exchange.ts'
-import { UpstreamFailure } from '../failures.ts'
+import type { CallerTemplate, CallerTemplates, CallerValues } from '../config/caller-values.ts'
+import type { Caller } from '../protocol/exchange.ts'
+import { UpstreamFailure } from './failures.ts'
 
 /** The headers or variables of a server that differ by caller. */
 export interface CallerCredentials {

@@ -1,7 +1,7 @@
-import { type Caller, type Dispatch, type Peer, type Upstream, withDispatch } from '../../protocol/exchange.ts'
-import { methodInfo } from '../../protocol/methods.ts'
-import { DISCONNECTED, UpstreamFailure } from '../failures.ts'
+import { type Caller, type Dispatch, type Peer, type Upstream, withDispatch } from '../protocol/exchange.ts'
+import { methodInfo } from '../protocol/methods.ts'
 import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
+import { DISCONNECTED, UpstreamFailure } from './failures.ts'
 
 /** The upstream of one caller. */
 export interface CallerUpstream extends Upstream {

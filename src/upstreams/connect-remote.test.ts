@@ -10,9 +10,9 @@ import {
   type Script,
   scriptedServer,
   sendJson,
-} from '../../../test/support/scripted-server.ts'
-import type { RemoteServer } from '../../config/snapshot.ts'
-import { SILENT } from '../../telemetry/log.ts'
+} from '../../test/support/scripted-server.ts'
+import type { RemoteServer } from '../config/snapshot.ts'
+import { SILENT } from '../telemetry/log.ts'
 import { connectRemote, type RemoteOptions } from './connect-remote.ts'
 
 const closing: (() => Promise<void>)[] = []
