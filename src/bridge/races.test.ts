@@ -269,7 +269,7 @@ test('a listen that cannot be replaced stays in force', () => {
   void up[1]?.sink({ kind: 'failure', error: { code: -32602, message: 'no' } })
   expect(s1.frames[0]?.kind).toBe('failure')
   expect(up[0]?.signal.reason).toBeUndefined()
-  expect(st.frames.map(({ kind }) => kind)).toEqual(['notice']) // that somebody listens, once, and no end
+  expect(st.frames.map(({ kind }) => kind)).toEqual(['notice']) // the acknowledgement, once, and no end
 })
 
 test('a question that was withdrawn before it could be held is dropped', () => {

@@ -5,11 +5,10 @@ import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
-import { createLog, LOG_LEVELS, type LogLevel } from '../telemetry/log.ts'
+import { createLog, LOG_LEVELS, type LogLevel, logUnhandledErrors } from '../telemetry/log.ts'
 import { COLOURED, defaultServersLine, listeningLines, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { createReloader } from './reload.ts'
-import { logUnhandledErrors } from './unhandled-errors.ts'
 import {
   DATA_FLAG,
   dataDirectoryOf,

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises' // not std/time: this timer keeps the process alive
 import { claimStart, type Daemon, findDaemon } from '../config/daemon-file.ts'
 import { ensureDataDirectory } from '../config/data-dir.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, logUnhandledErrors } from '../telemetry/log.ts'
 import type { Run } from './command.ts'
-import { logUnhandledErrors } from './unhandled-errors.ts'
 import { DATA_FLAG, dataDirectoryOf, type Flags, flagHelp, print, printError, readFlags, textOf } from './usage.ts'
 
 const FLAGS: Flags = {

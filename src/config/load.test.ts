@@ -279,11 +279,11 @@ describe('a server entry', () => {
     expect(await server({ ...REMOTE, headers: { a: 'Bearer ${file:./key}' } })).toMatchObject({
       headers: { a: 'Bearer s3cret' },
     })
-    expect(await server({ command: '${file:nobody}', args: ['${file:key}'] })).toEqual({
+    expect(await server({ command: '${file:missing}', args: ['${file:key}'] })).toEqual({
       name: 'it',
       disabled: false,
       kind: 'unavailable',
-      reason: 'command: the file nobody cannot be read: there is no such file',
+      reason: 'command: the file missing cannot be read: there is no such file',
     })
     expect(await server({ command: '${file:.}' })).toMatchObject({ reason: expect.stringContaining('a directory') })
     expect(await server({ command: '${file:huge}' })).toMatchObject({ reason: expect.stringContaining('64 KiB') })
@@ -446,8 +446,8 @@ describe('our own sections', () => {
     [{ auth: { required: 'yes' } }, 'auth.required: expected true or false'],
     [{ limits: { rate: 5 } }, 'limits.rate: expected an object'],
     [{ limits: { rate: { perUser: 5 } } }, 'limits.rate.perUser: unknown key; expected one of "perPrincipal"'],
-    [{ workspaces: { w: { servers: ['nobody'], policy: 'nix' } } }, 'workspaces.w.servers[0]: no server "nobody"'],
-    [{ workspaces: { w: { servers: ['nobody'], policy: 'nix' } } }, 'workspaces.w.policy: no policy "nix"'],
+    [{ workspaces: { w: { servers: ['missing'], policy: 'nix' } } }, 'workspaces.w.servers[0]: no server "missing"'],
+    [{ workspaces: { w: { servers: ['missing'], policy: 'nix' } } }, 'workspaces.w.policy: no policy "nix"'],
     [{ limits: { rate: { perPrincipal: 0 } } }, 'limits.rate.perPrincipal: expected a whole number from 1 to 1000000'],
     [{ limits: { rate: { perPrincipal: '5' } } }, 'limits.rate.perPrincipal: expected a whole number of requests per'],
     [{ limits: { stallMs: 1e12 } }, 'limits.stallMs: expected a whole number from 1 to 2147483647'],

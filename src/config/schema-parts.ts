@@ -2,13 +2,13 @@ import { z } from 'zod'
 
 // Building blocks of the schemas, with error messages for the user of the file.
 
-export const text = z.string({ error: 'expected a string' })
-export const flag = z.boolean({ error: 'expected true or false' })
+export const textSchema = z.string({ error: 'expected a string' })
+export const flagSchema = z.boolean({ error: 'expected true or false' })
 export const listOf = <T extends z.ZodType>(item: T) => z.array(item, { error: 'expected an array of strings' })
-export const textList = listOf(text)
-export const textMap = z.record(z.string(), text, { error: 'expected an object of strings' })
+export const textList = listOf(textSchema)
+export const textMap = z.record(z.string(), textSchema, { error: 'expected an object of strings' })
 
-export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+export const oneOfSchema = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, { error: `expected one of ${values.map(value => JSON.stringify(value)).join(', ')}` })
 
 const OBJECT = { error: 'expected an object' }

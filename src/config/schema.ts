@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import {
-  flag,
+  flagSchema,
   listOf,
   looseObject,
   mapOf,
   object,
-  oneOf,
-  text,
+  oneOfSchema,
   textList,
   textMap,
+  textSchema,
   wholeNumber,
 } from './schema-parts.ts'
 import {
@@ -24,30 +24,30 @@ import {
 import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 export const listenSchema = object({
-  host: text
+  host: textSchema
     .min(1, { error: 'expected a host name or address' })
     .default(DEFAULT_LISTEN.host)
     .describe('Address to listen on.'),
   port: wholeNumber(0, 65535).default(DEFAULT_LISTEN.port).describe('Port to listen on; 0 takes any free one.'),
   allowedHosts: listOf(
-    text.regex(/^(\[[^\]]+\]|[^\s:/@?#[\]]+)(:\d+)?$/, { error: 'expected a host name like "mcp.example.com"' }),
+    textSchema.regex(/^(\[[^\]]+\]|[^\s:/@?#[\]]+)(:\d+)?$/, { error: 'expected a host name like "mcp.example.com"' }),
   )
     .default([])
     .describe('Host headers to accept besides loopback ones; needed behind a proxy or with a host name.'),
   allowedOrigins: listOf(
-    text.regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+)$/i, {
+    textSchema.regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+)$/i, {
       error: 'expected an origin like "https://app.example.com", or "*"',
     }),
   )
     .default([])
     .describe('Origins of browser pages to accept besides loopback ones; "*" accepts all.'),
-  exposeMetrics: flag
+  exposeMetrics: flagSchema
     .default(DEFAULT_LISTEN.exposeMetrics)
     .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
 }).describe('Where the gateway listens, and which hosts and origins it accepts.')
 
 export const authSchema = object({
-  required: flag
+  required: flagSchema
     .optional()
     .describe('Whether callers need a token; when absent, from the moment the first token is created.'),
 }).describe('How callers authenticate.')
@@ -75,10 +75,10 @@ const rateLimit = (what: string) =>
     .describe(what)
 
 export const sseSchema = object({
-  endpoint: oneOf(['relative', 'absolute'])
+  endpoint: oneOfSchema(['relative', 'absolute'])
     .default('relative')
     .describe('How the address for messages is written: as a path, or as a whole URL for clients that need one.'),
-  events: listOf(oneOf(['lifecycle', 'ping']))
+  events: listOf(oneOfSchema(['lifecycle', 'ping']))
     .optional()
     .describe('Named events on every channel of /sse, besides endpoint and message; a client chooses with ?events=.'),
 }).describe('The SSE channels at /sse.')
@@ -134,7 +134,7 @@ const processLimitsSchema = object({
   termMs: processLimit('termMs', 1, 'Milliseconds to exit after SIGTERM, before SIGKILL.'),
 } satisfies Record<keyof ProcessLimits, z.ZodType>).describe('Limits on the processes of a "command".')
 
-const nonEmpty = text.min(1, { error: 'expected a string that is not empty' })
+const nonEmpty = textSchema.min(1, { error: 'expected a string that is not empty' })
 const countFromOne = (what: string) => wholeNumber(1).optional().describe(what)
 const modelEndpoint = {
   url: nonEmpty.describe('Base address of an OpenAI-compatible endpoint, like https://api.example.com/v1.'),
@@ -148,7 +148,7 @@ export const memorySchema = object({
     .enum(['workspace', 'principal'], { error: 'expected "workspace" or "principal"' })
     .default('workspace')
     .describe('Which callers share a memory: all callers of a workspace, or only those of the same principal.'),
-  group: text
+  group: textSchema
     .regex(/^[A-Za-z0-9_-]{1,255}$/, { error: 'expected letters, digits, "-" and "_"' })
     .default('main')
     .describe('The group of calls that name none.'),
@@ -172,25 +172,25 @@ export type MemoryEntry = z.output<typeof memorySchema>
 
 /** One entry of `mcpServers`, as other clients write it; unknown keys are theirs. */
 export const serverSchema = looseObject({
-  url: text.optional().describe('Address of a remote server.'),
-  httpUrl: text.optional().describe('Address of a remote server that speaks Streamable HTTP.'),
+  url: textSchema.optional().describe('Address of a remote server.'),
+  httpUrl: textSchema.optional().describe('Address of a remote server that speaks Streamable HTTP.'),
   headers: textMap
     .optional()
     .describe(
       'HTTP headers sent with every request; ${NAME} and ${NAME:-default} are filled in from the environment, ${file:PATH} from a file, ${caller.name} and ${caller.workspace} from the caller.',
     ),
-  type: oneOf(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
+  type: oneOfSchema(['http', 'streamable-http', 'streamableHttp', 'streamable_http', 'sse', 'stdio'])
     .optional()
     .describe('The transport of the server; detected when absent.'),
-  allowCrossOriginEndpoint: flag
+  allowCrossOriginEndpoint: flagSchema
     .optional()
     .describe('Whether the SSE channel of a remote server may name an endpoint of another origin for our messages.'),
-  allowCrossOriginRedirect: flag
+  allowCrossOriginRedirect: flagSchema
     .optional()
     .describe(
       'Whether redirects of a remote server to another origin are followed; from a public server never to a private address.',
     ),
-  command: text.optional().describe('Program to start, found in PATH; no shell reads it.'),
+  command: textSchema.optional().describe('Program to start, found in PATH; no shell reads it.'),
   args: textList.optional().describe('Arguments of the program, each passed as written.'),
   env: z
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string' }), {
@@ -208,7 +208,7 @@ export const serverSchema = looseObject({
     .describe(
       'Headers (or variables of a program) for each caller by name, "*" for all others; callers without any are rejected.',
     ),
-  cwd: text.optional().describe('Folder to start the program in.'),
+  cwd: textSchema.optional().describe('Folder to start the program in.'),
   limits: processLimitsSchema.optional(),
   timeout: wholeNumber(1, LONGEST_TIMER_MS)
     .default(DEFAULT_TIMEOUT_MS)
@@ -216,25 +216,25 @@ export const serverSchema = looseObject({
   concurrency: wholeNumber(1, 1_000_000)
     .optional()
     .describe('Most calls at the same time; further calls wait in a queue. No limit when absent.'),
-  disabled: flag.default(false),
-  builtin: oneOf(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
-  root: text
+  disabled: flagSchema.default(false),
+  builtin: oneOfSchema(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
+  root: textSchema
     .min(1, { error: 'expected a folder' })
     .optional()
     .describe('The folder that "files" shows, relative to this file; the current directory when absent.'),
-  showHidden: flag
+  showHidden: flagSchema
     .optional()
     .describe('Whether "files" shows files and folders whose name begins with a dot; they are hidden when absent.'),
   memory: memorySchema.optional(),
-  pool: oneOf(['sticky', 'stateless', 'isolated'])
+  pool: oneOfSchema(['sticky', 'stateless', 'isolated'])
     .optional()
     .describe(
       'Which session of a legacy server callers without a session get: one per user, one for all, or one per request.',
     ),
-  share: oneOf(['user', 'everyone'])
+  share: oneOfSchema(['user', 'everyone'])
     .optional()
     .describe('Whose requests one process of a "command" may serve: those of one user (the default), or of all.'),
-  era: oneOf(['auto', 'modern', 'legacy'])
+  era: oneOfSchema(['auto', 'modern', 'legacy'])
     .default('auto')
     .describe(
       'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
@@ -245,7 +245,7 @@ export type ServerEntry = z.output<typeof serverSchema>
 
 /** The whole file. */
 export const fileSchema = z.looseObject({
-  $schema: text.optional(),
+  $schema: textSchema.optional(),
   listen: listenSchema.optional(),
   auth: authSchema.optional(),
   sse: sseSchema.optional(),

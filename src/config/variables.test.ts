@@ -15,15 +15,15 @@ describe('fillIn', () => {
     ['${TOKEN}-${TOKEN}', 'secret-secret'],
     ['${EMPTY}', ''],
     ['${EMPTY:-other}', 'other'],
-    ['${NOBODY:-}', ''],
-    ['${NOBODY:-http://localhost:1/x}', 'http://localhost:1/x'],
+    ['${UNSET:-}', ''],
+    ['${UNSET:-http://localhost:1/x}', 'http://localhost:1/x'],
     ['${TOKEN:-other}', 'secret'],
   ])('%s becomes %s', (text, expected) => {
     expect(textOf(text)).toBe(expected)
   })
 
   it('names the variable that is not set', () => {
-    expect(fillIn('${TOKEN} ${NOBODY}', env)).toEqual({ kind: 'missing', reason: 'the variable NOBODY is not set' })
+    expect(fillIn('${TOKEN} ${UNSET}', env)).toEqual({ kind: 'missing', reason: 'the variable UNSET is not set' })
   })
 
   it('does not send a reference it does not understand as it stands', () => {

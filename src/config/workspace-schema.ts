@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, mapOf, object, oneOf, text, textList } from './schema-parts.ts'
+import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema } from './schema-parts.ts'
 
 const MAX_TOOL_NAME = 128
 
@@ -21,21 +21,21 @@ export const policySchema = object({
     .optional()
     .describe('Only these, "*" standing for any characters; a kind that is absent is allowed as a whole.'),
   deny: patternsSchema.optional().describe('Never these, even where they are allowed.'),
-  readOnly: flag.default(false).describe('Only tools whose annotations say that they change nothing.'),
+  readOnly: flagSchema.default(false).describe('Only tools whose annotations say that they change nothing.'),
 }).describe('What callers see and use; everything else does not exist for them.')
 
 const argumentValues = mapOf(z.unknown())
 
 /** One entry of a workspace's `tools`. */
 export const overlaySchema = object({
-  name: text
+  name: textSchema
     .min(1, { error: 'expected a name' })
     .max(MAX_TOOL_NAME, { error: `expected at most ${MAX_TOOL_NAME} characters` })
     .optional()
     .describe("Shown instead of the tool's own name."),
-  title: text.optional(),
-  description: text.optional(),
-  hidden: flag.default(false).describe('As if the tool did not exist.'),
+  title: textSchema.optional(),
+  description: textSchema.optional(),
+  hidden: flagSchema.default(false).describe('As if the tool did not exist.'),
   annotations: argumentValues.optional().describe('Merged over its own annotations.'),
   arguments: object({
     fixed: argumentValues.optional().describe('Arguments that callers neither see nor change.'),
@@ -48,17 +48,17 @@ const SERVERS = { error: 'expected an array of names of servers, or "*" for all'
 /** One entry of `workspaces`. */
 export const workspaceSchema = object({
   servers: z
-    .union([z.literal('*'), z.array(text).min(1, SERVERS)], SERVERS)
+    .union([z.literal('*'), z.array(textSchema).min(1, SERVERS)], SERVERS)
     .describe('Names of servers of mcpServers, in the order they are shown; "*" for all that are not disabled.'),
-  names: oneOf(['prefix', 'slash', 'plain'])
+  names: oneOfSchema(['prefix', 'slash', 'plain'])
     .optional()
     .describe(
       'How tools and prompts are called: "<server>__<name>" (prefix), "<server>/<name>" (slash), or as their servers call them (plain). When absent: prefix for several servers, plain for one.',
     ),
-  instructions: text.optional().describe('Sent to clients instead of what the servers say.'),
-  strict: flag.default(false).describe('A list fails when a server is missing from it.'),
+  instructions: textSchema.optional().describe('Sent to clients instead of what the servers say.'),
+  strict: flagSchema.default(false).describe('A list fails when a server is missing from it.'),
   policy: z
-    .union([text, policySchema], { error: 'expected the name of a policy, or an object' })
+    .union([textSchema, policySchema], { error: 'expected the name of a policy, or an object' })
     .optional()
     .describe('What callers see and use here: the name of one of policies, or a policy.'),
   tools: mapOf(overlaySchema).optional().describe('How single tools are shown and called, by "<server>/<tool>".'),

@@ -98,7 +98,7 @@ describe('whose values are used', () => {
     ['what is not Latin-1', 'イブ'],
     ['a blank at its end', 'eve '],
     ['a blank at its beginning', ' eve'],
-  ])('nobody’s for a name with %s', async (_what, name) => {
+  ])('fails for a name with %s', async (_what, name) => {
     const { upstream, made } = connect({ values: { 'x-user': [NAME] } })
     expect(await refusal(upstream.open(as(name)))).toMatchObject({
       message: expect.stringContaining('cannot be given the name'),

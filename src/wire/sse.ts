@@ -1,5 +1,5 @@
 import { ChunkBuffer } from './chunk-buffer.ts'
-import { CR, LF, withoutLineBreaks } from './newline.ts'
+import { CR, LF, withoutLineBreaks } from './ndjson.ts'
 
 /** One dispatched event, as the HTML standard defines it, with its data as bytes. */
 export interface SseEvent {

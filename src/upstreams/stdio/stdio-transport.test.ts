@@ -309,7 +309,7 @@ describe('a legacy server over stdio', () => {
 
   it('that answers without an id answers the only call there is', async () => {
     const peer = await connectSmall().open(caller)
-    expect(await failTool(peer, 'nobody')).toMatchObject({ code: -32700, message: 'could not read that' })
+    expect(await failTool(peer, 'unanswerable')).toMatchObject({ code: -32700, message: 'could not read that' })
   })
 
   it('is not sent server/discover and subscriptions/listen', async () => {

@@ -150,8 +150,8 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect(await previous()).toEqual([undefined, uuids[0], uuids[1]])
     await store.deleteEpisode(uuids[1] ?? '')
     expect(await previous()).toEqual([undefined, uuids[0]])
-    await expect(tell(store, 'Ann: four', { saga: 'trip', sagaPrevious: 'nobody' })).rejects.toThrow(
-      /no episode nobody/,
+    await expect(tell(store, 'Ann: four', { saga: 'trip', sagaPrevious: 'missing' })).rejects.toThrow(
+      /no episode missing/,
     )
   })
 

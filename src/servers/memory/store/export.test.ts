@@ -114,7 +114,11 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
 
   test.each([
     ['nothing', [], /empty/],
-    ['somebody else\u2019s file', ['{"type":"entity","name":"x","entityType":"y","observations":[]}'], /not an export/],
+    [
+      'the file of another program',
+      ['{"type":"entity","name":"x","entityType":"y","observations":[]}'],
+      /not an export/,
+    ],
     ['a later version', ['{"type":"dragoman-memory","version":2}'], /version 2/],
     ['a line that is no JSON', [HEADER, '{'], /Line 2 .* not JSON/],
     ['a line that is no object', [HEADER, '[]'], /Line 2 .* not an object/],
@@ -125,7 +129,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
       /Line 2 .* "content"/,
     ],
     [
-      'a fact about nobody',
+      'a fact about an unknown entity',
       [HEADER, '{"type":"fact","uuid":"u","group":"g","name":"n","fact":"f","source":"a","target":"b"}'],
       /Line 2 .* entity a/,
     ],

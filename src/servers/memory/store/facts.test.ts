@@ -63,8 +63,8 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     ['supersedes what is not there', [lives('Rome', 0, { supersedes: ['nothing'] })], /no fact nothing/],
     ['says nothing', [lives('Rome', 0, { fact: '  ' })], /says nothing/],
     ['is of no date', [lives('Rome', 0, { validAt: Number.NaN })], /date that does not exist/],
-    ['is about nobody', [stated('…', 'IS', 'Rome')], /needs a name/],
-    ['points to an unknown uuid', [stated('Ann', 'IS', 'Rome', { target: { uuid: 'nobody' } })], /no entity nobody/],
+    ['has no subject', [stated('…', 'IS', 'Rome')], /needs a name/],
+    ['points to an unknown uuid', [stated('Ann', 'IS', 'Rome', { target: { uuid: 'missing' } })], /no entity missing/],
   ])('a fact that %s is refused clearly, and nothing is stored', async (_, facts, message) => {
     const store = await temporaryStore()
     await expect(tell(store, 'Ann: something', { facts })).rejects.toThrow(message)

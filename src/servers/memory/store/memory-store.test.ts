@@ -67,7 +67,7 @@ describe.each(ENGINES)('$name', ({ driver, temporaryStore }) => {
   test('wants a new vector for an entity about which something else is said', async () => {
     const store = await temporaryStore()
     const [ann] = (await tell(store, 'Ann: Hello.')).entities
-    if (!ann) throw new Error('nobody was found')
+    if (!ann) throw new Error('no entity was found')
     const embed = () => store.putVectors([{ kind: 'entity', rowId: ann.id, model: 'm', vector: Float32Array.of(1, 0) }])
     const missing = async () => (await store.unembedded('entity', 'm', 9, [ann.id])).length
     await embed()

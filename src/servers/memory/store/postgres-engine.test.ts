@@ -361,7 +361,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
     await tell(store, 'Ann: hm, well.')
     const [note] = (await store.entities('all', 99)).filter(entity => entity.labels.includes('Note'))
     await expect(store.forget({ kind: 'entity', uuid: note?.uuid ?? '' })).rejects.toMatchObject({ kind: 'invalid' })
-    await expect(store.forget({ kind: 'entity', uuid: 'nobody' })).rejects.toMatchObject({ kind: 'missing' })
+    await expect(store.forget({ kind: 'entity', uuid: 'missing' })).rejects.toMatchObject({ kind: 'missing' })
   })
 
   test('a backup is an export that appears whole', async () => {

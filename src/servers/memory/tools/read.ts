@@ -2,7 +2,6 @@ import { RequestError } from '../input-checks.ts'
 import type { StoreStats } from '../store.ts'
 import { GROUP_IDS, integer, optional, required, textArgument, texts } from './arguments.ts'
 import {
-  // Tools that read episodes, facts, entities, jobs and the status.
   ANY_OBJECT,
   MOST_BYTES,
   presentEdge,
@@ -13,6 +12,8 @@ import {
   withinBytes,
 } from './results.ts'
 import { memoryTool } from './tool.ts'
+
+// Tools that read episodes, facts, entities, jobs and the status.
 
 const MOST_EPISODES = 1000
 const MOST_JOBS = 500
