@@ -2,12 +2,19 @@ import { devNull } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
+const PEERS = 'test/peers/**/*.test.ts'
+
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the data directory of whoever runs them
+    env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the user's own data directory
     maxWorkers: 3, // most tests wait for sockets and processes, also on two cores
+    isolate: false, // importing the gateway again for each file took over half of the time
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'gateway', include: ['test/**/*.test.ts'], exclude: [PEERS] } },
+      { extends: true, test: { name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
+    ],
   },
 })
