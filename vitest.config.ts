@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 const PEERS = 'test/peers/**/*.test.ts'
+const STORE = 'src/servers/memory/store/**/*.test.ts'
 
 export default defineConfig({
   test: {
@@ -12,7 +13,8 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], exclude: [STORE] } },
+      { extends: true, test: { name: 'store', include: [STORE], globalSetup: 'test/support/postgres-setup.ts' } },
       { extends: true, test: { name: 'gateway', include: ['test/**/*.test.ts'], exclude: [PEERS] } },
       { extends: true, test: { name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
     ],

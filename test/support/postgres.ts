@@ -50,7 +50,7 @@ const asUser = async (program: string, args: readonly string[]): Promise<void> =
 
 // It is thrown away: nothing need survive a power cut.
 const SETTINGS =
-  '-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=60'
+  '-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200'
 
 /** Starts a server of its own in a folder that goes with it, reached by a socket in that folder; or names the one of DATABASE_URL. */
 export const startPostgres = async (): Promise<TestPostgres> => {

@@ -1,6 +1,5 @@
-import { afterAll } from 'vitest'
+import { inject } from 'vitest'
 import type { MemoryStore } from '../../../src/servers/memory/store.ts'
-import { whyNoPostgres } from '../postgres.ts'
 import * as postgres from './postgres-store.ts'
 import * as sqlite from './sqlite-store.ts'
 
@@ -12,12 +11,10 @@ export interface TestEngine {
   temporaryStore(now?: () => number): Promise<MemoryStore & { readonly path: string }>
 }
 
-const why = whyNoPostgres()
-if (why) console.warn(`The tests on PostgreSQL are skipped: ${why}.`)
-else afterAll(postgres.stopServer)
+const hasPostgres = inject('postgresUrl') !== undefined
 
 /** The engines on which every test of the memory store runs, as `describe.each(ENGINES)('$name', …)`. */
 export const ENGINES: readonly TestEngine[] = [
   { name: 'SQLite', driver: /sqlite/, temporaryStore: sqlite.temporaryStore },
-  ...(why ? [] : [{ name: 'PostgreSQL', driver: /^pg$/, temporaryStore: postgres.temporaryStore }]),
+  ...(!hasPostgres ? [] : [{ name: 'PostgreSQL', driver: /^pg$/, temporaryStore: postgres.temporaryStore }]),
 ]

@@ -5,10 +5,9 @@ import { type AddressInfo, createServer, connect as netConnect, type Socket } fr
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   serverUrl,
-  stopServer,
   temporarySchema,
   temporaryStore,
   temporaryStores,
@@ -28,7 +27,7 @@ import { createRemember } from '../remember.ts'
 import type { MemoryStore } from '../store.ts'
 import { normaliseName } from '../text/names.ts'
 import { queryTerms } from '../text/query.ts'
-import { type Context, createContext } from './context.ts'
+import { createContext, type StoreContext } from './context.ts'
 import { erase } from './forget.ts'
 import { leaseJob } from './jobs.ts'
 import { createMemoryStore } from './memory-store.ts'
@@ -44,7 +43,7 @@ const search = (store: MemoryStore, query: string) =>
   store.searchDocs({ terms: queryTerms(query), groups: 'all', limit: 20, weights: DOC_WEIGHTS })
 
 const connect = async () => {
-  const postgres = openPostgres({ url: await serverUrl() })
+  const postgres = openPostgres({ url: serverUrl() })
   onTestFinished(() => postgres.close())
   return postgres
 }
@@ -81,8 +80,6 @@ const lossyProxy = async (url: string) => {
     },
   }
 }
-
-afterAll(stopServer)
 
 describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, () => {
   describe('tenants', () => {
@@ -154,11 +151,11 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       const database = await postgres.transaction(sql => sql.get<{ d: string }>('SELECT current_database() AS d'))
       await postgres.exec(`GRANT CREATE ON DATABASE "${database?.d}" TO ${name}`)
       onTestFinished(async () => {
-        const cleaner = openPostgres({ url: await serverUrl() })
+        const cleaner = openPostgres({ url: serverUrl() })
         await cleaner.exec(`DROP OWNED BY ${name} CASCADE; DROP ROLE ${name}`)
         await cleaner.close()
       })
-      return (await serverUrl()).replace(/\/\/[^@/]*@/, `//${name}:p@`)
+      return serverUrl().replace(/\/\/[^@/]*@/, `//${name}:p@`)
     }
 
     test('a user who can create roles can use it, and is restricted to tenants as well', async () => {
@@ -185,7 +182,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
 
   describe('several nodes', () => {
     test('that start at once on an empty database make it once', async () => {
-      const [url, schema] = [await serverUrl(), temporarySchema()]
+      const [url, schema] = [serverUrl(), temporarySchema()]
       const nodes = await Promise.all(Array.from({ length: 6 }, () => openMemoryDatabase({ url, schema })))
       const versions = await nodes[0]?.postgres.transaction(sql =>
         sql.all(`SELECT version FROM ${schema}.schema_version`),
@@ -195,7 +192,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
     })
 
     test('a node whose connection is lost while it starts or lists the tenants connects again', async () => {
-      const { url, loseConnections } = await lossyProxy(await serverUrl())
+      const { url, loseConnections } = await lossyProxy(serverUrl())
       const stores = openPostgresStores({ url, schema: temporarySchema() })
       onTestFinished(() => stores.close())
       loseConnections()
@@ -205,7 +202,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
     })
 
     test('a node older than the database is rejected with the advice to update', async () => {
-      const [url, schema] = [await serverUrl(), temporarySchema()]
+      const [url, schema] = [serverUrl(), temporarySchema()]
       await (await openMemoryDatabase({ url, schema })).close()
       await (await connect()).exec(`UPDATE ${schema}.schema_version SET version = 99`)
       await expect(openMemoryDatabase({ url, schema })).rejects.toThrow(/newer version \(99/)
@@ -215,7 +212,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
       const all = await temporaryStores()
       const file = fileURLToPath(new URL('../../../../test/support/memory/postgres-node.ts', import.meta.url))
       const run = async (node: string): Promise<number[]> => {
-        const args = ['--import', 'tsx', file, await serverUrl(), all.schema, node]
+        const args = ['--import', 'tsx', file, serverUrl(), all.schema, node]
         const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 })
         return JSON.parse(stdout) as number[]
       }
@@ -413,10 +410,10 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
 /** Runs `second` while the transaction of `first` is open, until it waits for it; returns the result of `second`. */
 const whileOpen = async <Result>(
   prepare: (store: MemoryStore) => Promise<unknown>,
-  first: (context: Context) => Promise<unknown>,
+  first: (context: StoreContext) => Promise<unknown>,
   second: (store: MemoryStore) => Promise<Result>,
 ): Promise<{ readonly store: MemoryStore; readonly result: Result }> => {
-  const url = await serverUrl()
+  const url = serverUrl()
   const database = await openMemoryDatabase({ url, schema: temporarySchema() })
   const watcher = openPostgres({ url })
   onTestFinished(async () => {
