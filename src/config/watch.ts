@@ -31,7 +31,9 @@ export const watchFile = (file: string, onChange: () => void): (() => void) => {
   try {
     watcher = watch(dirname(file), { persistent: false }, checkSoon)
     watcher.on('error', () => watcher?.close()) // the poll continues
-  } catch {}
+  } catch {
+    // the folder cannot be watched: the poll finds changes
+  }
   const poll = setInterval(() => {
     void identityOf(file).then(now => now !== undefined && now !== identity && checkSoon())
   }, POLL_MS)

@@ -83,7 +83,9 @@ const read = (file: string): string => {
     } finally {
       closeSync(descriptor)
     }
-  } catch {}
+  } catch {
+    // the process has ended, or belongs to another user
+  }
   return text
 }
 

@@ -47,7 +47,9 @@ export const parseModelJson = (text: string): unknown => {
   for (const candidate of [text, text.slice(from, to + 1)]) {
     try {
       return JSON.parse(candidate)
-    } catch {}
+    } catch {
+      // not JSON: the next candidate is tried
+    }
   }
   return undefined
 }
