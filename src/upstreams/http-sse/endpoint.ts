@@ -28,10 +28,9 @@ const resolveEndpoint = (text: string, from: Redirect, mayCross: boolean): Endpo
   const base = new URL(from.target.path, from.target.origin)
   const url = URL.canParse(text, base.href) ? new URL(text, base) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return invalid('named an endpoint that is no HTTP URL')
-  const { keepsSecrets } = from
   const target = { origin: base.origin, path: url.pathname + url.search }
-  if (isSameServer(url, base)) return { kind: 'named', endpoint: { target, keepsSecrets } }
-  if (mayCross) return { kind: 'named', endpoint: { target: targetOf(url.href), keepsSecrets } }
+  if (isSameServer(url, base)) return { kind: 'named', endpoint: { target, keepsSecrets: from.keepsSecrets } }
+  if (mayCross) return { kind: 'named', endpoint: { target: targetOf(url.href), keepsSecrets: false } }
   return invalid(
     `named an endpoint on another origin (${url.origin}): if that is right, set "allowCrossOriginEndpoint": true for it`,
   )

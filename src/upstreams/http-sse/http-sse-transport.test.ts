@@ -229,7 +229,7 @@ describe('the endpoint', () => {
     await server.until(() => server.of('GET').every(({ isGone }) => isGone), 'the channel to be closed')
   })
 
-  it('may be on another origin where the configuration allows it', async () => {
+  it('may be on another origin where the configuration allows it, and gets no credentials there', async () => {
     const other = await scriptedServer(({ body }, response) => {
       response.writeHead(202).end()
       if (body.id === undefined) return
@@ -238,10 +238,15 @@ describe('the endpoint', () => {
     })
     closing.push(other.close)
     const greeting = () => `event: endpoint\ndata: ${other.origin}/messages/\n\n`
-    const config = { type: 'sse', allowCrossOriginEndpoint: true, headers: { 'x-key': 'k' } } as const
+    const credentials = { authorization: 'Bearer s3cret', 'x-key': 'k' }
+    const config = { type: 'sse', allowCrossOriginEndpoint: true, headers: credentials } as const
     const { server, upstream } = await connect(answerOk, { greeting }, config)
     await upstream.open(dedicated)
-    expect(other.of('initialize')[0]?.headers['x-key']).toBe('k')
+    expect(server.of('GET')[0]?.headers).toMatchObject(credentials)
+    expect(other.arrivals.map(({ headers }) => Object.keys(credentials).some(name => name in headers))).toEqual([
+      false,
+      false,
+    ])
   })
 
   it('is never the port of the gateway, even if the configuration allows other origins', async () => {
