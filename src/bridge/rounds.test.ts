@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { NEVER } from '../protocol/cancellation.ts'
 import type { Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { MODERN, REVISIONS, type Revision } from '../protocol/revisions.ts'
-import { Json, type Plain } from '../wire/json/json.ts'
+import { Json, type Plain, type PlainObject } from '../wire/json/json.ts'
 import { type Bridge, createBridge } from './bridge.ts'
 
 const LEGACY = REVISIONS.filter(revision => revision !== MODERN)
@@ -16,7 +16,11 @@ beforeEach(() => {
 afterEach(() => bridge.close())
 
 /** A legacy client's call to a modern server that asks this once. */
-const callAsking = async (revision: Revision, capabilities: Plain, params: Plain) => {
+const callAsking = (revision: Revision, capabilities: Plain, params: Plain) =>
+  callGetting(revision, capabilities, { inputRequests: { q: { method: 'elicitation/create', params } } })
+
+/** A legacy client's call to a modern server that first answers `input_required` with these members. */
+const callGetting = async (revision: Revision, capabilities: Plain, asking: PlainObject) => {
   const sent: Exchange[] = []
   const frames: Frame[] = []
   const upstream = bridge.wrap(
@@ -28,10 +32,9 @@ const callAsking = async (revision: Revision, capabilities: Plain, params: Plain
           const isCall = exchange.method === 'tools/call'
           if (!isCall) return void exchange.sink({ kind: 'result', result: Json.of({ tools: [] }) })
           sent.push(exchange)
-          const inputRequests = { q: { method: 'elicitation/create', params } }
           const result = exchange.params.has('inputResponses')
             ? { resultType: 'complete', content: [] }
-            : { resultType: 'input_required', inputRequests }
+            : { resultType: 'input_required', ...asking }
           void exchange.sink({ kind: 'result', result: Json.of(result) })
         },
       }),
@@ -72,6 +75,15 @@ describe.each(LEGACY)('a client of %s before a modern server that asks', revisio
     const { asked, sent, result } = await callAsking(revision, {}, FORM)
     expect([asked(), sent.length]).toEqual([[], 1])
     expect(result()).toMatchObject({ isError: true })
+  })
+
+  it.each([{}, { inputRequests: {} }])('gets an error at once if the server asks for nothing: %j', async asking => {
+    const { sent, result } = await callGetting(revision, { elicitation: {} }, asking)
+    expect(sent).toHaveLength(1)
+    expect(result()).toMatchObject({
+      isError: true,
+      content: [{ text: 'The server asked for input, but sent neither a question nor a state to continue with' }],
+    })
   })
 
   it.each([-32601, -32602])('that did not show the question after all (%i) cancels nothing', async code => {

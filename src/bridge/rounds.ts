@@ -66,6 +66,8 @@ class RoundsCall {
     const requests = result.get('inputRequests')?.entries() ?? []
     const state = result.get('requestState')
     if (++this.#round > MAX_ROUNDS) return this.#fail(`The server kept asking after ${MAX_ROUNDS} rounds`)
+    if (requests.length === 0 && !state)
+      return this.#fail('The server asked for input, but sent neither a question nor a state to continue with')
     if (requests.length === 0) return this.#retryLater(state)
     if (requests.length > MAX_QUESTIONS)
       return this.#fail(`The server asked ${requests.length} questions at once; ${MAX_QUESTIONS} are the most`)
