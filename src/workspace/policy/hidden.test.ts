@@ -59,3 +59,30 @@ test.each([[[]], [7], ['text'], [null], [[['a']]], [{ values: 'a' }]])(
     expect(await (await say('completion/complete', asked)).result()).toEqual({ completion: { values: [] } })
   },
 )
+
+test.each([1, 2])(
+  'of %i servers: the completion of a hidden URI is answered as that of an unknown one',
+  async count => {
+    const lists = {
+      templates: [{ uriTemplate: 'file:///secret/{+path}' }, { uriTemplate: 'file:///{dir}/{+path}' }],
+      resources: [{ uri: 'file:///secret/1', name: 'one' }],
+    }
+    const answer = gives({ completion: { values: ['1'], total: 900, hasMore: true } })
+    const { say, arrivals } = routed({ a: { lists, answer }, ...(count > 1 && { b: {} }) }, { policy })
+    const complete = (uri: string, dir = '') =>
+      say('completion/complete', {
+        ref: { type: 'ref/resource', uri },
+        argument: { name: 'path', value: '' },
+        context: { arguments: { dir } },
+      })
+    for (const uri of ['file:///secret/1', 'file:///secret/{+path}', 'file:///unknown/1'])
+      expect(await (await complete(uri)).failure()).toEqual({
+        code: -32602,
+        message: `Unknown resource template: ${uri}`,
+      })
+    expect(arrivals).toEqual([])
+    expect(await (await complete('file:///{dir}/{+path}', 'secret')).result()).toEqual({
+      completion: { values: [], hasMore: false },
+    })
+  },
+)

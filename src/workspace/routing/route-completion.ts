@@ -62,7 +62,7 @@ export const createCompletionRoute = (context: RouteContext) => {
 const isUnsupported = (frame: Frame): boolean =>
   frame.kind === 'failure' && frame.error.code === ERRORS.methodNotFound.code
 
-/** Removes values that lead to a hidden resource, and the total, which would reveal that there are some. */
+/** Removes values that lead to a hidden resource, and the figures that would reveal that there are some. */
 const onlyVisible = (result: Json, template: string, params: Json, isVisible: (uri: string) => boolean): Json => {
   const values = result.at('completion', 'values')
   const name = params.at('argument', 'name')?.asString()
@@ -73,5 +73,6 @@ const onlyVisible = (result: Json, template: string, params: Json, isVisible: (u
   const visible = (values?.elements() ?? []).filter(value => isVisible(uriWith(value.asString() ?? '')))
   const given = result.get('completion')
   const completion = given?.isObject ? given : Json.empty
-  return result.with('completion', completion.without('total').with('values', visible))
+  const shown = completion.without('total').with('values', visible)
+  return result.with('completion', visible.length === 0 && shown.has('hasMore') ? shown.with('hasMore', false) : shown)
 }
