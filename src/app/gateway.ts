@@ -99,7 +99,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     log,
     keepAlive: new KeepAlive(limits.keepAliveMs),
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    activeCalls: new ActiveCalls(),
+    activeCalls: new ActiveCalls(limits.principalSessions),
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })

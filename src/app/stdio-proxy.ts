@@ -51,7 +51,7 @@ export const serveStdioProxy = async (options: StdioProxyOptions): Promise<void>
     log,
     keepAlive,
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    activeCalls: new ActiveCalls(),
+    activeCalls: new ActiveCalls(limits.principalSessions),
   }
   await serveStdio(context, { input, output, workspace, principal: 'local' })
   stopPinging()

@@ -100,7 +100,10 @@ export const limitsSchema = object({
   streamLogEvents: atMost('streamLogEvents', 'Events kept for resuming one stream.'),
   totalLogBytes: atMost('totalLogBytes', 'Bytes kept for resuming, all streams together.'),
   principalLogBytes: atMost('principalLogBytes', 'Bytes kept for resuming, all streams of one principal.'),
-  principalSessions: atMost('principalSessions', 'Most sessions of one principal, and most SSE channels.'),
+  principalSessions: atMost(
+    'principalSessions',
+    'Most sessions of one principal, most SSE channels, and most streams of subscriptions/listen.',
+  ),
   principalParkedCalls: atMost(
     'principalParkedCalls',
     'Most calls of one principal that wait for an answer to a question.',
@@ -184,7 +187,9 @@ export const serverSchema = looseObject({
     .describe('The transport of the server; detected when absent.'),
   allowCrossOriginEndpoint: flagSchema
     .optional()
-    .describe('Whether the SSE channel of a remote server may name an endpoint of another origin for our messages.'),
+    .describe(
+      'Whether the SSE channel of a remote server may name an endpoint of another origin for our messages; it gets no headers.',
+    ),
   allowCrossOriginRedirect: flagSchema
     .optional()
     .describe(

@@ -48,7 +48,7 @@ export interface Limits {
   readonly streamLogEvents: number // kept for resuming one stream
   readonly totalLogBytes: number // kept for resuming, all streams together
   readonly principalLogBytes: number // kept for resuming, all streams of one principal
-  readonly principalSessions: number // sessions of one principal, and as many channels
+  readonly principalSessions: number // sessions of one principal, and as many channels and listen streams
   readonly principalParkedCalls: number // calls of one principal that wait for an answer to a question
   readonly principalUpstreamSessions: number // sessions of one principal at one server
   readonly shutdownMs: number // for calls in flight when the gateway closes

@@ -31,6 +31,10 @@ export class Quota<T extends object> {
     return this.#owners.size
   }
 
+  get items(): T[] {
+    return [...this.#owners.keys()]
+  }
+
   /** Adds an item and returns the evicted ones, which are no longer counted. */
   add(owner: string, item: T, bytes = 0): T[] {
     const share = this.#shares.get(owner) ?? { items: new Map(), bytes: 0 }

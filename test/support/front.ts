@@ -68,7 +68,7 @@ export const startFront = async (
     log,
     keepAlive: new KeepAlive(limits.keepAliveMs),
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
-    activeCalls: new ActiveCalls(),
+    activeCalls: new ActiveCalls(limits.principalSessions),
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const sessions = new StreamableSessions(context)

@@ -1,33 +1,38 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
+import { Quota } from '../../protocol/quota.ts'
 import { sleep, within } from '../../std/time.ts'
 
 const POLL_MS = 50
+const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 
 /** The calls in progress: a shutdown waits for them, then aborts them. */
 export class ActiveCalls {
   // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
   readonly #calls: Abort[] = []
-  readonly #standing = new Set<Abort>() // `subscriptions/listen`: never ends by itself, so a shutdown does not wait for it
+  readonly #listening: Quota<Abort> // `subscriptions/listen`: never ends by itself, so a shutdown does not wait for it
   #whenIdle: (() => void) | undefined
+
+  /** One owner has at most `listensPerOwner` of `subscriptions/listen`; beyond them its oldest completes. */
+  constructor(listensPerOwner: number) {
+    this.#listening = new Quota({ perOwner: listensPerOwner, total: listensPerOwner * TOTAL_SHARES })
+  }
 
   get size(): number {
     return this.#calls.length
   }
 
-  add(abort: Abort, isStanding: boolean): void {
-    if (isStanding) this.#standing.add(abort)
-    else abort.slot = this.#calls.push(abort) - 1
+  add(abort: Abort): void {
+    abort.addTo(this.#calls)
+  }
+
+  addListening(abort: Abort, owner: string): void {
+    for (const evicted of this.#listening.add(owner, abort)) evicted.abort({ kind: 'closing' })
   }
 
   delete(abort: Abort): void {
-    if (abort.slot < 0) return void this.#standing.delete(abort)
-    const last = this.#calls.pop()
-    if (last && last !== abort) {
-      this.#calls[abort.slot] = last
-      last.slot = abort.slot
-    }
-    abort.slot = -1
+    if (!abort.isListed) return this.#listening.delete(abort)
+    abort.removeFrom(this.#calls)
     if (this.#calls.length === 0) this.#whenIdle?.()
   }
 
@@ -35,12 +40,12 @@ export class ActiveCalls {
   async whenSettled(timeoutMs: number): Promise<void> {
     let left = [...this.#calls]
     for (const end = Date.now() + timeoutMs; left.length > 0 && Date.now() < end; await sleep(POLL_MS))
-      left = left.filter(({ slot }) => slot >= 0)
+      left = left.filter(({ isListed }) => isListed)
   }
 
-  /** Aborts the standing calls, waits up to `graceMs` for the others, then aborts those too. */
+  /** Aborts `subscriptions/listen`, waits up to `graceMs` for the other calls, then aborts those too. */
   async drain(graceMs: number): Promise<void> {
-    for (const abort of [...this.#standing]) abort.abort({ kind: 'closing' })
+    for (const abort of this.#listening.items) abort.abort({ kind: 'closing' })
     if (this.#calls.length > 0) {
       const idle = new Promise<void>(resolve => {
         this.#whenIdle = resolve

@@ -57,7 +57,7 @@ class ToolReply {
     this.caller = restCaller(request)
     this.isStreamed = acceptsSse && (asksForSse(raw.headers.accept) || !acceptsJson)
     if (this.isStreamed) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
-    context.activeCalls.add(this.abort, false)
+    context.activeCalls.add(this.abort)
     response.on('close', () => this.#close())
     this.abort.onAbort(reason => reason.kind === 'closing' && this.#fail(503, SHUTTING_DOWN))
   }

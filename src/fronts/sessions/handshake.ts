@@ -44,7 +44,7 @@ export const answerInitialize = (
     activeCalls.delete(abort)
     respond(outcome, isAccepted)
   }
-  activeCalls.add(abort, false)
+  activeCalls.add(abort)
   abort.onAbort(reason => settle(abortOutcome(id, reason), false))
   dispatch({
     kind: 'request',

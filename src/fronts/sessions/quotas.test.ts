@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { openRawChannel } from '../../../test/support/channel.ts'
 import { type Front, startFront } from '../../../test/support/front.ts'
-import { openStream, send } from '../../../test/support/raw.ts'
+import { modern, openStream, send } from '../../../test/support/raw.ts'
+import { Json } from '../../wire/json/json.ts'
 
 let front: Front
 afterEach(() => front.close())
@@ -77,4 +78,24 @@ test('a principal with too many channels loses its oldest, whose stream ends', a
     expect(open.response.complete).toBe(false)
     open.close()
   }
+})
+
+const listen = (principal: string) => {
+  const { headers, body } = modern('l', 'subscriptions/listen', { notifications: {} })
+  return openStream(front.url, { headers: { ...headers, authorization: principal }, body })
+}
+
+test('a principal with too many listen streams loses its oldest, which completes', async () => {
+  const acknowledged = 'notifications/subscriptions/acknowledged'
+  front = await startFront(
+    { 'subscriptions/listen': ({ sink }) => sink({ kind: 'notice', method: acknowledged, params: Json.empty }) },
+    { limits: { principalSessions: 2 }, identify: header => header },
+  )
+  const other = await listen('ben')
+  const [first, second] = [await listen('ana'), await listen('ana')]
+  const third = await listen('ana')
+  expect((await first.all()).at(-1)?.json).toMatchObject({ id: 'l', result: { resultType: 'complete' } })
+  expect(front.seen[1]?.signal.reason).toEqual({ kind: 'closing' })
+  expect([0, 2, 3].map(i => front.seen[i]?.signal.reason)).toEqual([undefined, undefined, undefined])
+  for (const stream of [other, second, third]) stream.close()
 })

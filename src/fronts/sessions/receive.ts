@@ -136,7 +136,7 @@ const run = (
     }
   }
   session.listen()
-  context.activeCalls.add(call, false)
+  context.activeCalls.add(call)
   call.onAbort(reason => settle(abortOutcome(id, reason), 'unknown'))
   try {
     context.dispatch({

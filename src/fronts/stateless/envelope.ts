@@ -138,5 +138,5 @@ export const shutdownFrame = (method: string): Frame =>
     ? { kind: 'result', result: Json.of({ resultType: 'complete' }) }
     : { kind: 'failure', error: SHUTTING_DOWN }
 
-/** True for a request that stays open until its client or the gateway ends it. */
-export const isStanding = (method: string): boolean => method === LISTEN
+/** True for the request that stays open until its client or the gateway ends it. */
+export const isListen = (method: string): boolean => method === LISTEN

@@ -11,7 +11,7 @@ import { sendEmpty, sendError, sendJson, streamTo } from '../http/response.ts'
 import { EventLog, mergeKey } from '../streams/event-log.ts'
 import {
   carriedHeaders,
-  isStanding,
+  isListen,
   modernParams,
   modernResult,
   readEnvelope,
@@ -82,7 +82,8 @@ class StatelessReply {
     this.#id = message.id
     this.#method = message.method
     if (request.acceptsSse) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
-    context.activeCalls.add(this.abort, isStanding(message.method))
+    if (isListen(message.method)) context.activeCalls.addListening(this.abort, requestOwner(request))
+    else context.activeCalls.add(this.abort)
     request.response.on('close', () => this.#close())
     this.abort.onAbort(reason => reason.kind === 'closing' && this.take(shutdownFrame(this.#method)))
   }

@@ -1,10 +1,11 @@
+import { quotaOwner } from '../../protocol/admission.ts'
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
 import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import type { InFlight } from '../sessions/in-flight.ts'
 import {
-  isStanding,
+  isListen,
   modernParams,
   modernResult,
   readEnvelope,
@@ -40,7 +41,8 @@ export class ModernRequests {
     if (conflict) return void this.#outbox.send(encodeError(id, conflict))
     const caller: Caller = { ...this.#base, ...reading.envelope }
     this.#caller = caller
-    this.#context.activeCalls.add(abort, isStanding(method))
+    if (isListen(method)) this.#context.activeCalls.addListening(abort, quotaOwner(caller.principal, undefined))
+    else this.#context.activeCalls.add(abort)
     const finish = (pieces?: Buffer[]): void => {
       if (!this.#inFlight.delete(id)) return
       this.#context.activeCalls.delete(abort)

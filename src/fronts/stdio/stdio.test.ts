@@ -63,7 +63,7 @@ const start = (script: Script = {}, limits: Partial<Limits> = {}) => {
     log: SILENT,
     keepAlive: ticker,
     retention: new StreamRetention({ total: 1e6, perOwner: 1e6 }),
-    activeCalls: new ActiveCalls(),
+    activeCalls: new ActiveCalls(DEFAULT_LIMITS.principalSessions),
   }
   const closed = serveStdio(context, { input, output, workspace: 'w', principal: 'local' })
   return {
