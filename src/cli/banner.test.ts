@@ -9,9 +9,11 @@ const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>)
 })
 
 describe('the lines printed at startup', () => {
-  it('name the version and the URL of every workspace', () => {
-    expect(listeningLines('1.2.3', 'http://127.0.0.1:1', [workspace('a', {}), workspace('long', {})], PLAIN)).toBe(
+  it('name the version, the configuration and the URL of every workspace', () => {
+    const started = { version: '1.2.3', origin: 'http://127.0.0.1:1', file: '/home/ann/mcp.json' }
+    expect(listeningLines(started, [workspace('a', {}), workspace('long', {})], PLAIN)).toBe(
       'dragoman 1.2.3 listening on http://127.0.0.1:1\n' +
+        'configuration /home/ann/mcp.json\n' +
         '  a     http://127.0.0.1:1/mcp/a\n' +
         '  long  http://127.0.0.1:1/mcp/long\n',
     )

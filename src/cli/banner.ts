@@ -18,15 +18,21 @@ type Paint = (style: Style, text: string) => string
 export const PLAIN: Paint = (_style, text) => text
 export const COLOURED: Paint = (style, text) => `\u001b[${STYLES[style][0]}m${text}\u001b[${STYLES[style][1]}m`
 
-/** Printed when the gateway listens: the version and the URL of each workspace. */
+interface StartedGateway {
+  readonly version: string
+  readonly origin: string
+  readonly file?: string | undefined // its configuration
+}
+
+/** Printed when the gateway listens: the version, the configuration file and the URL of each workspace. */
 export const listeningLines = (
-  version: string,
-  origin: string,
+  { version, origin, file }: StartedGateway,
   workspaces: readonly WorkspaceStatus[],
   paint: Paint,
 ): string => {
   const rows = workspaces.map(({ name, url }) => [name, paint('cyan', url)] as const)
-  return [`${paint('bold', `dragoman ${version}`)} listening on ${origin}`, ...aligned(rows), ''].join('\n')
+  const first = `${paint('bold', `dragoman ${version}`)} listening on ${origin}`
+  return [first, ...(file === undefined ? [] : [`configuration ${file}`]), ...aligned(rows), ''].join('\n')
 }
 
 /** Printed without a configuration: what is served, and where the memory is stored. */

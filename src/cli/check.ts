@@ -5,6 +5,7 @@ import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/sta
 import { SILENT } from '../telemetry/log.ts'
 import type { Inspect, Run } from './command.ts'
 import {
+  configFileOf,
   DATA_FLAG,
   dataDirectoryOf,
   type Flags,
@@ -23,10 +24,10 @@ const FLAGS: Flags = {
   ...JSON_FLAG,
 }
 
-const HELP = `Usage: dragoman check FILE [flags]
+const HELP = `Usage: dragoman check [FILE] [flags]
 
-Checks a configuration, connects to every server once, and shows what each workspace contains. Calls no tool and prints
-no secrets. Exit code 0: no problem found; 1: at least one problem.
+Checks a configuration (default: the file that "dragoman serve" would find), connects to every server once, and shows
+what each workspace contains. Calls no tool and prints no secrets. Exit code 0: no problem found; 1: at least one problem.
 
 ${flagHelp(FLAGS)}
 `
@@ -43,8 +44,8 @@ interface CheckResult extends Partial<CheckReport> {
 export const run: Run = async (args, { inspect, version }) => {
   const { flags, words } = readLine(args, FLAGS, 1)
   if (flags.help) return print(HELP)
-  const [file] = words
-  if (file === undefined) throw new UsageError('expected the configuration file to check')
+  const file = words[0] ?? (await configFileOf(flags))
+  if (file === undefined) throw new UsageError('found no configuration file; name the one to check')
   const data = dataDirectoryOf(flags)
   const loaded = await load(file)
   const result =

@@ -19,7 +19,7 @@ export interface ServedGateway {
   close(): Promise<void>
 }
 
-/** Reads a configuration file; without a name, the one given by --config. */
+/** Reads a configuration file; without a name, the one the gateway was started with. */
 export type LoadConfig = (file?: string) => Promise<Snapshot>
 
 export interface ServeOptions {
@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly version: string
   readonly data: string
   readonly insecure: boolean
-  readonly loadNext: LoadConfig | undefined
+  readonly loadNext: LoadConfig
 }
 
 /** Serves a workspace of the daemon on stdin and stdout until the client has gone. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Daemon, findDaemon } from '../config/daemon-file.ts'
 import { type Change, type ConfigDifference, compareConfigs, type Detail, hasNoChanges } from '../config/difference.ts'
+import { findConfig } from '../config/find-config.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Run } from './command.ts'
@@ -26,8 +27,8 @@ const FLAGS: Flags = {
 
 const HELP = `Usage: dragoman plan [FILE] [flags]
 
-Shows what would change if the running daemon loaded FILE (default: its own file), or how FILE differs from another file.
-Changes nothing and prints no secrets.
+Shows what would change if the running daemon loaded FILE, or how FILE differs from another file. Default: the daemon's
+own file; if it has none, the file that "dragoman serve" would find. Changes nothing and prints no secrets.
 
 ${flagHelp(FLAGS)}
 `
@@ -42,7 +43,8 @@ export const run: Run = async args => {
   const daemon = from === undefined ? await findDaemon(data) : undefined
   if (from === undefined && !daemon)
     return printError(`no daemon runs on ${data}; start one, or compare with a file: --from FILE`)
-  const difference = daemon ? await askDaemon(daemon, file) : await compareFiles(from ?? '', file)
+  const found = file ?? (daemon?.config === undefined ? await findConfig({ env: process.env }) : undefined)
+  const difference = daemon ? await askDaemon(daemon, found) : await compareFiles(from ?? '', found)
   return flags.json ? printJson(difference) : print(describe(difference))
 }
 

@@ -10,6 +10,7 @@ import { COLOURED, defaultServersLine, listeningLines, PLAIN, serverLines, waiti
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { createReloader } from './reload.ts'
 import {
+  configFileOf,
   DATA_FLAG,
   dataDirectoryOf,
   type Flags,
@@ -24,9 +25,10 @@ import {
 const FLAGS: Flags = {
   config: {
     value: 'FILE',
-    help: 'configuration file (default: none; serves a memory and the files of the current directory)',
+    help: 'configuration file (default: the first of dragoman.json, .mcp.json and .vscode/mcp.json in the current directory, or the one of the user)',
   },
-  demo: { help: 'serve the built-in demo if no configuration names servers: an example of every feature' },
+  'no-config': { help: 'search for no configuration file' },
+  demo: { help: 'serve the built-in demo, unless --config names servers: an example of every feature' },
   host: { value: 'HOST', help: 'address to listen on (default: 127.0.0.1)' },
   port: { value: 'PORT', help: 'port to listen on (default: 8765); 0: any free one' },
   ...DATA_FLAG,
@@ -38,7 +40,8 @@ const FLAGS: Flags = {
 
 const HELP = `Usage: dragoman serve [flags]
 
-Runs the gateway in the foreground until it is interrupted.
+Runs the gateway in the foreground until it is interrupted. Without a configuration file it serves a memory and the files
+of the current directory.
 
 ${flagHelp(FLAGS)}
 `
@@ -48,7 +51,8 @@ export const run: Run = async (args, context) => {
   const flags = readFlags(args, FLAGS)
   if (flags.help) return print(HELP)
   const level = levelOf(flags)
-  const file = textOf(flags, 'config')
+  const searches = flags.demo !== true && flags['no-config'] !== true
+  const file = searches ? await configFileOf(flags) : textOf(flags, 'config')
   const listen = { host: hostOf(flags), port: portOf(flags) }
   const load: LoadConfig = (named = file) =>
     loadConfig({ file: named, env: process.env, flags: listen, demo: flags.demo === true })
@@ -57,7 +61,10 @@ export const run: Run = async (args, context) => {
   for (const warning of snapshot.warnings) log.warn({}, warning)
   const data = dataDirectoryOf(flags)
   await ensureDataDirectory(data)
-  const loadNext = file === undefined ? undefined : load
+  const loadNext: LoadConfig = async next => {
+    if (next === undefined && file === undefined) throw new ConfigError(NO_FILE)
+    return load(next)
+  }
   const options = { log, data, insecure: flags.insecure === true, loadNext, version: context.version }
   return serve(snapshot, options, flags, context)
 }
@@ -69,21 +76,21 @@ const serve = async (
   { startGateway, version }: CommandContext,
 ): Promise<number> => {
   const { log, data, loadNext } = options
-  const file = textOf(flags, 'config')
+  const { file } = snapshot
   const hangups = listenForHangups()
   const signal = Promise.race([listenForSignals(), hangups.terminalClosed])
   const gateway = await startGateway(snapshot, options).catch(error => explainStartError(error, data))
   logUnhandledErrors(log)
-  const replaced = await announce(gateway, options).catch(async error => {
+  const replaced = await announce(gateway, snapshot.file, options).catch(async error => {
     await gateway.close()
     throw error
   })
-  const reload = loadNext && createReloader({ load: loadNext, swap: gateway.swap, first: snapshot, log })
-  hangups.onEach(() => (reload ? void reload(true) : log.info({}, 'there is no configuration file to reload')))
-  const unwatch = reload && file !== undefined && !flags['no-watch'] ? watchFile(file, () => void reload()) : undefined
+  const reload = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
+  hangups.onEach(() => (file ? void reload(true) : log.info({}, 'there is no configuration file to reload')))
+  const unwatch = file !== undefined && !flags['no-watch'] ? watchFile(file, () => void reload()) : undefined
   const stop = flags['until-idle'] ? Promise.race([signal, waitForIdle(() => gateway.idleMs())]) : signal
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
-  print(listeningLines(version, gateway.origin, gateway.status(), paint))
+  print(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
   if (file === undefined && !flags.demo) print(defaultServersLine(data, process.cwd()))
   const slowTimer = setTimeout(() => print(waitingLine(gateway.status())), SLOW_MS)
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])
@@ -96,9 +103,12 @@ const serve = async (
   return 0
 }
 
+const NO_FILE = 'the gateway runs without a configuration file; name one to compare with: dragoman plan FILE'
+
 /** Announces this daemon to programs of the same user. Returns the daemon it replaces, if one runs. */
 const announce = async (
   { origin, localSecret }: ServedGateway,
+  config: string | undefined,
   { data, log }: ServeOptions,
 ): Promise<Daemon | undefined> => {
   const other = await findDaemon(data)
@@ -108,7 +118,7 @@ const announce = async (
       `another dragoman serves ${data}, at ${other.origin}: both use the same tokens and memories, and until this one ` +
         'ends, "dragoman stdio" and "dragoman plan" find this one. Give one of them another --data',
     )
-  await announceDaemon(data, { origin, pid: process.pid, token: localSecret })
+  await announceDaemon(data, { origin, pid: process.pid, token: localSecret, config })
   return other
 }
 

@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { dataDirectory } from '../config/data-dir.ts'
+import { findConfig } from '../config/find-config.ts'
 import { nearest } from '../config/problems.ts'
 
 /** The command line is invalid; the message says what to write instead. */
@@ -66,6 +67,13 @@ export const JSON_FLAG: Flags = { json: { help: 'print JSON' } }
 
 export const dataDirectoryOf = (flags: FlagValues): string =>
   dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
+
+/** The configuration file: --config, or the one that is found; undefined if there is none. */
+export const configFileOf = async (flags: FlagValues): Promise<string | undefined> => {
+  const named = textOf(flags, 'config')
+  if (named === '') throw new UsageError('--config: expected a file')
+  return named ?? findConfig({ env: process.env })
+}
 
 /** One action of a command such as `dragoman token`, as its help shows it. */
 interface DescribedAction {

@@ -1,6 +1,6 @@
 import { type MemoryEntry, memorySchema, type ServerEntry } from './schema.ts'
 import type { BuiltinServer, UnavailableServer } from './snapshot.ts'
-import { type Environment, fillIn } from './variables.ts'
+import { type Environment, fillIn, fillInPath } from './variables.ts'
 
 /** Reads a server that comes with the gateway. */
 export const readBuiltin = (
@@ -10,7 +10,7 @@ export const readBuiltin = (
 ): BuiltinServer | UnavailableServer => {
   if (builtin === 'memory') return readMemory(memory, env)
   if (builtin !== 'files') return { kind: 'builtin', builtin }
-  const filled = root === undefined ? undefined : fillIn(root, env)
+  const filled = root === undefined ? undefined : fillInPath(root, env)
   if (filled?.kind === 'missing') return { kind: 'unavailable', reason: `root: ${filled.reason}` }
   return { kind: 'builtin', builtin, root: filled?.text ?? process.cwd(), ...(showHidden && { showHidden }) }
 }

@@ -5,7 +5,7 @@ import type { Environment } from './variables.ts'
 const check = (entry: object, env: Environment = {}) => {
   const { snapshot, problems } = checkConfig(
     { value: { mcpServers: { it: entry } }, lineOf: () => 1, repeated: [] },
-    env,
+    { env },
   )
   return {
     server: snapshot.servers.get('it'),

@@ -2,19 +2,24 @@ import type { z } from 'zod'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import type { JsonText } from './json-text.ts'
+import { isGateway } from './own-entries.ts'
+import { passedVariables } from './passed-variables.ts'
 import { type ConfigProblem, type ConfigReport, formatPath, nearest, readWith, unknownKeyWarnings } from './problems.ts'
-import { authSchema, fileSchema, limitsSchema, listenSchema, sseSchema } from './schema.ts'
+import { authSchema, BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema } from './schema.ts'
+import { entriesOf, isRawObject, type RawEntry, type RawObject, SERVER_KEYS } from './server-entries.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
 import type { Environment } from './variables.ts'
-import { deriveWorkspaces, readPolicies, readWorkspace } from './workspaces.ts'
-
-type RawObject = Readonly<Record<string, unknown>>
+import { deriveWorkspaces, readPolicies, readWorkspace, withToolFilters } from './workspaces.ts'
 
 const KNOWN_KEYS = Object.keys(fileSchema.shape)
 
-/** Names that other programs use for our keys. */
-const ALIASES: Readonly<Record<string, string>> = { servers: 'mcpServers', mcp_servers: 'mcpServers' }
+/** Names that other programs use for our keys: Codex, Zed and OpenCode. */
+const ALIASES: Readonly<Record<string, string>> = {
+  mcp_servers: 'mcpServers',
+  context_servers: 'mcpServers',
+  mcp: 'mcpServers',
+}
 
 /** What is served if a file names no server. */
 interface FallbackServers {
@@ -37,34 +42,40 @@ export const DEMO_SERVERS: FallbackServers = {
 /** Servers that the program embedding the gateway defines, by name. */
 export type EmbeddedServers = Readonly<Record<string, Upstream>>
 
+/** What a file is checked with, besides its text. */
+interface CheckOptions {
+  readonly env: Environment
+  readonly fallback?: FallbackServers
+  readonly embedded?: EmbeddedServers | undefined
+  readonly isFile?: boolean // a file must name a server
+  readonly port?: number | undefined // instead of `listen.port`
+}
+
 /** The snapshot of a file, valid only if there are no problems. */
 export const checkConfig = (
   text: JsonText,
-  env: Environment,
-  fallback = DEFAULT_SERVERS,
-  embedded: EmbeddedServers = {},
+  { env, fallback = DEFAULT_SERVERS, embedded = {}, isFile = false, port }: CheckOptions,
 ): { snapshot: Snapshot; problems: readonly ConfigProblem[] } => {
   const report: ConfigReport = { problems: [], warnings: [] }
   const given = objectAt(text.value, [], report)
   warnOfKeys(given, text, report)
-  const root = Object.keys(embedded).length === 0 ? withFallback(given, fallback, report) : given
+  const hasOwnServers = Object.keys(embedded).length > 0
+  const root = hasOwnServers ? given : withFallback(given, { fallback, isFile }, report)
   const listen = readSection(listenSchema, root.listen, 'listen', report)
   const auth = readSection(authSchema, root.auth, 'auth', report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
-  const configured = objectAt(root.mcpServers, ['mcpServers'], report)
-  for (const name of Object.keys(configured).filter(name => Object.hasOwn(embedded, name)))
-    report.problems.push({
-      path: ['mcpServers', name],
-      message: 'the embedding program defines a server of the same name',
-    })
+  const passed = passedVariables(readWith(passEnvSchema, root.passEnv, ['passEnv'], report), env)
+  const configured = readEntries(root, port ?? listen.port, report)
+  for (const { path } of configured.filter(({ name }) => Object.hasOwn(embedded, name)))
+    report.problems.push({ path, message: 'the embedding program defines a server of the same name' })
   const servers = [
-    ...Object.entries(configured).flatMap(([name, raw]) => readServer(name, raw, env, report) ?? []),
+    ...configured.flatMap(entry => readServer(entry, { env, passed }, report) ?? []),
     ...Object.entries(embedded).map(
       ([name, upstream]) => ({ name, disabled: false, kind: 'embedded', upstream }) as const,
     ),
   ]
-  const entries = { ...configured, ...embedded }
+  const entries = { ...Object.fromEntries(configured.map(({ name, raw }) => [name, raw])), ...embedded }
   const policies = readPolicies(objectAt(root.policies, ['policies'], report), report)
   const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, report)
   const snapshot = {
@@ -73,22 +84,33 @@ export const checkConfig = (
     sse,
     limits,
     servers: byName(servers),
-    workspaces: byName(workspaces),
+    workspaces: byName(workspaces.map(workspace => withToolFilters(workspace, servers))),
     policies,
     warnings: report.warnings,
   }
   return { snapshot, problems: report.problems }
 }
 
+/** The entries of servers, without those that lead back to this gateway; a name must not occur twice. */
+const readEntries = (root: RawObject, port: number, report: ConfigReport): RawEntry[] => {
+  for (const key of SERVER_KEYS) objectAt(root[key], [key], report)
+  const entries = entriesOf(root)
+  const isRepeated = ({ name }: RawEntry, at: number): boolean => entries.findIndex(it => it.name === name) < at
+  for (const { name, path } of entries.filter(isRepeated))
+    report.problems.push({ path, message: `${formatPath(['mcpServers', name])} has the same name; rename one of them` })
+  return entries.filter(({ raw, path }) => {
+    if (!isGateway(raw, port)) return true
+    report.warnings.push(`${formatPath(path)}: ignored, it leads back to this gateway`)
+    return false
+  })
+}
+
 const byName = <T extends { readonly name: string }>(things: readonly T[]): ReadonlyMap<string, T> =>
   new Map(things.map(thing => [thing.name, thing]))
 
-const isObject = (value: unknown): value is RawObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const objectAt = (value: unknown, path: readonly string[], report: ConfigReport): RawObject => {
   if (value === undefined) return {}
-  if (isObject(value)) return value
+  if (isRawObject(value)) return value
   report.problems.push({ path, message: 'expected an object' })
   return {}
 }
@@ -103,19 +125,28 @@ const warnOfKeys = (root: RawObject, text: JsonText, report: ConfigReport): void
   for (const path of text.repeated) report.warnings.push(`${formatPath(path)} is written twice; the last one is used`)
 }
 
-const withFallback = (given: RawObject, fallback: FallbackServers, report: ConfigReport): RawObject => {
-  const { mcpServers = {} } = given
-  if (!isObject(mcpServers)) return given
-  if (Object.keys(mcpServers).length > 0) {
+interface FallbackChoice {
+  readonly fallback: FallbackServers
+  readonly isFile: boolean
+}
+
+const NO_SERVERS = `names no server: add one with "dragoman add", or write "mcpServers": "${BUILT_IN}" for the built-in memory and files`
+
+/** What is served without a file. A file must name its servers, or say that it wants these. */
+const withFallback = (given: RawObject, { fallback, isFile }: FallbackChoice, report: ConfigReport): RawObject => {
+  const { mcpServers, servers, ...rest } = given
+  const isBuiltIn = mcpServers === BUILT_IN
+  const isNone = [mcpServers, servers].every(one => one === undefined || (isRawObject(one) && isEmpty(one)))
+  if (!isBuiltIn && !isNone) {
     if (fallback === DEMO_SERVERS) report.warnings.push('the demo is not served: the configuration names servers')
     return given
   }
-  if (given.mcpServers !== undefined) {
-    const names = Object.keys(fallback.mcpServers).join(' and ')
-    report.warnings.push(`mcpServers names no server; the built-in ${names} is served`)
-  }
-  return { ...fallback, ...given, mcpServers: fallback.mcpServers }
+  if (isFile && isNone && fallback !== DEMO_SERVERS)
+    report.problems.push({ path: mcpServers === undefined ? [] : ['mcpServers'], message: NO_SERVERS })
+  return { ...fallback, ...rest, mcpServers: fallback.mcpServers }
 }
+
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0
 
 const readWorkspaces = (
   raw: unknown,
@@ -127,7 +158,7 @@ const readWorkspaces = (
   if (raw === undefined) return deriveWorkspaces(servers, server => isEnabled(entries[server.name]))
   const names = Object.keys(entries) // including entries with problems, so that one mistake is reported once
   const given = Object.entries(objectAt(raw, ['workspaces'], report))
-  if (isObject(raw) && given.length === 0) {
+  if (isRawObject(raw) && given.length === 0) {
     report.problems.push({
       path: ['workspaces'],
       message: 'names no workspace; leave it out to have all servers in one, and one for each',
@@ -143,4 +174,4 @@ const readWorkspaces = (
 }
 
 /** Decided by the file alone, so that an unset variable changes no workspace. */
-const isEnabled = (entry: unknown): boolean => isObject(entry) && entry.disabled !== true
+const isEnabled = (entry: unknown): boolean => isRawObject(entry) && entry.disabled !== true && entry.enabled !== false

@@ -8,6 +8,7 @@ export interface Daemon {
   readonly origin: string
   readonly pid: number
   readonly token: string // valid while that process runs
+  readonly config?: string | undefined // the path of its configuration file; undefined: it has none
 }
 
 const fileIn = (data: string): string => join(data, 'daemon.json')

@@ -69,7 +69,12 @@ describe('a file of another client', () => {
         theme: 'dark',
         mcpServers: {
           files: { command: 'npx', args: ['-y', 'some-server'], env: { KEY: '${KEY}', DEBUG: 1 }, cwd: '/tmp' },
-          github: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer ${TOKEN}' }, alwaysAllow: [] },
+          github: {
+            url: 'https://example.test/mcp',
+            headers: { Authorization: 'Bearer ${TOKEN}' },
+            alwaysAllow: [],
+            icon: 'x',
+          },
           gemini: { httpUrl: 'https://example.test/g', timeout: 5000, trust: true },
           old: { type: 'sse', url: 'http://127.0.0.1:9121/sse' },
           off: { type: 'streamable-http', url: 'https://example.test/off', disabled: true },
@@ -118,8 +123,8 @@ describe('a file of another client', () => {
     expect(Object.keys(workspaces(snapshot))).toEqual(['default', 'files', 'github', 'gemini', 'old', 'off', 'demo'])
     expect(snapshot.warnings).toEqual([
       'ignored keys that are not ours: "theme"',
-      'mcpServers.github: ignored keys that are not ours: "alwaysAllow"',
-      'mcpServers.gemini: ignored keys that are not ours: "trust"',
+      'mcpServers.github: ignored keys that are not ours: "icon"',
+      'mcpServers.gemini: "trust" is ignored: the client asks before a tool is called, not the gateway',
     ])
     expect(JSON.stringify(snapshot.warnings)).not.toContain('s3cret')
   })
@@ -163,10 +168,19 @@ describe('a file of another client', () => {
     })
   })
 
-  it('serves what is served without a file, with a warning, where it names no server', async () => {
-    const snapshot = await load({ mcpServers: {} })
+  it.each([
+    [{ mcpServers: {} }, 'line 2: mcpServers: names no server: add one with "dragoman add", or write'],
+    [{ servers: {}, theme: 'dark' }, 'names no server'],
+    [{ listen: { port: 1 } }, 'line 1: names no server'],
+  ])('is wrong where it names no server: %j', async (content, message) => {
+    expect(await complaint(content)).toContain(message)
+  })
+
+  it('serves what is served without a file where it says so', async () => {
+    const snapshot = await load({ mcpServers: 'default', limits: { batchSize: 5 } })
     expect(workspaces(snapshot)).toEqual({ default: ['memory', 'files'] })
-    expect(snapshot.warnings).toEqual([expect.stringContaining('names no server')])
+    expect(snapshot.limits.batchSize).toBe(5)
+    expect(snapshot.warnings).toEqual([])
   })
 
   it('stays short about the many settings of other programs', async () => {
@@ -180,14 +194,13 @@ describe('a file of another client', () => {
   it('asks whether a near miss was meant', async () => {
     const snapshot = await load({
       workspace: {},
-      servers: {},
-      mcpServers: { it: { ...REMOTE, header: {}, transport: 'http' } },
+      context_servers: {},
+      mcpServers: { it: { ...REMOTE, header: {} } },
     })
     expect(snapshot.warnings).toEqual([
       'unknown key "workspace" is ignored; did you mean "workspaces"?',
-      'unknown key "servers" is ignored; did you mean "mcpServers"?',
+      'unknown key "context_servers" is ignored; did you mean "mcpServers"?',
       'mcpServers.it: unknown key "header" is ignored; did you mean "headers"?',
-      'mcpServers.it: unknown key "transport" is ignored; did you mean "type"?',
     ])
   })
 
@@ -312,7 +325,7 @@ describe('a server entry', () => {
 
   it.each<[unknown, string]>([
     [{}, 'mcpServers.it: needs "url" for a remote server, "command" for a local one, or "builtin"'],
-    [{ serverUrl: 'http://x/' }, '(it has "serverUrl": did you mean "url"?)'],
+    [{ serverURI: 'http://x/', commnd: 'x' }, '(it has "commnd": did you mean "command"?)'],
     [{ url: 'http://x/', command: 'x' }, 'mcpServers.it: has "url" and "command"; keep only one of them'],
     [{ url: 'http://x/', builtin: 'demo' }, 'has "url" and "builtin"'],
     [{ command: 'x', env: { 'A=B': 'c' } }, 'mcpServers.it.env["A=B"]: not a valid name of a variable'],
@@ -350,6 +363,7 @@ describe('our own sections', () => {
   it('are taken over, flags before file before defaults', async () => {
     const content = {
       $schema: 'x',
+      mcpServers: 'default',
       listen: { host: '0.0.0.0', port: 9000, allowedHosts: ['gate.test'], allowedOrigins: ['https://app.test'] },
       limits: { batchSize: 5 },
     }
@@ -361,6 +375,7 @@ describe('our own sections', () => {
 
   it('say who may come in, and how often', async () => {
     const { auth, limits } = await load({
+      mcpServers: 'default',
       auth: { required: true },
       limits: { rate: { perPrincipal: 20, perWorkspace: { perSecond: 100, burst: 0 } } },
     })
@@ -369,15 +384,18 @@ describe('our own sections', () => {
       perPrincipal: { perSecond: 20, burst: 20 },
       perWorkspace: { perSecond: 100, burst: 0 },
     })
-    const nothingSaid = await load({})
+    const nothingSaid = await load({ mcpServers: 'default' })
     expect(nothingSaid.auth).toEqual({})
     expect(nothingSaid.limits.rate).toBeUndefined()
   })
 
   it('say how SSE channels give their address', async () => {
-    expect((await load({ sse: { endpoint: 'absolute' } })).sse).toEqual({ endpoint: 'absolute' })
-    expect((await load({})).sse).toEqual({ endpoint: 'relative' })
-    expect((await load({ sse: { events: ['ping'] } })).sse).toEqual({ endpoint: 'relative', events: ['ping'] })
+    expect((await load({ mcpServers: 'default', sse: { endpoint: 'absolute' } })).sse).toEqual({ endpoint: 'absolute' })
+    expect((await load({ mcpServers: 'default' })).sse).toEqual({ endpoint: 'relative' })
+    expect((await load({ mcpServers: 'default', sse: { events: ['ping'] } })).sse).toEqual({
+      endpoint: 'relative',
+      events: ['ping'],
+    })
   })
 
   it('choose the workspaces, and warn of a server in none', async () => {
@@ -387,7 +405,7 @@ describe('our own sections', () => {
   })
 
   it('can put what is served without servers behind another name', async () => {
-    const snapshot = await load({ workspaces: { try: { servers: ['memory'] } } })
+    const snapshot = await load({ mcpServers: 'default', workspaces: { try: { servers: ['memory'] } } })
     expect(workspaces(snapshot)).toEqual({ try: ['memory'] })
     expect(snapshot.warnings).toEqual(['mcpServers.files is in no workspace and cannot be reached'])
   })
@@ -513,12 +531,22 @@ describe('a wrong file', () => {
   })
 
   it('may have comments and trailing commas, and its problems still have their lines', async () => {
-    expect((await load('{ // port\n"listen": { "port": 1, }, }')).listen.port).toBe(1)
+    expect((await load('{ // port\n"listen": { "port": 1, }, "mcpServers": "default", }')).listen.port).toBe(1)
     expect(await complaint('{ // port\n"listen": {\n/* wrong */ "port": "1", }, }')).toContain('line 3: listen.port')
   })
 
   it('may begin with a byte order mark', async () => {
-    expect((await load('\ufeff{"listen":{"port":1}}')).listen.port).toBe(1)
+    expect((await load('\ufeff{"listen":{"port":1},"mcpServers":"default"}')).listen.port).toBe(1)
+  })
+
+  it.each([
+    ['little endian', Buffer.from('\ufeff{}', 'utf16le')],
+    ['big endian', Buffer.from('\ufeff{}', 'utf16le').swap16()],
+    ['little endian without a mark', Buffer.from('{ }', 'utf16le')],
+  ])('that is UTF-16, %s, is named', async (_order, bytes) => {
+    const file = join(folder, 'utf16.json')
+    await writeFile(file, bytes)
+    await expect(loadConfig({ file, env: {} })).rejects.toThrow(`${file} is UTF-16 text; save it as UTF-8`)
   })
 
   it('that is not there or is a folder is named', async () => {

@@ -1,10 +1,13 @@
-import { open, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { checkConfig, DEFAULT_SERVERS, DEMO_SERVERS, type EmbeddedServers } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
+import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
 import { ConfigError, formatProblems } from './problems.ts'
+import { entriesOf } from './server-entries.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
-import { type Environment, fileErrorKey, fileKey, filesIn } from './variables.ts'
+import { type Environment, withEditorVariables, workspaceFolderOf } from './variables.ts'
 
 /** The sources of a configuration: flags override the file, the file overrides the defaults. */
 export interface ConfigSource {
@@ -16,31 +19,31 @@ export interface ConfigSource {
   readonly demo?: boolean | undefined // serve the demo if the file names no server
 }
 
-const MAX_SECRET_BYTES = 64 * 1024
-
 const NO_LINES = { lineOf: () => undefined, repeated: [] }
 
 /** Reads and checks the configuration. Throws a ConfigError with all its problems. */
 export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
-  const { file, value = {}, embedded, env, flags, demo } = source
+  const { file, value = {}, embedded, env: given, flags, demo } = source
   const text: JsonText = file === undefined ? { value, ...NO_LINES } : parse(file, await read(file))
-  const folder = file === undefined ? process.cwd() : dirname(file)
-  const { snapshot, problems } = checkConfig(
-    text,
-    await withSecretFiles(serversIn(text.value), env, folder),
-    demo ? DEMO_SERVERS : DEFAULT_SERVERS,
+  const folder = file === undefined ? process.cwd() : dirname(resolve(file))
+  const workspaceFolder = file === undefined ? folder : workspaceFolderOf(file)
+  const env = withEditorVariables(given, workspaceFolder, homedir())
+  const entries = entriesOf(text.value)
+  const named = namedFiles(entries, { env, folder, workspaceFolder })
+  const { snapshot, problems } = checkConfig(text, {
+    env: { ...env, ...(await readNamedFiles(named)) },
+    fallback: demo ? DEMO_SERVERS : DEFAULT_SERVERS,
     embedded,
-  )
+    isFile: file !== undefined,
+    port: flags?.port,
+  })
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
-  const servers = file === undefined ? snapshot.servers : new Map([...snapshot.servers].map(withRoot(folder)))
-  const sources = file === undefined ? [] : [resolve(file), ...secretFilesOf(serversIn(text.value), folder)]
-  return { ...snapshot, servers, listen: { ...snapshot.listen, host, port }, sources }
+  const listen = { ...snapshot.listen, host, port }
+  if (file === undefined) return { ...snapshot, listen, sources: [] }
+  const servers = new Map([...snapshot.servers].map(withRoot(folder)))
+  return { ...snapshot, servers, listen, file: resolve(file), sources: [resolve(file), ...named.values()] }
 }
-
-/** The part of the file that may contain references. */
-const serversIn = (file: unknown): unknown =>
-  typeof file === 'object' && file !== null && 'mcpServers' in file ? file.mcpServers : undefined
 
 /** A relative `root` counts from the folder of the file. */
 const withRoot =
@@ -50,19 +53,21 @@ const withRoot =
     'root' in server ? { ...server, root: resolve(folder, server.root) } : server,
   ]
 
-const READ_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a directory',
-  EACCES: 'permission denied',
-}
-
 const read = async (file: string): Promise<string> => {
   try {
-    return await readFile(file, 'utf8')
+    return decode(file, await readFile(file))
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause
     const { code = '', message } = cause as NodeJS.ErrnoException
     throw new ConfigError(`cannot read ${file}: ${READ_ERRORS[code] ?? message}`)
   }
+}
+
+/** PowerShell and Notepad write UTF-16, with a byte order mark. */
+const decode = (file: string, bytes: Buffer): string => {
+  const isUtf16 = ['fffe', 'feff'].includes(bytes.subarray(0, 2).toString('hex')) || bytes.subarray(0, 4).includes(0)
+  if (isUtf16) throw new ConfigError(`${file} is UTF-16 text; save it as UTF-8`)
+  return bytes.toString('utf8')
 }
 
 const parse = (file: string, source: string): JsonText => {
@@ -71,53 +76,5 @@ const parse = (file: string, source: string): JsonText => {
   } catch (cause) {
     if (!(cause instanceof JsonTextError)) throw cause
     throw new ConfigError(`${file} is not JSON: line ${cause.line}, column ${cause.column}: ${cause.message}`)
-  }
-}
-
-/** The environment with the text of every file that a configuration refers to as `${file:PATH}`. */
-const withSecretFiles = async (value: unknown, env: Environment, folder: string): Promise<Environment> => {
-  const paths = pathsIn(value)
-  if (paths.size === 0) return env
-  const read = await Promise.all([...paths].map(path => readSecret(path, resolve(folder, path))))
-  return { ...env, ...Object.fromEntries(read) }
-}
-
-/** The absolute paths of the files that a configuration refers to. */
-const secretFilesOf = (value: unknown, folder: string): string[] =>
-  [...pathsIn(value)].map(path => resolve(folder, path))
-
-const pathsIn = (value: unknown): Set<string> => {
-  const paths = new Set<string>()
-  collect(value, paths)
-  return paths
-}
-
-const collect = (value: unknown, paths: Set<string>): void => {
-  if (typeof value === 'string') for (const path of filesIn(value)) paths.add(path)
-  else if (typeof value === 'object' && value !== null)
-    for (const member of Object.values(value)) collect(member, paths)
-}
-
-const readSecret = async (path: string, file: string): Promise<[string, string]> => {
-  try {
-    return [fileKey(path), await readSmallFile(file)]
-  } catch (cause) {
-    const { code = '', message } = cause as NodeJS.ErrnoException
-    return [fileErrorKey(path), `: ${READ_ERRORS[code] ?? (code || message)}`]
-  }
-}
-
-/** Bounded, because a larger file is a mistake and a device never ends. */
-const readSmallFile = async (file: string): Promise<string> => {
-  const handle = await open(file)
-  try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(MAX_SECRET_BYTES + 1))
-    if (bytesRead > MAX_SECRET_BYTES) throw new Error(`it is larger than ${MAX_SECRET_BYTES / 1024} KiB`)
-    return buffer
-      .subarray(0, bytesRead)
-      .toString('utf8')
-      .replace(/\r?\n$/, '')
-  } finally {
-    await handle.close()
   }
 }

@@ -203,6 +203,9 @@ export const serverSchema = looseObject({
     })
     .optional()
     .describe('Variables of the program, besides PATH, HOME and the like; no other variable of the gateway is passed.'),
+  envFile: textSchema
+    .optional()
+    .describe('A file with further variables of the program, as NAME=value lines; those of "env" come first.'),
   credentials: mapOf(
     z.strictObject(
       { headers: textMap.optional(), env: textMap.optional() },
@@ -222,6 +225,10 @@ export const serverSchema = looseObject({
     .optional()
     .describe('Most calls at the same time; further calls wait in a queue. No limit when absent.'),
   disabled: flagSchema.default(false),
+  enabledTools: textList
+    .optional()
+    .describe('Only these tools of the server are shown, "*" standing for any characters.'),
+  disabledTools: textList.optional().describe('These tools of the server are hidden, "*" standing for any characters.'),
   builtin: oneOfSchema(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
   root: textSchema
     .min(1, { error: 'expected a folder' })
@@ -248,6 +255,17 @@ export const serverSchema = looseObject({
 
 export type ServerEntry = z.output<typeof serverSchema>
 
+/** `"mcpServers": "default"`: what is served without a file. */
+export const BUILT_IN = 'default'
+
+export const passEnvSchema = textList
+  .optional()
+  .describe(
+    'Variables of the gateway that every "command" gets, by name, "*" standing for any characters: proxies, certificate files.',
+  )
+
+const serversSchema = z.record(z.string(), serverSchema)
+
 /** The whole file. */
 export const fileSchema = z.looseObject({
   $schema: textSchema.optional(),
@@ -255,10 +273,14 @@ export const fileSchema = z.looseObject({
   auth: authSchema.optional(),
   sse: sseSchema.optional(),
   limits: limitsSchema.optional(),
+  passEnv: passEnvSchema,
   mcpServers: z
-    .record(z.string(), serverSchema)
+    .union([serversSchema, z.literal(BUILT_IN)])
     .optional()
-    .describe('MCP servers by name, in the shape other MCP clients use.'),
+    .describe(
+      'MCP servers by name, in the shape other MCP clients use; "default" for the built-in memory and the files of the current directory.',
+    ),
+  servers: serversSchema.optional().describe('The same, as VS Code calls it.'),
   workspaces: z
     .record(z.string().regex(WORKSPACE_NAME), workspaceSchema)
     .optional()

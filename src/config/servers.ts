@@ -1,3 +1,4 @@
+import { parseEnv } from 'node:util'
 import { readBuiltin } from './builtin.ts'
 import {
   type CallerTemplate,
@@ -6,58 +7,69 @@ import {
   readTemplate,
   splitByCaller,
 } from './caller-values.ts'
+import { adaptEntry, commandHint } from './foreign-keys.ts'
 import type { ConfigPath } from './json-text.ts'
 import { type ConfigReport, formatPath, nearest, quoteSome, readWith, unknownKeyWarnings } from './problems.ts'
 import { addressOf, readRemote } from './remote.ts'
 import { type ServerEntry, serverSchema } from './schema.ts'
+import type { RawEntry } from './server-entries.ts'
 import type { BuiltinServer, ProcessServer, RemoteServer, ServerConfig, UnavailableServer } from './snapshot.ts'
-import { type Environment, fillIn } from './variables.ts'
+import { type Environment, fillInPath, textOfFile } from './variables.ts'
 
 const KNOWN_KEYS = Object.keys(serverSchema.shape)
 
-/** Names that other programs use for our keys. */
-const ALIASES: Readonly<Record<string, string>> = { serverUrl: 'url', transport: 'type', transportType: 'type' }
-
 /** Keys about the transport and the credentials of a server, which a built-in server does not have. */
-const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'credentials', 'cwd', 'limits', 'pool', 'share'] as const
+const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'envFile', 'credentials', 'cwd', 'limits', 'pool', 'share'] as const
 
 const SHORT_TIMEOUT_MS = 1000
 
+/** What entries are read with. */
+interface EntryContext {
+  readonly env: Environment
+  readonly passed: Readonly<Record<string, string>> // variables that every process gets
+}
+
 /** Reads one entry of `mcpServers`; undefined if it has problems. */
 export const readServer = (
-  name: string,
-  raw: unknown,
-  env: Environment,
+  { name, raw, path }: RawEntry,
+  context: EntryContext,
   report: ConfigReport,
 ): ServerConfig | undefined => {
-  const path = ['mcpServers', name]
-  const entry = readWith(serverSchema, raw, path, report)
+  const { entry: adapted, warnings } = adaptEntry(raw)
+  const entry = readWith(serverSchema, adapted, path, report)
   if (!entry) return undefined
   const error = kindError(entry)
   if (error) {
     report.problems.push({ path, message: error })
     return undefined
   }
-  report.warnings.push(...warningsOf(entry).map(warning => `${formatPath(path)}${warning}`))
-  const { disabled, concurrency } = entry
-  const limit = concurrency === undefined ? {} : { concurrency }
-  return { name, disabled, ...limit, ...readKind(entry, path, env, report) }
+  const about = [...warnings.map(warning => `: ${warning}`), ...warningsOf(entry)]
+  report.warnings.push(...about.map(warning => `${formatPath(path)}${warning}`))
+  const { disabled, concurrency, enabledTools, disabledTools } = entry
+  return {
+    name,
+    disabled,
+    ...(concurrency !== undefined && { concurrency }),
+    ...(enabledTools && { enabledTools }),
+    ...(disabledTools && { disabledTools }),
+    ...readKind(entry, path, context, report),
+  }
 }
 
 const readKind = (
   entry: ServerEntry,
   path: ConfigPath,
-  env: Environment,
+  context: EntryContext,
   report: ConfigReport,
 ): RemoteServer | ProcessServer | BuiltinServer | UnavailableServer => {
-  if (entry.builtin !== undefined) return readBuiltin(entry.builtin, entry, env)
-  return entry.command === undefined ? readRemote(entry, path, env, report) : readProcess(entry, path, env, report)
+  if (entry.builtin !== undefined) return readBuiltin(entry.builtin, entry, context.env)
+  if (entry.command === undefined) return readRemote(entry, path, context.env, report)
+  return readProcess(entry, path, context, report)
 }
 
 const unknownKeys = (entry: ServerEntry): string[] => Object.keys(entry).filter(key => !KNOWN_KEYS.includes(key))
 
-const intendedKey = (key: string): string | undefined =>
-  Object.hasOwn(ALIASES, key) ? ALIASES[key] : nearest(key, KNOWN_KEYS)
+const intendedKey = (key: string): string | undefined => nearest(key, KNOWN_KEYS)
 
 const warningsOf = (entry: ServerEntry): string[] => {
   const warnings = unknownKeyWarnings(unknownKeys(entry), intendedKey)
@@ -68,10 +80,13 @@ const warningsOf = (entry: ServerEntry): string[] => {
       warnings.push(`"${key}" is ignored; it goes with "builtin": "files"`)
   if (entry.memory !== undefined && entry.builtin !== 'memory')
     warnings.push('"memory" is ignored; it goes with "builtin": "memory"')
-  if (entry.share !== undefined && addressOf(entry)) warnings.push('"share" is ignored; it goes with "command"')
+  for (const key of ['share', 'envFile'] as const)
+    if (entry[key] !== undefined && addressOf(entry)) warnings.push(`"${key}" is ignored; it goes with "command"`)
   const unused = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
   if (unused.length > 0) warnings.push(`ignored keys that go with "url" or "command": ${quoteSome(unused)}`)
   const about = warnings.map(warning => `: ${warning}`)
+  const hint = entry.command === undefined ? undefined : commandHint(entry.command, entry.args ?? [])
+  if (hint !== undefined) about.push(`.command: ${JSON.stringify(entry.command)} ${hint}`)
   return entry.timeout < SHORT_TIMEOUT_MS
     ? [...about, `.timeout: ${entry.timeout} milliseconds are very short; were seconds meant?`]
     : about
@@ -98,16 +113,23 @@ const kindError = (entry: ServerEntry): string | undefined => {
 const readProcess = (
   entry: ServerEntry,
   path: ConfigPath,
-  env: Environment,
+  { env, passed }: EntryContext,
   report: ConfigReport,
 ): ProcessServer | UnavailableServer => {
   const missing: string[] = []
 
   const readText = (text: string, at: ConfigPath, missingHere = missing): string => {
-    const filled = fillIn(text, env)
+    const filled = fillInPath(text, env)
     if (filled.kind === 'text') return filled.text
     missingHere.push(`${formatPath(at)}: ${filled.reason}`)
     return ''
+  }
+
+  const readEnvFile = (path: string): Record<string, string> => {
+    const read = textOfFile(path, env)
+    if (read.kind === 'text') return parseEnv(read.text) as Record<string, string>
+    missing.push(`envFile: ${read.reason}`)
+    return {}
   }
 
   const readVariables = (
@@ -131,7 +153,7 @@ const readProcess = (
     kind: 'process',
     command: readText(entry.command ?? '', ['command']),
     args: (entry.args ?? []).map((arg, i) => readText(arg, ['args', i])),
-    env: shared,
+    env: { ...passed, ...(entry.envFile === undefined ? {} : readEnvFile(entry.envFile)), ...shared },
     ...readCallerValues(values, entry, path, { member: 'env', report, read: readVariables }),
     cwd: entry.cwd === undefined ? undefined : readText(entry.cwd, ['cwd']),
     era: entry.era,

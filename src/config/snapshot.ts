@@ -12,6 +12,7 @@ export interface Snapshot {
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
   readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens
   readonly warnings: readonly string[]
+  readonly file?: string | undefined // the configuration file, as an absolute path
   readonly sources?: readonly string[] | undefined // the file and the secret files it was read from, as absolute paths
 }
 
@@ -73,6 +74,8 @@ export type ServerConfig = {
   readonly name: string
   readonly disabled: boolean
   readonly concurrency?: number | undefined // calls at the same time; undefined: no limit
+  readonly enabledTools?: readonly string[] | undefined // globs of the tools that are shown; undefined: all
+  readonly disabledTools?: readonly string[] | undefined // globs of the tools that are hidden
 } & (RemoteServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
 
 /**

@@ -203,3 +203,16 @@ const reportDuplicateNames = (
     seen.set(name, tool)
   }
 }
+
+/** Adds the `enabledTools` and `disabledTools` of the servers to the policy of a workspace. */
+export const withToolFilters = (workspace: WorkspaceConfig, servers: readonly ServerConfig[]): WorkspaceConfig => {
+  const members = servers.filter(({ name }) => workspace.servers.includes(name))
+  const toolsOf = (server: ServerConfig, tools: readonly string[] = ['*']) =>
+    tools.map(tool => `${server.name}/${tool}`)
+  const denied = members.flatMap(server => toolsOf(server, server.disabledTools ?? []))
+  const isFiltered = members.some(({ enabledTools }) => enabledTools !== undefined)
+  if (denied.length === 0 && !isFiltered) return workspace
+  const allow = isFiltered ? { tools: members.flatMap(server => toolsOf(server, server.enabledTools)) } : {}
+  const also: Policy = { allow, deny: denied.length > 0 ? { tools: denied } : {}, readOnly: false }
+  return { ...workspace, policy: { ...workspace.policy, also } }
+}

@@ -3,6 +3,7 @@ export interface Policy {
   readonly allow: Patterns // an absent kind: everything of that kind
   readonly deny: Patterns
   readonly readOnly: boolean // only tools that say they change nothing
+  readonly also?: Policy | undefined // a second policy that must allow it, too
 }
 
 /** Globs by kind, `*` for any characters: servers by name; tools and prompts as `<server>/<name>`; resources by URI. */

@@ -256,3 +256,12 @@ describe('a resource, however it is spelled', () => {
     expect(rules.allows('templates', 'a', 'file:///docs/{+path}')).toBe(true)
   })
 })
+
+test('a second policy must allow it, too', () => {
+  const also = { allow: { tools: ['a/*', 'b/x'] }, deny: { tools: ['a/drop'] }, readOnly: false }
+  const rules = createPolicy({ allow: {}, deny: { tools: ['b/*'] }, readOnly: false, also })
+  expect(
+    ['a/read', 'a/drop', 'b/x', 'c/x'].map(name => rules.allows('tools', ...(name.split('/') as [string, string]))),
+  ).toEqual([true, false, false, false])
+  expect(rules.hides('tools')).toBe(true)
+})

@@ -26,7 +26,8 @@ const PATTERN_KIND: Readonly<Record<ListKind, PatternKind>> = {
 const PATTERN_KINDS: readonly PatternKind[] = ['servers', 'tools', 'prompts', 'resources']
 
 /** The rules of all policies together: an item is allowed if every policy allows it. */
-export const createPolicy = (...policies: readonly Policy[]): PolicyRules => {
+export const createPolicy = (...given: readonly Policy[]): PolicyRules => {
+  const policies = given.flatMap(policy => (policy.also ? [policy, policy.also] : [policy]))
   const checks = policies.map(compilePolicy)
   const permits = (kind: ListKind | 'servers', text: string): boolean => checks.every(check => check(kind, text))
   const readOnly = policies.some(policy => policy.readOnly)

@@ -23,6 +23,7 @@ describe('the documentation', () => {
     const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
       .map(([, block]) => block ?? '')
       .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse)":/.test(block))
+      .filter(block => !block.includes('"args": ["stdio"')) // for a client
     expect(blocks.length).toBeGreaterThan(0)
     for (const block of blocks) {
       const config = join(folder, 'config.json')

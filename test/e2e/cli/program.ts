@@ -23,11 +23,16 @@ export interface Program {
 const running = new Set<() => void>()
 
 /** Starts `dragoman` with these arguments and a data directory of its own; `endPrograms` ends what is left. */
-export const startProgram = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Program => {
+export const startProgram = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = process.cwd(),
+): Program => {
   const data = mkdtempSync(join(tmpdir(), 'dragoman-data-'))
   const child = spawn(process.execPath, [MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NO_COLOR: '1', DRAGOMAN_DATA: data, ...env },
+    cwd,
+    env: { ...process.env, NO_COLOR: '1', DRAGOMAN_DATA: data, XDG_CONFIG_HOME: data, ...env },
   })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
@@ -83,8 +88,9 @@ export const startProgram = (args: readonly string[], env: Readonly<Record<strin
 export const startServe = async (
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  cwd?: string,
 ): Promise<Program & { readonly origin: string }> => {
-  const program = startProgram(['serve', '--port', '0', ...args], env)
+  const program = startProgram(['serve', '--port', '0', ...args], env, cwd)
   const [, origin = ''] = await program.saw(/listening on (http:\S+)/)
   return { ...program, origin }
 }
@@ -92,8 +98,9 @@ export const startServe = async (
 /** Runs to the end. */
 export const runProgram = async (
   args: readonly string[],
+  cwd?: string,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-  const program = startProgram(args)
+  const program = startProgram(args, {}, cwd)
   const code = await program.ended
   return { code, stdout: program.stdout(), stderr: program.stderr() }
 }

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, callThatWaits, openSession } from './call.ts'
-import { endPrograms, startServe } from './program.ts'
+import { endPrograms, runProgram, startServe } from './program.ts'
 
 const SMALL = fileURLToPath(new URL('../../support/servers/stdio/server.mjs', import.meta.url))
 
@@ -32,6 +32,22 @@ describe('dragoman serve', () => {
     expect(program.stdout()).toContain(`the files of ${process.cwd()}, read-only.`)
     const listed = JSON.stringify(await call(`${program.origin}/mcp`, 'tools/list'))
     for (const name of ['add_memory', 'search_memory_facts', 'read_file']) expect(listed).toContain(`"name":"${name}"`)
+    program.signal('SIGTERM')
+    expect(await program.ended).toBe(0)
+  })
+
+  it('uses the file it finds in the current directory, names it, and reloads it', async () => {
+    const project = await mkdtemp(join(folder, 'project-'))
+    const file = join(await realpath(project), 'dragoman.json')
+    await writeFile(file, JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
+    const program = await startServe([], {}, project)
+    await program.saw(new RegExp(`^configuration ${file}$`, 'm'))
+    await program.saw(/^ +demo +connected/m)
+    expect(program.stdout()).not.toContain('No configuration')
+    await writeFile(file, JSON.stringify({ mcpServers: {} }))
+    await program.saw(/mcpServers: names no server/, 'stderr')
+    const { stdout } = await runProgram(['check', '--offline'], project)
+    expect(stdout).toContain(`${file} has a problem:`)
     program.signal('SIGTERM')
     expect(await program.ended).toBe(0)
   })
@@ -95,7 +111,7 @@ describe('dragoman serve', () => {
   })
 
   it('logs JSON lines on stderr, at the level asked for', async () => {
-    const config = await write({ theme: 'dark' })
+    const config = await write({ theme: 'dark', mcpServers: 'default' })
     const loud = await startServe(['--config', config])
     loud.signal('SIGTERM')
     await loud.ended

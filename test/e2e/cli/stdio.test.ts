@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,4 +83,14 @@ test.each(['auto', '2026-07-28'] as const)('an SDK v2 client (%s) uses the daemo
   expect(lines).toEqual([0, 50, 100, 'the answer'])
   await client.close()
   expect(daemonPid()).toBe(before)
+})
+
+test('says on stderr that the daemon runs with another configuration', async () => {
+  const other = join(data, 'other.json')
+  writeFileSync(other, JSON.stringify({ mcpServers: { other: { builtin: 'demo' } } }))
+  const { stderr } = spawnSync(process.execPath, [MAIN, 'stdio', '--data', data, '--config', other], {
+    input: '',
+    encoding: 'utf8',
+  })
+  expect(stderr).toContain(`runs with the configuration ${join(data, 'mcp.json')}, not with ${other}`)
 })

@@ -21,7 +21,7 @@ let folder: string
 let gateway: Awaited<ReturnType<typeof startGateway>>
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-graphiti-'))
-  const { snapshot, problems } = checkConfig(parseJsonText('{}'), {})
+  const { snapshot, problems } = checkConfig(parseJsonText('{}'), { env: {} })
   expect(problems).toEqual([])
   const listen = { ...snapshot.listen, port: 0 }
   gateway = await startGateway({ ...snapshot, listen }, { log: SILENT, data: folder })
