@@ -236,4 +236,10 @@ const createBlame = (isServer: (name: string) => boolean, log: Log) => (frame: F
   return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined
 }
 
-const originOf = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+/** Addresses that stand for all addresses of the machine are no place to connect to. */
+const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+const originOf = (listenHost: string, port: number): string => {
+  const host = REACHABLE[listenHost] ?? listenHost
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,6 +1,7 @@
+import type { NetworkInterfaceInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { WorkspaceStatus } from '../protocol/status.ts'
-import { COLOURED, listeningLines, PLAIN, serverLines, waitingLine } from './banner.ts'
+import { COLOURED, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 
 const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>): WorkspaceStatus => ({
   name,
@@ -17,6 +18,20 @@ describe('the lines printed at startup', () => {
         '  a     http://127.0.0.1:1/mcp/a\n' +
         '  long  http://127.0.0.1:1/mcp/long\n',
     )
+  })
+
+  it('name an address for other machines if the gateway listens on all addresses', () => {
+    const interfaces = {
+      lo: [{ family: 'IPv4', internal: true, address: '127.0.0.1' }],
+      eth0: [{ family: 'IPv4', internal: false, address: '192.0.2.7' }],
+    } as unknown as NodeJS.Dict<NetworkInterfaceInfo[]>
+    for (const [host, url] of [
+      ['0.0.0.0', 'http://127.0.0.1:1/mcp'],
+      ['::', 'http://[::1]:1/mcp'],
+    ] as const)
+      expect(networkLine(host, url, interfaces)).toBe('\nOther machines reach it at http://192.0.2.7:1/mcp\n')
+    expect(networkLine('127.0.0.1', 'http://127.0.0.1:1/mcp', interfaces)).toBe('')
+    expect(networkLine('0.0.0.0', 'http://127.0.0.1:1/mcp', {})).toBe('')
   })
 
   it('show the state of every server, with the reason where it is not ready', () => {

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { isModern, isRevision } from '../protocol/revisions.ts'
 import type { ServerStatus, WorkspaceStatus } from '../protocol/status.ts'
@@ -33,6 +34,16 @@ export const listeningLines = (
   const rows = workspaces.map(({ name, url }) => [name, paint('cyan', url)] as const)
   const first = `${paint('bold', `dragoman ${version}`)} listening on ${origin}`
   return [first, ...(file === undefined ? [] : [`configuration ${file}`]), ...aligned(rows), ''].join('\n')
+}
+
+const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+/** Printed if the gateway listens on all addresses: the URL for other machines; empty otherwise. */
+export const networkLine = (host: string, url: string, interfaces = networkInterfaces()): string => {
+  const addresses = Object.values(interfaces).flatMap(list => list ?? [])
+  const other = addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  if (!ALL_ADDRESSES.has(host) || other === undefined) return ''
+  return `\nOther machines reach it at ${url.replace(/(?<=\/\/)(\[[^\]]*\]|[^:/]+)/, other)}\n`
 }
 
 /** Printed without a configuration: what is served, and where the memory is stored. */

@@ -6,7 +6,7 @@ import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type LogLevel, logUnhandledErrors } from '../telemetry/log.ts'
-import { COLOURED, defaultServersLine, listeningLines, PLAIN, serverLines, waitingLine } from './banner.ts'
+import { COLOURED, defaultServersLine, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { createReloader } from './reload.ts'
 import {
@@ -91,6 +91,7 @@ const serve = async (
   const stop = flags['until-idle'] ? Promise.race([signal, waitForIdle(() => gateway.idleMs())]) : signal
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
   print(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
+  print(networkLine(snapshot.listen.host, `${gateway.origin}/mcp`))
   if (file === undefined && !flags.demo) print(defaultServersLine(data, process.cwd()))
   const slowTimer = setTimeout(() => print(waitingLine(gateway.status())), SLOW_MS)
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])

@@ -251,7 +251,7 @@ export const serverSchema = looseObject({
     .describe(
       'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
     ),
-}).meta({ anyOf: ['url', 'httpUrl', 'command', 'builtin'].map(key => ({ required: [key] })) })
+}).meta({ id: 'server', anyOf: ['url', 'httpUrl', 'command', 'builtin'].map(key => ({ required: [key] })) })
 
 export type ServerEntry = z.output<typeof serverSchema>
 

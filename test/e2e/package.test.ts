@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,6 +15,7 @@ const npm = (args: readonly string[], cwd: string) =>
 
 let folder: string // holds the tarball, and `app`, a program that depends on it
 let app: string
+let packed: { filename: string; size: number; files: { path: string }[] }
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-package-'))
@@ -22,12 +24,14 @@ beforeAll(async () => {
   await writeFile(join(app, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
   // Without the scripts: they would build dist again while other tests run it.
   const { stdout } = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', folder], ROOT)
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
-  await npm(['install', join(folder, filename), '--prefer-offline', '--no-audit', '--no-fund'], app)
+  packed = (JSON.parse(stdout) as [typeof packed])[0]
+  await npm(['install', join(folder, packed.filename), '--prefer-offline', '--no-audit', '--no-fund'], app)
 }, 90_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const dragoman = (...args: string[]) => npm(['exec', '--no', '--', 'dragoman', ...args], app)
+/** By the link that npm puts on the PATH. */
+const dragoman = (...args: string[]) =>
+  run(join(app, 'node_modules/.bin/dragoman'), args, { cwd: app, shell: isWindows, timeout: 30_000 })
 
 /** Defines a server, serves it beside one of a configuration, and calls its tool over HTTP. */
 const EMBEDDING = `
@@ -91,6 +95,42 @@ const TSCONFIG = {
   },
   include: ['*.ts'],
 }
+
+test('the package is small: no maps, no sources, no tests', () => {
+  const paths = packed.files.map(({ path }) => path)
+  expect(paths.filter(path => /\.map$|\.test\.|(?<!\.d)\.ts$|^src\//.test(path))).toEqual([])
+  expect(packed.size).toBeLessThan(700_000)
+})
+
+test('npx dragoman serve runs in an empty folder', async () => {
+  const empty = await mkdtemp(join(folder, 'empty-'))
+  const args = [
+    '--prefix',
+    app,
+    'exec',
+    '--no',
+    '--',
+    'dragoman',
+    'serve',
+    '--port',
+    '0',
+    '--data',
+    join(empty, 'data'),
+  ]
+  const child = spawn('npm', args, { cwd: empty, shell: isWindows, detached: !isWindows })
+  let printed = ''
+  child.stdout.setEncoding('utf8')
+  for await (const text of child.stdout) {
+    printed += text
+    if (printed.includes('tools\n')) break
+  }
+  const [, url = ''] = /default +(http\S+)/.exec(printed) ?? []
+  expect((await fetch(url.replace('/mcp', '/healthz'))).status).toBe(200)
+  expect(printed).toMatch(/memory +connected/)
+  if (isWindows) child.kill()
+  else process.kill(-(child.pid ?? 0), 'SIGTERM')
+  await once(child, 'exit')
+}, 30_000)
 
 test('the installed command runs', async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
