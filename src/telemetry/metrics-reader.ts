@@ -1,45 +1,97 @@
-import type { Metric, MetricValueWithName, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { BUCKETS, type Metrics, type RequestCounts } from './metrics.ts'
 import type { CallCounts } from './server-calls.ts'
 
 /** Values that are read when metrics are requested. */
 export interface MetricsSource {
   readonly version: string
-  readonly load: () => Readonly<Record<keyof typeof GAUGES, number>>
+  readonly load: () => Readonly<Record<'sessions' | 'channels' | 'streams' | 'calls' | 'logBytes', number>>
   readonly states: readonly string[] // all possible states of a server
   readonly servers: () => readonly ServerValues[]
   readonly calls?: () => readonly CallCounts[]
 }
 
+type ServerCounter = 'openings' | 'retries' | 'running' | 'waiting'
 interface ServerValues {
   readonly name: string
   readonly state: string
   readonly revision?: string | undefined
-  readonly figures?: Partial<Record<keyof typeof SERVER_COUNTERS, number | undefined>> | undefined
+  readonly figures?: Partial<Record<ServerCounter, number | undefined>> | undefined
 }
 
-const GAUGES = {
-  sessions: ['sessions', 'Legacy sessions over Streamable HTTP'],
-  channels: ['channels', 'SSE channels'],
-  streams: ['streams', 'Open event streams, without SSE channels'],
-  calls: ['calls_in_flight', 'Calls that have not been answered'],
-  logBytes: ['log_bytes', 'Bytes kept for clients that are slow or may reconnect'],
-} as const
+/** What `/metrics` shows of the gateway, by name: type and description. */
+const FAMILIES = {
+  info: ['gauge', 'The version of the gateway'],
+  requests_total: ['counter', 'MCP requests that ended, by dialect, method and outcome'],
+  request_duration_seconds: ['histogram', 'Time from a request to its answer, without cancelled and standing requests'],
+  upstream_failures_total: ['counter', 'Requests that a server did not answer, by server and reason'],
+  server_calls_total: ['counter', 'Requests that each server answered or failed to answer, by outcome'],
+  server_call_seconds_total: ['counter', 'Time that each server took for them'],
+  tool_calls_total: ['counter', 'Calls of each listed tool, by outcome; tools that are not listed count as other'],
+  tool_call_seconds_total: ['counter', 'Time that each tool took for them'],
+  server_up: ['gauge', '1 if requests are sent to the server (ready, degraded or untried)'],
+  server_state: ['gauge', '1 for the state each server is in, 0 for all others'],
+  server_breaker_openings_total: ['counter', 'Times the circuit breaker of a server opened'],
+  server_retries_total: ['counter', 'Requests and connections that failed before they arrived and were retried'],
+  server_calls_running: ['gauge', 'Calls in progress at servers whose concurrency is limited'],
+  server_calls_waiting: ['gauge', 'Calls in the queue of servers whose concurrency is limited'],
+  server_info: ['gauge', 'The revision of the protocol that each server speaks'],
+  sessions: ['gauge', 'Legacy sessions over Streamable HTTP'],
+  channels: ['gauge', 'SSE channels'],
+  streams: ['gauge', 'Open event streams, without SSE channels'],
+  calls_in_flight: ['gauge', 'Calls that have not been answered'],
+  log_bytes: ['gauge', 'Bytes kept for clients that are slow or may reconnect'],
+} as const satisfies Record<string, readonly [type: 'counter' | 'gauge' | 'histogram', description: string]>
+
+interface Sample {
+  readonly value: number
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly suffix?: string // of the name, in a histogram
+}
+
+const sample = (value: number, labels: Sample['labels'] = {}, suffix = ''): Sample => ({ value, labels, suffix })
+
+type Readers = Readonly<Record<keyof typeof FAMILIES, () => readonly Sample[]>>
 
 /** The states in which requests are sent to a server. */
 const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
-/** Counters of each server. */
-const SERVER_COUNTERS = {
-  openings: ['server_breaker_openings_total', 'counter', 'Times the circuit breaker of a server opened'],
-  retries: [
-    'server_retries_total',
-    'counter',
-    'Requests and connections that failed before they arrived and were retried',
-  ],
-  running: ['server_calls_running', 'gauge', 'Calls in progress at servers whose concurrency is limited'],
-  waiting: ['server_calls_waiting', 'gauge', 'Calls in the queue of servers whose concurrency is limited'],
-} as const
+const readersOf = (metrics: Metrics, { version, load, states, servers, calls = () => [] }: MetricsSource): Readers => {
+  const ofServers = () => calls().filter(({ tool }) => tool === undefined)
+  const ofTools = () => calls().filter(({ tool }) => tool !== undefined)
+  const counterOf = (counter: ServerCounter) => () =>
+    servers().flatMap(({ name: server, figures }) => {
+      const value = figures?.[counter]
+      return value === undefined ? [] : sample(value, { server })
+    })
+  return {
+    info: () => [sample(1, { version })],
+    requests_total: () => metrics.rows.flatMap(outcomesOf),
+    request_duration_seconds: () => metrics.rows.filter(({ isTimed }) => isTimed).flatMap(durationsOf),
+    upstream_failures_total: () =>
+      metrics.failures().map(({ count, server, reason }) => sample(count, { server, reason })),
+    server_calls_total: () => ofServers().flatMap(callOutcomes),
+    server_call_seconds_total: () => ofServers().map(row => sample(row.seconds, labelsOf(row))),
+    tool_calls_total: () => ofTools().flatMap(callOutcomes),
+    tool_call_seconds_total: () => ofTools().map(row => sample(row.seconds, labelsOf(row))),
+    server_up: () => servers().map(({ name, state }) => sample(UP.has(state) ? 1 : 0, { server: name })),
+    server_state: () =>
+      servers().flatMap(({ name, state: current }) =>
+        states.map(state => sample(state === current ? 1 : 0, { server: name, state })),
+      ),
+    server_breaker_openings_total: counterOf('openings'),
+    server_retries_total: counterOf('retries'),
+    server_calls_running: counterOf('running'),
+    server_calls_waiting: counterOf('waiting'),
+    server_info: () =>
+      servers().flatMap(({ name, revision }) => (revision ? sample(1, { server: name, revision }) : [])),
+    sessions: () => [sample(load().sessions)],
+    channels: () => [sample(load().channels)],
+    streams: () => [sample(load().streams)],
+    calls_in_flight: () => [sample(load().calls)],
+    log_bytes: () => [sample(load().logBytes)],
+  }
+}
 
 /** The body of `GET /metrics` and its media type. */
 export interface MetricsText {
@@ -47,23 +99,18 @@ export interface MetricsText {
   readonly text: string
 }
 
-type Values = MetricValueWithName<string>[]
-interface Family {
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly read: () => Values
-}
-
-const PREFIX = 'dragoman_'
-
-/** Creates the function that writes `GET /metrics`. The library is loaded by the first request. */
+/** Creates the function that writes `GET /metrics`. The library for the process's own metrics is loaded by the first request. */
 export const createMetricsReader = (metrics: Metrics, source: MetricsSource): (() => Promise<MetricsText>) => {
-  let registry: Promise<Registry> | undefined
+  const readers = readersOf(metrics, source)
+  const families = Object.entries(FAMILIES) as [keyof typeof FAMILIES, readonly [string, string]][]
   return async () => {
-    registry ??= createRegistry(familiesOf(metrics, source))
-    const [own, process] = await Promise.all([registry, processRegistry()])
-    return { type: own.contentType, text: `${await own.metrics()}\n${await process.metrics()}` }
+    const process = await processRegistry()
+    const own = families.map(([name, [type, description]]) => {
+      const full = `dragoman_${name}`
+      const lines = readers[name]().map(read => writeSample(full, read))
+      return [`# HELP ${full} ${description}`, `# TYPE ${full} ${type}`, ...lines, ''].join('\n')
+    })
+    return { type: process.contentType, text: `${own.join('\n')}\n${await process.metrics()}` }
   }
 }
 
@@ -79,153 +126,33 @@ const processRegistry = (): Promise<Registry> => {
   return processMetrics
 }
 
-const createRegistry = async (families: readonly Family[]): Promise<Registry> => {
-  const { Registry } = await import('prom-client')
-  const registry = new Registry()
-  for (const family of families) registry.registerMetric(asMetric(family))
-  return registry
+/** One line of the text format of Prometheus. */
+const writeSample = (name: string, { value, labels, suffix }: Sample): string => {
+  const written = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(String(text))}"`)
+  return `${name}${suffix}${written.length > 0 ? `{${written.join(',')}}` : ''} ${value}`
 }
 
-/** The library reads only the values of a metric when it writes; ours are counted elsewhere. */
-const asMetric = ({ name, help, type, read }: Family): Metric =>
-  ({
-    name: PREFIX + name,
-    get: async () => ({
-      name: PREFIX + name,
-      help,
-      type,
-      aggregator: 'sum',
-      values: read(),
-    }),
-  }) as unknown as Metric
-
-const familiesOf = (metrics: Metrics, source: MetricsSource): Family[] => [
-  {
-    name: 'info',
-    help: 'The version of the gateway',
-    type: 'gauge',
-    read: () => [metricValue(1, { version: source.version })],
-  },
-  {
-    name: 'requests_total',
-    help: 'MCP requests that ended, by dialect, method and outcome',
-    type: 'counter',
-    read: () => metrics.rows.flatMap(outcomesOf),
-  },
-  {
-    name: 'request_duration_seconds',
-    help: 'Time from a request to its answer, without cancelled and standing requests',
-    type: 'histogram',
-    read: () => metrics.rows.filter(({ isTimed }) => isTimed).flatMap(durationsOf),
-  },
-  {
-    name: 'upstream_failures_total',
-    help: 'Requests that a server did not answer, by server and reason',
-    type: 'counter',
-    read: () => metrics.failures().map(({ count, server, reason }) => metricValue(count, { server, reason })),
-  },
-  ...callFamilies(source.calls ?? (() => [])),
-  {
-    name: 'server_up',
-    help: '1 if requests are sent to the server (ready, degraded or untried)',
-    type: 'gauge',
-    read: () => source.servers().map(({ name, state }) => metricValue(UP.has(state) ? 1 : 0, { server: name })),
-  },
-  {
-    name: 'server_state',
-    help: '1 for the state each server is in, 0 for all others',
-    type: 'gauge',
-    read: () => source.servers().flatMap(server => source.states.map(state => stateOf(server, state))),
-  },
-  ...Object.entries(SERVER_COUNTERS).map(
-    ([key, [name, type, help]]): Family => ({
-      name,
-      help,
-      type,
-      read: () =>
-        source.servers().flatMap(({ name: server, figures }) => {
-          const value = figures?.[key as keyof typeof SERVER_COUNTERS]
-          return value === undefined ? [] : [metricValue(value, { server })]
-        }),
-    }),
-  ),
-  {
-    name: 'server_info',
-    help: 'The revision of the protocol that each server speaks',
-    type: 'gauge',
-    read: () =>
-      source.servers().flatMap(({ name, revision }) => (revision ? [metricValue(1, { server: name, revision })] : [])),
-  },
-  ...Object.entries(GAUGES).map(
-    ([key, [name, help]]): Family => ({
-      name,
-      help,
-      type: 'gauge',
-      read: () => [metricValue(source.load()[key as keyof typeof GAUGES], {})],
-    }),
-  ),
-]
-
-const callFamilies = (rows: () => readonly CallCounts[]): Family[] => {
-  const ofServers = () => rows().filter(({ tool }) => tool === undefined)
-  const ofTools = () => rows().filter(({ tool }) => tool !== undefined)
-  return [
-    {
-      name: 'server_calls_total',
-      help: 'Requests that each server answered or failed to answer, by outcome',
-      type: 'counter',
-      read: () => ofServers().flatMap(callOutcomes),
-    },
-    {
-      name: 'server_call_seconds_total',
-      help: 'Time that each server took for them',
-      type: 'counter',
-      read: () => ofServers().map(row => metricValue(row.seconds, labelsOf(row))),
-    },
-    {
-      name: 'tool_calls_total',
-      help: 'Calls of each listed tool, by outcome; tools that are not listed count as other',
-      type: 'counter',
-      read: () => ofTools().flatMap(callOutcomes),
-    },
-    {
-      name: 'tool_call_seconds_total',
-      help: 'Time that each tool took for them',
-      type: 'counter',
-      read: () => ofTools().map(row => metricValue(row.seconds, labelsOf(row))),
-    },
-  ]
-}
+const escapeLabel = (text: string): string => text.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')
 
 const labelsOf = ({ server, tool }: CallCounts): Record<string, string> =>
   tool === undefined ? { server } : { server, tool }
 
-const callOutcomes = (row: CallCounts): Values =>
+const callOutcomes = (row: CallCounts): Sample[] =>
   (['ok', 'error'] as const)
     .filter(outcome => row[outcome] > 0)
-    .map(outcome => metricValue(row[outcome], { ...labelsOf(row), outcome }))
+    .map(outcome => sample(row[outcome], { ...labelsOf(row), outcome }))
 
-const metricValue = (value: number, labels: Record<string, string | number>, metricName?: string): Values[number] =>
-  ({ value, labels, ...(metricName && { metricName: PREFIX + metricName }) }) as Values[number]
-
-const stateOf = ({ name, state }: ServerValues, wanted: string): Values[number] =>
-  metricValue(state === wanted ? 1 : 0, { server: name, state: wanted })
-
-const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): Values =>
+const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): Sample[] =>
   Object.entries({ ok, error, cancelled })
     .filter(([, count]) => count > 0)
-    .map(([outcome, count]) => metricValue(count, { dialect, method, outcome }))
+    .map(([outcome, count]) => sample(count, { dialect, method, outcome }))
 
-const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): Values => {
+const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): Sample[] => {
   const labels = { dialect, method }
   let below = 0
   const counts = buckets.map((count, i) => {
     below += count
-    return metricValue(below, { ...labels, le: BUCKETS[i] ?? '+Inf' }, 'request_duration_seconds_bucket')
+    return sample(below, { ...labels, le: BUCKETS[i] ?? '+Inf' }, '_bucket')
   })
-  return [
-    ...counts,
-    metricValue(seconds, labels, 'request_duration_seconds_sum'),
-    metricValue(below, labels, 'request_duration_seconds_count'),
-  ]
+  return [...counts, sample(seconds, labels, '_sum'), sample(below, labels, '_count')]
 }
