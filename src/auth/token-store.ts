@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { SingleFlight } from '../std/single-flight.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Token } from './token.ts'
 import { readTokens, TOKEN_FILE } from './token-file.ts'
@@ -20,7 +21,7 @@ export class TokenStore {
   #lastError: string | undefined // the last one logged
   #watcher: FSWatcher | undefined
   #poll: NodeJS.Timeout | undefined
-  #reading: Promise<void> | undefined
+  readonly #reading = new SingleFlight()
   #isStale = false
 
   /** Reads the tokens and starts to watch the file; rejects with a ConfigError if it is invalid. */
@@ -84,9 +85,7 @@ export class TokenStore {
   /** Reads the file again, after the read in progress if there is one. */
   #refresh(): void {
     this.#isStale = true
-    this.#reading ??= this.#readWhileStale().finally(() => {
-      this.#reading = undefined
-    })
+    void this.#reading.run(() => this.#readWhileStale())
   }
 
   async #readWhileStale(): Promise<void> {

@@ -1,6 +1,7 @@
 import { NoAnswer, type RpcError, RpcFailure, rpcError, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
+import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
 import { PER_CALLER, type ProbedServer, probeServer } from './probe-server.ts'
@@ -48,7 +49,7 @@ export class HealthCheck implements HealthMonitor {
   #hasAnswered = false // since the last check
   #handshakeFault: ServerFault | undefined // of the latest caller, while others may be served
   #timer: NodeJS.Timeout | undefined
-  #probing: Promise<void> | undefined
+  readonly #probing = new SingleFlight()
   #probedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
 
@@ -94,9 +95,9 @@ export class HealthCheck implements HealthMonitor {
   }
 
   async retryNow(): Promise<void> {
-    if (!this.#probing && Date.now() - this.#probedAt >= RETRY_MS) void this.#probe()
+    if (!this.#probing.running && Date.now() - this.#probedAt >= RETRY_MS) void this.#probe()
     const ms = this.#probedAt + RETRY_MS - Date.now()
-    if (this.#probing && ms > 0) await Promise.race([this.#probing, sleep(ms)])
+    if (this.#probing.running && ms > 0) await Promise.race([this.#probing.running, sleep(ms)])
     const { rejection } = this
     if (rejection) throw new RpcFailure(rejection)
   }
@@ -162,12 +163,8 @@ export class HealthCheck implements HealthMonitor {
 
   /** One probe at a time: callers that need one meanwhile share it. */
   #probe(): Promise<void> {
-    if (this.#probing) return this.#probing
-    this.#probedAt = Date.now()
-    this.#probing = this.#connect().finally(() => {
-      this.#probing = undefined
-    })
-    return this.#probing
+    if (!this.#probing.running) this.#probedAt = Date.now()
+    return this.#probing.run(() => this.#connect())
   }
 
   async #connect(): Promise<void> {

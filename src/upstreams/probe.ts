@@ -1,6 +1,7 @@
 import { ERRORS } from '../protocol/errors.ts'
 import { META } from '../protocol/meta.ts'
 import { isModern, isRevision, MODERN } from '../protocol/revisions.ts'
+import { SingleFlight } from '../std/single-flight.ts'
 import { backoffMs } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
 import { type FailureDetails, UpstreamFailure, withQuote } from './failures.ts'
@@ -71,7 +72,7 @@ export class EraDetector {
   readonly #link: HttpLink
   readonly #options: DetectorOptions
   #detected: { readonly era: Era; readonly at: number } | undefined
-  #probing: Promise<Era> | undefined
+  readonly #probing = new SingleFlight<Era>()
   #outage: { readonly failure: UpstreamFailure; readonly until: number } | undefined
   #failures = 0
   #forgottenAt = Number.NEGATIVE_INFINITY
@@ -92,10 +93,7 @@ export class EraDetector {
     this.#outage = undefined
     const era = this.#known()
     if (era) return era
-    this.#probing ??= this.#probe().finally(() => {
-      this.#probing = undefined
-    })
-    return this.#probing
+    return this.#probing.run(() => this.#probe())
   }
 
   /** Rejects with UpstreamFailure if the server does not answer; any answer will do. */

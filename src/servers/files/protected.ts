@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
+import { SingleFlight } from '../../std/single-flight.ts'
 
 /** The paths this server never reads, whatever its root is. */
 export interface ProtectedPaths {
@@ -24,7 +25,7 @@ export const createProtectedPaths = (list: () => readonly string[]): ProtectedPa
   let paths: readonly string[] = ALWAYS
   let identities: readonly Identity[] = []
   let freshUntil = Number.NEGATIVE_INFINITY
-  let refreshing: Promise<void> | undefined
+  const refreshing = new SingleFlight()
 
   const resolveAll = async (): Promise<void> => {
     const found = await Promise.all(list().map(locate))
@@ -35,11 +36,7 @@ export const createProtectedPaths = (list: () => readonly string[]): ProtectedPa
 
   return {
     refresh: async () => {
-      if (performance.now() < freshUntil) return
-      refreshing ??= resolveAll().finally(() => {
-        refreshing = undefined
-      })
-      await refreshing
+      if (performance.now() >= freshUntil) await refreshing.run(resolveAll)
     },
     covers: (real, stats) =>
       paths.some(path => isWithin(path, real)) ||

@@ -1,4 +1,5 @@
 import { NEVER } from '../../protocol/cancellation.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { failure } from '../define/failures.ts'
 import { type Resource, resource, type Template, template } from '../define/resources.ts'
@@ -63,7 +64,7 @@ export interface FileList {
 export const createFileList = (root: Root): FileList => {
   let listed: readonly Resource[] = []
   let key = ''
-  let refreshing: Promise<void> | undefined
+  const refreshing = new SingleFlight()
 
   const readList = async (): Promise<void> => {
     const budget = createWalkBudget(MAX_SEEN, WALK_MS)
@@ -81,12 +82,7 @@ export const createFileList = (root: Root): FileList => {
 
   return {
     current: () => listed,
-    refresh: () => {
-      refreshing ??= readList().finally(() => {
-        refreshing = undefined
-      })
-      return refreshing
-    },
+    refresh: () => refreshing.run(readList),
   }
 }
 

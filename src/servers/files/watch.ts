@@ -1,5 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { NEVER } from '../../protocol/cancellation.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { Rejected } from './paths.ts'
 import type { Root } from './root.ts'
 import { createWalkBudget, walk } from './walk.ts'
@@ -33,7 +34,7 @@ export const createWatcher = (root: Root, { onChange, onRename }: WatchOptions):
   const folders = new Map<string, FSWatcher>()
   const pending = new Map<string, boolean>() // paths, and whether the name was added or removed
   let timer: NodeJS.Timeout | undefined
-  let updating: Promise<void> | undefined
+  const updating = new SingleFlight()
   let isStale = false
 
   const onEvent = (folder: string, isRename: boolean, name: string | null): void => {
@@ -87,9 +88,7 @@ export const createWatcher = (root: Root, { onChange, onRename }: WatchOptions):
   /** Opens and closes watches so that they fit what is held; requests during an update share the next one. */
   const update = (): void => {
     isStale = true
-    updating ??= updateUntilFresh().finally(() => {
-      updating = undefined
-    })
+    void updating.run(updateUntilFresh)
   }
 
   const updateUntilFresh = async (): Promise<void> => {
@@ -113,7 +112,7 @@ export const createWatcher = (root: Root, { onChange, onRename }: WatchOptions):
         isHeld = false
       }
     },
-    settled: () => updating ?? Promise.resolve(),
+    settled: () => updating.running ?? Promise.resolve(),
     close: () => {
       held.clear()
       clearTimeout(timer)

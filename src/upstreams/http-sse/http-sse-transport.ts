@@ -1,5 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, type FailureDetails, UpstreamFailure } from '../failures.ts'
@@ -41,7 +42,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   readonly #options: HttpSseOptions
   readonly #queue: SendQueue
   #channel: SseChannel | undefined
-  #connecting: Promise<void> | undefined
+  readonly #connecting = new SingleFlight()
 
   constructor(session: LegacySession<SseChannel>, caller: Caller, options: HttpSseOptions) {
     this.link = options.link
@@ -65,7 +66,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
 
   send(call: UpstreamCall<SseChannel>): PendingRequest | undefined {
     const channel = this.#openChannel
-    if (!channel || this.#connecting) {
+    if (!channel || this.#connecting.running) {
       call.postAfter(this.#reconnect())
       return undefined
     }
@@ -113,11 +114,8 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   }
 
   #reconnect(): Promise<void> {
-    if (this.#openChannel && !this.#connecting) return Promise.resolve()
-    this.#connecting ??= this.#startOver().finally(() => {
-      this.#connecting = undefined
-    })
-    return this.#connecting
+    if (this.#openChannel && !this.#connecting.running) return Promise.resolve()
+    return this.#connecting.run(() => this.#startOver())
   }
 
   #reconnectIn(ms: number): void {

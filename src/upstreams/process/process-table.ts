@@ -1,4 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { TAG_VARIABLE } from './program.ts'
 
 const PAGE_BYTES = 4096
@@ -40,20 +41,15 @@ export class ProcessTable {
 
 /** A caller during a run shares the run after it: the current one may have passed what the caller looks for. */
 const shareNext = <T>(work: () => Promise<T>): (() => Promise<T>) => {
-  let running: Promise<T> | undefined
+  const current = new SingleFlight<T>()
   let next: Promise<T> | undefined
   const run = (): Promise<T> => {
-    if (running) {
-      next ??= running.then(() => {
-        next = undefined
-        return run()
-      })
-      return next
-    }
-    running = work().finally(() => {
-      running = undefined
+    if (!current.running) return current.run(work)
+    next ??= current.running.then(() => {
+      next = undefined
+      return run()
     })
-    return running
+    return next
   }
   return run
 }

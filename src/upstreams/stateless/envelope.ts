@@ -5,7 +5,7 @@ import { encodeHeaderValue } from '../../protocol/param-headers.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 
-/** By capabilities: a legacy session has one such value for its whole life. */
+/** By capabilities: a legacy session has one such value for its whole life. Every call of it needs the `_meta`. */
 const metaCache = new WeakMap<Json, { readonly caller: Caller; readonly meta: Json }>()
 
 /** The params with the `_meta` that a modern server requires; unchanged if the client wrote it already. */

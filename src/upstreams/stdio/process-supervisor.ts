@@ -1,6 +1,7 @@
 import { ServedUsers } from '../../protocol/callers.ts'
 import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { sleep } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { encodeRequest, type Message } from '../../wire/json-rpc.ts'
@@ -47,7 +48,7 @@ export class ProcessSupervisor implements ProcessOwner {
   readonly #suspected = new WeakSet<Pipe>()
   readonly #users = new ServedUsers()
   #pipe: Pipe | undefined
-  #starting: Promise<Pipe> | undefined
+  readonly #starting = new SingleFlight<Pipe>()
   #isStuck = false // the process does not read
 
   constructor(link: StdioLink, handler: SupervisorHandler, options: SupervisorOptions) {
@@ -71,7 +72,7 @@ export class ProcessSupervisor implements ProcessOwner {
   }
 
   get isBusy(): boolean {
-    return this.#handler.isBusy || this.#starting !== undefined
+    return this.#handler.isBusy || this.#starting.running !== undefined
   }
 
   /** With several users, no failure quotes what the process wrote: it may quote what another user sent. */
@@ -82,10 +83,7 @@ export class ProcessSupervisor implements ProcessOwner {
   /** Resolves with a process to send to; rejects with UpstreamFailure. */
   ensure(): Promise<Pipe> {
     if (this.#pipe) return Promise.resolve(this.#pipe)
-    this.#starting ??= this.#start().finally(() => {
-      this.#starting = undefined
-    })
-    return this.#starting
+    return this.#starting.run(() => this.#start())
   }
 
   /** Writes the request of a call; the call fails if the process is gone or does not read. */
@@ -169,7 +167,7 @@ export class ProcessSupervisor implements ProcessOwner {
 
   async close(): Promise<void> {
     this.#closing.abort({ kind: 'closing' })
-    await Promise.all([this.#starting?.catch(() => {}), ...this.pipes.map(pipe => this.end(pipe))])
+    await Promise.all([this.#starting.running?.catch(() => {}), ...this.pipes.map(pipe => this.end(pipe))])
   }
 
   async #start(): Promise<Pipe> {

@@ -1,6 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { transportRulesOf } from '../../protocol/revisions.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import type { FailureDetails } from '../failures.ts'
@@ -66,7 +67,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   readonly #queue: SendQueue
   #headers: readonly string[] = []
   #postHeaders: readonly string[] = []
-  #renewing: Promise<void> | undefined
+  readonly #renewing = new SingleFlight()
 
   constructor(session: LegacySession<Handshake>, caller: Caller, options: StreamableOptions) {
     const { link, traits } = options
@@ -106,8 +107,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   send(call: UpstreamCall<Handshake>): PendingRequest | undefined {
-    if (this.#renewing) {
-      call.postAfter(this.#renewing)
+    if (this.#renewing.running) {
+      call.postAfter(this.#renewing.running)
       return undefined
     }
     const { method, caller } = call.exchange
@@ -145,7 +146,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#queue.close()
     this.#getStream.stop()
     // A session that is being opened in place of this one ends as soon as it is open.
-    await Promise.all([this.#delete(), this.#renewing?.catch(() => {})])
+    await Promise.all([this.#delete(), this.#renewing.running?.catch(() => {})])
   }
 
   #adopt(handshake: Handshake): void {
@@ -167,11 +168,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
 
   /** Opens a new session in place of the lost one; callers that lost the same session share the new one. */
   #renew(lost: Handshake | undefined): Promise<void> {
-    if (lost !== this.#session.handshake) return this.#renewing ?? Promise.resolve()
-    this.#renewing ??= this.#startOver(lost).finally(() => {
-      this.#renewing = undefined
-    })
-    return this.#renewing
+    if (lost !== this.#session.handshake) return this.#renewing.running ?? Promise.resolve()
+    return this.#renewing.run(() => this.#startOver(lost))
   }
 
   async #startOver(lost: Handshake): Promise<void> {

@@ -1,4 +1,5 @@
 import { summaryOf } from '../../protocol/errors.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { type CacheHints, type CacheTimes, freshUntil } from './freshness.ts'
 
 const LONGEST_BACKOFF_MS = 60_000
@@ -31,7 +32,7 @@ export class CacheEntry<T> {
   #isStale = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
   #rateLimitedUntil = Number.NEGATIVE_INFINITY // each fetch adds one interval; a burst may run ahead
-  #pendingFetch: Promise<void> | undefined
+  readonly #pendingFetch = new SingleFlight()
   #expiry: NodeJS.Timeout | undefined
   #isClosed = false
   readonly #options: CacheEntryOptions<T>
@@ -41,7 +42,7 @@ export class CacheEntry<T> {
   }
 
   get pendingFetch(): Promise<void> | undefined {
-    return this.#pendingFetch
+    return this.#pendingFetch.running
   }
 
   get isStale(): boolean {
@@ -97,10 +98,7 @@ export class CacheEntry<T> {
 
   /** Fetches the value unless a fetch is pending; never rejects. */
   refresh(fetch: () => Promise<FetchResult<T>>): Promise<void> {
-    this.#pendingFetch ??= this.#fetch(fetch).finally(() => {
-      this.#pendingFetch = undefined
-    })
-    return this.#pendingFetch
+    return this.#pendingFetch.run(() => this.#fetch(fetch))
   }
 
   store({ value, ttlMs, isPublic }: FetchResult<T>, wasStale = this.#isStale): void {
