@@ -1,5 +1,5 @@
 import type { Admission, RequestInfo } from '../protocol/admission.ts'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import { isModern, isRevision, NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 
@@ -8,14 +8,13 @@ export type AuthRejection = Admission & { readonly kind: 'out' }
 
 const UNAUTHORIZED = -32001
 const RATE_LIMITED = -32002
-const INTERNAL = -32603
 const CHALLENGE = 'Bearer realm="dragoman"'
 
 /** Modern clients give the codes of legacy ones another meaning, or do not accept them. */
 const codeFor = ({ headers }: RequestInfo, legacy: number): number => {
   const version = headers['mcp-protocol-version']
   if (typeof version !== 'string') return legacy
-  return (isRevision(version) ? isModern(version) : version > NEWEST_LEGACY) ? INTERNAL : legacy
+  return (isRevision(version) ? isModern(version) : version > NEWEST_LEGACY) ? ERRORS.internal.code : legacy
 }
 
 const reject = (status: number, error: RpcError, headers: Readonly<Record<string, string>>): AuthRejection => ({

@@ -1,6 +1,6 @@
 import { NEVER } from '../protocol/cancellation.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { NOTIFICATIONS } from '../protocol/notifications.ts'
@@ -9,7 +9,6 @@ import { Json } from '../wire/json/json.ts'
 import { failCall, questionRefusal } from './client-questions.ts'
 import type { SharedSession } from './shared-session/shared-session.ts'
 
-const URL_ELICITATION_REQUIRED = -32042 // 2025-11-25, "URL Elicitation Required Error"
 const MAX_ROUNDS = 10
 const COMPLETION_MS = 10_000 // for the server to announce that the user is done
 
@@ -33,7 +32,7 @@ const send = (session: SharedSession, exchange: Exchange, round: number): void =
   })
 
 const elicitationsIn = (frame: Frame): readonly Json[] | undefined => {
-  if (frame.kind !== 'failure' || frame.error.code !== URL_ELICITATION_REQUIRED) return undefined
+  if (frame.kind !== 'failure' || frame.error.code !== ERRORS.urlElicitationRequired.code) return undefined
   const elicitations = (frame.error.data?.get('elicitations')?.elements() ?? []).filter(({ isObject }) => isObject)
   return elicitations.length > 0 ? elicitations : undefined
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
 import { isBlock, mapCapabilities, mapContent } from './content.ts'
 import type { ErrorAsResult, RejectedQuestion, RevisionDifference } from './difference.ts'
@@ -45,9 +45,7 @@ function rejectAudio(method: string, params: Json): Json | RejectedQuestion {
   return { rejection: rpcError('invalidParams', 'The client does not support audio in sampling') }
 }
 
-const METHOD_NOT_FOUND = -32601
-
 function asEmptyCompletion(method: string, error: RpcError): RpcError | ErrorAsResult {
-  if (method !== 'completion/complete' || error.code !== METHOD_NOT_FOUND) return error
+  if (method !== 'completion/complete' || error.code !== ERRORS.methodNotFound.code) return error
   return { result: Json.of({ completion: { values: [], hasMore: false } }) }
 }

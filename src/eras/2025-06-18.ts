@@ -1,4 +1,4 @@
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import { Json } from '../wire/json/json.ts'
 import { mapCapabilities, mapList } from './content.ts'
 import type { ErrorAsResult, InvalidAnswer, RevisionDifference } from './difference.ts'
@@ -34,11 +34,9 @@ function asFullAnswer(method: string, result: Json, question: Json): Json | Inva
   return method === 'elicitation/create' ? foldChoices(result, question) : result
 }
 
-const LINKS_REQUIRED = -32042
-
 /** A client that cannot open links gets them as text: a model that called a tool can pass them on. */
 function asLinkText(method: string, error: RpcError, _params: Json, capabilities: Json): RpcError | ErrorAsResult {
-  if (error.code !== LINKS_REQUIRED || capabilities.at('elicitation', 'url')) return error
+  if (error.code !== ERRORS.urlElicitationRequired.code || capabilities.at('elicitation', 'url')) return error
   const links = error.data?.get('elicitations')?.elements() ?? []
   const text = [error.message, ...links.map(linkText)].join('\n')
   if (method !== 'tools/call') return rpcError('internal', text, error.data)

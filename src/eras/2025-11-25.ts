@@ -1,4 +1,4 @@
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { Json } from '../wire/json/json.ts'
@@ -79,25 +79,17 @@ function withoutTask(_method: string, params: Json): Json {
   return withoutMeta(params.without('task'), [META.relatedTask])
 }
 
-const RESOURCE_NOT_FOUND = -32002
-const INVALID_PARAMS = -32602
-const HEADER_MISMATCH = -32020
-const MISSING_CAPABILITY = -32021
-const UNSUPPORTED_VERSION = -32022
-const LINKS_REQUIRED = -32042
+const { resourceNotFound, invalidParams, headerMismatch, missingCapability, unsupportedVersion } = ERRORS
 
 /** Codes with a meaning in 2026-07-28, or forbidden there; a legacy server uses them for its own errors. */
-const RESERVED: ReadonlySet<number> = new Set([
-  HEADER_MISMATCH,
-  MISSING_CAPABILITY,
-  UNSUPPORTED_VERSION,
-  LINKS_REQUIRED,
-])
+const RESERVED: ReadonlySet<number> = new Set(
+  [headerMismatch, missingCapability, unsupportedVersion, ERRORS.urlElicitationRequired].map(({ code }) => code),
+)
 
 /** Other codes of a server are forwarded unchanged, also those from the range that the specification reserves. */
 function asModernError(_method: string, error: RpcError): RpcError {
-  if (error.code === RESOURCE_NOT_FOUND) return { ...error, code: INVALID_PARAMS }
-  if (error.code === MISSING_CAPABILITY && error.data?.get('requiredCapabilities')?.isObject) return error
+  if (error.code === resourceNotFound.code) return { ...error, code: invalidParams.code }
+  if (error.code === missingCapability.code && error.data?.get('requiredCapabilities')?.isObject) return error
   return RESERVED.has(error.code) ? internal(error) : error
 }
 
@@ -105,16 +97,16 @@ const internal = ({ code, message, data }: RpcError): RpcError =>
   rpcError('internal', message, Json.of({ upstreamCode: code, data }))
 
 function asLegacyError(method: string, error: RpcError, params: Json): RpcError {
-  const isNotFound = method === 'resources/read' && error.code === INVALID_PARAMS
+  const isNotFound = method === 'resources/read' && error.code === invalidParams.code
   if (isNotFound && error.data?.get('uri')?.asString() === params.get('uri')?.asString())
-    return { ...error, code: RESOURCE_NOT_FOUND }
-  if (error.code === MISSING_CAPABILITY) {
+    return { ...error, code: resourceNotFound.code }
+  if (error.code === missingCapability.code) {
     const required = namesOf(error.data?.get('requiredCapabilities') ?? Json.empty).join(', ')
     const message = `The server needs a capability that this client does not have${required && ` (${required})`}: ${error.message}`
     return rpcError('internal', message, error.data)
   }
   // An error between the gateway and the server; the client caused none.
-  return error.code === HEADER_MISMATCH || error.code === UNSUPPORTED_VERSION ? internal(error) : error
+  return error.code === headerMismatch.code || error.code === unsupportedVersion.code ? internal(error) : error
 }
 
 /** The paths of the required capabilities: `elicitation.url`, `sampling`. */

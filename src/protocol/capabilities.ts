@@ -50,11 +50,12 @@ const pick = (value: Json, members: readonly string[]): Json =>
     ? value.without(...value.entries().flatMap(([name]) => (members.includes(name) ? [] : [name])))
     : Json.empty
 
-// A client sends the same text every time, so its fingerprint is cached by text.
+// Every call asks for it. A client sends the same text every time: looking that up takes 0.25 µs, making it 3 µs and more.
 const byText = new Map<string, string>()
 const MOST_TEXTS = 1000
-const LONGEST_TEXT = 1024 // bytes of a text that is cached; for longer ones the fingerprint is cached by value
+const LONGEST_TEXT = 1024 // bytes of a text that is cached
 
+// For longer ones, which take 50 µs and more: a session has one value for its whole life.
 const byValue = new WeakMap<Json, string>()
 const LONGEST_FINGERPRINT = 128 // characters; a longer one is replaced by its hash
 

@@ -37,7 +37,7 @@ interface ErrorInfo {
   readonly message: string
 }
 
-/** The errors of the gateway: code, HTTP status per era, default message. */
+/** The errors of the specification: code, HTTP status per era, default message. */
 export const ERRORS = {
   parse: { code: -32700, legacy: 400, modern: 400, message: 'Parse error: the body is not valid JSON' },
   invalidRequest: { code: -32600, legacy: 400, modern: 400, message: 'Invalid Request: not a JSON-RPC 2.0 message' },
@@ -47,6 +47,9 @@ export const ERRORS = {
   headerMismatch: { code: -32020, legacy: 400, modern: 400, message: 'Header mismatch' },
   missingCapability: { code: -32021, legacy: 400, modern: 400, message: 'Missing required client capability' },
   unsupportedVersion: { code: -32022, legacy: 400, modern: 400, message: 'Unsupported protocol version' },
+  // Of legacy revisions only.
+  resourceNotFound: { code: -32002, legacy: 200, modern: 200, message: 'Resource not found' },
+  urlElicitationRequired: { code: -32042, legacy: 200, modern: 200, message: 'The user must open a URL first' },
 } as const satisfies Record<string, ErrorInfo>
 
 export type ErrorName = keyof typeof ERRORS

@@ -19,7 +19,10 @@ export const EVERYTHING: Policy = { allow: {}, deny: {}, readOnly: false }
 
 const absent = new Map<string, Policy>()
 
-/** Allows nothing: for tokens whose policy is missing. One object per name, because policies are compared by identity. */
+/**
+ * Allows nothing: for tokens whose policy is missing. One object per name: once the configuration has the policy, the
+ * callers that hold this object get it, and no others do.
+ */
 export const absentPolicy = (name: string): Policy => {
   const nothing = absent.get(name) ?? { allow: { servers: [] }, deny: { servers: ['*'] }, readOnly: true }
   absent.set(name, nothing)

@@ -1,7 +1,5 @@
-import type { RpcError } from '../../protocol/errors.ts'
+import { ERRORS, type RpcError } from '../../protocol/errors.ts'
 import type { Json } from '../../wire/json/json.ts'
-
-const INVALID_PARAMS = -32602
 
 /** HTTP statuses by the error's `data.reason`, which says why a server gave no answer. */
 const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
@@ -19,10 +17,10 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
 ])
 
 const BY_CODE: ReadonlyMap<number, number> = new Map([
-  [-32601, 404], // the server has no tools at all
-  [INVALID_PARAMS, 422],
-  [-32021, 501], // the tool needs a client that can answer questions
-  [-32042, 501], // the tool needs a user who opens a page first
+  [ERRORS.methodNotFound.code, 404], // the server has no tools at all
+  [ERRORS.invalidParams.code, 422],
+  [ERRORS.missingCapability.code, 501], // the tool needs a client that can answer questions
+  [ERRORS.urlElicitationRequired.code, 501], // the tool needs a user who opens a page first
 ])
 
 /** The HTTP status of a call that failed at its server; 502 if nothing more is known. */

@@ -1,6 +1,6 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
-import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -9,7 +9,9 @@ import type { Member } from '../member.ts'
 import type { RouteContext } from './route-context.ts'
 import { rejectWith } from './send.ts'
 
-const NOT_FOUND: ReadonlySet<number> = new Set([-32002, -32602, -32601])
+const NOT_FOUND: ReadonlySet<number> = new Set(
+  [ERRORS.resourceNotFound, ERRORS.invalidParams, ERRORS.methodNotFound].map(({ code }) => code),
+)
 const CACHE_MS = 60_000
 const TIMEOUT_MS = 10_000 // for one member, while there are others to try
 const MOST_CACHED = 10_000
