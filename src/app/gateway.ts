@@ -110,7 +110,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const handlers = {
     readRequest: createRequestReader(context, inbound.admit),
     streamable: createStreamable(streamable, sessions),
-    httpSse: createHttpSse(httpSse, channels),
+    httpSse: createHttpSse(channels),
   }
   const mcpRoutes: HttpRoutes = { ...createMcpEndpoint(context, handlers), ...createHttpSseRoutes(httpSse, handlers) }
   const load = () => ({

@@ -81,7 +81,7 @@ export const startFront = async (
       return { kind: 'in', principal }
     }),
     streamable: createStreamable(context, sessions),
-    httpSse: createHttpSse(context, channels),
+    httpSse: createHttpSse(channels),
   }
   const listener = await listen({
     listen: where,

@@ -8,9 +8,9 @@ import { invalidMessage, type ReadRequest, requestIdOf, type ServeRequest } from
 import { DEFAULT_WORKSPACE, readQuery, requestedWorkspace, TWO_WORKSPACES } from '../http/request-url.ts'
 import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
-import { receiveMessage } from '../sessions/receive.ts'
+import { type Responder, receiveMessage } from '../sessions/receive.ts'
+import { BodyWriter, EMPTY_RESPONDER, type ResponseWriter } from '../sessions/response-collector.ts'
 import type { ClientChannel, PostEndpoint } from './channel.ts'
-import { CHANNEL_RESPONDERS } from './channel-reply.ts'
 import type { ClientChannels } from './channels.ts'
 import { serveOnce } from './one-shot.ts'
 
@@ -23,8 +23,58 @@ const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: open an SSE cha
 const POST_ONLY = rpcError('invalidRequest', 'Method not allowed: send messages here with POST')
 const NOT_ACCEPTABLE = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
+const ACCEPTED = Buffer.from('Accepted')
+
+const sendAccepted = ({ response }: FrontRequest): void => {
+  response.writeHead(202, { 'content-type': 'text/plain', 'content-length': ACCEPTED.length })
+  response.end(ACCEPTED)
+}
+
+/** Writes responses to the channel, and to the body of the POST if that has not been sent yet. */
+const createWriter = (channel: ClientChannel, endpoint: PostEndpoint, body?: BodyWriter): ResponseWriter => ({
+  canSendMore: true,
+  send: (pieces, merge) => channel.send(pieces, merge),
+  expect: call => {
+    const respondInBody = body?.expect(call)
+    return outcome => {
+      channel.respond(endpoint, outcome)
+      respondInBody?.(outcome)
+    }
+  },
+})
+
+const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept): Responder<ClientChannel> => ({
+  createWriter: (channel, request) => {
+    accept(request)
+    return createWriter(channel, endpoint)
+  },
+  accept,
+  reject: EMPTY_RESPONDER.reject,
+})
+
+/** How each endpoint responds to a message for a channel; `/message` repeats the responses in the body of the POST. */
+const RESPONDERS: Readonly<Record<PostEndpoint, Responder<ClientChannel>>> = {
+  messages: createResponder('messages', sendAccepted),
+  mcp: createResponder('mcp'),
+  message: {
+    ...EMPTY_RESPONDER,
+    createWriter: (channel, { response }, isBatch) =>
+      createWriter(channel, 'message', new BodyWriter(response, isBatch)),
+  },
+}
+
 /** Serves 2024-11-05 to 2025-11-25 over HTTP+SSE: the stream is the session, and messages are posted beside it. */
-export const createHttpSse = (context: FrontContext, channels: ClientChannels) => {
+export const createHttpSse = (channels: ClientChannels) => {
+  const open = (request: FrontRequest, openedBy: 'sse' | 'mcp'): void => channels.open(request, openedBy)
+
+  /** Serves `/sse` and the SSE paths of workspaces. */
+  const serveOpening: ServeRequest = (request, incoming) => {
+    const { response, raw } = request
+    if (raw.method !== 'GET') return sendError(response, 405, requestIdOf(incoming), GET_ONLY, { allow: 'GET' })
+    if (!request.acceptsSse) return sendError(response, 406, undefined, NOT_ACCEPTABLE)
+    open(request, 'sse')
+  }
+
   /** The channel of an id; undefined after the request was rejected. */
   const find = (request: FrontRequest, id: string, incoming?: Incoming): ClientChannel | undefined => {
     const channel = channels.find(id, request.principal)
@@ -53,7 +103,7 @@ export const createHttpSse = (context: FrontContext, channels: ClientChannels) =
     try {
       if (incoming.kind === 'request' && incoming.method === 'initialize')
         initialize(channel, request, incoming, endpoint)
-      else receiveMessage(context, channel, request, incoming, CHANNEL_RESPONDERS[endpoint])
+      else receiveMessage(channel, request, incoming, RESPONDERS[endpoint])
     } catch (error) {
       channel.fail(rpcError('internal')) // its client may wait on the channel for a response that will never come
       throw error
@@ -67,17 +117,16 @@ export const createHttpSse = (context: FrontContext, channels: ClientChannels) =
     endpoint: PostEndpoint,
   ): void => {
     if (channel.isInitialized) return sendError(request.response, 400, id, INITIALIZED)
-    const writer = CHANNEL_RESPONDERS[endpoint].createWriter(context, channel, request, false)
     const call = new Abort()
-    const index = writer.expect(call)
-    const reject = (error: RpcError) => writer.respond(index, encodeError(id, error))
+    const respond = RESPONDERS[endpoint].createWriter(channel, request, false).expect(call)
+    const reject = (error: RpcError) => respond(encodeError(id, error))
     const identity = readInitialize(params)
     if (typeof identity === 'string') return reject(rpcError('invalidParams', identity))
     const conflict = channel.inFlight.add(id, params, call) // so that it ends with the channel, as every call does
     if (conflict) return reject(conflict)
     channel.initialize(identity, id, call, outcome => {
       channel.inFlight.delete(id)
-      writer.respond(index, outcome)
+      respond(outcome)
     })
   }
 
@@ -93,7 +142,8 @@ export const createHttpSse = (context: FrontContext, channels: ClientChannels) =
   }
 
   return {
-    open: (request: FrontRequest, openedBy: 'sse' | 'mcp'): void => channels.open(request, openedBy),
+    open,
+    serveOpening,
     workspaceOf: (id: string): string | undefined => channels.get(id)?.caller.workspace,
     post,
     postSessionless,
@@ -104,16 +154,6 @@ export const createHttpSse = (context: FrontContext, channels: ClientChannels) =
 
 export type HttpSse = ReturnType<typeof createHttpSse>
 
-/** Serves `/sse` and the SSE paths of workspaces. */
-export const createChannelOpener =
-  (httpSse: HttpSse): ServeRequest =>
-  (request, incoming) => {
-    const { response, raw } = request
-    if (raw.method !== 'GET') return sendError(response, 405, requestIdOf(incoming), GET_ONLY, { allow: 'GET' })
-    if (!request.acceptsSse) return sendError(response, 406, undefined, NOT_ACCEPTABLE)
-    httpSse.open(request, 'sse')
-  }
-
 interface HttpSseOptions {
   readonly readRequest: ReadRequest
   readonly httpSse: HttpSse
@@ -121,8 +161,6 @@ interface HttpSseOptions {
 
 /** The endpoints of HTTP+SSE: `/sse` opens a channel, the others accept its messages. */
 export const createHttpSseRoutes = (context: FrontContext, { readRequest, httpSse }: HttpSseOptions): HttpRoutes => {
-  const openChannel = createChannelOpener(httpSse)
-
   const servePost =
     (endpoint: Exclude<PostEndpoint, 'mcp'>, id: string | undefined): ServeRequest =>
     (request, incoming) => {
@@ -145,7 +183,7 @@ export const createHttpSseRoutes = (context: FrontContext, { readRequest, httpSs
 
   const messages = route(id => servePost('messages', id))
   return {
-    '/sse': route(() => openChannel),
+    '/sse': route(() => httpSse.serveOpening),
     '/messages': messages,
     '/messages/': messages,
     '/message': route(id => servePost('message', id)),

@@ -7,7 +7,7 @@ import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
 import { sendError } from '../http/response.ts'
 import { ClientSession } from '../sessions/client-session.ts'
-import { answerInitialize, readInitialize } from '../sessions/handshake.ts'
+import { readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import { BodyWriter, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 
@@ -25,12 +25,12 @@ class SessionlessClient extends ClientSession {
 /** Writes one JSON body; the calls end if the client disconnects. */
 const createWriter = ({ response }: FrontRequest, isBatch: boolean): BodyWriter => {
   const writer = new BodyWriter(response, isBatch)
-  response.on('close', () => writer.abortPending())
+  response.on('close', () => writer.abortPending({ kind: 'gone' }))
   return writer
 }
 
 const RESPONDER: Responder<SessionlessClient> = {
-  createWriter: (_context, _client, request, isBatch) => createWriter(request, isBatch),
+  createWriter: (_client, request, isBatch) => createWriter(request, isBatch),
   ...EMPTY_RESPONDER,
 }
 
@@ -39,12 +39,10 @@ export const serveOnce = (context: FrontContext, request: FrontRequest, incoming
   const client = new SessionlessClient(context, request)
   if (incoming.kind === 'invalid') return sendError(request.response, 400, incoming.id, invalidMessage(incoming.reason))
   if (incoming.kind !== 'request' || incoming.method !== 'initialize')
-    return receiveMessage(context, client, request, incoming, RESPONDER)
+    return receiveMessage(client, request, incoming, RESPONDER)
   const { id, params } = incoming
   const identity = readInitialize(params)
   if (typeof identity === 'string') return sendError(request.response, 400, id, rpcError('invalidParams', identity))
-  const writer = createWriter(request, false)
   const abort = new Abort()
-  const index = writer.expect(abort)
-  answerInitialize(context, { ...client.caller, ...identity }, id, abort, outcome => writer.respond(index, outcome))
+  client.initialize(identity, id, abort, createWriter(request, false).expect(abort))
 }

@@ -1,6 +1,6 @@
 import { rpcError } from '../../protocol/errors.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
-import { createChannelOpener, type HttpSse } from '../http-sse/http-sse.ts'
+import type { HttpSse } from '../http-sse/http-sse.ts'
 import { serveStateless } from '../stateless/stateless.ts'
 import type { Streamable } from '../streamable/streamable.ts'
 import { classify, type HttpRejection } from './classify.ts'
@@ -70,7 +70,6 @@ export const createMcpEndpoint = (
     }
   }
 
-  const openChannel = createChannelOpener(httpSse)
   const handle: RequestHandler = (raw, response, path) => {
     const target = readMcpPath(path)
     if (!target) {
@@ -79,7 +78,7 @@ export const createMcpEndpoint = (
     }
     const workspace = requestedWorkspace(raw, target.workspace)
     if (workspace === false) return rejectUnread(raw, response, 400, TWO_WORKSPACES)
-    readRequest(raw, response, workspace ?? DEFAULT_WORKSPACE, target.isSse ? openChannel : serve)
+    readRequest(raw, response, workspace ?? DEFAULT_WORKSPACE, target.isSse ? httpSse.serveOpening : serve)
   }
   return Object.fromEntries(PATHS.map(path => [path, handle]))
 }

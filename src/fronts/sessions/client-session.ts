@@ -27,7 +27,7 @@ export abstract class ClientSession {
   readonly subscriptions = new SubscriptionLimit()
   caller: Caller
 
-  protected readonly context: FrontContext
+  readonly context: FrontContext
   #listener: Abort | undefined // of the `subscriptions/listen` that carries what belongs to no call
   #endedListener: Abort | undefined // one the server ended; must still be aborted, so that layers below release its state
   #listenedAt = 0

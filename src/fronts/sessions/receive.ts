@@ -6,7 +6,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult, type Incoming, type Message } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
-import type { FrontContext, FrontRequest } from '../http/front-request.ts'
+import type { FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import type { RequestEnding } from './client-limits.ts'
@@ -18,44 +18,46 @@ const SESSION_ENDED = rpcError('internal', 'The session ended before the answer 
 
 /** How a transport responds to what a legacy client sent; `R` is what it knows of one request. */
 export interface Responder<S extends ClientSession, R = FrontRequest> {
-  createWriter(context: FrontContext, session: S, request: R, isBatch: boolean): ResponseWriter
+  createWriter(session: S, request: R, isBatch: boolean): ResponseWriter
   /** Called if there is nothing to respond to. */
   accept(request: R): void
   /** Called if nothing of the request is accepted. */
   reject(request: R, error: RpcError): void
 }
 
+type RequestMessage = Message & { readonly kind: 'request' }
+type AnsweredMessage = RequestMessage | (Message & { readonly kind: 'invalid' })
+
 /** Receives a message or batch of a legacy client; `initialize` is handled by each transport. */
 export const receiveMessage = <S extends ClientSession, R>(
-  context: FrontContext,
   session: S,
   request: R,
   incoming: Incoming,
   responder: Responder<S, R>,
 ): void => {
-  if (incoming.kind === 'batch') return receiveBatch(context, session, request, incoming.messages, responder)
-  if (incoming.kind === 'request')
-    return register(session, incoming, responder.createWriter(context, session, request, false))(context)
-  receiveOneWay(context, session, incoming)
+  if (incoming.kind === 'batch') return receiveBatch(session, request, incoming.messages, responder)
+  if (incoming.kind === 'request') return register(session, incoming, responder.createWriter(session, request, false))()
+  receiveOneWay(session, incoming)
   responder.accept(request)
 }
 
 const receiveBatch = <S extends ClientSession, R>(
-  context: FrontContext,
   session: S,
   request: R,
   messages: readonly Message[],
   responder: Responder<S, R>,
 ): void => {
-  const problem = checkBatch(messages, context.limits.batchSize)
+  const problem = checkBatch(messages, session.context.limits.batchSize)
   if (problem) return responder.reject(request, rpcError('invalidRequest', problem))
-  const answered = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
-  for (const message of messages) receiveOneWay(context, session, message)
+  const answered = messages.filter(
+    (message): message is AnsweredMessage => message.kind === 'request' || message.kind === 'invalid',
+  )
+  for (const message of messages) receiveOneWay(session, message)
   if (answered.length === 0) return responder.accept(request)
-  const writer = responder.createWriter(context, session, request, true)
+  const writer = responder.createWriter(session, request, true)
   // All are registered first: the writer is done with the last response, and the first may come at once.
   const runs = answered.map(message => register(session, message, writer))
-  for (const run of runs) run(context)
+  for (const run of runs) run()
 }
 
 const checkBatch = (messages: readonly Message[], most: number): string | undefined => {
@@ -68,58 +70,54 @@ const checkBatch = (messages: readonly Message[], most: number): string | undefi
   return undefined
 }
 
-const receiveOneWay = (context: FrontContext, session: ClientSession, message: Message): void => {
+const receiveOneWay = (session: ClientSession, message: Message): void => {
   if (message.kind === 'response') session.questions.answer(message.id, { kind: 'result', result: message.result })
   else if (message.kind === 'error' && message.id)
     session.questions.answer(message.id, { kind: 'error', error: message.error })
-  else if (message.kind === 'notification') receiveNotification(context, session, message.method, message.params)
+  else if (message.kind === 'notification') receiveNotification(session, message.method, message.params)
 }
 
-const receiveNotification = (context: FrontContext, session: ClientSession, method: string, params: Json): void => {
+const receiveNotification = (session: ClientSession, method: string, params: Json): void => {
+  const { context, caller } = session
   if (method === NOTIFICATIONS.initialized) return session.listen()
   if (method === NOTIFICATIONS.progress) return session.questions.progress(params)
   if (method === NOTIFICATIONS.cancelled) return void session.inFlight.cancel(params)
-  context.dispatch({ kind: 'notification', method, params, caller: session.caller, signal: NEVER, sink: () => {} })
+  context.dispatch({ kind: 'notification', method, params, caller, signal: NEVER, sink: () => {} })
 }
 
 /** Reserves the place of a response; the returned function runs the request. */
-const register = (
-  session: ClientSession,
-  message: Message,
-  writer: ResponseWriter,
-): ((context: FrontContext) => void) => {
+const register = (session: ClientSession, message: AnsweredMessage, writer: ResponseWriter): (() => void) => {
   const call = new Abort()
-  const index = writer.expect(call)
-  const reject = (error: RpcError, id: Json | undefined) => () => writer.respond(index, encodeError(id, error))
-  if (message.kind === 'invalid') return reject(invalidMessage(message.reason), message.id)
-  if (message.kind !== 'request') return reject(rpcError('invalidRequest'), undefined)
-  const { id, method, params } = message
-  if (method === 'ping') return () => writer.respond(index, encodeResult(id, Json.empty))
-  if (!isMethodOf(method, session.caller.revision))
-    return reject(rpcError('methodNotFound', `Method not found: ${method}`), id)
+  const respond = writer.expect(call)
+  if (message.kind === 'invalid') return () => respond(encodeError(message.id, invalidMessage(message.reason)))
+  if (message.method === 'ping') return () => respond(encodeResult(message.id, Json.empty))
+  const refusal = admit(session, message, call)
+  return refusal ? () => respond(encodeError(message.id, refusal)) : () => run(session, message, call, respond, writer)
+}
+
+/** Reserves what a request needs in its session; returns an error if it cannot have that. */
+const admit = (session: ClientSession, { id, method, params }: RequestMessage, call: Abort): RpcError | undefined => {
+  if (!isMethodOf(method, session.caller.revision)) return rpcError('methodNotFound', `Method not found: ${method}`)
   const conflict = session.inFlight.add(id, params, call)
-  if (conflict) return reject(conflict, id)
+  if (conflict) return conflict
   const excess = session.subscriptions.reserve(method, params)
-  if (excess) {
-    session.inFlight.delete(id)
-    return reject(excess, id)
-  }
-  return context => run(context, session, message, call, index, writer)
+  if (excess) session.inFlight.delete(id)
+  return excess
 }
 
 const run = (
-  context: FrontContext,
   session: ClientSession,
-  { id, method, params }: Message & { kind: 'request' },
+  { id, method, params }: RequestMessage,
   call: Abort,
-  index: number,
+  respond: (outcome: CallOutcome) => void,
   writer: ResponseWriter,
 ): void => {
+  const { context } = session
   const settle = (outcome: CallOutcome, ending: RequestEnding) => {
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
     context.activeCalls.delete(call)
-    writer.respond(index, outcome)
+    respond(outcome)
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {

@@ -11,11 +11,10 @@ export type CallOutcome = Buffer[] | 'none'
 export interface ResponseWriter {
   /** False if the client can only take the responses themselves. */
   readonly canSendMore: boolean
-  /** Registers a request; the returned index names it in `respond`. */
-  expect(call: Abort): number
+  /** Registers a request; the returned function must be called with its outcome. */
+  expect(call: Abort): (outcome: CallOutcome) => void
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
-  respond(index: number, outcome: CallOutcome): void
 }
 
 /** How most endpoints respond to messages that need no response, and to those they reject. */
@@ -27,7 +26,8 @@ export const EMPTY_RESPONDER = {
 const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 
 /** Collects the responses to the requests of one POST, in their order. */
-export class ResponseCollector {
+export abstract class ResponseCollector implements ResponseWriter {
+  abstract readonly canSendMore: boolean
   readonly #calls: Abort[] = []
   readonly #outcomes: (CallOutcome | undefined)[] = []
   readonly #isBatch: boolean
@@ -36,22 +36,27 @@ export class ResponseCollector {
     this.#isBatch = isBatch
   }
 
-  get isComplete(): boolean {
+  abstract send(pieces: Buffer[], merge?: string): void | Promise<void>
+
+  /** One more outcome is there. */
+  protected abstract responded(outcome: CallOutcome): void
+
+  protected get isComplete(): boolean {
     return this.#outcomes.length > 0 && this.#outcomes.every(outcome => outcome !== undefined)
   }
 
   /** The responses collected so far, without those of cancelled requests. */
-  get responses(): Buffer[][] {
+  protected get responses(): Buffer[][] {
     return this.#outcomes.filter((outcome): outcome is Buffer[] => outcome !== undefined && outcome !== 'none')
   }
 
-  expect(call: Abort): number {
+  expect(call: Abort): (outcome: CallOutcome) => void {
     this.#calls.push(call)
-    return this.#outcomes.push(undefined) - 1
-  }
-
-  set(index: number, outcome: CallOutcome): void {
-    this.#outcomes[index] = outcome
+    const index = this.#outcomes.push(undefined) - 1
+    return outcome => {
+      this.#outcomes[index] = outcome
+      this.responded(outcome)
+    }
   }
 
   /** Aborts the calls that have no outcome yet. */
@@ -60,14 +65,14 @@ export class ResponseCollector {
   }
 
   /** Sends the responses as events, one each. */
-  sendEvents(response: ServerResponse): void {
+  protected sendEvents(response: ServerResponse): void {
     const bodies = this.responses
     if (bodies.length === 0) sendEmpty(response, 202)
     else sendEvents(response, bodies)
   }
 
   /** Sends the responses as one JSON body; those of a batch as an array. */
-  sendJson(response: ServerResponse): void {
+  protected sendJson(response: ServerResponse): void {
     const bodies = this.responses
     const [first] = bodies
     if (!first) return sendEmpty(response, 202)
@@ -77,28 +82,18 @@ export class ResponseCollector {
 }
 
 /** Writes the responses as the body of the POST, once all of them are there. */
-export class BodyWriter implements ResponseWriter {
+export class BodyWriter extends ResponseCollector {
   readonly canSendMore = false
   readonly #response: ServerResponse
-  readonly #collector: ResponseCollector
 
   constructor(response: ServerResponse, isBatch: boolean) {
+    super(isBatch)
     this.#response = response
-    this.#collector = new ResponseCollector(isBatch)
-  }
-
-  expect(call: Abort): number {
-    return this.#collector.expect(call)
   }
 
   send(): void {}
 
-  respond(index: number, outcome: CallOutcome): void {
-    this.#collector.set(index, outcome)
-    if (this.#collector.isComplete && !this.#response.destroyed) this.#collector.sendJson(this.#response)
-  }
-
-  abortPending(): void {
-    this.#collector.abortPending({ kind: 'gone' })
+  protected override responded(): void {
+    if (this.isComplete && !this.#response.destroyed) this.sendJson(this.#response)
   }
 }

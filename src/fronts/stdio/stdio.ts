@@ -57,9 +57,8 @@ class PipeSession extends ClientSession {
     this.#lines = new LineDecoder(line => this.#receiveLine(line), { maxBytes })
     const writer: ResponseWriter = {
       canSendMore: true,
-      expect: () => 0,
+      expect: () => outcome => this.#respond(outcome),
       send: (pieces, merge) => this.send(pieces, merge),
-      respond: (_index, outcome) => this.#respond(outcome),
     }
     this.#responder = {
       createWriter: () => writer,
@@ -109,7 +108,7 @@ class PipeSession extends ClientSession {
       if (incoming.method === NOTIFICATIONS.cancelled && this.inFlight.cancel(incoming.params)) return
       if (!this.isInitialized) return this.#modern.notify(incoming)
     }
-    receiveMessage(this.context, this, undefined, incoming, this.#responder)
+    receiveMessage(this, undefined, incoming, this.#responder)
   }
 
   #initialize({ id, params }: Message & { kind: 'request' }): void {

@@ -1,7 +1,6 @@
-import type { Abort } from '../../protocol/cancellation.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { expectsEvents, streamTo } from '../http/response.ts'
-import { type CallOutcome, ResponseCollector, type ResponseWriter } from '../sessions/response-collector.ts'
+import { type CallOutcome, ResponseCollector } from '../sessions/response-collector.ts'
 import type { EventLog } from '../streams/event-log.ts'
 import type { StreamableSession } from './sessions.ts'
 
@@ -12,21 +11,20 @@ const DELIVERED_MS = 30_000 // lifetime of a finished stream whose last byte wen
  * The reply to one POST of a legacy session, for one request or a batch: JSON if the responses are all there is to
  * send, an event stream otherwise. The stream outlives its socket.
  */
-export class SessionReply implements ResponseWriter {
+export class SessionReply extends ResponseCollector {
   readonly #context: FrontContext
   readonly #session: StreamableSession
   readonly #request: FrontRequest
-  readonly #responses: ResponseCollector
   readonly #commit: NodeJS.Timeout | undefined
   readonly #isEvents: boolean
   #stream: EventLog | undefined
   #orphan: NodeJS.Timeout | undefined
 
-  constructor(context: FrontContext, session: StreamableSession, request: FrontRequest, isBatch: boolean) {
-    this.#context = context
+  constructor(session: StreamableSession, request: FrontRequest, isBatch: boolean) {
+    super(isBatch)
+    this.#context = session.context
     this.#session = session
     this.#request = request
-    this.#responses = new ResponseCollector(isBatch)
     this.#isEvents = expectsEvents(request, session.caller.revision)
     if (request.acceptsSse && !this.#isEvents) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
     request.response.on('close', () => this.#waitForReconnect())
@@ -36,34 +34,29 @@ export class SessionReply implements ResponseWriter {
     return this.#request.acceptsSse
   }
 
-  expect(call: Abort): number {
-    return this.#responses.expect(call)
-  }
-
   send(pieces: Buffer[], merge?: string): void | Promise<void> {
     if (this.canSendMore) return this.#openStream().append(pieces, merge)
   }
 
-  /** Takes the outcome of one request; the last one ends the reply. */
-  respond(index: number, outcome: CallOutcome): void {
+  /** The last outcome ends the reply. */
+  protected override responded(outcome: CallOutcome): void {
     const { response, acceptsJson } = this.#request
-    this.#responses.set(index, outcome)
-    const isLast = this.#responses.isComplete
+    const isLast = this.isComplete
     if (this.#stream) {
       if (outcome !== 'none') void this.#stream.append(outcome)
     } else if (!isLast) return
-    else if (this.#isEvents) this.#responses.sendEvents(response)
-    else if (acceptsJson) this.#responses.sendJson(response)
+    else if (this.#isEvents) this.sendEvents(response)
+    else if (acceptsJson) this.sendJson(response)
     else this.#openStream()
     if (isLast) this.#finish()
   }
 
   /** The socket has closed. The calls go on for a client that reconnects within `orphanMs`. */
   #waitForReconnect(): void {
-    if (this.#responses.isComplete) return
+    if (this.isComplete) return
     this.#orphan = setTimeout(() => {
       if (this.#stream?.hasReader) this.#waitForReconnect()
-      else this.#responses.abortPending({ kind: 'expired' })
+      else this.abortPending({ kind: 'expired' })
     }, this.#context.limits.orphanMs).unref()
   }
 
@@ -74,7 +67,7 @@ export class SessionReply implements ResponseWriter {
     this.#stream = stream
     this.#context.keepAlive.add(stream)
     this.#session.prime(stream)
-    for (const body of this.#responses.responses) void stream.append(body)
+    for (const body of this.responses) void stream.append(body)
     const { response } = this.#request
     if (!response.destroyed) streamTo(response, stream, this.#context.limits.stallMs, 0)
     return stream

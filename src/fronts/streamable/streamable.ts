@@ -17,7 +17,7 @@ const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream'
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
 const RESPONDER: Responder<StreamableSession> = {
-  createWriter: (context, session, request, isBatch) => new SessionReply(context, session, request, isBatch),
+  createWriter: (session, request, isBatch) => new SessionReply(session, request, isBatch),
   ...EMPTY_RESPONDER,
 }
 
@@ -84,7 +84,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
 
   const message = (request: FrontRequest, incoming: Incoming): void => {
     const session = findSession(request, requestIdOf(incoming))
-    if (session) receiveMessage(context, session, request, incoming, RESPONDER)
+    if (session) receiveMessage(session, request, incoming, RESPONDER)
   }
 
   const stream = (request: FrontRequest): void => {
