@@ -1,3 +1,4 @@
+import type { ServerConfig } from '../config/snapshot.ts'
 import { NoAnswer, type RpcError, RpcFailure, rpcError, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { ServerStatus } from '../protocol/status.ts'
@@ -5,7 +6,6 @@ import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
 import { PER_CALLER, type ProbedServer, probeServer } from './probe-server.ts'
-import type { HealthMonitor } from './server-guard.ts'
 import {
   downError,
   faultIn,
@@ -20,14 +20,9 @@ import {
 } from './state.ts'
 
 interface HealthCheckOptions {
-  readonly server: string
-  readonly first: HealthState
+  readonly config: ServerConfig
   readonly upstream: Upstream // below the guard
   readonly self: Caller
-  readonly isProcess: boolean // its start may take long, and is no failure while it lasts
-  readonly isShared: boolean // false: every caller has a process, started with the caller's credentials
-  readonly isPerUser: boolean // every user has a process: one that exits or hangs says nothing about the others
-  readonly isProbed: boolean // false for servers that run inside the gateway
   readonly onChange: (state: HealthState) => void
   readonly onTool?: (name: string | undefined) => void // called for each tool that is counted
 }
@@ -38,8 +33,13 @@ const RETRY_MS = 1000 // a call to a server that is down probes it at most this 
 const IDLE_MS = 30_000 // until the next check, where no liveness check was possible
 
 /** Keeps the health of one server: from the outcome of calls, from liveness checks, and from probes while it is down. */
-export class HealthCheck implements HealthMonitor {
+export class HealthCheck {
   readonly #options: HealthCheckOptions
+  readonly #server: string
+  readonly #isProcess: boolean // its start may take long, and is no failure while it lasts
+  readonly #isShared: boolean // false: every caller has a process, started with the caller's credentials
+  readonly #isPerUser: boolean // every user has a process: one that exits or hangs says nothing about the others
+  readonly #isProbed: boolean // false for servers that run inside the gateway
   #openings = 0
   #retries = 0
   #state: HealthState
@@ -54,16 +54,28 @@ export class HealthCheck implements HealthMonitor {
   #isClosed = false
 
   constructor(options: HealthCheckOptions) {
+    const { config } = options
+    const isProcess = config.kind === 'process'
     this.#options = options
-    this.#state = options.first
+    this.#server = config.name
+    this.#isProcess = isProcess
+    this.#isShared = !(isProcess && config.personal)
+    this.#isPerUser = isProcess && config.share !== 'everyone'
+    this.#isProbed = isProcess || config.kind === 'remote'
+    this.#state = firstState(config, Date.now())
+  }
+
+  get state(): HealthState['kind'] {
+    return this.#state.kind
   }
 
   get isUp(): boolean {
     return isUp(this.#state)
   }
 
+  /** The error of every call while the server is down. */
   get rejection(): RpcError | undefined {
-    return this.#state.kind === 'down' ? downError(this.#options.server, this.#state, Date.now()) : undefined
+    return this.#state.kind === 'down' ? downError(this.#server, this.#state, Date.now()) : undefined
   }
 
   /** How often the server went down, and how many requests and connections were retried. */
@@ -75,7 +87,7 @@ export class HealthCheck implements HealthMonitor {
     const state = this.#state
     const fault = state.kind === 'ready' ? this.#handshakeFault : undefined
     return {
-      name: this.#options.server,
+      name: this.#server,
       state: fault ? 'degraded' : state.kind,
       since: state.since,
       reason: (fault ?? faultIn(state))?.message,
@@ -90,10 +102,11 @@ export class HealthCheck implements HealthMonitor {
     if (this.#state.kind !== 'connecting') return
     const probed = this.#probe().then(() => this.#counting)
     await within(PROBE_MS, probed, () => undefined)
-    const message = `Server "${this.#options.server}" has not answered yet: ${PROBE_MS / 1000} s so far`
+    const message = `Server "${this.#server}" has not answered yet: ${PROBE_MS / 1000} s so far`
     this.#apply({ kind: 'probeSlow', fault: { reason: 'upstream_timeout', message } })
   }
 
+  /** Probes a server that is down. Resolves if calls may be sent after all; rejects with RpcFailure. */
   async retryNow(): Promise<void> {
     if (!this.#probing.running && Date.now() - this.#probedAt >= RETRY_MS) void this.#probe()
     const ms = this.#probedAt + RETRY_MS - Date.now()
@@ -112,6 +125,7 @@ export class HealthCheck implements HealthMonitor {
     if (fault && this.#isOfServer(fault)) this.#apply({ kind: 'failed', fault, begun })
   }
 
+  /** The server accepted a caller's handshake, or failed it with this error. */
   recordOpen(error?: RpcError): void {
     const fault = error && serverFaultOf(error)
     this.#handshakeFault = fault?.reason === HANDSHAKE_FAILED ? fault : undefined
@@ -138,7 +152,7 @@ export class HealthCheck implements HealthMonitor {
 
   #schedule(atLeastMs = 0): void {
     clearTimeout(this.#timer)
-    if (this.#isClosed || !this.#options.isProbed) return
+    if (this.#isClosed || !this.#isProbed) return
     const ms = nextProbeMs(this.#state, Date.now(), Math.random())
     if (ms === undefined) return
     this.#timer = setTimeout(() => void this.#check(), Math.max(ms, atLeastMs)).unref()
@@ -168,14 +182,15 @@ export class HealthCheck implements HealthMonitor {
   }
 
   async #connect(): Promise<void> {
-    const { upstream, self, isProcess, isShared } = this.#options
+    const { upstream, self } = this.#options
     const connecting = probeServer(upstream, self).then(probed => this.#connected(probed)) // however late
     try {
-      await this.#within(isProcess ? START_MS : PROBE_MS, connecting)
+      await this.#within(this.#isProcess ? START_MS : PROBE_MS, connecting)
     } catch (error) {
       const fault = faultOfThrown(error)
       if (fault.reason === NO_CREDENTIALS) this.#apply({ kind: 'notProbed', fault: { ...fault, message: PER_CALLER } })
-      else this.#apply({ kind: REJECTIONS.has(fault.reason) || !isShared ? 'probeRejected' : 'probeFailed', fault })
+      else
+        this.#apply({ kind: REJECTIONS.has(fault.reason) || !this.#isShared ? 'probeRejected' : 'probeFailed', fault })
     }
   }
 
@@ -191,18 +206,22 @@ export class HealthCheck implements HealthMonitor {
 
   /** Whether the failure of one caller's call concerns every caller; that a program cannot start always does. */
   #isOfServer(fault: ServerFault): boolean {
-    const { isShared, isPerUser } = this.#options
-    return isBreaking(fault) && isShared && (!isPerUser || fault.reason === CANNOT_START)
+    return isBreaking(fault) && this.#isShared && (!this.#isPerUser || fault.reason === CANNOT_START)
   }
 
   #within<T>(ms: number, work: Promise<T>): Promise<T> {
-    const { server } = this.#options
     return within<T, never>(ms, work, () => {
-      const data = Json.of({ reason: 'upstream_timeout', upstream: server })
-      const message = `Server "${server}" gave no answer within ${ms / 1000} s`
+      const data = Json.of({ reason: 'upstream_timeout', upstream: this.#server })
+      const message = `Server "${this.#server}" gave no answer within ${ms / 1000} s`
       throw new RpcFailure(new NoAnswer(rpcError('internal', message, data)))
     })
   }
+}
+
+const firstState = (config: ServerConfig, since: number): HealthState => {
+  if (config.disabled) return { kind: 'disabled', since }
+  if (config.kind !== 'unavailable') return { kind: 'connecting', since }
+  return { kind: 'unavailable', since, fault: { reason: 'unavailable', message: config.reason } }
 }
 
 const faultOfThrown = (error: unknown): ServerFault => {

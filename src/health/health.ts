@@ -7,7 +7,6 @@ import type { Json } from '../wire/json/json.ts'
 import { HealthCheck } from './health-check.ts'
 import { gatewayCaller } from './probe-server.ts'
 import { createServerGuard } from './server-guard.ts'
-import type { HealthState } from './state.ts'
 import { createStateLog } from './state-log.ts'
 import { ToolNames } from './tool-names.ts'
 import { WaitQueue } from './wait-queue.ts'
@@ -50,20 +49,12 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
 
   const add = (config: ServerConfig, upstream: Upstream): Upstream => {
     const { name, concurrency } = config
-    const first = firstState(config, Date.now())
     const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, MAX_WAITING)
-    const stateLog = createStateLog(name, first.kind, log)
-    const isProcess = config.kind === 'process'
     const tools = new ToolNames()
     const check = new HealthCheck({
-      server: name,
-      first,
+      config,
       upstream,
       self,
-      isProcess,
-      isShared: !(isProcess && config.personal),
-      isPerUser: isProcess && config.share !== 'everyone',
-      isProbed: isProcess || config.kind === 'remote',
       onChange: state => {
         stateLog.changed(state)
         if (check.rejection) queue?.rejectAll(check.rejection)
@@ -71,6 +62,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       },
       onTool: tool => tools.add(tool),
     })
+    const stateLog = createStateLog(name, check.state, log)
     const entry: HealthEntry = {
       check,
       queue,
@@ -131,10 +123,4 @@ const statusOf = ({ check, queue, listFault }: HealthEntry): ServerStatus => {
     ...(isFaulty && { state: 'degraded', reason: listFault }),
     figures: { ...check.counts, running: queue?.running, waiting: queue?.waiting ?? 0 },
   }
-}
-
-const firstState = (config: ServerConfig, since: number): HealthState => {
-  if (config.disabled) return { kind: 'disabled', since }
-  if (config.kind !== 'unavailable') return { kind: 'connecting', since }
-  return { kind: 'unavailable', since, fault: { reason: 'unavailable', message: config.reason } }
 }

@@ -1,4 +1,3 @@
-import type { Signal } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure } from '../protocol/errors.ts'
 import {
@@ -12,24 +11,20 @@ import {
 } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { isModern } from '../protocol/revisions.ts'
+import { sleep } from '../std/time.ts'
 import type { RequestTrace } from '../telemetry/request-log.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
 import { limitConcurrency } from './concurrency.ts'
+import type { HealthCheck } from './health-check.ts'
 import { type ServerFault, serverFaultOf } from './state.ts'
 import type { ToolNames } from './tool-names.ts'
 import type { WaitQueue } from './wait-queue.ts'
 
-/** The health of a server, as its guard reads and updates it. */
-export interface HealthMonitor {
-  readonly rejection: RpcError | undefined // the error of every call while the server is down
-  /** Probes a server that is down. Resolves if calls may be sent after all; rejects with RpcFailure. */
-  retryNow(): Promise<void>
-  recordAnswer(): void
-  recordFailure(error: RpcError, begun: number): void
-  /** The server accepted a caller's handshake, or failed it with this error. */
-  recordOpen(error?: RpcError): void
-  recordRetry(): void
-}
+/** The part of a health check that a guard reads and updates. */
+type HealthMonitor = Pick<
+  HealthCheck,
+  'rejection' | 'retryNow' | 'recordAnswer' | 'recordFailure' | 'recordOpen' | 'recordRetry'
+>
 
 interface ServerGuardOptions {
   readonly server: string
@@ -48,48 +43,29 @@ const CALL = 'tools/call'
 const RETRY_MS = 250
 
 /** Wraps an upstream: rejects calls while the server is down, limits concurrent calls, retries, and records outcomes. */
-export const createServerGuard = ({
-  server,
-  upstream,
-  monitor,
-  canRetry,
-  queue,
-  count,
-  tools,
-}: ServerGuardOptions): Upstream => {
+export const createServerGuard = (options: ServerGuardOptions): Upstream => {
+  const { server, upstream, monitor, canRetry, queue, count, tools } = options
   const guarded = new WeakMap<Peer, Peer>() // one guard for each peer: the bridge compares peers by identity
 
   const open = (caller: Caller, sessionIndex = 0): Promise<Peer> =>
     monitor.rejection ? monitor.retryNow().then(() => openNow(caller, sessionIndex)) : openNow(caller, sessionIndex)
 
-  const openNow = (caller: Caller, sessionIndex: number): Promise<Peer> => {
+  const openNow = (caller: Caller, sessionIndex: number, isRetry = false): Promise<Peer> => {
     const begun = Date.now()
     return upstream.open(caller, sessionIndex).then(guard, (error: unknown) => {
-      if (sessionIndex > 0) throw error // that a caller with a session gets no further one says nothing about the server
-      const fault = error instanceof RpcFailure ? serverFaultOf(error.error) : undefined
-      if (error instanceof RpcFailure) recordOpenFailure(error.error, begun)
+      // That a caller with a session gets no further one says nothing about the server.
+      if (sessionIndex > 0 || !(error instanceof RpcFailure)) throw error
+      monitor.recordOpen(error.error)
+      monitor.recordFailure(error.error, begun)
+      const fault = serverFaultOf(error.error)
       // No request has been sent yet, so any call may be retried.
-      if (fault && isUnreachable(fault) && canRetry && !monitor.rejection) return openAgain(caller)
-      throw error
+      if (isRetry || !fault || !isUnreachable(fault) || !canRetry || monitor.rejection) throw error
+      return sleep(retryDelayMs()).then(() => {
+        if (monitor.rejection) throw new RpcFailure(monitor.rejection)
+        monitor.recordRetry()
+        return openNow(caller, sessionIndex, true)
+      })
     })
-  }
-
-  const openAgain = async (caller: Caller): Promise<Peer> => {
-    await new Promise(resolve => setTimeout(resolve, retryDelayMs()))
-    if (monitor.rejection) throw new RpcFailure(monitor.rejection)
-    monitor.recordRetry()
-    const begun = Date.now()
-    try {
-      return guard(await upstream.open(caller))
-    } catch (error) {
-      if (error instanceof RpcFailure) recordOpenFailure(error.error, begun)
-      throw error
-    }
-  }
-
-  const recordOpenFailure = (error: RpcError, begun: number): void => {
-    monitor.recordOpen(error)
-    monitor.recordFailure(error, begun)
   }
 
   const guard = (peer: Peer): Peer => {
@@ -133,7 +109,7 @@ export const createServerGuard = ({
           if (fault) monitor.recordFailure(frame.error, begun)
           else monitor.recordAnswer()
           if (fault && canRetry && !isRetry && isRetryable(exchange.method, fault))
-            return void afterDelay(retryDelayMs(), exchange.signal, () => retry(peer, exchange, frame.error))
+            return void sleep(retryDelayMs(), exchange.signal).then(() => retry(peer, exchange, frame.error))
         } else if (frame.kind === 'result') monitor.recordAnswer()
         if (count && !isCounted && (frame.kind === 'result' || frame.kind === 'failure')) {
           isCounted = true
@@ -145,6 +121,7 @@ export const createServerGuard = ({
   }
 
   const retry = (peer: Peer, exchange: Exchange, error: RpcError): void => {
+    if (exchange.signal.reason) return
     if (monitor.rejection) return void deliver(exchange.sink, { kind: 'failure', error })
     monitor.recordRetry()
     observe(peer, exchange, true)
@@ -179,11 +156,3 @@ const isUnreachable = ({ reason }: ServerFault): boolean => reason === 'upstream
 
 /** Long enough for a server that is being restarted to listen again. */
 const retryDelayMs = (): number => RETRY_MS * (1 + Math.random())
-
-const afterDelay = (ms: number, signal: Signal, then: () => void): void => {
-  const timer = setTimeout(() => {
-    stopListening()
-    then()
-  }, ms)
-  const stopListening = signal.onAbort(() => clearTimeout(timer))
-}
