@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../../protocol/exchange.ts'
@@ -12,7 +13,7 @@ const MAX_BUFFERED_BYTES = 1024 * 1024 // of notifications
 
 interface ParkedCallHooks {
   readonly ttlMs: number
-  /** Stores the call and returns the sealed `requestState` of this round. */
+  /** Stores the call and returns the `requestState` of this round. */
   park(call: ParkedCall): string
   /** The call keeps more bytes in memory than before. */
   grew(call: ParkedCall): void
@@ -24,7 +25,8 @@ interface ParkedCallHooks {
  * it buffers what the server sends.
  */
 export class ParkedCall {
-  readonly id: string
+  readonly id = randomUUID() // cannot be guessed: the client resumes the call with it
+  readonly server: string
   readonly origin: Exchange
   round = 1
 
@@ -39,10 +41,11 @@ export class ParkedCall {
   #isDone = false
   #asked = 0
   #progress = Number.NEGATIVE_INFINITY
+  #expiresAt = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor(id: string, origin: Exchange, hooks: ParkedCallHooks) {
-    this.id = id
+  constructor(server: string, origin: Exchange, hooks: ParkedCallHooks) {
+    this.server = server
     this.origin = origin
     this.#hooks = hooks
   }
@@ -50,6 +53,11 @@ export class ParkedCall {
   /** Bytes that it keeps in memory while it is parked: its request, and what the server has sent since. */
   get bytes(): number {
     return this.origin.params.retained + this.#bufferedBytes
+  }
+
+  /** By the time of day: timers stand still while a machine sleeps. */
+  get isExpired(): boolean {
+    return Date.now() > this.#expiresAt
   }
 
   start(dispatch: Dispatch): void {
@@ -127,6 +135,7 @@ export class ParkedCall {
     for (const question of this.#open.values()) this.#shown.add(question)
     this.#detach()
     const requestState = this.#hooks.park(this)
+    this.#expiresAt = Date.now() + this.#hooks.ttlMs
     this.#timer = setTimeout(() => this.expire(), this.#hooks.ttlMs)
     this.#timer.unref()
     void deliver(exchange.sink, {

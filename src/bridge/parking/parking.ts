@@ -1,27 +1,20 @@
-import { createHash, randomUUID } from 'node:crypto'
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { Json } from '../../wire/json/json.ts'
-import { createKeyring, type Keyring, seal, unseal } from '../../wire/seal.ts'
 import { withoutQuestions } from '../client-questions.ts'
 import { ParkedCall } from './parked-call.ts'
 
-const PREFIX = 'gw1.'
+const STATE = /^gw1\.([\w-]+)\.(\d+)$/ // the call and its round
 const PER_PRINCIPAL = 1000
 const BYTES_PER_PRINCIPAL = 64 * 1024 * 1024 // a parked call keeps its request alive
 const TOTAL_SHARES = 10 // the total limit, in limits of one principal
-const KEY_MS = 6 * 60 * 60_000 // until the key is replaced
 
-/** Everything but the lifetime of a question has a default. */
 export interface ParkingOptions {
   readonly questionTtlMs: number
   readonly principalParkedCalls?: number // limit of one principal; beyond it the oldest expires
-  readonly node?: string // the name of this process among those that share the keys
-  readonly keys?: () => Keyring // absent: random keys, so that a restart invalidates every state
-  readonly now?: () => number
 }
 
 /** The parked calls to one server. */
@@ -40,8 +33,6 @@ export interface Parking {
 
 export const createParking = (options: ParkingOptions): Parking => {
   const { questionTtlMs, principalParkedCalls: perOwner = PER_PRINCIPAL } = options
-  const { node = randomUUID(), now = () => Date.now() } = options
-  const keys = options.keys ?? createKeyring({ everyMs: KEY_MS, keepMs: questionTtlMs, now })
   const parked = new Map<string, ParkedCall>()
   const limits = { perOwner, bytesPerOwner: BYTES_PER_PRINCIPAL, total: perOwner * TOTAL_SHARES }
   const quota = new Quota<ParkedCall>(limits)
@@ -58,38 +49,25 @@ export const createParking = (options: ParkingOptions): Parking => {
     quota.delete(call)
   }
 
-  const hooksOf = (server: string) => ({
+  const hooks = {
     ttlMs: questionTtlMs,
     park: (call: ParkedCall): string => {
       parked.set(call.id, call)
       count(call)
-      const state = Json.of({
-        call: call.id,
-        round: call.round,
-        until: now() + questionTtlMs,
-        of: bindingOf(call.origin, server),
-        node,
-      })
-      return PREFIX + seal(keys(), state.toBytes())
+      return `gw1.${call.id}.${call.round}`
     },
     grew: (call: ParkedCall): void => {
       if (parked.has(call.id)) count(call) // otherwise it has expired and is about to end
     },
     ended: forget,
-  })
+  }
 
+  /** A state is valid for the request that was parked, at its server and in its latest round, with any answers. */
   const find = (state: string, exchange: Exchange, server: string): ParkedCall | undefined => {
-    const bytes = state.startsWith(PREFIX) ? unseal(keys(), state.slice(PREFIX.length)) : undefined
-    if (!bytes) return undefined
-    const claims = Json.parse(bytes)
-    const call = parked.get(claims.get('call')?.asString() ?? '')
-    const isValid =
-      call !== undefined &&
-      call.round === claims.get('round')?.asNumber() &&
-      claims.get('node')?.asString() === node && // the call is parked in that process
-      now() <= (claims.get('until')?.asNumber() ?? 0) &&
-      claims.get('of')?.asString() === bindingOf(exchange, server)
-    return isValid ? call : undefined
+    const [, id = '', round] = STATE.exec(state) ?? []
+    const call = parked.get(id)
+    if (call?.server !== server || String(call.round) !== round || call.isExpired) return undefined
+    return identityOf(call.origin) === identityOf(exchange) ? call : undefined
   }
 
   const resume = (exchange: Exchange, server: string): boolean => {
@@ -101,17 +79,14 @@ export const createParking = (options: ParkingOptions): Parking => {
     return true
   }
 
-  const at = (server: string): ServerParking => {
-    const hooks = hooksOf(server)
-    return {
-      resume: exchange => resume(exchange, server),
-      wrap: dispatch => exchange => {
-        if (!methodInfo(exchange.method)?.asks) return dispatch({ ...exchange, sink: withoutQuestions(exchange) })
-        if (!exchange.params.has('requestState')) return new ParkedCall(randomUUID(), exchange, hooks).start(dispatch)
-        if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
-      },
-    }
-  }
+  const at = (server: string): ServerParking => ({
+    resume: exchange => resume(exchange, server),
+    wrap: dispatch => exchange => {
+      if (!methodInfo(exchange.method)?.asks) return dispatch({ ...exchange, sink: withoutQuestions(exchange) })
+      if (!exchange.params.has('requestState')) return new ParkedCall(server, exchange, hooks).start(dispatch)
+      if (!resume(exchange, server)) void deliver(exchange.sink, { kind: 'failure', error: INVALID_STATE })
+    },
+  })
 
   const close = (): void => {
     for (const call of [...parked.values()]) call.end({ kind: 'closing' })
@@ -126,13 +101,11 @@ const INVALID_STATE = rpcError(
   Json.of({ reason: 'invalid_request_state' }),
 )
 
-/** A state is valid for one principal, workspace, server and request, with any answers. */
-const bindingOf = ({ caller, method, params }: Exchange, server: string): string => {
-  const hash = createHash('sha256')
+/** Equal for the same request of the same principal. */
+const identityOf = ({ caller, method, params }: Exchange): string => {
   const target = params.get('name') ?? params.get('uri')
-  const parts = [caller.principal ?? '', caller.workspace, server, method, target?.asString() ?? '']
-  hash.update(JSON.stringify([...parts, canonical(params.get('arguments')?.toValue() ?? null)]))
-  return hash.digest('base64url')
+  const args = canonical(params.get('arguments')?.toValue() ?? null)
+  return JSON.stringify([caller.principal ?? '', caller.workspace, method, target?.asString() ?? '', args])
 }
 
 /** Sorts members: a client may write them in another order in its retry. */

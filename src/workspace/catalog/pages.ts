@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Json } from '../../wire/json/json.ts'
-import { type Keyring, seal, unseal } from '../../wire/seal.ts'
+import { type SealKey, seal, unseal } from '../../wire/seal.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 import type { MergedList } from './merged-list.ts'
 
@@ -62,13 +62,13 @@ interface ListCursor {
 }
 
 /** Cursors need not outlive the process: the lists do not either. */
-const keyring: Keyring = { current: { id: 'l', key: randomBytes(32) } }
+const cursorKey: SealKey = { id: 'l', key: randomBytes(32) }
 
-const sealCursor = ({ kind, hash, page }: ListCursor): string => seal(keyring, JSON.stringify([kind, hash, page]))
+const sealCursor = ({ kind, hash, page }: ListCursor): string => seal(cursorKey, JSON.stringify([kind, hash, page]))
 
 /** Reads a cursor; undefined if this process did not make it. */
 export const openCursor = (cursor: string): ListCursor | undefined => {
-  const text = unseal(keyring, cursor)
+  const text = unseal(cursorKey, cursor)
   if (!text) return undefined
   const [kind, hash, page] = JSON.parse(text.toString()) as [ListKind, string, number]
   return { kind, hash, page }
