@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, test } from 'vitest'
 import { type Gateway, startGateway } from '../../src/app/gateway.ts'
 import {
   DEFAULT_LIMITS,
@@ -99,35 +99,65 @@ export const gatewayBefore = async (config: ServerConfig, limits: Partial<Limits
   return gateway
 }
 
+/** A server and the gateway before it, for one client after another. */
+interface Station {
+  /** Runs the body with clients of that kind, before a server as it was prepared; closes the clients. */
+  visit(kind: ClientKind, capabilities: object, body: (cell: Cell) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+const startStation = async ({ start }: ServerKind, { limits, prepare }: CellOptions): Promise<Station> => {
+  const server = await start()
+  prepare?.(server)
+  const prepared = { tools: [...server.tools], methods: [...server.methods] }
+  const gateway = await gatewayBefore(server.config, limits)
+  const reset = (): void => {
+    server.tools.clear()
+    server.methods.clear()
+    for (const [name, tool] of prepared.tools) server.tools.set(name, tool)
+    for (const [name, answer] of prepared.methods) server.methods.set(name, answer)
+    server.arrivals.length = 0
+  }
+  return {
+    visit: async ({ open }, capabilities, body) => {
+      reset()
+      const clients: MatrixClient[] = []
+      const another = async (declared: object = capabilities): Promise<MatrixClient> => {
+        const client = await open(gateway.url(), declared)
+        clients.push(client)
+        return client
+      }
+      try {
+        await body({ client: await another(), server, url: gateway.url(), another })
+      } finally {
+        for (const client of clients) await client.close()
+      }
+    },
+    close: async () => {
+      await gateway.close()
+      await server.close()
+    },
+  }
+}
+
 /** Starts a server and a gateway before it, connects a client, runs the body, ends everything. */
 export const inCell = async (
-  { open }: ClientKind,
-  { start }: ServerKind,
+  client: ClientKind,
+  server: ServerKind,
   options: CellOptions,
   body: (cell: Cell) => Promise<void>,
 ): Promise<void> => {
-  const server = await start()
-  options.prepare?.(server)
-  const gateway = await gatewayBefore(server.config, options.limits)
-  server.arrivals.length = 0
-  const clients: MatrixClient[] = []
-  const another = async (capabilities: object = options.capabilities ?? {}): Promise<MatrixClient> => {
-    const client = await open(gateway.url(), capabilities)
-    clients.push(client)
-    return client
-  }
+  const station = await startStation(server, options)
   try {
-    await body({ client: await another(), server, url: gateway.url(), another })
+    await station.visit(client, options.capabilities ?? {}, body)
   } finally {
-    for (const client of clients) await client.close()
-    await gateway.close()
-    await server.close()
+    await station.close()
   }
 }
 
 type Body = (cell: Cell) => Promise<void>
 
-/** Runs a body in every cell, or in those a filter lets through. */
+/** Runs a body in every cell, or in those a filter lets through; the clients of one server share its gateway. */
 export const everyCell = (
   name: string,
   body: Body,
@@ -137,10 +167,18 @@ export const everyCell = (
   }: CellOptions & { readonly only?: (client: Revision, server: Revision) => boolean } = {},
 ): void => {
   describe(name, () => {
-    for (const client of CLIENTS)
-      for (const server of SERVERS)
-        if (only(client.revision, server.revision))
-          test(`${client.name} → ${server.name}`, () => inCell(client, server, options, body))
+    for (const server of SERVERS) {
+      const clients = CLIENTS.filter(({ revision }) => only(revision, server.revision))
+      if (clients.length === 0) continue
+      describe(`${server.name} server`, () => {
+        let station: Station
+        beforeAll(async () => {
+          station = await startStation(server, options)
+        })
+        afterAll(() => station?.close())
+        test.each(clients)('$name client', client => station.visit(client, options.capabilities ?? {}, body))
+      })
+    }
   })
 }
 

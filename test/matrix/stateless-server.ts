@@ -31,7 +31,6 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     instructions: 'be kind',
   }))
   const listeners = new Set<{ id: unknown; filter: Record<string, unknown>; response: ServerResponse }>()
-  let states = 0
 
   const server = await scriptedServer((arrived, response) => {
     const arrival: Arrival = {
@@ -93,7 +92,7 @@ export const statelessServer = async (): Promise<MatrixServer> => {
         return finish({
           jsonrpc: '2.0',
           id,
-          result: { resultType: 'input_required', inputRequests: error.requests, requestState: `st-${++states} é` },
+          result: { resultType: 'input_required', inputRequests: error.requests, requestState: nextState(params.requestState) },
         })
       const wrong = errorOf(error)
       finish({ jsonrpc: '2.0', id, error: wrong }, wrong.code <= -32020 && wrong.code >= -32022 ? 400 : 200)
@@ -171,3 +170,6 @@ const json = (response: ServerResponse, body: unknown, status = 200): void => {
 }
 
 const event = (response: ServerResponse, message: object): void => void response.write(`data: ${written(message)}\n\n`)
+
+/** The state after the one a client sent back: it counts the rounds of a call. */
+const nextState = (state: unknown): string => `st-${Number(/^st-(\d+)/.exec(String(state))?.[1] ?? 0) + 1} é`

@@ -9,14 +9,15 @@ export interface AbandonmentOptions {
   readonly warmUp: number
   readonly times: number
   readonly capabilitySets: number
+  readonly idleMs?: number // until the gateway gives up what was abandoned
   readonly report?: (line: string) => void
 }
 
 const MOST_GROWTH = 1.1
 const AT_ONCE = 20
-const SHORT_MS = 1_500 // until the gateway gives up what was abandoned
-const GRACE_MS = 4_000 // for a server to hear that its question is cancelled, and for timers
-const SETTLE_MS = 30_000
+const IDLE_MS = 1_500
+const SETTLE_MS = 40_000 // at most, until nothing is left of a kind; buffers are freed a while after their owners
+const POLL_MS = 250
 const INFO = { name: 'soak', version: '1.0.0' }
 const PADDING = 'x'.repeat(100 * 1024) // part of a request that nothing may keep
 const CAPABILITY_BYTES = 60 * 1024
@@ -112,52 +113,64 @@ const repeat = async (gateway: GatewayProcess, times: number, abandon: Abandon):
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
 }
 
-const isEmpty = ({ load }: Figures): boolean => Object.values(load).every(count => count === 0)
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(2)
 
-const settle = async (gateway: GatewayProcess): Promise<Figures> => {
-  const deadline = Date.now() + SETTLE_MS
-  await sleep(SHORT_MS + GRACE_MS)
-  let now = await gateway.figures()
-  while (!isEmpty(now) && Date.now() < deadline) {
-    await sleep(500)
-    now = await gateway.figures()
-  }
-  return now
+const faultsOf = (what: string, before: Figures, after: Figures): string[] => {
+  const faults: string[] = []
+  if (Object.values(after.load).some(count => count > 0))
+    faults.push(`after ${what} the gateway holds ${JSON.stringify(after.load)}`)
+  if (after.heapBytes > before.heapBytes * MOST_GROWTH)
+    faults.push(`${what} grew the heap from ${mebibytes(before.heapBytes)} to ${mebibytes(after.heapBytes)} MiB`)
+  if (after.externalBytes > before.externalBytes + before.heapBytes * (MOST_GROWTH - 1))
+    faults.push(`${what} left ${mebibytes(after.externalBytes - before.externalBytes)} MiB of buffers behind`)
+  return faults
 }
 
-const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(2)
+/** The figures once they have no faults, or when the time for that is over. */
+const settle = async (gateway: GatewayProcess, findFaults: (now: Figures) => string[]) => {
+  const deadline = Date.now() + SETTLE_MS
+  for (;;) {
+    const figures = await gateway.figures()
+    const faults = findFaults(figures)
+    if (faults.length === 0 || Date.now() > deadline) return { figures, faults }
+    await sleep(POLL_MS)
+  }
+}
+
+/** The figures after the first clients, once nothing is held and the heap has stopped shrinking. */
+const baseline = async (gateway: GatewayProcess): Promise<Figures> => {
+  let last = Number.POSITIVE_INFINITY
+  const { figures } = await settle(gateway, now => {
+    const isShrinking = now.heapBytes < last * 0.995
+    last = now.heapBytes
+    return isShrinking ? ['the heap shrinks'] : faultsOf('the first clients', now, now)
+  })
+  return figures
+}
 
 const measure = async (gateway: GatewayProcess, options: AbandonmentOptions): Promise<string[]> => {
   const { warmUp, times, capabilitySets, report = () => {} } = options
   for (const [, abandon] of KINDS) await repeat(gateway, warmUp, abandon)
-  const before = await settle(gateway)
-  const faults: string[] = []
+  const before = await baseline(gateway)
+  const found: string[] = []
   report(`before: heap ${mebibytes(before.heapBytes)} MiB, buffers ${mebibytes(before.externalBytes)} MiB`)
-  for (const [what, abandon] of KINDS) {
+  for (const [kind, abandon] of KINDS) {
     const count = abandon === listWithCapabilities ? capabilitySets : times
     await repeat(gateway, count, abandon)
-    const after = await settle(gateway)
-    report(
-      `after ${count} ${what}: heap ${mebibytes(after.heapBytes)} MiB, buffers ${mebibytes(after.externalBytes)} MiB`,
-    )
-    if (!isEmpty(after)) faults.push(`after ${count} ${what} the gateway holds ${JSON.stringify(after.load)}`)
-    if (after.heapBytes > before.heapBytes * MOST_GROWTH)
-      faults.push(
-        `${count} ${what} grew the heap from ${mebibytes(before.heapBytes)} to ${mebibytes(after.heapBytes)} MiB`,
-      )
-    if (after.externalBytes > before.externalBytes + before.heapBytes * (MOST_GROWTH - 1))
-      faults.push(
-        `${count} ${what} left ${mebibytes(after.externalBytes - before.externalBytes)} MiB of buffers behind`,
-      )
+    const what = `${count} ${kind}`
+    const { figures: after, faults } = await settle(gateway, now => faultsOf(what, before, now))
+    report(`after ${what}: heap ${mebibytes(after.heapBytes)} MiB, buffers ${mebibytes(after.externalBytes)} MiB`)
+    found.push(...faults)
   }
-  return faults
+  return found
 }
 
 /** Says what is left of clients that came and left without a word; empty if nothing is. */
 export const soakAbandonment = async (options: AbandonmentOptions): Promise<string[]> => {
+  const { idleMs = IDLE_MS } = options
   const upstream: SoakUpstream = await startSoakUpstream()
   const gateway = await startGatewayProcess({
-    limits: { sessionIdleMs: SHORT_MS, questionTtlMs: SHORT_MS, orphanMs: SHORT_MS, keepAliveMs: 500 },
+    limits: { sessionIdleMs: idleMs, questionTtlMs: idleMs, orphanMs: idleMs, keepAliveMs: 500 },
     mcpServers: { builtin: { builtin: 'demo' }, remote: { url: upstream.url, era: 'legacy' } },
     workspaces: {
       builtin: { servers: ['builtin'] },
