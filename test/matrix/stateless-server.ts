@@ -92,7 +92,11 @@ export const statelessServer = async (): Promise<MatrixServer> => {
         return finish({
           jsonrpc: '2.0',
           id,
-          result: { resultType: 'input_required', inputRequests: error.requests, requestState: nextState(params.requestState) },
+          result: {
+            resultType: 'input_required',
+            inputRequests: error.requests,
+            requestState: nextState(params.requestState),
+          },
         })
       const wrong = errorOf(error)
       finish({ jsonrpc: '2.0', id, error: wrong }, wrong.code <= -32020 && wrong.code >= -32022 ? 400 : 200)

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { endPrograms, runProgram } from './program.ts'
+import { runCommand } from './in-process.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -10,7 +10,6 @@ beforeAll(async () => {
   await writeFile(join(folder, 'key'), 'c4nary-file\n')
 })
 afterAll(async () => {
-  endPrograms()
   await rm(folder, { recursive: true })
 })
 
@@ -45,7 +44,7 @@ it('says of every server how it was found and of every workspace what it shows, 
       },
     },
   })
-  const { code, stdout, stderr } = await runProgram(['check', file])
+  const { code, stdout, stderr } = await runCommand(['check', file])
   expect(code).toBe(1)
   expect(stdout).toMatch(/^one +ready +2026-07-28 +built-in +\d+ +\d+$/m)
   expect(stdout).toMatch(/^gone +down +- +http +- +\d+ +.*ECONNREFUSED/m)
@@ -60,7 +59,7 @@ it('says of every server how it was found and of every workspace what it shows, 
   expect(stdout).toContain('other: the configuration changes one/nope, but its server has no such tool')
   expect(stdout + stderr).not.toContain('c4nary')
 
-  const json = await runProgram(['check', file, '--json'])
+  const json = await runCommand(['check', file, '--json'])
   expect(json.code).toBe(1)
   const found = JSON.parse(json.stdout) as { ok: boolean; workspaces: { name: string; tools: string[] }[] }
   expect(found.ok).toBe(false)
@@ -71,7 +70,7 @@ it('says of every server how it was found and of every workspace what it shows, 
 
 it('is content with a configuration that works', async () => {
   const file = await write({ mcpServers: { one: DEMO, off: { command: 'nothing', disabled: true } } })
-  const { code, stdout } = await runProgram(['check', file])
+  const { code, stdout } = await runCommand(['check', file])
   expect(code).toBe(0)
   expect(stdout).toContain(`${file} is valid.`)
 })
@@ -86,7 +85,7 @@ it('finds nothing wrong with a server that only callers have credentials for', a
       started: { command: 'nothing', credentials: { ada: { env: { KEY: 'c4nary' } } } },
     },
   })
-  const { code, stdout } = await runProgram(['check', file])
+  const { code, stdout } = await runCommand(['check', file])
   expect(stdout).toMatch(/^theirs +untried +- +http +- +- +credentials are per caller$/m)
   expect(stdout).toMatch(/^named +untried +- +http +- +- +credentials are per caller$/m)
   expect(stdout).toMatch(/^started +untried +- +stdio +- +- +credentials are per caller$/m)
@@ -97,23 +96,23 @@ it('finds nothing wrong with a server that only callers have credentials for', a
 it('looks at a memory without making one', async () => {
   const file = await write({ mcpServers: { mind: { builtin: 'memory' } } })
   const data = join(folder, 'data')
-  const { code, stdout } = await runProgram(['check', file, '--data', data])
+  const { code, stdout } = await runCommand(['check', file, '--data', data])
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^mind +ready +2026-07-28 +built-in +18 /m)])
   await expect(readdir(join(data, 'memory'))).rejects.toThrow('ENOENT')
 })
 
 it('without connecting finds what the file alone shows, and with it what is not there', async () => {
   const gone = await write({ mcpServers: { gone: { url: 'http://127.0.0.1:1/' } } })
-  expect(await runProgram(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is valid.\n` })
-  const lacking = await runProgram([
+  expect(await runCommand(['check', gone, '--offline'])).toMatchObject({ code: 0, stdout: `${gone} is valid.\n` })
+  const lacking = await runCommand([
     'check',
     '--offline',
     await write({ mcpServers: { a: { url: '${DRAGOMAN_NO}' } } }),
   ])
-  const shut = await runProgram(['check', gone])
+  const shut = await runCommand(['check', gone])
   expect([shut.code, shut.stdout]).toEqual([1, expect.stringContaining(`${gone} has problems: gone is down.\n`)])
   expect([lacking.code, lacking.stdout]).toEqual([1, expect.stringContaining('the variable DRAGOMAN_NO is not set')])
-  const wrong = await runProgram(['check', await write({ listen: { prot: 1 } })])
+  const wrong = await runCommand(['check', await write({ listen: { prot: 1 } })])
   expect([wrong.code, wrong.stdout]).toEqual([
     1,
     expect.stringContaining('listen.prot: unknown key; did you mean "port"?'),
@@ -121,7 +120,7 @@ it('without connecting finds what the file alone shows, and with it what is not 
 })
 
 it.each([[[]], [['a', 'b']], [['a', '--ofline']]])('called with %j says how it is called', async args => {
-  const { code, stderr } = await runProgram(['check', ...args])
+  const { code, stderr } = await runCommand(['check', ...args])
   expect(code).toBe(2)
   expect(stderr).toContain('Try "dragoman check --help"')
 })

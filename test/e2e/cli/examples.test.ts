@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
 import { call } from './call.ts'
-import { endPrograms, startProgram, startServe } from './program.ts'
+import { runCommand } from './in-process.ts'
+import { endPrograms, startServe } from './program.ts'
 
 afterAll(endPrograms)
 
@@ -90,9 +91,9 @@ it('03-many-servers: a legacy process, a modern server and a built-in one are on
 const tokensIn =
   (data: string) =>
   async (...args: string[]): Promise<Record<string, string>> => {
-    const program = startProgram(['token', 'create', ...args, '--json'], { DRAGOMAN_DATA: data })
-    expect(await program.ended).toBe(0)
-    return { authorization: `Bearer ${(JSON.parse(program.stdout()) as { token: string }).token}` }
+    const { code, stdout } = await runCommand(['token', 'create', ...args, '--json'], { env: { DRAGOMAN_DATA: data } })
+    expect(code).toBe(0)
+    return { authorization: `Bearer ${(JSON.parse(stdout) as { token: string }).token}` }
   }
 
 it('04-team: two workspaces over the same servers, and each token sees what it may', async () => {
@@ -143,9 +144,9 @@ it('06-memory: one for each person and one for all, for clients and the command 
   const robot = await create('robot', '--principal', 'robot', '--policy', 'reading')
   const serve = () => startServe(['--config', example('06-memory/mcp.json')], { DRAGOMAN_DATA: data })
   const memory = async (...args: string[]): Promise<string> => {
-    const program = startProgram(['memory', ...args], { DRAGOMAN_DATA: data })
-    expect(await program.ended, program.stderr()).toBe(0)
-    return program.stdout()
+    const { code, stdout, stderr } = await runCommand(['memory', ...args], { env: { DRAGOMAN_DATA: data } })
+    expect(code, stderr).toBe(0)
+    return stdout
   }
   const use = (origin: string, who: Record<string, string>, name: string, args: object) =>
     call(`${origin}/mcp`, 'tools/call', { name, arguments: args }, who).then(answer => JSON.stringify(answer))

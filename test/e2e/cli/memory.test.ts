@@ -1,16 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { runCommand } from './in-process.ts'
 import { endPrograms, startServe } from './program.ts'
 
-const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const folders: string[] = []
 let data: string
 beforeEach(() => {
@@ -22,23 +19,9 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-interface Outcome {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs `dragoman memory …` on this test's data directory, with a text on standard input. */
-const memory = async (args: readonly string[], input = ''): Promise<Outcome> => {
-  const child = spawn(process.execPath, [MAIN, 'memory', ...args], { env: { ...process.env, DRAGOMAN_DATA: data } })
-  const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
-  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk))
-  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
-  child.stdin.on('error', () => {}) // it need not read what it does not want
-  child.stdin.end(input)
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }
-}
+const memory = (args: readonly string[], input = '') =>
+  runCommand(['memory', ...args], { env: { DRAGOMAN_DATA: data }, input })
 
 const parsed = async <T>(args: readonly string[]): Promise<T> =>
   JSON.parse((await memory([...args, '--json'])).stdout) as T

@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { endPrograms, runProgram, startServe } from './program.ts'
+import { runCommand } from './in-process.ts'
+import { endPrograms, startServe } from './program.ts'
 
 let folder: string
 let data: string
@@ -37,7 +38,7 @@ it('asks the daemon what a file would change, in the daemon’s own environment,
   const next = await write('next.json', after)
   // No watching: its file is changed below, and that must still be something to plan.
   const daemon = await startServe(['--config', own, '--no-watch', '--data', data], { PLAN_KEY: 'c4nary-variable' })
-  const { code, stdout, stderr } = await runProgram(['plan', next, '--data', data])
+  const { code, stdout, stderr } = await runCommand(['plan', next, '--data', data])
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toBe(
     [
@@ -59,12 +60,12 @@ it('asks the daemon what a file would change, in the daemon’s own environment,
       '',
     ].join('\n'),
   )
-  expect((await runProgram(['plan', '--data', data])).stdout).toBe('Nothing would change.\n')
+  expect((await runCommand(['plan', '--data', data])).stdout).toBe('Nothing would change.\n')
   await write('own.json', after)
-  const json = await runProgram(['plan', '--data', data, '--json'])
+  const json = await runCommand(['plan', '--data', data, '--json'])
   expect(JSON.parse(json.stdout)).toMatchObject({ servers: [{ name: 'demo', kind: 'removed' }, {}, {}], settings: [] })
   expect(json.stdout).not.toContain('c4nary')
-  const wrong = await runProgram(['plan', await write('wrong.json', { listen: { prot: 1 } }), '--data', data])
+  const wrong = await runCommand(['plan', await write('wrong.json', { listen: { prot: 1 } }), '--data', data])
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('listen.prot: unknown key')])
   expect(daemon.stderr()).not.toContain('has changed')
 })
@@ -87,10 +88,10 @@ it('only programs that can read the daemon’s own file may ask it', async () =>
 
 it('compares two files without any daemon', async () => {
   const [from, to] = [await write('from.json', before), await write('to.json', after)]
-  const { code, stdout } = await runProgram(['plan', to, '--from', from])
+  const { code, stdout } = await runCommand(['plan', to, '--from', from])
   expect(code).toBe(0)
   expect(stdout).toContain('+ server near')
   expect(stdout).not.toContain('c4nary')
-  const alone = await runProgram(['plan', to])
+  const alone = await runCommand(['plan', to])
   expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('no daemon runs on')])
 })

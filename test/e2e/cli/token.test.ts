@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { modern, send } from '../../support/raw.ts'
-import { endPrograms, type Program, runProgram, startServe } from './program.ts'
+import { runCommand } from './in-process.ts'
+import { endPrograms, type Program, startServe } from './program.ts'
 
 let data: string
 beforeEach(async () => {
@@ -14,7 +15,7 @@ afterEach(async () => {
   await rm(data, { recursive: true })
 })
 
-const token = (...args: string[]) => runProgram(['token', ...args, '--data', data])
+const token = (...args: string[]) => runCommand(['token', ...args, '--data', data])
 
 interface Created {
   readonly id: string
@@ -120,7 +121,7 @@ describe('dragoman token', () => {
   })
 
   it('--help shows the actions and their flags', async () => {
-    const { code, stdout } = await runProgram(['token', '--help'])
+    const { code, stdout } = await runCommand(['token', '--help'])
     expect(code).toBe(0)
     for (const text of ['create NAME', 'list', 'revoke ID', '--workspace', '--expires', '--principal', '--json'])
       expect(stdout).toContain(text)
@@ -169,7 +170,7 @@ describe('dragoman serve with tokens', () => {
   })
 
   it('refuses to listen beyond loopback without tokens, exits 2 and says what to do', async () => {
-    const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--host', '0.0.0.0', '--data', data])
+    const { code, stdout, stderr } = await runCommand(['serve', '--port', '0', '--host', '0.0.0.0', '--data', data])
     expect(code).toBe(2)
     expect(stdout).toBe('')
     expect(stderr).toMatch(
@@ -185,13 +186,13 @@ describe('dragoman serve with tokens', () => {
 
   it('does not start with a broken file of tokens', async () => {
     await writeFile(join(data, 'tokens.json'), '{')
-    const { code, stderr } = await runProgram(['serve', '--port', '0', '--data', data])
+    const { code, stderr } = await runCommand(['serve', '--port', '0', '--data', data])
     expect(code).toBe(2)
     expect(stderr).toContain('tokens.json is broken: expected a JSON object')
   })
 
   it('says when the data directory cannot be used', async () => {
-    const { code, stderr } = await runProgram(['serve', '--port', '0', '--data', '/dev/null/x'])
+    const { code, stderr } = await runCommand(['serve', '--port', '0', '--data', '/dev/null/x'])
     expect(code).toBe(2)
     expect(stderr).toBe(
       'dragoman: cannot use the data directory /dev/null/x: part of it is not a directory; ' +
