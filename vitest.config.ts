@@ -2,6 +2,7 @@ import { devNull } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
+const LONG = '**/*.long.test.ts'
 const PEERS = 'test/peers/**/*.test.ts'
 const STORE = 'src/servers/memory/store/**/*.test.ts'
 
@@ -15,7 +16,8 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], exclude: [STORE] } },
       { extends: true, test: { name: 'store', include: [STORE], globalSetup: 'test/support/postgres-setup.ts' } },
-      { extends: true, test: { name: 'gateway', include: ['test/**/*.test.ts'], exclude: [PEERS] } },
+      { extends: true, test: { name: 'gateway', include: ['test/**/*.test.ts'], exclude: [PEERS, LONG] } },
+      { extends: true, test: { name: 'long', include: [`test/${LONG}`] } }, // long forms: npm run test:long
       { extends: true, test: { name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
     ],
   },

@@ -3,15 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Gateway } from '../../../src/app/gateway.ts'
 import type { ServerConfig } from '../../../src/config/snapshot.ts'
 import { META } from '../../../src/protocol/meta.ts'
-import type { MatrixClient } from '../../matrix/client.ts'
 import { remoteConfig } from '../../matrix/server.ts'
-import { sessionClient } from '../../matrix/session-client.ts'
-import { statelessClient } from '../../matrix/stateless-client.ts'
 import { modern, send } from '../../support/raw.ts'
 import { modern as answersModern, result, scriptedServer, sendJson } from '../../support/scripted-server.ts'
-import { startTwenty, startWith, type Victim } from './twenty.ts'
-
-const CHANGED = 'notifications/tools/list_changed'
+import { killedAndStartedAgain } from './kill-one.ts'
+import { list, shownIn, startTwenty, startWith, type Victim } from './twenty.ts'
 
 let victims: readonly Victim[]
 let gateway: Gateway
@@ -69,24 +65,11 @@ const startSlow = async () => {
   }
 }
 
-interface Listed {
-  readonly tools: { readonly name: string }[]
-  readonly _meta?: Record<string, unknown>
-}
-
-const list = async (workspace: string): Promise<Listed> => {
-  const { json } = await send(gateway.url(workspace), modern(1, 'tools/list'))
-  return json.result as unknown as Listed
-}
-
-/** The servers that have a tool in the list. */
-const shownIn = ({ tools }: Listed): Set<string> => new Set(tools.map(({ name }) => name.slice(0, name.indexOf('__'))))
-
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] as number
 
 describe('twenty servers of every transport and era, two of them dead and one slow', () => {
   test('cold, a list comes without those who are missing, and names them', async () => {
-    const listed = await list('ill')
+    const listed = await list(gateway, 'ill')
     expect(slow.held.length).toBeGreaterThan(0) // it has not answered anybody yet
     expect(shownIn(listed).size).toBe(17)
     expect(listed._meta?.[META.unavailable]).toEqual(['dead-1', 'dead-2', 'slow'])
@@ -95,10 +78,10 @@ describe('twenty servers of every transport and era, two of them dead and one sl
 
   test('the slow one is in the list as soon as it has answered, and the healthy twenty are all in theirs', async () => {
     slow.answer()
-    await expect.poll(async () => shownIn(await list('ill')).has('slow'), { timeout: 10_000 }).toBe(true)
-    await expect.poll(async () => shownIn(await list('default')).size, { timeout: 10_000 }).toBe(20)
-    expect((await list('default'))._meta).toBeUndefined()
-    expect((await list('ill'))._meta?.[META.unavailable]).toEqual(['dead-1', 'dead-2'])
+    await expect.poll(async () => shownIn(await list(gateway, 'ill')).has('slow'), { timeout: 10_000 }).toBe(true)
+    await expect.poll(async () => shownIn(await list(gateway, 'default')).size, { timeout: 10_000 }).toBe(20)
+    expect((await list(gateway, 'default'))._meta).toBeUndefined()
+    expect((await list(gateway, 'ill'))._meta?.[META.unavailable]).toEqual(['dead-1', 'dead-2'])
   }, 30_000)
 
   test('warm, a list takes no more than half as long again as with twenty that are well', async () => {
@@ -107,7 +90,7 @@ describe('twenty servers of every transport and era, two of them dead and one sl
       for (let round = 0; round < 40; round++)
         for (const workspace of round % 2 === 0 ? (['default', 'ill'] as const) : (['ill', 'default'] as const)) {
           const begun = performance.now()
-          await list(workspace)
+          await list(gateway, workspace)
           times[workspace].push(performance.now() - begun)
         }
       return median(times.ill) / median(times.default)
@@ -133,90 +116,5 @@ describe('twenty servers of every transport and era, two of them dead and one sl
   })
 })
 
-/** Calls every other server over and over, and keeps whatever was not right. */
-const keepCalling = (others: readonly Victim[]) => {
-  const wrong: unknown[] = []
-  let calls = 0
-  let isOver = false
-  const url = gateway.url()
-  const work = others.map(async ({ config, tool, given = {} }) => {
-    while (!isOver) {
-      const params = { name: `${config.name}__${tool}`, arguments: given }
-      const { json } = await send(url, modern(1, 'tools/call', params))
-      calls++
-      if (!json.result || json.result.isError) wrong.push([config.name, json])
-      await new Promise(resolve => setTimeout(resolve, 20))
-    }
-  })
-  return {
-    wrong,
-    /** Settles when so many more calls were made. */
-    more: (count: number) => {
-      const wanted = calls + count
-      return expect.poll(() => calls, { timeout: 20_000 }).toBeGreaterThan(wanted)
-    },
-    stop: async () => {
-      isOver = true
-      await Promise.all(work)
-    },
-  }
-}
-
-describe('one that is killed in the midst of traffic and started again', () => {
-  const clients: MatrixClient[] = []
-  beforeAll(async () => {
-    clients.push(await sessionClient(gateway.url(), '2025-11-25', {}), await statelessClient(gateway.url(), {}))
-    for (const client of clients) await client.listen()
-    for (const client of clients) expect((await client.call('tools/list')).error).toBeUndefined()
-  }, 30_000)
-  afterAll(async () => {
-    for (const client of clients) await client.close()
-  })
-
-  const REMOTE = ['modern-1', 'streamable-1', 'streamable-3', 'streamable-4', 'sse-1', 'sdk-v1', 'sdk-v1-sse', 'sdk-v2']
-  const STARTED = ['pipe-legacy', 'pipe-modern', 'sdk-v1-pipe', 'sdk-v2-pipe', 'small']
-
-  test.each([...REMOTE, ...STARTED])('%s', { timeout: 60_000 }, async name => {
-    const victim = victims.find(({ config }) => config.name === name) as Victim
-    const traffic = keepCalling(victims.filter(other => other !== victim))
-    const [client] = clients as [MatrixClient]
-    const call = (tool: string) => client.call('tools/call', { name: `${name}__${tool}`, arguments: {} })
-    try {
-      expect((await call(victim.tool)).error).toBeUndefined()
-      await traffic.more(20)
-      const underWay = call(victim.slowTool)
-      await traffic.more(20)
-      await victim.kill()
-      expect(await underWay).toMatchObject({
-        error: { code: -32603, message: expect.stringContaining(`"${name}"`), data: { upstream: name } },
-      })
-      if (victim.revive) {
-        const failures = []
-        while (stateOf(name) !== 'down') failures.push(await call(victim.tool))
-        for (const { error } of failures) expect(error?.message).toContain(`"${name}"`)
-        expect((await call(victim.tool)).error?.message).toContain('It has been down since')
-        const before = clients.map(changesHeard)
-        await victim.revive()
-        await expect
-          .poll(() => clients.map(changesHeard).every((count, at) => count > (before[at] ?? 0)), { timeout: 20_000 })
-          .toBe(true)
-      }
-      await expect.poll(async () => (await call(victim.tool)).error, { timeout: 20_000 }).toBeUndefined()
-      expect(stateOf(name)).toBe('ready')
-      await expect.poll(async () => shownIn(await list('default')).size, { timeout: 10_000 }).toBe(20)
-      await traffic.more(20)
-    } finally {
-      await traffic.stop()
-    }
-    expect(traffic.wrong).toEqual([])
-  })
-
-  const changesHeard = ({ received }: MatrixClient): number =>
-    received.filter(({ method }) => method === CHANGED).length
-
-  const stateOf = (name: string): string | undefined =>
-    gateway
-      .status()
-      .flatMap(({ servers }) => servers)
-      .find(server => server.name === name)?.state
-})
+// One of each transport; twenty.long.test.ts kills the others, among them the programs on the SDKs.
+killedAndStartedAgain(() => ({ gateway, victims }), ['modern-1', 'streamable-3', 'sse-1', 'pipe-legacy', 'pipe-modern'])

@@ -8,6 +8,7 @@ import { serverOf } from '../../matrix/cells.ts'
 import { pipeServer } from '../../matrix/pipe-server.ts'
 import { type MatrixServer, remoteConfig } from '../../matrix/server.ts'
 import { sessionServer } from '../../matrix/session-server.ts'
+import { modern, send } from '../../support/raw.ts'
 import { startRelay } from '../../support/relay.ts'
 import { start as startSdkV1 } from '../../support/servers/sdk-v1-server.ts'
 import { start as startSdkV1Sse } from '../../support/servers/sdk-v1-sse.ts'
@@ -193,3 +194,18 @@ export const startWith = (
     },
     { log: SILENT },
   )
+
+interface Listed {
+  readonly tools: { readonly name: string }[]
+  readonly _meta?: Record<string, unknown>
+}
+
+/** The tools of a workspace, as a modern client lists them. */
+export const list = async (gateway: Gateway, workspace: string): Promise<Listed> => {
+  const { json } = await send(gateway.url(workspace), modern(1, 'tools/list'))
+  return json.result as unknown as Listed
+}
+
+/** The servers that have a tool in the list. */
+export const shownIn = ({ tools }: Listed): Set<string> =>
+  new Set(tools.map(({ name }) => name.slice(0, name.indexOf('__'))))
