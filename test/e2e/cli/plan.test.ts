@@ -80,9 +80,9 @@ it('only programs that can read the daemon’s own file may ask it', async () =>
   expect(await ask({ authorization: `Bearer ${token.slice(0, -1)}x` })).toBe(403)
   expect(await ask({ authorization: `Bearer ${token}` }, 'GET')).toBe(405)
   expect(await ask({ authorization: `Bearer ${token}` })).toBe(422) // it was not started from a file
-  const { code, stdout } = await runProgram(['plan', await write('first.json', before), '--data', own])
+  const { code, stdout } = await runCommand(['plan', await write('first.json', before), '--data', own])
   expect([code, stdout]).toEqual([0, expect.stringContaining('- server memory')])
-  const unnamed = await runProgram(['plan', '--data', own])
+  const unnamed = await runCommand(['plan', '--data', own])
   expect([unnamed.code, unnamed.stderr]).toEqual([2, expect.stringContaining('runs without a configuration file')])
 })
 
