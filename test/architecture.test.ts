@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bridge: ['eras', 'protocol', 'wire', 'stores'],
   upstreams: ['protocol', 'wire', 'stores', 'config', 'auth'],
   servers: ['protocol', 'wire', 'stores'],
+  doctor: ['upstreams', 'config', 'protocol', 'wire'],
   app: [
     'fronts',
     'workspace',
@@ -35,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'protocol',
     'wire',
   ],
-  cli: ['upstreams', 'servers', 'auth', 'stores', 'config', 'protocol', 'wire'],
+  cli: ['doctor', 'upstreams', 'servers', 'auth', 'stores', 'config', 'protocol', 'wire'],
 }
 const EVERYTHING = ['main.ts', 'index.ts']
 

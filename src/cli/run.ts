@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   serve: { summary: 'run the gateway in the foreground', load: () => import('./serve.ts') },
   stdio: { summary: 'serve a workspace of the daemon over stdin and stdout', load: () => import('./stdio.ts') },
   check: { summary: 'check a configuration and connect to each of its servers once', load: () => import('./check.ts') },
+  doctor: { summary: 'examine one server: transports, revisions, deviations', load: () => import('./doctor.ts') },
   plan: { summary: 'show what another configuration would change', load: () => import('./plan.ts') },
   memory: { summary: 'add to, search and maintain the agent memory', load: () => import('./memory/memory.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },

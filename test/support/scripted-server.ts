@@ -17,6 +17,15 @@ export interface Arrived {
 
 export type Script = (arrived: Arrived, response: ServerResponse) => void
 
+/** What a body holds; nothing if it is no JSON. */
+const parsed = (text: string): Arrived['body'] => {
+  try {
+    return JSON.parse(text) as Arrived['body']
+  } catch {
+    return {}
+  }
+}
+
 /** A server that does exactly as told, on a real socket. */
 export const scriptedServer = async (script: Script) => {
   const arrivals: Arrived[] = []
@@ -32,7 +41,7 @@ export const scriptedServer = async (script: Script) => {
         method: request.method ?? '',
         url: request.url ?? '',
         headers: request.headers,
-        body: text ? (JSON.parse(text) as Arrived['body']) : {},
+        body: parsed(text),
         text,
         response,
         isGone: false,
