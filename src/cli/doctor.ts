@@ -5,6 +5,7 @@ import type { DoctorReport } from '../doctor/report.ts'
 import type { Run } from './command.ts'
 import { doctorText } from './doctor-text.ts'
 import {
+  configFileOf,
   type Flags,
   type FlagValues,
   flagHelp,
@@ -18,7 +19,7 @@ import {
 } from './usage.ts'
 
 const FLAGS: Flags = {
-  config: { value: 'FILE', help: 'the configuration that has the named server' },
+  config: { value: 'FILE', help: 'the configuration with the named server (default: the one that is found)' },
   header: { value: 'NAME:VALUE', many: true, help: 'send this header; repeatable' },
   token: { value: 'TOKEN', help: 'send this bearer token' },
   timeout: { value: 'SECONDS', help: 'for each request (default: 15)' },
@@ -81,7 +82,7 @@ const targetOf = async (
     if (!URL.canParse(word)) throw new UsageError(`${JSON.stringify(word)} is not a URL`)
     return { kind: 'remote', url: new URL(word), headers: headersOf(flags) }
   }
-  const { servers } = await loadConfig({ file: textOf(flags, 'config'), env: process.env })
+  const { servers } = await loadConfig({ file: await configFileOf(flags), env: process.env })
   return configuredTarget(word, servers, flags)
 }
 
