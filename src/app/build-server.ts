@@ -22,15 +22,30 @@ interface BuildOptions {
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session
   readonly sources: () => Snapshot['sources'] // the files of the current configuration
   readonly ownPort: () => number | undefined // where the gateway listens
+  readonly client?: ClientOptions | undefined // of a program that is itself the client
+}
+
+/** How a client of its own connects. */
+interface ClientOptions {
+  readonly timeoutMs: number // to connect, and for each answer of the handshake
+  readonly offersCallerRevision: boolean // a handshake offers the caller's revision instead of the newest legacy one
 }
 
 /** The upstream of a configured server; it opens no connection yet. */
 export const buildServer = (config: ServerConfig, options: BuildOptions): Upstream => {
-  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal } = options
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, client } = options
+  const offersCallerRevision = client?.offersCallerRevision ?? false
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
     case 'remote':
-      return connectRemote(config, { log, identity: { name: 'dragoman', version }, ownPort, sessionsPerPrincipal })
+      return connectRemote(config, {
+        log,
+        identity: { name: 'dragoman', version },
+        ownPort,
+        sessionsPerPrincipal,
+        offersCallerRevision,
+        ...(client && { connectMs: client.timeoutMs, answerMs: client.timeoutMs }),
+      })
     case 'process':
       return connectProcess(config, {
         log: log.child({ server: config.name }),
@@ -38,6 +53,8 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         host,
         knownEras,
         sessionsPerPrincipal,
+        offersCallerRevision,
+        ...(client && { startMs: client.timeoutMs }),
       })
     case 'builtin':
       return buildBuiltin(config, { ...options, log: log.child({ server: config.name }) })

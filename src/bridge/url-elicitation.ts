@@ -7,20 +7,26 @@ import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import { within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
 import { failCall, questionRefusal } from './client-questions.ts'
-import type { SharedSession } from './shared-session/shared-session.ts'
 
 const MAX_ROUNDS = 10
 const COMPLETION_MS = 10_000 // for the server to announce that the user is done
 
+/** The legacy session that a call is sent on. */
+export interface UrlSession {
+  readonly dispatch: Dispatch
+  hold(): () => void
+  onNotification(listener: (method: string, params: Json) => void): () => void
+}
+
 /** Turns the legacy error "open these URLs first" into questions; once they are accepted, the call is sent again. */
 export const askForUrls =
-  (session: SharedSession): Dispatch =>
+  (session: UrlSession): Dispatch =>
   exchange => {
     if (methodInfo(exchange.method)?.asks) send(session, exchange, 1)
     else session.dispatch(exchange)
   }
 
-const send = (session: SharedSession, exchange: Exchange, round: number): void =>
+const send = (session: UrlSession, exchange: Exchange, round: number): void =>
   session.dispatch({
     ...exchange,
     sink: frame => {
@@ -37,7 +43,7 @@ const elicitationsIn = (frame: Frame): readonly Json[] | undefined => {
   return elicitations.length > 0 ? elicitations : undefined
 }
 
-const ask = (session: SharedSession, exchange: Exchange, elicitations: readonly Json[], round: number): void => {
+const ask = (session: UrlSession, exchange: Exchange, elicitations: readonly Json[], round: number): void => {
   const refusal = questionRefusal(exchange.caller.capabilities, 'elicitation/create', Json.of({ mode: 'url' }))
   if (refusal) return void deliver(exchange.sink, { kind: 'failure', error: NOT_SUPPORTED })
   const completion = watchCompletion(session, elicitations)
@@ -84,7 +90,7 @@ const NOT_SUPPORTED: RpcError = rpcError(
 )
 
 /** `done` resolves when the server has announced the completion of all; that may come before the user's answer. */
-const watchCompletion = (session: SharedSession, elicitations: readonly Json[]) => {
+const watchCompletion = (session: UrlSession, elicitations: readonly Json[]) => {
   const missing = new Set(elicitations.flatMap(elicitation => elicitation.get('elicitationId')?.asString() ?? []))
   let resolveDone: () => void = () => {}
   const done = new Promise<void>(resolve => {

@@ -1,10 +1,13 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Daemon } from '../config/daemon-file.ts'
 import type { ConfigDifference } from '../config/difference.ts'
-import type { Snapshot } from '../config/snapshot.ts'
+import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
+import type { Caller, Dispatch, Exchange, Sink } from '../protocol/exchange.ts'
+import type { Revision } from '../protocol/revisions.ts'
 import type { CheckReport, ServerReport, WorkspaceStatus } from '../protocol/status.ts'
 import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-admin.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Terminal } from './client/terminal.ts'
 
 /** The part of a running gateway that `dragoman serve` uses. */
 export interface ServedGateway {
@@ -47,11 +50,46 @@ export type Inspect = (
   options: { log: Log; version: string; data: string; met?: (report: ServerReport) => void },
 ) => Promise<CheckReport>
 
+/** What a client subscribes to. */
+export interface WatchRequest {
+  readonly uris: readonly string[] // of resources
+  readonly lists: boolean
+}
+
+/** A server, or a workspace of the daemon, as a client sees it. */
+export interface ClientPeer {
+  readonly revision: Revision
+  readonly dispatch: Dispatch // asks with question frames, whatever the revision
+  /** Sends changes to the sink until the signal aborts; a failure or result ends it before. */
+  watch(request: WatchRequest, exchange: Pick<Exchange, 'caller' | 'signal' | 'sink'>): void
+  close(): Promise<void>
+}
+
+/** Connects to one server; rejects with RpcFailure. */
+export type OpenServer = (
+  server: ServerConfig,
+  options: {
+    readonly caller: Caller
+    readonly timeoutMs: number // to connect, and for each answer of the handshake
+    readonly isRevisionForced: boolean // the handshake offers the caller's revision
+    readonly version: string
+    readonly data: string
+    readonly log: Log
+    readonly sink: Sink // of what the server sends outside requests
+  },
+) => Promise<ClientPeer>
+
+/** Connects to a workspace of the daemon. */
+export type OpenDaemon = (daemon: Daemon, workspace: string) => Promise<ClientPeer>
+
 /** What main.ts hands to the commands: cli/ may not import the parts that implement it. */
 export interface Programs {
   readonly startGateway: (snapshot: Snapshot, options: ServeOptions) => Promise<ServedGateway>
   readonly servePipe: ServePipe
   readonly inspect: Inspect
+  readonly terminal?: Terminal | undefined // of client commands; undefined: the one of the process
+  readonly openServer: OpenServer
+  readonly openDaemon: OpenDaemon
   readonly openMemory: (options: MemoryAdminOptions) => Promise<MemoryAdmin>
 }
 

@@ -16,6 +16,17 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   doctor: { summary: 'examine one server: transports, revisions, deviations', load: () => import('./doctor.ts') },
   plan: { summary: 'show what another configuration would change', load: () => import('./plan.ts') },
   memory: { summary: 'add to, search and maintain the agent memory', load: () => import('./memory/memory.ts') },
+  tools: { summary: 'list the tools of all servers, or of one', load: () => import('./tools.ts') },
+  prompts: { summary: 'list prompts', load: () => import('./prompts.ts') },
+  resources: { summary: 'list resources and their templates', load: () => import('./resources.ts') },
+  describe: { summary: 'show the signature of a tool and an example call', load: () => import('./describe.ts') },
+  search: { summary: 'find tools, prompts and resources by words', load: () => import('./search.ts') },
+  call: { summary: 'call a tool', load: () => import('./call.ts') },
+  read: { summary: 'read a resource', load: () => import('./read.ts') },
+  prompt: { summary: 'fill in a prompt', load: () => import('./prompt.ts') },
+  complete: { summary: 'complete an argument of a prompt or resource template', load: () => import('./complete.ts') },
+  watch: { summary: 'print changes of a resource or of lists', load: () => import('./watch.ts') },
+  ping: { summary: 'measure how long servers take to answer', load: () => import('./ping.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
 }
 

@@ -107,6 +107,7 @@ export interface ProcessServer {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>> // besides the few variables that every program gets
+  readonly inheritsAll?: true // it gets every variable of this process, as a command typed in a shell does
   readonly personal?: CallerValues | undefined // variables that depend on the caller
   readonly cwd: string | undefined // undefined: where the gateway runs
   readonly era: 'auto' | 'modern' | 'legacy'

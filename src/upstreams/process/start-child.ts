@@ -22,7 +22,8 @@ export const startChild = async (
 ): Promise<Child> => {
   const { name, command, args, cwd } = server
   const tag = options.host.reaper.newTag()
-  const env = environmentOf(server.env, tag, process.env, process.platform)
+  const own = server.inheritsAll ? { ...(process.env as Record<string, string>), ...server.env } : server.env
+  const env = environmentOf(own, tag, process.env, process.platform)
   const program = programOf(command, args, { platform: process.platform, env, exists: existsSync })
   if (!program) throw new UpstreamFailure(name, notStarted('a batch file cannot be given arguments with line breaks'))
   try {

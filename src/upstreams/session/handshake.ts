@@ -74,8 +74,11 @@ export const performHandshake = async (
   throw refusal
 }
 
-export const initializeParams = (capabilities: Json, clientInfo: Json, protocolVersion = NEWEST_LEGACY): Json =>
-  Json.of({ protocolVersion, capabilities, clientInfo })
+export const initializeParams = (
+  capabilities: Json,
+  clientInfo: Json,
+  protocolVersion: Revision = NEWEST_LEGACY,
+): Json => Json.of({ protocolVersion, capabilities, clientInfo })
 
 /** Reads an InitializeResult; a failure if its revision is not a legacy one that the gateway knows. */
 export const readHandshake = (result: Json): Handshake | FailureDetails => {

@@ -18,7 +18,7 @@ export type OpenedProcess =
   | { readonly era: 'modern'; readonly pipe: Pipe }
   | { readonly era: 'legacy'; readonly pipe: Pipe; readonly handshake: Handshake }
 
-type Client = Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'>
+type Client = Pick<Caller, 'capabilities' | 'info' | 'isHealthCheck'> & Partial<Pick<Caller, 'revision'>>
 type Answer = Extract<Message, { kind: 'response' | 'error' }>
 
 const PROBE = 'dragoman-probe' // a string, so that no answer to it is taken for one to a call
@@ -144,7 +144,8 @@ class ProcessOpening implements PipeReader {
 
   #initialize(capabilities = this.#link.offers.offer(this.#client.capabilities)): void {
     this.#isInitializing = true
-    const params = initializeParams(capabilities, this.#client.info ?? this.#link.identity)
+    const { info = this.#link.identity, revision } = this.#client
+    const params = initializeParams(capabilities, info, this.#link.offersCallerRevision ? revision : undefined)
     this.#pipe?.send(encodeRequest(this.#refusal ? INITIALIZE_AGAIN : INITIALIZE, 'initialize', params))
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#timedOut(), this.#link.startMs)

@@ -30,6 +30,7 @@ export interface StdioOptions {
   readonly breakAfter?: number
   readonly breakMs?: number
   readonly steadyMs?: number
+  readonly offersCallerRevision?: boolean | undefined // `initialize` offers the caller's revision instead of the newest legacy one
 }
 
 /** What all conversations with the processes of one server share. */
@@ -46,6 +47,7 @@ export interface StdioLink {
   readonly host: ProcessHost
   readonly restarts: RestartBackoff
   readonly offers: CapabilityOffer
+  readonly offersCallerRevision: boolean
   readonly fingerprint: string // equal for servers that are started the same way
   /** Starts a process; rejects with UpstreamFailure. */
   start(): Promise<Pipe>
@@ -117,6 +119,7 @@ export const createStdioLink = (
     host,
     restarts: new RestartBackoff(server.name, { backoffMs, breakAfter, breakMs, steadyMs }),
     offers: new CapabilityOffer(server.name, log),
+    offersCallerRevision: options.offersCallerRevision ?? false,
     fingerprint: fingerprintOf(server),
     start,
     endAll: async () => void (await Promise.all([...children].map(child => child.stop()))),

@@ -10,6 +10,10 @@ import { run } from '../../../src/cli/run.ts'
 const PROGRAMS: Programs = {
   startGateway,
   inspect: async (snapshot, options) => (await import('../../../src/app/check.ts')).checkServers(snapshot, options),
+  openServer: async (server, options) =>
+    (await import('../../../src/app/client-server.ts')).openServer(server, options),
+  openDaemon: async (daemon, workspace) =>
+    (await import('../../../src/app/client-daemon.ts')).openDaemon(daemon, workspace),
   openMemory: async options => (await import('../../../src/servers/memory/memory-admin.ts')).openMemoryAdmin(options),
   servePipe: async options => (await import('../../../src/app/stdio-proxy.ts')).serveStdioProxy(options),
 }
