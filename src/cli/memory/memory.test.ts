@@ -63,6 +63,8 @@ describe('an invalid request', () => {
     [['add', ' '], 'the text is empty: there is nothing to remember'],
     [['import', '/no/such/file'], 'Cannot read /no/such/file: there is no such file or folder'],
     [['import', import.meta.filename, '--format', 'excel'], 'There is no format "excel"; there are dragoman, '],
+    [['facts', '--as-of', 'then'], '--as-of: "then" is not an ISO 8601 date'],
+    [['forget', '--dry-run', '--entity', 'missing'], 'There is no entity missing'],
     [['retry', '7'], 'no failed job has the number 7'],
     [['forget', '--entity', 'missing', '--yes'], 'missing'],
     [['export', '/no/such/folder/file'], 'cannot write /no/such/folder/file'],
@@ -91,6 +93,62 @@ it('prints JSON as the tools do', async () => {
   expect(JSON.parse(passages.stdout)).toMatchObject([{ episode_name: 'Parking', group_id: 'cars' }])
   const elsewhere = await memory('search', 'park', '--group', 'other')
   expect(elsewhere).toMatchObject({ code: 0, stdout: 'Nothing was found.\n' })
+})
+
+it('lists entities with their facts, and facts as of a date', async () => {
+  const inGroup = (...args: readonly string[]) => memory(...args, '--group', 'homes')
+  await inGroup('add', 'Nadia lived in Lisbon until 2019.', '--at', '2018-05-01')
+  await inGroup('add', 'Nadia lives in Porto.', '--at', '2020-05-01')
+  const entities = await inGroup('entities')
+  expect(entities.stdout.split('\n')[0]?.split(/ +/)).toEqual(['UUID', 'GROUP', 'FACTS', 'LABELS', 'NAME'])
+  expect(entities.stdout.split('\n').map(line => line.replace(/^\S+ +/, ''))).toEqual(
+    expect.arrayContaining(['homes  2      -       Nadia', 'homes  1      -       Porto']),
+  )
+  expect(JSON.parse((await inGroup('entities', 'Who lives in Porto?', '--limit', '1', '--json')).stdout)).toMatchObject(
+    [{ name: 'Porto', facts: 1, group_id: 'homes' }],
+  )
+  expect((await memory('entities', '--group', 'nothing')).stdout).toBe('Nothing was found.\n')
+  const asOf = async (...args: readonly string[]) => {
+    const { stdout } = await inGroup('facts', ...args, '--json')
+    return (JSON.parse(stdout) as { fact: string }[]).map(({ fact }) => fact)
+  }
+  expect(await asOf()).toEqual(['Nadia lives in Porto.', 'Nadia lived in Lisbon until 2019.'])
+  expect(await asOf('--as-of', '2019-01-01')).toEqual(['Nadia lived in Lisbon until 2019.'])
+  expect(await asOf('--as-of', '2021-01-01')).toEqual(['Nadia lives in Porto.'])
+  expect(await asOf('Nadia', '--as-of', '2017-01-01')).toEqual([])
+})
+
+it('forget --dry-run says what else would go, and erases nothing', async () => {
+  const inGroup = (...args: readonly string[]) => memory(...args, '--group', 'trip')
+  await inGroup('add', 'Zoltan and Mira saw Vienna. Mira liked the trams.', '--name', 'The trip')
+  await inGroup('add', 'The museums of Vienna are big.')
+  const preview = await inGroup('forget', '--subject', 'Zoltan', '--dry-run')
+  expect(preview.code).toBe(0)
+  expect(preview.stdout.replaceAll(/\b[0-9a-f-]{36}\b/g, 'UUID')).toBe(
+    `To forget everything that names "Zoltan" in trip would erase 1 episode, 2 entities, 2 facts.
+episodes:
+  UUID  The trip
+entities:
+  UUID  Zoltan
+entities that go with them:
+  UUID  Mira
+facts:
+  UUID  Zoltan and Mira saw Vienna.
+facts that go with them:
+  UUID  Mira liked the trams.
+Nothing was erased.
+`,
+  )
+  const json = await inGroup('forget', '--subject', 'Zoltan', '--dry-run', '--json')
+  expect(JSON.parse(json.stdout)).toMatchObject([
+    { episodes: [{ text: 'The trip' }], entities: [{}, {}], facts: [{}, {}] },
+  ])
+  expect((await inGroup('search', 'Zoltan')).stdout).toContain('Zoltan and Mira saw Vienna.')
+  const erased = await inGroup('forget', '--subject', 'Zoltan', '--yes')
+  expect(erased.stdout).toMatch(/^Erased 1 episode, 2 entities, 2 facts;/)
+  expect((await inGroup('forget', '--subject', 'Zoltan', '--dry-run')).stdout).toContain(
+    '0 episodes, 0 entities, 0 facts',
+  )
 })
 
 it('retry says that no job has failed', async () => {

@@ -1,5 +1,5 @@
 import { bytesText } from '../progress.ts'
-import { print, printJson, table } from '../usage.ts'
+import { type Flags, print, printJson, table, textOf } from '../usage.ts'
 import { type Action, countText, dayOf, LIMIT, type PresentedRow, printable, printableLine, textIn } from './action.ts'
 import { ownerText } from './target.ts'
 
@@ -18,8 +18,10 @@ const passageText = (passage: PresentedRow): string => {
   return `${printable(about.join('  '))}\n${text.trim().replaceAll(/^/gm, '  ')}\n`
 }
 
+const AS_OF: Flags = { 'as-of': { value: 'DATE', help: 'only what was true then, ISO 8601' } }
+
 const facts: Action['run'] = async ({ words, flags, groups, limit, admin }) => {
-  const found = await admin.facts(words.join(' '), groups, limit)
+  const found = await admin.facts(words.join(' '), groups, limit, textOf(flags, 'as-of'))
   if (flags.json) return printJson(found)
   return print(found.length === 0 ? NOTHING_FOUND : found.map(factText).join(''))
 }
@@ -32,6 +34,20 @@ const factText = (fact: PresentedRow): string => {
   const whole = about === '' || about === 'Note' || sentence.includes(about) ? sentence : `${about}: ${sentence}`
   const said = printableLine(whole).trim()
   return `${textIn(fact, 'uuid')}  ${said}${time ? `  (${time})` : ''}\n`
+}
+
+const entities: Action['run'] = async ({ words, flags, groups, limit, admin }) => {
+  const found = await admin.entities(words.join(' '), groups, limit)
+  if (flags.json) return printJson(found)
+  if (found.length === 0) return print(NOTHING_FOUND)
+  const rows = found.map(entity => [
+    textIn(entity, 'uuid'),
+    textIn(entity, 'group_id'),
+    String(entity.facts),
+    printableLine((entity.labels as readonly string[]).filter(label => label !== 'Entity').join(', ')) || '-',
+    printableLine(textIn(entity, 'name')),
+  ])
+  return print(table([['UUID', 'GROUP', 'FACTS', 'LABELS', 'NAME'], ...rows]))
 }
 
 const episodes: Action['run'] = async ({ flags, groups, limit, admin }) => {
@@ -98,11 +114,18 @@ export const READ_ACTIONS: Readonly<Record<string, Action>> = {
     run: search,
   },
   facts: {
-    usage: 'facts QUERY',
-    summary: 'search facts, with the time they are valid',
-    flags: LIMIT,
-    words: [1, MANY],
+    usage: 'facts [QUERY]',
+    summary: 'search facts with the time they are valid, or list the latest',
+    flags: { ...LIMIT, ...AS_OF },
+    words: [0, MANY],
     run: facts,
+  },
+  entities: {
+    usage: 'entities [QUERY]',
+    summary: 'search entities, or list those with the most facts',
+    flags: LIMIT,
+    words: [0, MANY],
+    run: entities,
   },
   episodes: { usage: 'episodes', summary: 'list the latest episodes', flags: LIMIT, words: [0, 0], run: episodes },
   stats: { usage: 'stats', summary: 'show counts and size', flags: {}, words: [0, 0], isUngrouped: true, run: stats },

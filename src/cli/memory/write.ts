@@ -1,12 +1,7 @@
-import { createInterface } from 'node:readline/promises'
-import type { MemoryAdmin } from '../../servers/memory/memory-admin.ts'
-import type { Groups } from '../../servers/memory/store.ts'
 import { type Flags, print, printError, printJson, textOf, UsageError } from '../usage.ts'
-import { type Action, type ActionRequest, countText, printable, textIn } from './action.ts'
-import { oneGroup, ownerText } from './target.ts'
-
-type Forget = Parameters<MemoryAdmin['forget']>[0]
-type ForgetProof = Awaited<ReturnType<MemoryAdmin['forget']>>
+import { type Action, countText, printable, textIn } from './action.ts'
+import { FORGET } from './forget.ts'
+import { oneGroup } from './target.ts'
 
 const ADD_FLAGS: Flags = {
   name: { value: 'TITLE', help: 'title (default: its first words)' },
@@ -48,77 +43,6 @@ const add: Action['run'] = async ({ words, flags, groups, admin }) => {
   return print(`Remembered ${name} in group ${textIn(added, 'group_id')}, as ${textIn(added, 'uuid')}.\n`)
 }
 
-const FORGET_FLAGS: Flags = {
-  subject: { value: 'NAME', help: 'everything that names this person or thing' },
-  entity: { value: 'UUID', help: 'this entity and the facts about it' },
-  yes: { help: 'do not ask for confirmation' },
-}
-
-const forget: Action['run'] = async request => {
-  const { flags, admin } = request
-  const targets = forgetTargets(request)
-  const question = `Erase ${targets.map(targetText).join(' and ')} from the memory of ${ownerText(request.target.tenant)}?`
-  if (!flags.yes && !(await confirm(question))) return printError('nothing was erased')
-  const proofs: ForgetProof[] = []
-  for (const target of targets) proofs.push(await admin.forget(target))
-  const isClean = proofs.every(({ checked, gone }) => gone === checked)
-  if (flags.json) return printJson(proofs, isClean ? 0 : 1)
-  return print(proofs.map(proofText).join(''), isClean ? 0 : 1)
-}
-
-const forgetTargets = ({ flags, groups }: ActionRequest): readonly Forget[] => {
-  const [name, uuid] = [textOf(flags, 'subject'), textOf(flags, 'entity')]
-  if (name !== undefined && uuid !== undefined) throw new UsageError('--subject and --entity do not go together')
-  if (name?.trim()) return [{ kind: 'subject', name, groups }]
-  if (uuid?.trim()) return [{ kind: 'entity', uuid }]
-  if (groups === 'all') throw new UsageError('expected what to forget: --subject NAME, --entity UUID or --group NAME')
-  return groups.map(group => ({ kind: 'group', group }))
-}
-
-const targetText = (target: Forget): string => {
-  switch (target.kind) {
-    case 'group':
-      return `everything in group ${target.group}`
-    case 'entity':
-      return `the entity ${target.uuid} and what is known of it`
-    case 'subject':
-      return `everything that names ${JSON.stringify(target.name)}${inText(target.groups)}`
-  }
-}
-
-const inText = (groups: Groups): string => (groups === 'all' ? '' : ` in ${groups.join(', ')}`)
-
-/** Asks the user at the terminal; without a terminal, --yes is required. */
-const confirm = async (question: string): Promise<boolean> => {
-  if (!process.stdin.isTTY)
-    throw new UsageError('standard input is not a terminal; give --yes to erase without a question')
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question} This cannot be undone. [y/N] `)).trim())
-  } finally {
-    lines.close()
-  }
-}
-
-const proofText = ({ erased, checked, gone, clean }: ForgetProof): string => {
-  const { episodes, entities, facts } = erased
-  if (episodes.length + entities.length + facts.length === 0) return 'Nothing was there to forget.\n'
-  const counts = [
-    countText(episodes.length, 'episode'),
-    countText(entities.length, 'entity', 'entities'),
-    countText(facts.length, 'fact'),
-  ].join(', ')
-  return `Erased ${counts}; ${leftText(checked, gone, clean)}.\n`
-}
-
-const leftText = (checked: number, gone: number, clean: boolean): string => {
-  if (gone < checked)
-    return `${checked - gone} of ${checked} pieces of their text are still there; close other programs that use this memory and forget again`
-  return clean
-    ? `none of ${checked} pieces of their text is left in the files`
-    : `none of ${checked} pieces of their text is left in the tables (the logs, backups and replicas of the server are not searched)`
-}
-
 const retry: Action['run'] = async ({ words: [word = 'all'], flags, admin }) => {
   if (word !== 'all' && !/^\d{1,15}$/.test(word))
     throw new UsageError(`expected the number of a job, not ${JSON.stringify(word)}`)
@@ -140,13 +64,7 @@ export const WRITE_ACTIONS: Readonly<Record<string, Action>> = {
     creates: true,
     run: add,
   },
-  forget: {
-    usage: 'forget',
-    summary: 'erase a group, an entity or a subject for good',
-    flags: FORGET_FLAGS,
-    words: [0, 0],
-    run: forget,
-  },
+  forget: FORGET,
   retry: {
     usage: 'retry [ID]',
     summary: 'retry a failed background job, or all',

@@ -37,6 +37,7 @@ const CASES: readonly [
   ],
   ['a fact with an end is retired at once', span(10, 12), [span(20)], span(10, 12, NOW), []],
   ['a fact with an end still cuts an older one', span(10, 30), [span(5)], span(10, 30, NOW), [span(5, 10, NOW)]],
+  ['a fact that ends later is not retired yet', span(10, NOW + 1), [], span(10, NOW + 1), []],
   ['the same beginning closes nothing', span(10), [span(10)], span(10), []],
   ['without its own beginning nothing is closed', span(), [span(10)], span(), []],
   ['an old fact without a beginning is left alone', span(10), [span()], span(10), []],

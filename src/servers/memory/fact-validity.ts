@@ -1,12 +1,12 @@
 import type { EntityRef, Instant, NewFact } from './model.ts'
-import { StoreError } from './store.ts'
+import { StatementError } from './store.ts'
 import { normaliseName } from './text/names.ts'
 
 const LATEST_DATE = 8.64e15 // the largest time value of a Date
 
 const reject = (fact: NewFact, why: string): never => {
   const shown = fact.fact.length > 80 ? `${fact.fact.slice(0, 80)}…` : fact.fact
-  throw new StoreError('invalid', `The fact "${shown}" ${why}. Nothing was stored; correct it and try again.`)
+  throw new StatementError(`The fact "${shown}" ${why}. Nothing was stored; correct it and try again.`)
 }
 
 const iso = (at: Instant): string => new Date(at).toISOString()
@@ -68,7 +68,7 @@ const isApart = (one: FactTimes, other: FactTimes): boolean =>
 const endAtNext = (fresh: FactTimes, contradicted: readonly FactTimes[], now: Instant): FactTimes => {
   const { validAt } = fresh
   if (isKnown(fresh.expiredAt)) return fresh
-  if (isKnown(fresh.invalidAt)) return { ...fresh, expiredAt: now }
+  if (isKnown(fresh.invalidAt)) return fresh.invalidAt <= now ? { ...fresh, expiredAt: now } : fresh
   if (!isKnown(validAt)) return fresh
   const later = contradicted.flatMap(old => (isKnown(old.validAt) && old.validAt > validAt ? [old.validAt] : []))
   return later.length === 0 ? fresh : { ...fresh, invalidAt: Math.min(...later), expiredAt: now }

@@ -53,12 +53,14 @@ const offsetMinutes = (zone = 'Z'): number | undefined => {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
+export const notDateText = (given: string): string =>
+  `${JSON.stringify(given.slice(0, 60))} is not an ISO 8601 date; write 2025-03-01 or 2025-03-01T14:30:00Z`
+
 /** Reads a date that a caller gave, or throws; `prefix` names the argument. */
 export const checkDate = (given: string, prefix = ''): Instant => {
   const at = readDate(given)
   if (at !== undefined) return at
-  const shown = JSON.stringify(given.slice(0, 60))
-  throw new RequestError(`${prefix}${shown} is not an ISO 8601 date; write 2025-03-01 or 2025-03-01T14:30:00Z`)
+  throw new RequestError(`${prefix}${notDateText(given)}`)
 }
 
 type Members = Readonly<Record<string, unknown>>

@@ -5,12 +5,13 @@ import { checkDate, checkGroupId, RequestError } from './input-checks.ts'
 import type { Fact } from './model.ts'
 import { openStores, type StorePlace } from './open-stores.ts'
 import { createRemember, type EpisodeInput, titleOf } from './remember.ts'
+import { searchEntities } from './search/entities.ts'
 import { searchFacts } from './search/facts.ts'
 import { type Search, searchPassages } from './search/passages.ts'
 import { readQuestion } from './search/question.ts'
 import { WEIGHTS } from './search/weights.ts'
-import type { Forget, ForgetProof, Groups, MemoryStore, StoreStats } from './store.ts'
-import { isoDate, presentEpisode, presentFact, presentJob } from './tools/results.ts'
+import type { Forget, ForgetPreview, ForgetProof, Groups, MemoryStore, StoreStats } from './store.ts'
+import { isoDate, presentEpisode, presentFact, presentJob, presentNode } from './tools/results.ts'
 
 /** Which memory is meant, and where it is stored. */
 export interface MemoryAdminOptions extends StorePlace {
@@ -45,7 +46,12 @@ export const openMemoryAdmin = ({ folder, database, tenant, group, extracts, emb
     add: (note: Note): Promise<PlainObject> =>
       withStore(async store => {
         const { episode, outcome, entities, facts } = await remember(store, episodeOf(note, group), BY)
-        return { ...presentEpisode(episode), outcome, entities: entities.length, facts: facts.length }
+        return {
+          ...presentEpisode(episode),
+          outcome,
+          entities: entities.length,
+          facts: new Set(facts.map(({ id }) => id)).size,
+        }
       }),
     passages: (query: string, groups: Groups, limit: number): Promise<readonly PlainObject[]> =>
       withStore(async store => {
@@ -59,8 +65,27 @@ export const openMemoryAdmin = ({ folder, database, tenant, group, extracts, emb
           episode_name: episodeName,
         }))
       }),
-    facts: (query: string, groups: Groups, limit: number): Promise<readonly PlainObject[]> =>
-      withStore(async store => withNames(store, await searchFacts({ ...searchFor(store, query, groups), limit }))),
+    /** The facts that answer a query, or the latest ones; with `asOf`, those that were true then. */
+    facts: (query: string, groups: Groups, limit: number, asOf?: string): Promise<readonly PlainObject[]> =>
+      withStore(async store => {
+        const filter = asOf === undefined ? {} : { asOf: checkDate(asOf, '--as-of: ') }
+        const found =
+          query === ''
+            ? await store.factsByTime(groups, limit, filter)
+            : await searchFacts({ ...searchFor(store, query, groups), limit, filter })
+        return withNames(store, found)
+      }),
+    /** The entities that a query is about, or those with the most facts. */
+    entities: (query: string, groups: Groups, limit: number): Promise<readonly PlainObject[]> =>
+      withStore(async store => {
+        const ids =
+          query === ''
+            ? undefined
+            : (await searchEntities({ ...searchFor(store, query, groups), limit })).map(({ id }) => id)
+        const found = await store.entities(groups, limit, ids)
+        const inOrder = ids ? ids.flatMap(id => found.find(entity => entity.id === id) ?? []) : found
+        return inOrder.map(entity => ({ ...presentNode(entity), facts: entity.facts }))
+      }),
     episodes: (groups: Groups, limit: number): Promise<readonly PlainObject[]> =>
       withStore(async store => (await store.episodes({ groups, limit, order: 'newest' })).map(presentEpisode)),
     /** Hands each line of an export to `write` and waits for it. */
@@ -72,6 +97,7 @@ export const openMemoryAdmin = ({ folder, database, tenant, group, extracts, emb
       withStore(store => importFrom({ ...what, store, remember, by: BY, group })),
     backup: (path: string): Promise<{ readonly bytes: number }> => withStore(store => store.backup(path)),
     forget: (what: Forget): Promise<ForgetProof> => withStore(store => store.forget(what, BY)),
+    previewForget: (what: Forget): Promise<ForgetPreview> => withStore(store => store.previewForget(what)),
     stats: (): Promise<StoreStats> => withStore(store => store.stats()),
     jobs: (groups: Groups, limit: number): Promise<readonly PlainObject[]> =>
       withStore(async store => (await store.jobs({ groups, limit })).map(presentJob)),

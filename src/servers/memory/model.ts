@@ -149,16 +149,16 @@ export type EntityRef = { readonly uuid: string } | { readonly name: string; rea
 /** An entity to store; it is resolved against those of its group. */
 export interface NewEntity {
   readonly name: string
-  readonly uuid?: string
-  readonly labels?: readonly string[]
-  readonly aliases?: readonly string[]
-  readonly summary?: string
-  readonly attributes?: Attributes
+  readonly uuid?: string | undefined
+  readonly labels?: readonly string[] | undefined
+  readonly aliases?: readonly string[] | undefined
+  readonly summary?: string | undefined
+  readonly attributes?: Attributes | undefined
 }
 
 /** A fact to store: its entities are resolved, its dates checked, older facts closed. */
 export interface NewFact {
-  readonly uuid?: string
+  readonly uuid?: string | undefined
   readonly source: EntityRef
   readonly target: EntityRef
   readonly name: string
@@ -166,19 +166,19 @@ export interface NewFact {
   readonly validAt?: Instant | undefined
   readonly granularity?: Granularity | undefined
   readonly invalidAt?: Instant | undefined
-  readonly attributes?: Attributes
+  readonly attributes?: Attributes | undefined
   readonly origin: Origin
   readonly confidence: number
   /** The index of the passage of the same enrichment that states it. */
-  readonly doc?: number
+  readonly doc?: number | undefined
   /** uuids of facts that this one replaces. */
-  readonly supersedes?: readonly string[]
+  readonly supersedes?: readonly string[] | undefined
   /** uuids of facts that a model found contradicted: closed by their dates only. */
-  readonly contradicts?: readonly string[]
+  readonly contradicts?: readonly string[] | undefined
   /** The uuid of a fact that states the same; the episode is added to it instead. */
-  readonly sameAs?: string
+  readonly sameAs?: string | undefined
   /** Whether its source has one such relation at a time, so that a new target closes the old fact. */
-  readonly singleValued?: boolean
+  readonly singleValued?: boolean | undefined
 }
 
 /** A passage to index, in the order of the body. */

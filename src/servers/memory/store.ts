@@ -61,6 +61,7 @@ export interface FactFilter {
   readonly validBefore?: Instant
   readonly invalidAfter?: Instant
   readonly invalidBefore?: Instant
+  readonly asOf?: Instant // valid then
 }
 
 /** A step along a fact from one entity to another. */
@@ -94,6 +95,7 @@ export interface Added {
   /** `same`: the episode was stored already and stays as it is; only the facts stated beside it are added. */
   readonly outcome: 'created' | 'replaced' | 'same'
   readonly entities: readonly Entity[]
+  /** One for each fact given, in that order. */
   readonly facts: readonly Fact[]
   /** Facts that were closed by the new ones. */
   readonly closed: readonly string[]
@@ -131,6 +133,21 @@ export interface ForgetProof {
   /** Whether no byte of the erased texts is left. */
   readonly clean: boolean
 }
+
+/** What `forget` would erase. The text is the name of an episode or entity, or the fact. */
+export interface ForgetPreview {
+  readonly episodes: readonly PreviewedRow[]
+  readonly entities: readonly PreviewedRow[]
+  readonly facts: readonly PreviewedRow[]
+}
+
+export interface PreviewedRow {
+  readonly uuid: string
+  readonly text: string
+}
+
+/** An entity and how many facts are about it. */
+export type CountedEntity = Entity & { readonly facts: number }
 
 /** Counts of one group. */
 export interface GroupStats {
@@ -223,6 +240,13 @@ export class StoreError extends Error {
   }
 }
 
+/** An entity or fact to store is invalid: it has no name, contradicts itself or another, or names facts that do not exist. */
+export class StatementError extends StoreError {
+  constructor(message: string) {
+    super('invalid', message)
+  }
+}
+
 /** The caller of a write, for the audit log. */
 export interface By {
   readonly actor?: string | undefined
@@ -268,7 +292,8 @@ export interface ReadStore {
   episodesByUuid(uuids: readonly string[]): Promise<readonly Episode[]>
   entity(uuid: string): Promise<Entity | undefined>
   entitiesById(ids: readonly number[]): Promise<readonly Entity[]>
-  entities(groups: Groups, limit: number, after?: number): Promise<readonly Entity[]>
+  /** Entities with their number of facts, the most first; among those named, or all but the Notes. */
+  entities(groups: Groups, limit: number, among?: readonly number[]): Promise<readonly CountedEntity[]>
   fact(uuid: string): Promise<Fact | undefined>
   factsById(ids: readonly number[]): Promise<readonly Fact[]>
   facts(groups: Groups, limit: number, after?: number): Promise<readonly Fact[]>
@@ -307,6 +332,7 @@ export interface WriteStore {
   deleteFact(uuid: string, by?: By): Promise<void>
   clear(groups: Groups, by?: By): Promise<void>
   forget(what: Forget, by?: By): Promise<ForgetProof>
+  previewForget(what: Forget): Promise<ForgetPreview>
   setSagaSummary(group: string, name: string, summary: string, summarisedTo: number): Promise<Saga>
   replaceCommunities(
     groups: Groups,

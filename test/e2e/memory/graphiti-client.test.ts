@@ -88,6 +88,7 @@ const useNine = async (call: (name: string, given?: Record<string, unknown>) => 
   for (const body of bodies)
     expect(await ask('add_memory', { ...body, group_id: group })).toEqual({
       message: `Episode '${body.name}' queued for processing in group '${group}'`,
+      uuid: expect.any(String),
     })
   const nodes = await ask('search_nodes', { query: 'Priya', group_ids, max_nodes: 5 })
   expect(nodes.message).toBe('Nodes retrieved successfully')

@@ -23,6 +23,31 @@ test('every sentence of a turn is a fact that quotes it, from its speaker to wha
   expect(entities.map(entity => entity.name).toSorted()).toEqual(['Ann', 'Bob', 'Oslo'])
 })
 
+const day = (text: string) => Date.parse(text)
+const END_OF_2026 = day('2027-01-01') - 1
+
+test.each<[string, Pick<NewFact, 'validAt' | 'invalidAt' | 'granularity'>]>([
+  ['Ann works at Acme until 31 December 2026.', { validAt: MAY, granularity: 'second', invalidAt: END_OF_2026 }],
+  ['The pool is closed till the end of 2026.', { validAt: MAY, granularity: 'second', invalidAt: END_OF_2026 }],
+  ['The report is due by the end of 2026.', { validAt: MAY, granularity: 'second', invalidAt: undefined }],
+  ['The report is due on 3 June 2023.', { validAt: MAY, granularity: 'second', invalidAt: undefined }],
+  ['Send it no later than 3 June 2023.', { validAt: MAY, granularity: 'second', invalidAt: undefined }],
+  ['By 2020 Ann had left.', { validAt: day('2020-01-01'), granularity: 'year', invalidAt: undefined }],
+  ['Ann lived in Rome until 2019.', { invalidAt: day('2020-01-01') - 1 }],
+  [
+    'Ann lived in Rome from 2015 until 2019.',
+    { validAt: day('2015-01-01'), granularity: 'year', invalidAt: day('2020-01-01') - 1 },
+  ],
+  [
+    'We are in Rome from 3 June until 5 June.',
+    { validAt: day('2023-06-03'), granularity: 'day', invalidAt: day('2023-06-06') - 1 },
+  ],
+  ['Ann moved to Rome in June 2021.', { validAt: day('2021-06-01'), granularity: 'month', invalidAt: undefined }],
+])('%j has its times', (text, times) => {
+  const { validAt, invalidAt, granularity } = readByRules([passage(text)], MAY).facts[0] ?? {}
+  expect({ validAt, invalidAt, granularity }).toEqual(times)
+})
+
 test('a text without a speaker joins the things it names', () => {
   const { facts } = readByRules([passage('The team of Acme Corp hired Grace Hopper in 2021.')], MAY)
   expect(facts.map(ends)).toEqual([['Acme Corp', 'Grace Hopper']])

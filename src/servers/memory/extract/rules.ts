@@ -1,5 +1,5 @@
 import { isObject } from '../input-checks.ts'
-import type { EntityRef, Granularity, Instant, NewDoc, NewEntity, NewFact } from '../model.ts'
+import type { EntityRef, Instant, NewDoc, NewEntity, NewFact } from '../model.ts'
 import { datesIn } from '../text/dates.ts'
 import { type EntitySpan, entitiesIn } from '../text/entities.ts'
 import { NOTE, NOTE_LABELS, normaliseName } from '../text/names.ts'
@@ -33,11 +33,17 @@ const endsOf = (actor: string | undefined, names: readonly string[]): readonly [
   return [first === undefined ? NOTE_REF : { name: first }, other === undefined ? NOTE_REF : { name: other }]
 }
 
-const timeOf = (text: string, reference: Instant): { validAt: Instant; granularity: Granularity } => {
-  const [first] = datesIn(text, new Date(reference))
-  return first
-    ? { validAt: first.start, granularity: first.granularity }
-    : { validAt: reference, granularity: 'second' }
+/** A sentence holds from its first date on, or else from when it was said; "until" ends it, and a deadline does neither. */
+const timesOf = (text: string, reference: Instant): Pick<NewFact, 'validAt' | 'invalidAt' | 'granularity'> => {
+  const dates = datesIn(text, new Date(reference))
+  const invalidAt = dates.find(({ role }) => role === 'end')?.end
+  const first = dates.find(
+    ({ role, start, end }) =>
+      start <= (invalidAt ?? start) && (role === 'start' || (role === 'deadline' && end < reference)),
+  )
+  if (first) return { validAt: first.start, granularity: first.granularity, invalidAt }
+  const isOver = invalidAt !== undefined && invalidAt < reference
+  return isOver ? { invalidAt } : { validAt: reference, granularity: 'second', invalidAt }
 }
 
 const HAS_WORD = /[a-z0-9]{3}/i // a cheap test that most sentences pass
@@ -63,7 +69,7 @@ const factsOf = (
         target,
         name: actor === undefined ? 'MENTIONS' : 'SAYS',
         fact: text,
-        ...timeOf(text, reference),
+        ...timesOf(text, reference),
         origin: 'rule',
         confidence: QUOTE_CONFIDENCE,
         doc: place,

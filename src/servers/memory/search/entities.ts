@@ -1,5 +1,5 @@
 import type { Entity } from '../model.ts'
-import { nearestRows, type Search, searchPassages } from './passages.ts'
+import { nearestRows, rankPassages, type Search } from './passages.ts'
 import { distinct, fuse, sortByDistance } from './ranking.ts'
 
 export interface EntitySearch extends Search {
@@ -14,7 +14,7 @@ const MOST_EPISODES = 20 // whose entities are read
 
 /** The entities of the best passages' episodes, in the order of the passages. */
 const mentioned = async (search: EntitySearch): Promise<Entity[]> => {
-  const docs = await searchPassages(search)
+  const docs = await rankPassages(search)
   const episodes = [...new Set(docs.map(({ episodeId }) => episodeId))].slice(0, MOST_EPISODES)
   const found = await search.store.entitiesOfEpisodes(episodes)
   const places = new Map(episodes.map((id, place) => [id, place]))

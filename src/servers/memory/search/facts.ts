@@ -1,7 +1,17 @@
-import type { Doc, Entity, Fact } from '../model.ts'
+import type { Doc, Entity, Fact, Instant } from '../model.ts'
 import type { FactFilter } from '../store.ts'
-import { nearestRows, type Search, searchPassages } from './passages.ts'
-import { distinct, fuse, interleave, neighbourhoodOf, type Overlap, overlapWith, sortByDistance } from './ranking.ts'
+import { nearestRows, rankPassages, type Search } from './passages.ts'
+import {
+  distinct,
+  fuse,
+  interleave,
+  neighbourhoodOf,
+  newerFirst,
+  type Overlap,
+  overlapWith,
+  type RankedStatement,
+  sortByDistance,
+} from './ranking.ts'
 
 export interface FactSearch extends Search {
   readonly limit: number
@@ -14,9 +24,8 @@ const HUB = 200 // an entity with more facts than this does not narrow a search
 const MOST_LINKED = 8
 const FEWEST_PASSAGES = 50
 
-const hasDates = (filter: FactFilter | undefined): boolean =>
-  filter !== undefined &&
-  [filter.validAfter, filter.validBefore, filter.invalidAfter, filter.invalidBefore].some(bound => bound !== undefined)
+const hasDates = ({ names: _, ...bounds }: FactFilter = {}): boolean =>
+  Object.values(bounds).some(bound => bound !== undefined)
 
 const isBetween = (at: number | undefined, after: number | undefined, before: number | undefined): boolean =>
   (after === undefined || (at !== undefined && at >= after)) &&
@@ -25,14 +34,20 @@ const isBetween = (at: number | undefined, after: number | undefined, before: nu
 const passes = (fact: Fact, filter: FactFilter = {}): boolean =>
   (!filter.names?.length || filter.names.includes(fact.name)) &&
   isBetween(fact.validAt, filter.validAfter, filter.validBefore) &&
-  isBetween(fact.invalidAt, filter.invalidAfter, filter.invalidBefore)
+  isBetween(fact.invalidAt, filter.invalidAfter, filter.invalidBefore) &&
+  (filter.asOf === undefined || isValidAt(fact, filter.asOf))
+
+const isValidAt = ({ validAt, invalidAt }: Fact, at: Instant): boolean =>
+  (validAt === undefined || validAt <= at) && (invalidAt === undefined || at < invalidAt)
+
+const wantsPast = ({ question, filter }: FactSearch): boolean => question.isAboutPast || hasDates(filter)
 
 /** The factor on the fused score of a fact. */
-const boostOf = (fact: Fact, { question, filter, weights }: FactSearch, linked: ReadonlySet<number>): number => {
-  const { boosts } = weights
-  const isPast = fact.expiredAt !== undefined || fact.invalidAt !== undefined
-  const wantsPast = question.isAboutPast || hasDates(filter)
-  const expired = isPast && !wantsPast ? boosts.expired : 1
+const boostOf = (fact: Fact, search: FactSearch, linked: ReadonlySet<number>): number => {
+  const { boosts } = search.weights
+  const isPast =
+    fact.expiredAt !== undefined || (fact.invalidAt !== undefined && fact.invalidAt <= search.question.askedAt)
+  const expired = isPast && !wantsPast(search) ? boosts.expired : 1
   const isAboutLinked = fact.origin !== 'rule' && (linked.has(fact.sourceId) || linked.has(fact.targetId))
   return expired * (isAboutLinked ? boosts.linked : 1)
 }
@@ -94,6 +109,12 @@ const factsInPeriod = async (search: FactSearch, overlap: Overlap): Promise<Fact
 
 const passageOf = (fact: Fact): unknown => fact.docId
 
+/** A rule's fact is as new as the episode that it quotes, whatever date its sentence mentions. */
+const statementOf = ({ fact: text, origin, validAt, referenceTime, createdAt }: Fact): RankedStatement =>
+  origin === 'rule'
+    ? { text, at: referenceTime ?? createdAt, kind: 'quoted' }
+    : { text, at: validAt ?? createdAt, kind: 'stated' }
+
 /** The results of one way of searching, best first, and their weight. */
 interface FactList {
   readonly facts: readonly Fact[]
@@ -104,7 +125,7 @@ const listsOf = async (search: FactSearch, linked: readonly Entity[]): Promise<r
   const { store, groups, question, weights, filter } = search
   const { terms } = question
   const { candidates: limit, fusion } = weights
-  const passages = await searchPassages(search)
+  const passages = await rankPassages(search)
   // A filter may leave few facts of the best passages.
   const isFiltered = hasDates(filter) || filter?.names?.length
   const docs = isFiltered ? passages : passages.slice(0, Math.max(FEWEST_PASSAGES, search.limit * 3))
@@ -137,7 +158,8 @@ export const searchFacts = async (search: FactSearch): Promise<readonly Fact[]> 
     const fact = facts.get(id)
     return fact ? [{ fact, score: score * boostOf(fact, search, ids) }] : []
   })
-  const inOrder = scored.toSorted((a, b) => b.score - a.score).map(({ fact }) => fact)
+  const byScore = scored.toSorted((a, b) => b.score - a.score).map(({ fact }) => fact)
+  const inOrder = wantsPast(search) ? byScore : newerFirst(byScore, question.terms, statementOf)
   const best = interleave(inOrder, passageOf, weights.candidates)
   return (await sortByDistance(store, best, center, fact => [fact.sourceId, fact.targetId])).slice(0, limit)
 }

@@ -3,7 +3,7 @@ import type { Groups, Hit, ReadStore, SearchStore, VectorKind } from '../store.t
 import { sentencesOf } from '../text/sentences.ts'
 import { foldWord, wordsOf } from '../text/words.ts'
 import type { ParsedQuery } from './question.ts'
-import { fuse } from './ranking.ts'
+import { fuse, newerFirst } from './ranking.ts'
 import type { Weights } from './weights.ts'
 
 /** The vector of a query, and the model whose stored vectors it is compared with. */
@@ -65,8 +65,15 @@ export const nearestRows = async (
   return rows.map(({ rowId }) => rowId)
 }
 
-/** The passages that answer a query best, best first. */
+/** The passages that answer a query best, best first; of two about the same thing, the newer first. */
 export const searchPassages = async (search: Search): Promise<Doc[]> => {
+  const docs = await rankPassages(search)
+  const { terms, isAboutPast } = search.question
+  return isAboutPast ? docs : newerFirst(docs, terms, ({ text, validAt: at }) => ({ text, at, kind: 'quoted' }))
+}
+
+/** The same by their scores alone. */
+export const rankPassages = async (search: Search): Promise<Doc[]> => {
   const { store, groups, question, weights } = search
   const { terms } = question
   const limit = weights.candidates

@@ -12,6 +12,7 @@ export interface ParsedQuery {
   readonly range: TimeSpan | undefined // the period it mentions
   readonly asksWhen: boolean
   readonly isAboutPast: boolean
+  readonly askedAt: Instant
 }
 
 const MOST_CHARACTERS = 4_000
@@ -55,5 +56,6 @@ export const readQuestion = (query: string, now: Instant): ParsedQuery => {
     range,
     asksWhen: ASKS_WHEN.test(head),
     isAboutPast: ABOUT_PAST.test(head) || (range !== undefined && range.end < now),
+    askedAt: now,
   }
 }

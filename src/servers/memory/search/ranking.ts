@@ -1,6 +1,7 @@
+import type { Instant } from '../model.ts'
 import type { SearchStore, Step } from '../store.ts'
 import { isUnspaced, type QueryTerm } from '../text/query.ts'
-import { stemOf, wordsOf } from '../text/words.ts'
+import { isStopWord, stemOf, wordsOf } from '../text/words.ts'
 
 /** A ranked list and its weight. */
 export interface RankedList<Key> {
@@ -61,6 +62,60 @@ export const overlapWith = (terms: readonly QueryTerm[], candidates: readonly st
     const found = terms.reduce((sum, term, at) => sum + (contains(text, stems, term) ? (weights[at] ?? 0) : 0), 0)
     return all === 0 ? 0 : found / all
   }
+}
+
+const MOST_COMPARED = 50
+const FEWEST_SHARED = 2 // words, and half of the shorter statement
+
+/** What `newerFirst` reads of an item. */
+export interface RankedStatement {
+  readonly text: string
+  readonly at: Instant
+  readonly kind: unknown // only statements of one kind are compared
+}
+
+interface ComparedStatement extends RankedStatement {
+  readonly place: number
+  readonly stems: ReadonlySet<string>
+  readonly matched: string // the terms of the query that it contains
+}
+
+const isAlike = (one: ComparedStatement, other: ComparedStatement): boolean => {
+  if (one.kind !== other.kind || one.matched !== other.matched) return false
+  const shared = [...one.stems].filter(stem => other.stems.has(stem)).length
+  return shared >= FEWEST_SHARED && shared * 2 >= Math.max(one.stems.size, other.stems.size)
+}
+
+/**
+ * Of statements about the same thing, the newer takes the place of the older: they match the same words of the query
+ * and have most of their words in common.
+ */
+export const newerFirst = <Item>(
+  items: readonly Item[],
+  terms: readonly QueryTerm[],
+  statementOf: (item: Item) => RankedStatement,
+): Item[] => {
+  const clusters: ComparedStatement[][] = []
+  for (const [place, item] of items.slice(0, MOST_COMPARED).entries()) {
+    const { text, at, kind } = statementOf(item)
+    const stems = new Set(
+      wordsOf(text)
+        .filter(word => !isStopWord(word))
+        .map(stemOf),
+    )
+    const found = terms.filter(term => contains(text, stems, term))
+    const read = { text, at, kind, place, stems, matched: found.map(({ stem }) => stem).join(' ') }
+    const isMatch = found.length >= Math.min(FEWEST_SHARED, terms.length)
+    const cluster = isMatch ? clusters.find(([first]) => first && isAlike(first, read)) : undefined
+    if (cluster) cluster.push(read)
+    else clusters.push([read])
+  }
+  const sorted = [...items]
+  for (const cluster of clusters) {
+    const newest = cluster.toSorted((a, b) => b.at - a.at)
+    for (const [rank, { place }] of cluster.entries()) sorted[place] = items[newest[rank]?.place ?? place] as Item
+  }
+  return sorted
 }
 
 const MOST_NODES = 5_000

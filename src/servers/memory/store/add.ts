@@ -53,10 +53,11 @@ const addGraph = async (context: StoreContext, source: FactSource, found: Found)
     mentioned.add(id)
   }
   const batch = { ...source, resolved, unlinked: new Map<number, number | undefined>() }
-  const [facts, ends, closed] = [new Set<number>(), new Set<number>(), new Set<number>()]
+  const facts: number[] = []
+  const [ends, closed] = [new Set<number>(), new Set<number>()]
   for (const fact of found.facts) {
     const stored = await storeFact(context, batch, fact)
-    facts.add(stored.id)
+    facts.push(stored.id)
     for (const id of stored.closed) closed.add(id)
     for (const id of stored.ends) ends.add(id)
     // The ends of a rule's fact are among the entities if they are worth a mention.
@@ -66,7 +67,7 @@ const addGraph = async (context: StoreContext, source: FactSource, found: Found)
   if (source.episode !== undefined) await addMentions(context, source.episode, mentioned)
   return {
     entities: await readCachedEntities(context, [...new Set([...mentioned, ...ends])]),
-    facts: await readFacts(context, [...facts]),
+    facts: await readFacts(context, facts),
     closed: (await readFacts(context, [...closed])).map(({ uuid }) => uuid),
   }
 }

@@ -2,7 +2,7 @@ import { perDialect } from '../../../stores/dialect.ts'
 import { type InsertTarget, idOf } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { Entity, EntityRef, NewEntity } from '../model.ts'
-import { StoreError } from '../store.ts'
+import { StatementError, StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
 import { readLocked, type StoreContext } from './context.ts'
@@ -175,7 +175,7 @@ const addAliases = async (
 
 const normOf = (name: string): string => {
   const norm = normaliseName(name)
-  if (norm === '') throw new StoreError('invalid', 'An entity needs a name with at least one letter or digit.')
+  if (norm === '') throw new StatementError('An entity needs a name with at least one letter or digit.')
   return norm
 }
 

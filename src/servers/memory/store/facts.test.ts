@@ -20,6 +20,38 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     expect([moved.closed.length, late.closed.length]).toEqual([1, 1])
   })
 
+  test('facts as of a time are those that had begun and not ended', async () => {
+    const store = await temporaryStore()
+    const later = stated('Ann', 'OWNS', 'Boat', { validAt: START + 9 * DAY })
+    const ended = stated('Ann', 'OWNS', 'Bike', { validAt: START, invalidAt: START + 5 * DAY })
+    await tell(store, 'Ann: one', { facts: [later, ended] })
+    const asOf = async (day: number) => {
+      const found = await store.factsByTime('all', 9, { names: ['OWNS'], asOf: START + day * DAY })
+      return found.map(({ fact }) => fact)
+    }
+    expect([await asOf(-1), await asOf(0), await asOf(5), await asOf(9)]).toEqual([
+      [],
+      ['Ann owns Bike'],
+      [],
+      ['Ann owns Boat'],
+    ])
+  })
+
+  test('a preview of what forgetting would erase erases nothing', async () => {
+    const store = await temporaryStore()
+    const { episode } = await tell(store, 'Ann: Bob lives in Rome.', { facts: [stated('Ann', 'KNOWS', 'Bob')] })
+    const before = [await store.stats(), await store.factsByTime('all', 9, {})]
+    const preview = await store.previewForget({ kind: 'subject', name: 'Bob', groups: 'all' })
+    expect(preview.episodes).toEqual([{ uuid: episode.uuid, text: episode.name }])
+    expect(preview.entities.map(({ text }) => text).toSorted()).toEqual(expect.arrayContaining(['Ann', 'Bob']))
+    expect(preview.facts.map(({ text }) => text)).toContain('Ann knows Bob')
+    const after = [await store.stats(), await store.factsByTime('all', 9, {})]
+    expect(after).toEqual(before)
+    expect(await store.audit(9)).toEqual([])
+    const { erased } = await store.forget({ kind: 'subject', name: 'Bob', groups: 'all' })
+    expect(erased.facts.toSorted()).toEqual(preview.facts.map(({ uuid }) => uuid).toSorted())
+  })
+
   test('a fact stated again is one fact with both episodes and more confidence', async () => {
     const store = await temporaryStore()
     const one = await tell(store, 'Ann: one', { facts: [lives('Rome', 0, { confidence: 0.4 })] })

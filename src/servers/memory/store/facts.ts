@@ -3,7 +3,7 @@ import { type InsertTarget, idOf } from '../../../stores/sql.ts'
 import { closeContradicted, type FactTimes, supersede } from '../fact-validity.ts'
 import { newUuid, normHash } from '../ids.ts'
 import type { Fact, Instant, NewFact } from '../model.ts'
-import { StoreError } from '../store.ts'
+import { StatementError } from '../store.ts'
 import { dateWords } from '../text/dates.ts'
 import { indexText } from '../text/query.ts'
 import type { StoreContext } from './context.ts'
@@ -66,7 +66,7 @@ const setSpan = async ({ db }: StoreContext, id: number, span: FactTimes, supers
 const readNamed = async ({ db }: StoreContext, group: string, uuid: string, role: string): Promise<KnownFact> => {
   const row = await db.get<SpanRow>(`${SELECT_SPANS} WHERE uuid = ? AND group_id = ?`, uuid, group)
   if (row) return knownOf(row)
-  throw new StoreError('invalid', `There is no fact ${uuid} in group ${group} for ${role}. Nothing was stored.`)
+  throw new StatementError(`There is no fact ${uuid} in group ${group} for ${role}. Nothing was stored.`)
 }
 
 const readAllNamed = async (
@@ -128,7 +128,8 @@ const confirm = async (context: StoreContext, known: KnownFact, fact: NewFact): 
   if (fact.confidence > known.confidence)
     await context.db.run('UPDATE fact SET confidence = ? WHERE id = ?', fact.confidence, known.id)
   if (fact.invalidAt === undefined || known.invalidAt !== undefined) return
-  const span = { ...known, invalidAt: fact.invalidAt, expiredAt: known.expiredAt ?? context.now() }
+  const ended = fact.invalidAt <= context.now() ? context.now() : undefined
+  const span = { ...known, invalidAt: fact.invalidAt, expiredAt: known.expiredAt ?? ended }
   await setSpan(context, known.id, span)
 }
 
@@ -160,10 +161,7 @@ const insertFact = async (
   const { db, now } = context
   const doc = docOf(batch, fact)
   if (fact.uuid !== undefined && (await db.get('SELECT 1 AS taken FROM fact WHERE uuid = ?', fact.uuid)))
-    throw new StoreError(
-      'invalid',
-      `There is a fact ${fact.uuid} already. Omit the uuid, or delete the old fact first.`,
-    )
+    throw new StatementError(`There is a fact ${fact.uuid} already. Omit the uuid, or delete the old fact first.`)
   const id = idOf(
     await db.insert(
       INSERT,
@@ -224,7 +222,7 @@ const storeAgain = async (
 ): Promise<readonly number[]> => {
   const superseded = await readAllNamed(context, batch.group, fact.supersedes, 'supersedes')
   if (superseded.some(({ id }) => id === same.id))
-    throw new StoreError('invalid', `The fact "${fact.fact.slice(0, 80)}" supersedes itself. Nothing was stored.`)
+    throw new StatementError(`The fact "${fact.fact.slice(0, 80)}" supersedes itself. Nothing was stored.`)
   await confirm(context, same, fact)
   await linkEpisode(context, same.id, batch, fact)
   return closeSuperseded(context, same.id, same, superseded)

@@ -1,6 +1,6 @@
 import type { Sql, SqlRow } from '../../../stores/sql.ts'
 import type { Instant } from '../model.ts'
-import type { By, Forget, ForgetProof } from '../store.ts'
+import type { By, Forget, ForgetPreview, ForgetProof } from '../store.ts'
 import { type StoreContext, writeAudit } from './context.ts'
 import type { ErasureCheck } from './engine.ts'
 import { indexEntity } from './entities.ts'
@@ -135,6 +135,16 @@ export const erase = async (context: StoreContext, what: Forget, by?: By): Promi
   }
   await writeAudit(context, `forget ${what.kind}`, [...erased.episodes.keys(), ...erased.entities.keys()], by)
   return erased
+}
+
+/** Carries the result of an erasure out of its transaction, which is rolled back. */
+export class PreviewedErasure extends Error {
+  readonly preview: ForgetPreview
+  constructor({ episodes, entities, facts }: Erased) {
+    super('Nothing was erased.')
+    const rowsOf = (texts: Texts) => [...texts].map(([uuid, [text = '']]) => ({ uuid, text }))
+    this.preview = { episodes: rowsOf(episodes), entities: rowsOf(entities), facts: rowsOf(facts) }
+  }
 }
 
 /** Every erased text. */

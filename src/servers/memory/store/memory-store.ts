@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts'
 import { changeEntity, findEntity, readEntities, setAlias } from './entities.ts'
 import { exportLines, writeBackup } from './export.ts'
 import { readFacts } from './facts.ts'
-import { erase, erasedTexts, proofOf } from './forget.ts'
+import { erase, erasedTexts, PreviewedErasure, proofOf } from './forget.ts'
 import { importLines } from './import.ts'
 import * as jobs from './jobs.ts'
 import * as read from './read.ts'
@@ -19,7 +19,7 @@ import { dropVectorsExcept, findNearest, listUnembedded, putVectors } from './ve
 
 const graphChanges = (added: Omit<Added, 'episode' | 'outcome'>, group: string): StoreChange[] => [
   { kind: 'entity', op: 'put', group, uuids: added.entities.map(({ uuid }) => uuid) },
-  { kind: 'fact', op: 'put', group, uuids: [...added.facts.map(({ uuid }) => uuid), ...added.closed] },
+  { kind: 'fact', op: 'put', group, uuids: [...new Set(added.facts.map(({ uuid }) => uuid)), ...added.closed] },
 ]
 
 const episodeChanges = (added: Added): StoreChange[] => {
@@ -159,6 +159,17 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
           { kind: 'fact', op: 'delete', group, uuids: proof.erased.facts },
         ])
         return proof
+      }),
+    previewForget: what =>
+      guarded(async () => {
+        try {
+          return await change<never>(async context => {
+            throw new PreviewedErasure(await erase(context, what))
+          })
+        } catch (error) {
+          if (error instanceof PreviewedErasure) return error.preview
+          throw error
+        }
       }),
     setSagaSummary: writing(storeSagaSummary, ({ group, uuid }) => [{ kind: 'saga', op: 'put', group, uuids: [uuid] }]),
     replaceCommunities: writing(replaceCommunities, found =>

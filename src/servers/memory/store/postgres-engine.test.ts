@@ -356,7 +356,7 @@ describe.skipIf(why)(`memory in PostgreSQL${why ? ` (skipped: ${why})` : ''}`, (
     expect((await linesOf(store)).join('\n')).not.toMatch(/wendelin/i)
     expect(await contents(store)).toEqual(['Ann: Something else in Lisbon.'])
     await tell(store, 'Ann: hm, well.')
-    const [note] = (await store.entities('all', 99)).filter(entity => entity.labels.includes('Note'))
+    const [note] = await store.entitiesNamed([normaliseName('Note')], 'all')
     await expect(store.forget({ kind: 'entity', uuid: note?.uuid ?? '' })).rejects.toMatchObject({ kind: 'invalid' })
     await expect(store.forget({ kind: 'entity', uuid: 'missing' })).rejects.toMatchObject({ kind: 'missing' })
   })

@@ -1,5 +1,5 @@
 import type { Entity, Episode, Fact, JobState } from '../model.ts'
-import type { AuditRow, EpisodeQuery, GroupStats, Groups, StoreStats } from '../store.ts'
+import type { AuditRow, CountedEntity, EpisodeQuery, GroupStats, Groups, StoreStats } from '../store.ts'
 import type { StoreContext } from './context.ts'
 import { entityOf, episodeOf, factOf, inGroups, isNotNote, SELECT_EPISODES, selectFacts } from './rows.ts'
 
@@ -46,16 +46,22 @@ export const readEpisodes = async ({ db }: StoreContext, uuids: readonly string[
   return uuids.flatMap(uuid => found.get(uuid) ?? [])
 }
 
-/** Entities in the order of their creation. */
+const COUNT_FACTS =
+  '(SELECT count(*) FROM fact WHERE src = o.id) + (SELECT count(*) FROM fact WHERE dst = o.id AND src <> o.id)'
+
+/** Entities with their number of facts, the most first; among those named, or all but the Notes. */
 export const listEntities = async (
   { db }: StoreContext,
   groups: Groups,
   limit: number,
-  after = 0,
-): Promise<Entity[]> => {
-  const scope = inGroups(db, 'group_id', groups)
-  const sql = `SELECT * FROM entity WHERE ${scope.sql} AND id > ? ORDER BY id LIMIT ?`
-  return (await db.all(sql, ...scope.values, after, limit)).map(entityOf)
+  among?: readonly number[],
+): Promise<CountedEntity[]> => {
+  const scope = inGroups(db, 'o.group_id', groups)
+  const [wanted, values] = among ? [db.dialect.inList('o.id'), [among]] : [isNotNote(db, 'o.id'), []]
+  const sql = `SELECT o.*, ${COUNT_FACTS} AS facts FROM entity o WHERE ${scope.sql} AND ${wanted}
+    ORDER BY facts DESC, o.id LIMIT ?`
+  const rows = await db.all(sql, ...scope.values, ...values, limit)
+  return rows.map(row => ({ ...entityOf(row), facts: Number(row.facts) }))
 }
 
 /** One fact, or undefined. */

@@ -44,18 +44,21 @@ export const inGroups = ({ dialect }: Sql, column: string, groups: Groups): Cond
   return { sql: dialect.inList(column), values: [groups] }
 }
 
+// `#` is the alias of the table.
 const BOUNDS = [
-  ['validAfter', 'valid_at >= ?'],
-  ['validBefore', 'valid_at <= ?'],
-  ['invalidAfter', 'invalid_at >= ?'],
-  ['invalidBefore', 'invalid_at <= ?'],
+  ['validAfter', '#.valid_at >= ?'],
+  ['validBefore', '#.valid_at <= ?'],
+  ['invalidAfter', '#.invalid_at >= ?'],
+  ['invalidBefore', '#.invalid_at <= ?'],
+  ['asOf', '(#.valid_at IS NULL OR #.valid_at <= ?)'],
+  ['asOf', '(#.invalid_at IS NULL OR #.invalid_at > ?)'],
 ] as const
 
 /** The condition that a fact passes a filter. */
 export const passesFilter = ({ dialect }: Sql, alias: string, filter: FactFilter = {}): Condition => {
   const conditions = BOUNDS.flatMap(([key, sql]) => {
     const at = filter[key]
-    return at === undefined ? [] : [{ sql: `${alias}.${sql}`, value: at as SqlValue }]
+    return at === undefined ? [] : [{ sql: sql.replaceAll('#', alias), value: at as SqlValue }]
   })
   if (filter.names?.length) conditions.push({ sql: dialect.inList(`${alias}.name`), value: filter.names })
   if (conditions.length === 0) return ALWAYS

@@ -54,12 +54,18 @@ const spanOf = (date: Date, extent: Extent): TimeSpan => {
   return { start, end: end - 1 }
 }
 
+/** How a sentence uses a date: what it says begins then, holds until then, or is due by then. */
+type DateRole = 'start' | 'end' | 'deadline'
+
 /** A date mentioned in a text. */
 export interface DateMention extends TimeSpan {
   readonly text: string
   readonly index: number // in the text
   readonly granularity: Granularity
+  readonly role: DateRole
 }
+
+type UnreadMention = Omit<DateMention, 'role'>
 
 const MOST_CHARACTERS = 4_000
 const HINT =
@@ -110,7 +116,7 @@ const neighbourOf = (text: string, reference: Date): Date | undefined => {
   return new Date(unit.toLowerCase() === 'month' ? Date.UTC(year, month + shift, 1) : Date.UTC(year + shift, 0, 1))
 }
 
-const mentionOf = (result: ParsedResult, reference: Date): DateMention => {
+const mentionOf = (result: ParsedResult, reference: Date): UnreadMention => {
   const extent = extentOf(result)
   const first = spanOf(neighbourOf(result.text, reference) ?? result.start.date(), extent)
   const last = result.end ? spanOf(result.end.date(), extent) : first
@@ -122,7 +128,7 @@ const SEASONS: Readonly<Record<string, number>> = { spring: 2, summer: 5, autumn
 const SEASON = /\b(?:(last|this|next|past)\s+)?(spring|summer|autumn|fall|winter)(?:\s+(?:of\s+)?((?:19|20)\d\d))?\b/giu
 const YEAR = /\b(?:in|since|until|during|by|from|of|year)\s+((?:19|20)\d\d)\b(?![\d:/.-]*\d)/giu
 
-const seasonsIn = (text: string, reference: Date): DateMention[] =>
+const seasonsIn = (text: string, reference: Date): UnreadMention[] =>
   [...text.matchAll(SEASON)].flatMap(match => {
     const [whole, which, name = '', year] = match
     const month = SEASONS[name.toLowerCase()]
@@ -135,7 +141,7 @@ const seasonsIn = (text: string, reference: Date): DateMention[] =>
     return [{ text: whole, index: match.index, start, end, granularity: GRANULARITY.season }]
   })
 
-const yearsIn = (text: string): DateMention[] =>
+const yearsIn = (text: string): UnreadMention[] =>
   [...text.matchAll(YEAR)].map(match => ({
     text: match[0],
     index: match.index,
@@ -143,25 +149,44 @@ const yearsIn = (text: string): DateMention[] =>
     granularity: 'year',
   }))
 
-const overlaps = (a: DateMention, b: DateMention): boolean =>
+const overlaps = (a: UnreadMention, b: UnreadMention): boolean =>
   a.index < b.index + b.text.length && b.index < a.index + a.text.length
 
 /** The mention as written in the original text, without trailing spaces and commas. */
-const quote = (text: string, { index, text: found }: DateMention): string =>
+const quote = (text: string, { index, text: found }: UnreadMention): string =>
   text.slice(index, index + found.length).replace(/[\s,]+$/, '')
+
+// chrono-node reads "from 3 May until 5 May" as a time of day; without these words it is two dates.
+const RANGE_WORDS = /\b(?:until|till|from(?=\s+\d))\b/gi
+
+// The words before a date that say how it is used; some of them may be part of the mention.
+const FILLERS = '(?:(?:the|end|of|on|in)\\s+)*'
+const OWN_WORDS = new RegExp(`^(?:(?:until|by)\\s+)?${FILLERS}`, 'i')
+const ROLES: readonly (readonly [RegExp, DateRole])[] = [
+  [new RegExp(`\\b(?:until|till)\\s+${FILLERS}$`, 'i'), 'end'],
+  [new RegExp(`\\b(?:by|before|no later than|due|deadline(?: is|:))\\s+${FILLERS}$`, 'i'), 'deadline'],
+]
+const LONGEST_LEAD = 40
+
+const roleOf = (text: string, mention: UnreadMention): DateRole => {
+  const lead = text.slice(Math.max(0, mention.index - LONGEST_LEAD), mention.index)
+  const words = lead + (OWN_WORDS.exec(mention.text)?.[0] ?? '')
+  return ROLES.find(([pattern]) => pattern.test(words))?.[1] ?? 'start'
+}
 
 /** The dates in a text, relative to the reference time (UTC): English words, and ISO 8601 in any language. */
 export const datesIn = (text: string, reference: Date): DateMention[] => {
   const head = text.slice(0, MOST_CHARACTERS).replace(SHORT_DAY, day => day.slice(0, 3).padEnd(day.length))
   if (!HINT.test(head) || Number.isNaN(reference.getTime())) return []
-  const parsed = casual.parse(head, { instant: reference, timezone: 0 }).filter(isDate)
+  const separated = head.replace(RANGE_WORDS, word => '|'.padEnd(word.length))
+  const parsed = casual.parse(separated, { instant: reference, timezone: 0 }).filter(isDate)
   const mentions = parsed.map(result => mentionOf(result, reference))
   const rest = [...seasonsIn(head, reference), ...yearsIn(head)]
   const added = rest.filter(one => !mentions.some(other => overlaps(one, other)))
   return [...mentions, ...added]
     .filter(({ start, end }) => Number.isFinite(start) && end >= start)
     .toSorted((a, b) => a.index - b.index)
-    .map(mention => ({ ...mention, text: quote(text, mention) }))
+    .map(mention => ({ ...mention, text: quote(text, mention), role: roleOf(text, mention) }))
 }
 
 const FORMAT = new Intl.DateTimeFormat('en-GB', {

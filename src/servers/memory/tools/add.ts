@@ -1,12 +1,75 @@
 import { randomUUID } from 'node:crypto'
 import { checkDate, checkLength, LONGEST, RequestError } from '../input-checks.ts'
+import type { NewFact } from '../model.ts'
 import { sourceOf, titleOf } from '../remember.ts'
-import { flagArgument, maybe, objects, optional, optionalText, required, textArgument, texts } from './arguments.ts'
+import { StatementError } from '../store.ts'
+import {
+  ArgumentsError,
+  boundedText,
+  dateArgument,
+  flagArgument,
+  listArgument,
+  maybe,
+  member,
+  objectArgument,
+  optional,
+  optionalText,
+  record,
+  required,
+  shareArgument,
+  textArgument,
+  texts,
+  type Values,
+} from './arguments.ts'
 import { presentEdge, presentNode } from './results.ts'
-import { ENTITY_SCHEMA, FACT_SCHEMA, readStatedEntities, readStatedFacts } from './stated.ts'
 import { memoryTool } from './tool.ts'
 
 // Tools that store episodes, texts and facts.
+
+const MOST_STATED = 500
+
+const nameText = boundedText(LONGEST.name)
+const sentence = boundedText(LONGEST.sentence)
+const names = listArgument(nameText, 'strings')
+
+const ENTITY = {
+  name: required(nameText),
+  labels: member(names, 'What it is: Person, Preference, Procedure, Organization …'),
+  aliases: member(names, 'Other names it goes by'),
+  summary: member(sentence),
+  attributes: member(objectArgument),
+}
+
+const FACT = {
+  source: required(nameText, 'Whom or what it is about'),
+  name: member(nameText, 'The relation, like WORKS_AT'),
+  target: required(nameText, 'The other end'),
+  fact: required(sentence, 'The fact as a sentence that can stand alone'),
+  valid_at: member(dateArgument),
+  invalid_at: member(dateArgument),
+  supersedes: member(names, 'uuids of facts that no longer hold because of this one'),
+  single_valued: member(flagArgument, 'The source has one such relation at a time: an older one ends'),
+  confidence: member(shareArgument),
+  attributes: member(objectArgument),
+}
+
+const STATED_ENTITIES = listArgument(record(ENTITY), 'entities', MOST_STATED)
+const STATED_FACTS = listArgument(record(FACT, { relation: 'name' }), 'facts', MOST_STATED)
+
+/** The fact to store for a stated one. */
+const newFact = (stated: Values<typeof FACT>): NewFact => ({
+  source: { name: stated.source },
+  target: { name: stated.target },
+  name: stated.name?.trim() || 'RELATES_TO',
+  fact: stated.fact,
+  validAt: stated.valid_at,
+  invalidAt: stated.invalid_at,
+  supersedes: stated.supersedes,
+  singleValued: stated.single_valued,
+  confidence: stated.confidence ?? 1,
+  attributes: stated.attributes,
+  origin: 'agent',
+})
 
 export const addMemory = memoryTool({
   name: 'add_memory',
@@ -14,8 +77,9 @@ export const addMemory = memoryTool({
   description:
     'Remember an episode: a note, a conversation or a piece of JSON. It is kept for good and found by the very next search. ' +
     'Write what is worth knowing later in whole sentences with names and dates; a summary is better than a transcript. ' +
-    'State what you are sure of in facts (source, relation, target, sentence), and name what a new fact replaces in supersedes. ' +
-    'Give reference_time when it happened earlier.',
+    'State what you are sure of in facts (source, name of the relation, target, fact as a sentence), and list the uuids of the facts ' +
+    'that a new one replaces in its supersedes. Give reference_time when it happened earlier. ' +
+    'Answers with the uuid of the episode, the uuids of the facts you stated, and warnings about what was ignored.',
   effect: 'writes',
   args: {
     name: required(textArgument, 'A short title that says what it is about'),
@@ -31,20 +95,17 @@ export const addMemory = memoryTool({
     update_communities: optional(flagArgument, false, 'Group the entities anew afterwards'),
     saga: optionalText('The name of a chain of episodes this one continues'),
     saga_previous_episode_uuid: optionalText('The episode before it in the saga; the latest when absent'),
-    entities: optional(maybe(objects(ENTITY_SCHEMA)), undefined, 'Entities you know it names; you know best'),
-    facts: optional(
-      maybe(objects(FACT_SCHEMA)),
-      undefined,
-      'Facts you know it states, each a sentence that can stand alone',
-    ),
+    entities: optional(maybe(STATED_ENTITIES), undefined, 'Entities you know it names; you know best'),
+    facts: optional(maybe(STATED_FACTS), undefined, 'Facts you know it states, each a sentence that can stand alone'),
   },
   success: 'SuccessResponse',
-  run: async (args, { store, by, groupFor, remember }) => {
+  run: async (args, { store, by, groupFor, remember, warnings }) => {
     const group = groupFor(args.group_id)
     checkLength('saga', args.saga, LONGEST.name)
     checkLength('uuid', args.uuid, LONGEST.uuid)
     checkLength('source_description', args.source_description, LONGEST.sentence)
     const time = args.reference_time
+    const stated = (args.facts ?? []).map(newFact)
     const episode = {
       uuid: args.uuid,
       group,
@@ -55,8 +116,8 @@ export const addMemory = memoryTool({
       validAt: time?.trim() ? checkDate(time, 'Invalid reference_time: ') : undefined,
       saga: args.saga,
       sagaPrevious: args.saga_previous_episode_uuid,
-      entities: readStatedEntities(args.entities),
-      facts: readStatedFacts(args.facts),
+      entities: args.entities ?? [],
+      facts: stated,
       extraction: {
         excluded: args.excluded_entity_types,
         instructions: args.custom_extraction_instructions,
@@ -64,8 +125,17 @@ export const addMemory = memoryTool({
       },
       rebuildsCommunities: args.update_communities,
     }
-    await remember(store, episode, by)
-    return { message: `Episode '${args.name}' queued for processing in group '${group}'` }
+    const added = await remember(store, episode, by).catch((error: unknown) => {
+      throw error instanceof StatementError
+        ? new ArgumentsError('add_memory', [`entities or facts\n  ${error.message}`])
+        : error
+    })
+    return {
+      message: `Episode '${args.name}' queued for processing in group '${group}'`,
+      uuid: added.episode.uuid,
+      ...(stated.length > 0 && { fact_uuids: added.facts.slice(0, stated.length).map(({ uuid }) => uuid) }),
+      ...(warnings.length > 0 && { warnings }),
+    }
   },
 })
 

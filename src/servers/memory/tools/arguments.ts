@@ -1,18 +1,24 @@
 import type { Plain, PlainObject } from '../../../wire/json/json.ts'
+import { isObject, notDateText, readDate } from '../input-checks.ts'
+import type { Instant } from '../model.ts'
 
-/** The type of an argument: its schema, and how a given value is read. */
+/** The type of an argument: its schema, and how a given value is read. A fault is recorded at its place. */
 export interface ArgumentType<T> {
   readonly schema: PlainObject
-  readonly read: (given: unknown) => { readonly value: T } | Fault
+  readonly read: (given: unknown, place: Place) => T
 }
 
-interface Fault {
-  readonly type: string // as Pydantic names it, which clients of the contract know
-  readonly message: string
+/** Where a value stands among the arguments, and what was found wrong with them so far. */
+export interface Place {
+  readonly path: string
+  readonly faults: string[]
+  readonly warnings: string[] // about what was ignored
 }
+
+type Members = Readonly<Record<string, unknown>>
 
 /** A required argument, or one with a default. */
-export type Argument<T> = { readonly type: ArgumentType<T>; readonly description: string } & (
+export type Argument<T> = { readonly type: ArgumentType<T>; readonly description?: string | undefined } & (
   | { readonly required: true }
   | { readonly required: false; readonly fallback: T }
 )
@@ -23,25 +29,59 @@ export type Values<A extends Arguments> = {
   readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never
 }
 
-const ok = <T>(value: T) => ({ value })
-const fault = (type: string, message: string): Fault => ({ type, message })
+/** Records a fault; `type` is named as Pydantic does, which clients of the contract know. */
+const fault = ({ path, faults }: Place, type: string, message: string): never => {
+  faults.push(`${path}\n  ${message} [type=${type}]`)
+  return undefined as never // the value is never used
+}
 
 export const textArgument: ArgumentType<string> = {
   schema: { type: 'string' },
-  read: given => (typeof given === 'string' ? ok(given) : fault('string_type', 'Input should be a valid string')),
+  read: (given, place) =>
+    typeof given === 'string' ? given : fault(place, 'string_type', 'Input should be a valid string'),
+}
+
+/** A text that is not blank, of at most that many characters. */
+export const boundedText = (most: number): ArgumentType<string> => ({
+  schema: { type: 'string' },
+  read: (given, place) => {
+    if (typeof given !== 'string' || given.trim() === '')
+      return fault(place, 'string_type', 'Input should be a string that is not blank')
+    const length = `Input has ${given.length} characters; at most ${most} fit, a longer text belongs in episode_body`
+    return given.length > most ? fault(place, 'string_too_long', length) : given
+  },
+})
+
+export const dateArgument: ArgumentType<Instant> = {
+  schema: { type: 'string', description: 'ISO 8601' },
+  read: (given, place) => readDate(String(given)) ?? fault(place, 'datetime_parsing', notDateText(String(given))),
+}
+
+/** A number from 0 to 1. */
+export const shareArgument: ArgumentType<number> = {
+  schema: { type: 'number', minimum: 0, maximum: 1 },
+  read: (given, place) =>
+    typeof given === 'number' && given >= 0 && given <= 1
+      ? given
+      : fault(place, 'float_type', 'Input should be a number from 0 to 1'),
+}
+
+export const objectArgument: ArgumentType<Members> = {
+  schema: { type: 'object', additionalProperties: true },
+  read: (given, place) => (isObject(given) ? given : fault(place, 'dict_type', 'Input should be an object')),
 }
 
 /** Whole numbers; "5" and 5.0 are read as 5. */
 export const integer: ArgumentType<number> = {
   schema: { type: 'integer' },
-  read: given => {
+  read: (given, place) => {
     const number = typeof given === 'string' && given.trim() !== '' ? Number(given) : given
-    if (typeof number === 'boolean') return ok(number ? 1 : 0)
+    if (typeof number === 'boolean') return number ? 1 : 0
     if (typeof number !== 'number' || Number.isNaN(number))
-      return fault('int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
+      return fault(place, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
     return Number.isSafeInteger(number)
-      ? ok(number)
-      : fault('int_from_float', 'Input should be a valid integer, got a number with a fractional part')
+      ? number
+      : fault(place, 'int_from_float', 'Input should be a valid integer, got a number with a fractional part')
   },
 }
 
@@ -52,52 +92,69 @@ const TRUTHS: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
 
 export const flagArgument: ArgumentType<boolean> = {
   schema: { type: 'boolean' },
-  read: given => {
-    const truth = TRUTHS.get(typeof given === 'string' ? given.toLowerCase() : given)
-    return truth === undefined
-      ? fault('bool_parsing', 'Input should be a valid boolean, unable to interpret input')
-      : ok(truth)
-  },
+  read: (given, place) =>
+    TRUTHS.get(typeof given === 'string' ? given.toLowerCase() : given) ??
+    fault(place, 'bool_parsing', 'Input should be a valid boolean, unable to interpret input'),
 }
 
-const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every(item => typeof item === 'string')
-
-/** A list of strings, or such a list as JSON text. */
-export const texts: ArgumentType<readonly string[]> = {
-  schema: { type: 'array', items: { type: 'string' } },
-  read: given => {
+/** A list, or such a list as JSON text. */
+export const listArgument = <T>(
+  type: ArgumentType<T>,
+  what: string,
+  most = Number.POSITIVE_INFINITY,
+): ArgumentType<readonly T[]> => ({
+  schema: { type: 'array', items: type.schema },
+  read: (given, place) => {
     const list = parseText(given)
-    return isTexts(list) ? ok(list) : fault('list_type', 'Input should be a valid list of strings')
+    if (!Array.isArray(list)) return fault(place, 'list_type', `Input should be a valid list of ${what}`)
+    if (list.length > most)
+      return fault(
+        place,
+        'too_long',
+        `${list.length} ${what} are too many for one call; at most ${most} fit, split them`,
+      )
+    return list.map((item, at) => type.read(item, { ...place, path: `${place.path}[${at}]` }))
   },
-}
+})
+
+export const texts = listArgument(textArgument, 'strings')
 
 /** One group or several: a string, a list, or a list as JSON text. */
 export const groups: ArgumentType<readonly string[] | undefined> = {
-  schema: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }, { type: 'null' }] },
-  read: given => {
+  schema: { anyOf: [textArgument.schema, texts.schema, { type: 'null' }] },
+  read: (given, place) => {
     const list = parseText(given)
-    if (list === null || list === undefined) return ok(undefined)
-    if (typeof given === 'string' && !Array.isArray(list)) return ok([given])
-    return isTexts(list) ? ok(list) : fault('list_type', 'Input should be a string or a list of strings')
+    if (list === null || list === undefined) return undefined
+    return typeof given === 'string' && !Array.isArray(list) ? [given] : texts.read(list, place)
   },
 }
-
-/** A list of objects; the tool checks their members. */
-export const objects = (items: PlainObject): ArgumentType<readonly Readonly<Record<string, unknown>>[]> => ({
-  schema: { type: 'array', items },
-  read: given => {
-    const list = parseText(given)
-    const isFine =
-      Array.isArray(list) && list.every(item => typeof item === 'object' && item !== null && !Array.isArray(item))
-    return isFine ? ok(list) : fault('list_type', 'Input should be a valid list of objects')
-  },
-})
 
 /** The same, or null, which means absent. */
 export const maybe = <T>(type: ArgumentType<T>): ArgumentType<T | undefined> => ({
   schema: { anyOf: [type.schema, { type: 'null' }] },
-  read: given => (given === null || given === undefined ? ok(undefined) : type.read(given)),
+  read: (given, place) => (given === null || given === undefined ? undefined : type.read(given, place)),
+})
+
+/** An object with these members. Unknown ones are ignored with a warning; an alias is another name of a member. */
+export const record = <A extends Arguments>(
+  members: A,
+  aliases: Readonly<Record<string, string>> = {},
+): ArgumentType<Values<A>> => ({
+  schema: schemaOf(members, false),
+  read: (given, place) => {
+    if (!isObject(given)) return fault(place, 'dict_type', 'Input should be an object')
+    const named: Record<string, unknown> = {}
+    for (const [key, value] of Object.entries(given)) {
+      const name = aliases[key] ?? key
+      const path = `${place.path}.${key}`
+      if (!Object.hasOwn(members, name))
+        place.warnings.push(`${path} is unknown and was ignored; known are ${Object.keys(members).join(', ')}`)
+      else if (name !== key && given[name] != null)
+        fault({ ...place, path }, 'ambiguous', `Input should not be given beside ${name}, which means the same`)
+      else named[name] = value
+    }
+    return readMembers(members, named, place, `${place.path}.`)
+  },
 })
 
 /** Some clients send lists and objects as JSON text. */
@@ -110,13 +167,13 @@ const parseText = (given: unknown): unknown => {
   }
 }
 
-export const required = <T>(type: ArgumentType<T>, description: string): Argument<T> => ({
+export const required = <T>(type: ArgumentType<T>, description?: string): Argument<T> => ({
   type,
   required: true,
   description,
 })
 
-export const optional = <T>(type: ArgumentType<T>, fallback: T, description: string): Argument<T> => ({
+export const optional = <T>(type: ArgumentType<T>, fallback: T, description?: string): Argument<T> => ({
   type,
   required: false,
   fallback,
@@ -125,44 +182,46 @@ export const optional = <T>(type: ArgumentType<T>, fallback: T, description: str
 
 export const optionalText = (description: string) => optional(maybe(textArgument), undefined, description)
 
+/** A member of an object that may be absent or null; its schema does not mention the null. */
+export const member = <T>(type: ArgumentType<T>, description?: string): Argument<T | undefined> =>
+  optional({ ...maybe(type), schema: type.schema }, undefined, description)
+
 export const GROUP_IDS = optional(groups, undefined, 'A group or a list of groups; the default group when absent')
 
-/** The input schema of a table of arguments. */
-export const schemaOf = (args: Arguments): PlainObject => {
-  const properties = Object.entries(args).map(([name, arg]) => [name, propertyOf(arg)] as const)
+/** The schema of an object with these members. */
+export const schemaOf = (args: Arguments, showsDefaults = true): PlainObject => {
   const needed = Object.entries(args).flatMap(([name, arg]) => (arg.required ? [name] : []))
+  const propertyOf = (arg: Argument<unknown>): PlainObject => ({
+    ...arg.type.schema,
+    ...(!arg.required && showsDefaults && { default: (arg.fallback ?? null) as Plain }),
+    ...(arg.description && { description: arg.description }),
+  })
   return {
     type: 'object',
-    properties: Object.fromEntries(properties),
+    properties: Object.fromEntries(Object.entries(args).map(([name, arg]) => [name, propertyOf(arg)])),
     ...(needed.length > 0 && { required: needed }),
   }
 }
 
-const propertyOf = (arg: Argument<unknown>): PlainObject => ({
-  ...arg.type.schema,
-  ...(!arg.required && { default: (arg.fallback ?? null) as Plain }),
-  description: arg.description,
-})
+const readMembers = <A extends Arguments>(args: A, given: Members, place: Place, prefix = ''): Values<A> => {
+  const read = (name: string, arg: Argument<unknown>): unknown => {
+    const at = { ...place, path: `${prefix}${name}` }
+    if (Object.hasOwn(given, name)) return arg.type.read(given[name], at)
+    return arg.required ? fault(at, 'missing', 'Field required') : arg.fallback
+  }
+  return Object.fromEntries(Object.entries(args).map(([name, arg]) => [name, read(name, arg)])) as Values<A>
+}
 
 /** Reads the given arguments. Unknown ones are ignored; the error names all invalid ones. */
 export const readArguments = <A extends Arguments>(
   tool: string,
   args: A,
-  given: Readonly<Record<string, unknown>>,
-): Values<A> => {
-  const faults: string[] = []
-  const values: Record<string, unknown> = {}
-  for (const [name, arg] of Object.entries(args)) {
-    const isGiven = Object.hasOwn(given, name)
-    if (!isGiven && !arg.required) values[name] = arg.fallback
-    else {
-      const read = isGiven ? arg.type.read(given[name]) : fault('missing', 'Field required')
-      if ('value' in read) values[name] = read.value
-      else faults.push(`${name}\n  ${read.message} [type=${read.type}]`)
-    }
-  }
-  if (faults.length > 0) throw new ArgumentsError(tool, faults)
-  return values as Values<A>
+  given: Members,
+): { readonly values: Values<A>; readonly warnings: readonly string[] } => {
+  const place: Place = { path: '', faults: [], warnings: [] }
+  const values = readMembers(args, given, place)
+  if (place.faults.length > 0) throw new ArgumentsError(tool, place.faults)
+  return { values, warnings: place.warnings }
 }
 
 /** The arguments are invalid; the message has the form that clients of the contract know. */

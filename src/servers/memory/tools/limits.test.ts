@@ -11,20 +11,16 @@ const LONG = Array.from({ length: 20_000 }, (_, at) => at.toString(36)).join('')
 
 describe('overlong arguments', () => {
   test.each([
-    ['the name of an entity', { entities: [{ name: LONG }] }, /entities\[0\]\.name has \d+ characters; at most 500/],
-    ['an alias', { entities: [{ name: 'Ann', aliases: [LONG] }] }, /entities\[0\]\.aliases has \d+ characters/],
-    [
-      'an end of a fact',
-      { facts: [{ source: LONG, target: 'b', fact: 'f' }] },
-      /facts\[0\]\.source has \d+ characters/,
-    ],
-    ['a fact', { facts: [{ source: 'a', target: 'b', fact: LONG }] }, /facts\[0\]\.fact has .* in episode_body/],
+    ['the name of an entity', { entities: [{ name: LONG }] }, /entities\[0\]\.name\n.* \d+ characters; at most 500/],
+    ['an alias', { entities: [{ name: 'Ann', aliases: [LONG] }] }, /entities\[0\]\.aliases\[0\]\n.* \d+ characters/],
+    ['an end of a fact', { facts: [{ source: LONG, target: 'b', fact: 'f' }] }, /facts\[0\]\.source\n.*\d+ characters/],
+    ['a fact', { facts: [{ source: 'a', target: 'b', fact: LONG }] }, /facts\[0\]\.fact\n.* in episode_body/],
     ['the name of a saga', { saga: LONG }, /saga has \d+ characters; at most 500/],
     ['a uuid', { uuid: LONG }, /uuid has \d+ characters; at most 200/],
     ['a source description', { source_description: LONG }, /source_description has \d+ characters; at most 10000/],
   ])('%s is refused with the reason, and nothing is kept', async (_what, more, reason) => {
-    const { result } = await startMemory()
-    expect((await result('add_memory', note('x', 'y', more))).error).toMatch(reason)
+    const { call, result } = await startMemory()
+    expect((await call('add_memory', note('x', 'y', more))).content[0]?.text).toMatch(reason)
     expect((await result('get_episodes')).message).toBe('No episodes found')
   })
 

@@ -3,7 +3,7 @@ import { addMemory, addTriplet, writeMemory } from './add.ts'
 import { clearGraph, deleteEdge, deleteEpisodeTool, forget } from './delete.ts'
 import { buildCommunities, exportMemory, importMemory, summarizeSaga } from './maintain.ts'
 import { getEdge, getEpisodeEntities, getEpisodes, getJobs, getStatus } from './read.ts'
-import { searchMemoryFacts, searchNodes } from './search.ts'
+import { searchEpisodes, searchMemoryFacts, searchNodes } from './search.ts'
 import type { MemoryTool, ToolContext } from './tool.ts'
 
 /** The tools of the contract in its order, then ours. */
@@ -21,6 +21,7 @@ const TOOLS: readonly MemoryTool[] = [
   getEpisodeEntities,
   clearGraph,
   getStatus,
+  searchEpisodes,
   writeMemory,
   getJobs,
   exportMemory,

@@ -1,15 +1,15 @@
 import { checkDate, RequestError } from '../input-checks.ts'
 import { searchEntities } from '../search/entities.ts'
 import { searchFacts } from '../search/facts.ts'
-import type { Search } from '../search/passages.ts'
+import { type Search, searchPassages } from '../search/passages.ts'
 import { readQuestion } from '../search/question.ts'
 import { WEIGHTS } from '../search/weights.ts'
 import type { FactFilter, MemoryStore } from '../store.ts'
 import { GROUP_IDS, integer, maybe, optional, optionalText, required, textArgument, texts } from './arguments.ts'
-import { presentFact, presentNode, withinBytes } from './results.ts'
+import { presentEpisode, presentFact, presentNode, withinBytes } from './results.ts'
 import { memoryTool, type ToolCall } from './tool.ts'
 
-// Tools that search facts and entities.
+// Tools that search facts, entities and episodes.
 
 const MOST_FOUND = 200
 
@@ -49,7 +49,7 @@ export const searchMemoryFacts = memoryTool({
   title: 'Search facts',
   description:
     'Find facts, the best first: statements about the people and things in a query, with the time they are valid. ' +
-    'A fact with invalid_at or expired_at is no longer valid. Ask with the words that matter; filter by time where you know it.',
+    'A fact with expired_at, or whose invalid_at has passed, is no longer valid. Ask with the words that matter; filter by time where you know it.',
   effect: 'reads',
   args: {
     query: QUERY,
@@ -61,6 +61,7 @@ export const searchMemoryFacts = memoryTool({
     valid_at_before: optionalText('Only facts that became true then or earlier'),
     invalid_at_after: optionalText('Only facts that stopped being true then or later'),
     invalid_at_before: optionalText('Only facts that stopped being true then or earlier'),
+    as_of: optionalText('Only facts that were true then'),
   },
   success: 'FactSearchResponse',
   run: async (args, call) => {
@@ -75,6 +76,38 @@ export const searchMemoryFacts = memoryTool({
     return { message: 'Facts retrieved successfully', facts: withinBytes(found.map(presentFact)).items }
   },
 })
+
+const MOST_PASSAGES = 3 // per episode
+const LONGEST_CONTENT = 4_000 // characters; the resource of an episode has all of it
+
+export const searchEpisodes = memoryTool({
+  name: 'search_episodes',
+  title: 'Search episodes',
+  description:
+    'Find episodes, the best first: the original texts, with the passages that match. Use it for the exact words, or for what no fact states. ' +
+    `Content of more than ${LONGEST_CONTENT} characters is cut; read memory://episode/{uuid} for all of it.`,
+  effect: 'reads',
+  args: { query: QUERY, group_ids: GROUP_IDS, max_episodes: optional(integer, 10, 'How many, at most') },
+  success: 'EpisodeSearchResponse',
+  run: async (args, call) => {
+    if (args.max_episodes <= 0) throw new RequestError('max_episodes must be a positive integer')
+    const passages = await searchPassages(await searchFor(args, call))
+    const uuids = [...new Set(passages.map(({ episode }) => episode))].slice(0, Math.min(args.max_episodes, MOST_FOUND))
+    const found = (await call.store.episodesByUuid(uuids)).map(episode => ({
+      ...presentEpisode(episode),
+      content: shortened(episode.content),
+      passages: passages
+        .filter(passage => passage.episode === episode.uuid)
+        .slice(0, MOST_PASSAGES)
+        .map(({ text, actor }) => ({ text, actor: actor ?? null })),
+    }))
+    if (found.length === 0) return { message: 'No relevant episodes found', episodes: [] }
+    return { message: 'Episodes retrieved successfully', episodes: withinBytes(found).items }
+  },
+})
+
+const shortened = (text: string): string =>
+  text.length <= LONGEST_CONTENT ? text : `${text.slice(0, LONGEST_CONTENT).replace(/[\uD800-\uDBFF]$/, '')}…` // not half of a character
 
 const searchFor = async (
   { query, group_ids }: { readonly query: string; readonly group_ids: readonly string[] | undefined },
@@ -99,6 +132,7 @@ const DATE_FILTERS = {
   valid_at_before: 'validBefore',
   invalid_at_after: 'invalidAfter',
   invalid_at_before: 'invalidBefore',
+  as_of: 'asOf',
 } as const satisfies Readonly<Record<string, keyof FactFilter>>
 
 type DateArguments = { readonly [K in keyof typeof DATE_FILTERS]: string | undefined }

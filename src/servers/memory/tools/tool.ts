@@ -23,6 +23,7 @@ export interface ToolContext {
 export interface ToolCall extends ToolContext {
   readonly store: MemoryStore
   readonly by: By
+  readonly warnings: readonly string[] // about arguments that were ignored
   /** The group to write to; blank means the default. */
   groupFor(given: string | undefined): string
   /** The groups to read; none means the default. */
@@ -85,9 +86,9 @@ const runTool = async <A extends Arguments>(
   call: Call,
 ): Promise<ToolOutput> => {
   try {
-    const values = readArguments(name, args, given as Readonly<Record<string, unknown>>)
+    const { values, warnings } = readArguments(name, args, given as Readonly<Record<string, unknown>>)
     const by = { actor: call.caller.principal }
-    return present(await context.withStore(store => run(values, toolCall(context, store, by))), isBare)
+    return present(await context.withStore(store => run(values, toolCall(context, store, by, warnings))), isBare)
   } catch (error) {
     if (error instanceof ArgumentsError) return { content: [text(error.message)], isError: true }
     if (onError) return present(onError(error instanceof Error ? error.message : String(error)), isBare)
@@ -96,12 +97,12 @@ const runTool = async <A extends Arguments>(
   }
 }
 
-const toolCall = (context: ToolContext, store: MemoryStore, by: By): ToolCall => {
+const toolCall = (context: ToolContext, store: MemoryStore, by: By, warnings: readonly string[]): ToolCall => {
   const { defaultGroup } = context
   const groupFor = (given: string | undefined): string => checkGroupId(given?.trim() ? given : defaultGroup)
   const groupsFor: ToolCall['groupsFor'] = given =>
     given === undefined || given.length === 0 ? [defaultGroup] : [...new Set(given.map(groupFor))]
-  return { ...context, store, by, groupFor, groupsFor }
+  return { ...context, store, by, warnings, groupFor, groupsFor }
 }
 
 const present = (result: PlainObject, isBare = false): ToolOutput => ({

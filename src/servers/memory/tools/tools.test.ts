@@ -10,9 +10,9 @@ describe('add_memory', () => {
     const { call, result } = await startMemory()
     const added = await call('add_memory', note('Move', 'Nadia moved to Lisbon in March.'))
     expect(added.structuredContent).toEqual({
-      result: { message: "Episode 'Move' queued for processing in group 'main'" },
+      result: { message: "Episode 'Move' queued for processing in group 'main'", uuid: expect.any(String) },
     })
-    expect(added.content[0]?.text).toBe('{\n  "message": "Episode \'Move\' queued for processing in group \'main\'"\n}')
+    expect(JSON.parse(added.content[0]?.text ?? '')).toEqual(added.structuredContent.result)
     expect(added.isError).toBe(false)
     const found = await result('search_memory_facts', { query: 'Where does Nadia live?' })
     expect(found.message).toBe('Facts retrieved successfully')
@@ -54,25 +54,77 @@ describe('add_memory', () => {
     ['JSON that is none', note('x', '{"a":', { source: 'json' }), /not valid JSON .*source "text"/],
     ['a group with a slash', note('x', 'y', { group_id: 'a/b' }), /group_id "a\/b" must contain only/],
     ['a group with a quote', note('x', 'y', { group_id: 'a\'"; DROP' }), /must contain only/],
-    [
-      'a fact that contradicts itself',
-      note('x', 'y', {
-        facts: [{ source: 'a', target: 'b', fact: 'f', valid_at: '2024-01-02', invalid_at: '2024-01-01' }],
-      }),
-      /facts\[0\] contradicts itself/,
-    ],
-    ['a fact without an end', note('x', 'y', { facts: [{ source: 'a', fact: 'f' }] }), /facts\[0\]\.target must be/],
-    [
-      'a fact of a bad date',
-      note('x', 'y', { facts: [{ source: 'a', target: 'b', fact: 'f', valid_at: 'soon' }] }),
-      /facts\[0\]\.valid_at: "soon" is not an ISO 8601 date/,
-    ],
   ])('refuses %s with the reason, and keeps nothing', async (_what, args, reason) => {
     const { call, result } = await startMemory()
     const answer = await call('add_memory', args)
     expect(answer.isError).toBe(false)
     expect((answer.structuredContent.result as Found).error).toMatch(reason)
     expect((await result('get_episodes')).message).toBe('No episodes found')
+  })
+
+  const fact = { source: 'a', target: 'b', fact: 'f' }
+  test.each<[string, readonly PlainObject[] | PlainObject | string, RegExp]>([
+    [
+      'that contradict themselves',
+      [{ ...fact, valid_at: '2024-01-02', invalid_at: '2024-01-01' }],
+      /contradicts itself/,
+    ],
+    ['without an end', [{ source: 'a', fact: 'f' }], /facts\[0\]\.target\n {2}Field required/],
+    ['with a bad date', [{ ...fact, valid_at: 'soon' }], /facts\[0\]\.valid_at\n {2}"soon" is not an ISO 8601 date/],
+    ['with a name of signs', [{ ...fact, source: '!?' }], /needs a name with at least one letter or digit/],
+    ['with two names of the relation', [{ ...fact, name: 'A', relation: 'B' }], /facts\[0\]\.relation\n.*beside name/],
+    ['with a confidence of 2', [{ ...fact, confidence: 2 }], /facts\[0\]\.confidence\n.*from 0 to 1/],
+    ['that supersede a missing one', [{ ...fact, supersedes: ['none'] }], /There is no fact none in group main/],
+    [
+      'that are sentences',
+      ['Ann lives in Rome'] as unknown as PlainObject[],
+      /facts\[0\]\n {2}Input should be an object/,
+    ],
+    ['that are no list', fact, /facts\n {2}Input should be a valid list of facts/],
+    [
+      'of which two are wrong',
+      [
+        { ...fact, fact: ' ' },
+        { ...fact, target: 7 },
+      ],
+      /2 validation errors.*\n.*\[0\]\.fact\n.*\n.*\[1\]\.target/,
+    ],
+  ])('facts %s are an error, and nothing is kept', async (_what, facts, reason) => {
+    const { call, result } = await startMemory()
+    const { isError, content } = await call('add_memory', note('x', 'y', { facts }))
+    expect(isError).toBe(true)
+    expect(content[0]?.text).toMatch(reason)
+    expect((await result('get_episodes')).message).toBe('No episodes found')
+  })
+
+  test('answers with the uuids of the episode and of the stated facts', async () => {
+    const { result } = await startMemory()
+    const facts = [
+      { source: 'Ola', relation: 'WORKS_AT', target: 'Acme', fact: 'Ola works at Acme.' },
+      { source: 'Ola', name: 'LIKES', target: 'tea', fact: 'Ola likes tea.' },
+    ]
+    const first = await result('add_memory', note('Job', 'Ola works at Acme.', { facts }))
+    expect((await result('get_episodes')).episodes?.[0]?.uuid).toBe(first.uuid)
+    const names = []
+    for (const uuid of first.fact_uuids as string[]) names.push((await result('get_entity_edge', { uuid })).name)
+    expect(names).toEqual(['WORKS_AT', 'LIKES'])
+    expect(await result('add_memory', note('Job', 'Ola works at Acme.', { facts: facts.toReversed() }))).toMatchObject({
+      fact_uuids: (first.fact_uuids as string[]).toReversed(),
+    })
+  })
+
+  test('names unknown members of facts and entities, and keeps the rest', async () => {
+    const { result } = await startMemory()
+    const added = await result('add_memory', {
+      ...note('Job', 'A talk.'),
+      entities: [{ name: 'Ola', kind: 'Person' }],
+      facts: [{ ...fact, weight: 3 }],
+    })
+    expect(added.warnings).toEqual([
+      expect.stringMatching(/^entities\[0\]\.kind is unknown and was ignored; known are name, labels, /),
+      expect.stringMatching(/^facts\[0\]\.weight is unknown and was ignored; known are source, name, target, fact, /),
+    ])
+    expect(added.fact_uuids).toHaveLength(1)
   })
 
   test.each([
@@ -164,6 +216,91 @@ describe('search', () => {
     await result('add_memory', note('x', 'The zeppelin museum opens at nine.'))
     const query = `${'and then we went on and on about it '.repeat(120)} zeppelin museum`
     expect(factsOf(await result('search_memory_facts', { query }))).toEqual(['The zeppelin museum opens at nine.'])
+  })
+
+  test('search_episodes finds the original texts with the passages that match', async () => {
+    const { result } = await startMemory()
+    const talk = 'Ann: The zeppelin museum opens at nine.\nBob: Shall we go by tram?'
+    await result('add_memory', note('Plans', talk, { source: 'message', reference_time: '2025-03-01' }))
+    await result('add_memory', note('Long', `A zeppelin. ${'Nothing else here. '.repeat(500)}`))
+    await result('add_memory', note('Other', 'The oven is broken.'))
+    const { message, episodes } = await result('search_episodes', { query: 'When does the zeppelin museum open?' })
+    expect(message).toBe('Episodes retrieved successfully')
+    expect(episodes).toMatchObject([
+      {
+        name: 'Plans',
+        content: talk,
+        source: 'message',
+        valid_at: '2025-03-01T00:00:00.000Z',
+        passages: [
+          { text: 'The zeppelin museum opens at nine.', actor: 'Ann' },
+          { text: 'Shall we go by tram?', actor: 'Bob' },
+        ],
+      },
+      {
+        name: 'Long',
+        passages: expect.arrayContaining([{ text: expect.stringContaining('A zeppelin.'), actor: null }]),
+      },
+    ])
+    expect(episodes?.[1]?.content).toHaveLength(4_001)
+    expect(await result('search_episodes', { query: 'zeppelin', max_episodes: 1 })).toMatchObject({ episodes: [{}] })
+    expect(await result('search_episodes', { query: 'zeppelin', group_ids: 'other' })).toEqual({
+      message: 'No relevant episodes found',
+      episodes: [],
+    })
+    expect((await result('search_episodes', { query: 'x', max_episodes: 0 })).error).toMatch(/positive integer/)
+  })
+
+  test.each([
+    [
+      'What is the rate limit of the API?',
+      'The rate limit of the API is 100.',
+      'The rate limit of the API is now 250 per minute.',
+    ],
+    ['When is the release?', 'The release is planned for 10 June 2027.', 'The release is planned for 3 May 2027.'],
+    ["Ann's favourite colour", "Ann's favourite colour is blue.", "Ann's favourite colour is green, she says."],
+  ])('%j is answered by the newer of two statements first', async (query, older, newer) => {
+    for (const inOrder of [true, false]) {
+      const { result } = await startMemory()
+      const notes = [
+        note('a', older, { reference_time: '2026-01-01' }),
+        note('b', newer, { reference_time: '2026-02-01' }),
+      ]
+      for (const added of inOrder ? notes : notes.toReversed()) await result('add_memory', added)
+      expect(factsOf(await result('search_memory_facts', { query }))).toEqual([newer, older])
+      const { episodes = [] } = await result('search_episodes', { query })
+      expect(episodes.map(({ content }) => content)).toEqual([newer, older])
+    }
+  })
+
+  test('as_of finds what was true then; a fact with an end to come is valid', async () => {
+    const { result } = await startMemory()
+    const facts = [
+      {
+        source: 'Ola',
+        name: 'WORKS_AT',
+        target: 'Acme',
+        fact: 'Ola works at Acme',
+        valid_at: '2020-01-01',
+        invalid_at: '2022-01-01',
+      },
+      {
+        source: 'Ola',
+        name: 'WORKS_AT',
+        target: 'Birch',
+        fact: 'Ola works at Birch',
+        valid_at: '2022-01-01',
+        invalid_at: '2999-01-01',
+      },
+    ]
+    await result('add_memory', note('Jobs', 'A talk.', { facts }))
+    const asOf = async (as_of: string) => factsOf(await result('search_memory_facts', { query: 'Ola works', as_of }))
+    expect(await asOf('2019-12-31')).toEqual([])
+    expect(await asOf('2021-06-01')).toEqual(['Ola works at Acme'])
+    expect(await asOf('2022-01-01')).toEqual(['Ola works at Birch'])
+    const [now] = (await result('search_memory_facts', { query: 'Where does Ola work?' })).facts ?? []
+    expect(now).toMatchObject({ fact: 'Ola works at Birch', invalid_at: '2999-01-01T00:00:00.000Z', expired_at: null })
+    expect((await result('search_memory_facts', { query: 'Ola', as_of: 'then' })).error).toMatch(/as_of: "then"/)
   })
 
   test('finds entities by name and by label', async () => {
