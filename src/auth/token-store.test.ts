@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
 import { createSecret, hashSecret, type Token } from './token.ts'
 import { changeTokens, tokenFilePath } from './token-file.ts'
@@ -57,7 +57,15 @@ describe('the token store', () => {
   })
 
   it('drops a revoked token, although the file could not be read at first', async () => {
-    // In another directory, so that no watch event announces the repair.
+    // In another directory, so that no watch event announces the repair: only the poll finds it.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const afterPolls = <T>(find: () => T) => {
+      const look = (): T => {
+        vi.advanceTimersByTime(2000)
+        return find()
+      }
+      return expect.poll(look, { timeout: 5000 })
+    }
     const elsewhere = await mkdtemp(join(tmpdir(), 'dragoman-store-'))
     const real = join(elsewhere, 'tokens')
     const write = async (text: string): Promise<void> => {
@@ -70,10 +78,11 @@ describe('the token store', () => {
       store = await TokenStore.open(folder, log.log)
       expect(store.tokens.size).toBe(1)
       await write('{')
-      await expect.poll(() => log.lines.map(({ level }) => level), { timeout: 5000 }).toContain('error')
+      await afterPolls(() => log.lines.map(({ level }) => level)).toContain('error')
       await write('{"version":1,"tokens":[]}')
-      await expect.poll(() => store?.tokens.size, { timeout: 5000 }).toBe(0)
+      await afterPolls(() => store?.tokens.size).toBe(0)
     } finally {
+      vi.useRealTimers()
       await rm(elsewhere, { recursive: true })
     }
   }, 15_000)

@@ -89,7 +89,7 @@ describe.each(['legacy', 'modern'])('a look at a process (%s)', era => {
   it('ends a process that does not answer', async () => {
     const { upstream, open, living } = connectSmall(
       { era },
-      { options: { pingMs: 100 }, limits: { exitMs: 50, termMs: 50 } },
+      { server: { timeoutMs: 300 }, options: { pingMs: 100 }, limits: { exitMs: 50, termMs: 50 } },
     )
     await open()
     const [pid] = living() as [number]

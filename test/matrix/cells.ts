@@ -140,22 +140,26 @@ const startStation = async ({ start }: ServerKind, { limits, prepare }: CellOpti
   }
 }
 
-/** Starts a server and a gateway before it, connects a client, runs the body, ends everything. */
-export const inCell = async (
-  client: ClientKind,
+type Body = (cell: Cell) => Promise<void>
+
+/** Starts a server and a gateway before it, runs the body with a client of each kind in turn, ends everything. */
+export const inCells = async (
+  clients: readonly ClientKind[],
   server: ServerKind,
   options: CellOptions,
-  body: (cell: Cell) => Promise<void>,
+  body: Body,
 ): Promise<void> => {
   const station = await startStation(server, options)
   try {
-    await station.visit(client, options.capabilities ?? {}, body)
+    for (const client of clients) await station.visit(client, options.capabilities ?? {}, body)
   } finally {
     await station.close()
   }
 }
 
-type Body = (cell: Cell) => Promise<void>
+/** Starts a server and a gateway before it, connects a client, runs the body, ends everything. */
+export const inCell = (client: ClientKind, server: ServerKind, options: CellOptions, body: Body): Promise<void> =>
+  inCells([client], server, options, body)
 
 /** Runs a body in every cell, or in those a filter lets through; the clients of one server share its gateway. */
 export const everyCell = (

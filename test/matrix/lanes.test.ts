@@ -59,22 +59,26 @@ const showManner = async (kind: (typeof KINDS)[number][1], server: MatrixServer,
   server.arrivals.length = 0
 }
 
-test.each(KINDS)('over %s a call whose person is slow neither blocks nor ends the next', async (_name, kind) => {
-  await inCell(M, kind, { prepare: asksWho }, async ({ server, url }) => {
-    await showManner(kind, server, url)
-    const one = await call(url, 'one')
-    expect(one.result?.resultType).toBe('input_required')
-    const two = await call(url, 'two')
-    expect(two.result).toMatchObject({ resultType: 'input_required', inputRequests: expect.anything() })
-    expect(server.of('initialize')).toHaveLength(2)
-    expect(textOf(await answer(url, 'two', two))).toBe(told('two'))
-    expect(textOf(await answer(url, 'one', one))).toBe(told('one'))
-    expect(server.of('tools/call')).toHaveLength(2)
-    expect(server.of('notifications/cancelled')).toEqual([])
-  })
-})
+// At the same time: most of each is waiting.
+test.concurrent.each(KINDS)(
+  'over %s a call whose person is slow neither blocks nor ends the next',
+  async (_name, kind) => {
+    await inCell(M, kind, { prepare: asksWho }, async ({ server, url }) => {
+      await showManner(kind, server, url)
+      const one = await call(url, 'one')
+      expect(one.result?.resultType).toBe('input_required')
+      const two = await call(url, 'two')
+      expect(two.result).toMatchObject({ resultType: 'input_required', inputRequests: expect.anything() })
+      expect(server.of('initialize')).toHaveLength(2)
+      expect(textOf(await answer(url, 'two', two))).toBe(told('two'))
+      expect(textOf(await answer(url, 'one', one))).toBe(told('one'))
+      expect(server.of('tools/call')).toHaveLength(2)
+      expect(server.of('notifications/cancelled')).toEqual([])
+    })
+  },
+)
 
-test.each(KINDS)('over %s the first session is used again as soon as it is free', async (_name, kind) => {
+test.concurrent.each(KINDS)('over %s the first session is used again as soon as it is free', async (_name, kind) => {
   await inCell(M, kind, { prepare: asksWho }, async ({ server, url }) => {
     await showManner(kind, server, url)
     const one = await call(url, 'one')
@@ -89,7 +93,7 @@ test.each(KINDS)('over %s the first session is used again as soon as it is free'
   })
 })
 
-test.each(KINDS)(
+test.concurrent.each(KINDS)(
   'over %s four people may think at once; then the first of them has to begin again',
   async (_name, kind) => {
     await inCell(M, kind, { prepare: asksWho }, async ({ server, url }) => {

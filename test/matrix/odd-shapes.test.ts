@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { clientOf, inCell, SERVERS, serverOf } from './cells.ts'
+import { clientOf, inCell, inCells, SERVERS, serverOf } from './cells.ts'
 import { ToolError } from './server.ts'
 
 // Every request gets one answer, whatever the server says; a call that is never answered runs into the test's timeout.
@@ -9,24 +9,23 @@ const ASKING = { elicitation: {}, sampling: {}, roots: {} }
 const TEXT = { content: [{ type: 'text', text: 'done' }] }
 
 describe('a call is answered although its server asks by a method that every JavaScript object has', () => {
-  for (const client of [clientOf('2026-07-28'), clientOf('2025-11-25'), clientOf('2025-11-25', 'stdio')])
-    for (const server of SERVERS)
-      test(`${client.name} → ${server.name}`, async () => {
-        await inCell(client, server, { capabilities: ASKING }, async ({ client, server }) => {
-          server.tools.set('ask', async call => {
-            call.progress(1, { message: 'x'.repeat(1 << 20) }) // its reader is behind when the question comes
-            const refused: unknown[] = []
-            for (const method of NAMES) refused.push(await call.ask(method, method, {}).catch((error: Error) => error))
-            return { content: [{ type: 'text', text: String(refused.length) }] }
-          })
-          const meta = { progressToken: 1 }
-          const refuse = () => ({ error: { code: -32601, message: 'not here' } })
-          const { result, error } = await client.call('tools/call', { name: 'ask' }, { meta, answer: refuse })
-          expect(result ?? error).toBeDefined()
-          const { result: next } = await client.call('tools/list')
-          expect(next?.tools).toHaveLength(1)
-        })
+  const clients = [clientOf('2026-07-28'), clientOf('2025-11-25'), clientOf('2025-11-25', 'stdio')]
+  test.each(SERVERS)('$name', async server => {
+    await inCells(clients, server, { capabilities: ASKING }, async ({ client, server }) => {
+      server.tools.set('ask', async call => {
+        call.progress(1, { message: 'x'.repeat(1 << 20) }) // its reader is behind when the question comes
+        const refused: unknown[] = []
+        for (const method of NAMES) refused.push(await call.ask(method, method, {}).catch((error: Error) => error))
+        return { content: [{ type: 'text', text: String(refused.length) }] }
       })
+      const meta = { progressToken: 1 }
+      const refuse = () => ({ error: { code: -32601, message: 'not here' } })
+      const { result, error } = await client.call('tools/call', { name: 'ask' }, { meta, answer: refuse })
+      expect(result ?? error, client.revision).toBeDefined()
+      const { result: next } = await client.call('tools/list')
+      expect(next?.tools).toHaveLength(1)
+    })
+  })
 })
 
 test.each([
@@ -60,12 +59,12 @@ describe('a client is served although a server introduces itself oddly', () => {
           made.methods.set('initialize', params => ({ ...hello(params), ...told }))
         made.tools.set('t', () => TEXT)
       }
-      for (const client of [clientOf('2026-07-28'), clientOf('2025-11-25'), clientOf('2024-11-05')])
-        await inCell(client, server, { prepare }, async ({ client }) => {
-          expect((await client.call('tools/call', { name: 't' })).result).toMatchObject(TEXT)
-          await client.call('server/discover')
-          await client.call('tools/list')
-        })
+      const clients = [clientOf('2026-07-28'), clientOf('2025-11-25'), clientOf('2024-11-05')]
+      await inCells(clients, server, { prepare }, async ({ client }) => {
+        expect((await client.call('tools/call', { name: 't' })).result).toMatchObject(TEXT)
+        await client.call('server/discover')
+        await client.call('tools/list')
+      })
     })
 })
 

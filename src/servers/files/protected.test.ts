@@ -174,15 +174,18 @@ describe('dot files and folders', () => {
   })
 })
 
+const MINE = /mine/
+const REFUSED = /leads outside|changed while/
+
 // Elsewhere a folder cannot be read through its handle, and a narrow race remains.
 describe.runIf(process.platform === 'linux')('a folder that is swapped for a link all the time', () => {
   test.each([
-    ['list_dir', { relative_path: 'swapped' }, 1500],
-    ['list_dir', { relative_path: 'swapped/inner' }, 1500],
-    ['read_file', { relative_path: 'swapped/inner/same.txt' }, 1500],
-    ['find_file', { relative_path: 'swapped', file_mask: '*' }, 1500],
-    ['search_for_pattern', { relative_path: 'swapped', substring_pattern: '.' }, 150], // each starts a thread
-  ])('%s %j shows no name and no text from outside', async (tool, args, times) => {
+    ['list_dir', { relative_path: 'swapped' }, 100],
+    ['list_dir', { relative_path: 'swapped/inner' }, 100],
+    ['read_file', { relative_path: 'swapped/inner/same.txt' }, 100],
+    ['find_file', { relative_path: 'swapped', file_mask: '*' }, 100],
+    ['search_for_pattern', { relative_path: 'swapped', substring_pattern: '.' }, 10], // each starts a thread
+  ])('%s %j shows no name and no text from outside', async (tool, args, wanted) => {
     start()
     for (const folder of ['swapped', 'swapped/inner']) project.write(`${folder}/mine.txt`, 'mine')
     project.write('swapped/inner/same.txt', 'mine')
@@ -201,11 +204,13 @@ describe.runIf(process.platform === 'linux')('a folder that is swapped for a lin
       }
     })()
     const answers: string[] = []
-    for (let i = 0; i < times; i++) answers.push(JSON.stringify(await call(tool, args)))
+    const count = (pattern: RegExp): number => answers.filter(text => pattern.test(text)).length
+    while (answers.length < 20 * wanted && (count(MINE) < wanted || count(REFUSED) < wanted))
+      answers.push(JSON.stringify(await call(tool, args)))
     isSwapping = false
     await swapping
     expect(answers.filter(text => text.includes('secret'))).toEqual([])
-    expect(answers.some(text => text.includes('mine'))).toBe(true)
-    expect(answers.some(text => /leads outside|changed while/.test(text))).toBe(true)
+    expect(count(MINE)).toBeGreaterThan(0)
+    expect(count(REFUSED)).toBeGreaterThan(0)
   })
 })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { renameSync, symlinkSync, unlinkSync } from 'node:fs'
+import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -91,7 +91,8 @@ describe('list_dir', () => {
 
   test('stops at ten thousand entries and reports it', async () => {
     start(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`d${i}/f`, ''])))
-    for (let i = 0; i < 10_000; i++) project.write(`many/${i}`, '')
+    mkdirSync(join(project.root, 'many'))
+    for (let i = 0; i < 10_000; i++) writeFileSync(join(project.root, 'many', String(i)), '')
     const { files, dirs, truncated } = await found('list_dir', { relative_path: '.', recursive: true })
     expect((files as []).length + (dirs as []).length).toBe(10_000)
     expect(truncated).toBe(true)
@@ -262,12 +263,14 @@ describe('nothing outside the root', () => {
         await new Promise(resolve => setTimeout(resolve, 1))
       }
     })()
-    const seen = new Set<string>()
-    for (let i = 0; i < 2000; i++) seen.add((await call('read_file', { relative_path: 'file' })).content[0]?.text ?? '')
+    const seen: string[] = []
+    const count = (text: string): number => seen.filter(other => other.includes(text)).length
+    while (seen.length < 2000 && (count('mine') < 100 || count('leads outside') < 100))
+      seen.push((await call('read_file', { relative_path: 'file' })).content[0]?.text ?? '')
     isSwapping = false
     await swapping
     expect(seen).not.toContain('secret')
-    expect([...seen].join()).toContain('leads outside')
+    expect(seen.join()).toContain('leads outside')
     expect(seen).toContain('mine')
   })
 

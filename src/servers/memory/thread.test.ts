@@ -28,9 +28,9 @@ const call = async (server: Upstream, name: string, args: PlainObject = {}): Pro
   JSON.stringify(await (await talk(server, ...callOf(name, args))).result())
 
 const SENTENCES = 'met Bob in Berlin on Monday. They talked about Acme Corporation and the project Apollo.'
-const longText = (salt: number): string => {
-  const lines = Array.from({ length: 18_000 }, (_, i) => `Person${i % 5000} ${SENTENCES} ${salt}-${i}`)
-  return lines.join('\n').slice(0, 2_000_000)
+const longText = (salt: number, length = 300_000): string => {
+  const lines = Array.from({ length: Math.ceil(length / 100) }, (_, i) => `Person${i % 5000} ${SENTENCES} ${salt}-${i}`)
+  return lines.join('\n').slice(0, length)
 }
 
 /** How long work took, and the longest time this thread could do nothing else meanwhile; both in ms. */
@@ -56,8 +56,8 @@ test('adding, exporting and forgetting long texts does not block this thread', a
   const measure = async (name: string, args: PlainObject): Promise<void> => {
     stalls.push(await stallOf(() => call(server, name, args)))
   }
-  await measure('add_memory', { name: 'one', episode_body: longText(1) })
-  await measure('add_memory', { name: 'two', episode_body: longText(2) })
+  await measure('add_memory', { name: 'one', episode_body: longText(1, 1_000_000) })
+  await measure('add_memory', { name: 'two', episode_body: longText(2, 1_000_000) })
   await measure('export_memory', {})
   await measure('forget', { subject: 'Person12' })
   const longest = Math.max(...stalls.map(({ stall }) => stall))

@@ -3,19 +3,20 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { runCommand } from './in-process.ts'
 import { endPrograms, runProgram } from './program.ts'
 
 afterAll(endPrograms)
 
 describe('dragoman', () => {
   it.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows its commands', async args => {
-    const { code, stdout } = await runProgram(args)
+    const { code, stdout } = await runCommand(args)
     expect(code).toBe(0)
     expect(stdout).toMatch(/Usage: dragoman <command>.*\n {2}serve +run the gateway/s)
   })
 
   it('serve --help shows the flags and starts nothing', async () => {
-    const { code, stdout } = await runProgram(['serve', '--help'])
+    const { code, stdout } = await runCommand(['serve', '--help'])
     expect(code).toBe(0)
     for (const flag of ['--config FILE', '--host HOST', '--port PORT', '--log-level LEVEL'])
       expect(stdout).toContain(flag)
@@ -27,14 +28,14 @@ describe('dragoman', () => {
     [['memory', 'add', '--help'], 'Usage: dragoman memory add [TEXT] [flags]', '--source KIND   text (default)'],
     [['token', 'create', '--help'], 'Usage: dragoman token create NAME [flags]', '--expires TIME     how long'],
   ])('%j shows the help of that alone', async (args, usage, flag) => {
-    const { code, stdout } = await runProgram(args)
+    const { code, stdout } = await runCommand(args)
     expect([code, stdout.split('\n')[0]]).toEqual([0, usage])
     expect(stdout.replaceAll(/ +/g, ' ')).toContain(flag.replaceAll(/ +/g, ' '))
     expect(stdout).not.toContain('--subject')
   })
 
   it('memory --help says which actions a flag belongs to', async () => {
-    const { stdout } = await runProgram(['memory', '--help'])
+    const { stdout } = await runCommand(['memory', '--help'])
     expect(stdout).toMatch(/--yes +forget: do not ask.*; backup: replace an existing file/)
     expect(stdout).toMatch(/--workspace NAME +the memory of this workspace/)
   })
@@ -55,7 +56,7 @@ describe('dragoman', () => {
     [['serve', '--host', ''], '--host: expected a host name or address'],
     [['serve', '--log-level', 'loud'], '--log-level: expected one of debug, info, warn, error, silent'],
   ])('%j is wrong, says so and exits 2', async (args, message) => {
-    const { code, stdout, stderr } = await runProgram(args)
+    const { code, stdout, stderr } = await runCommand(args)
     expect(code).toBe(2)
     expect(stderr).toContain(`dragoman: ${message}`)
     expect(stderr).not.toMatch(/^ {4}at /m)
@@ -65,7 +66,7 @@ describe('dragoman', () => {
   it('with a wrong configuration says where and what, and exits 2', async () => {
     const file = join(tmpdir(), `dragoman-wrong-${process.pid}.json`)
     await writeFile(file, '{\n  "listen": { "port": "x" },\n  "mcpServers": { "a": { "url": "nope" } }\n}')
-    const { code, stdout, stderr } = await runProgram(['serve', '--config', file])
+    const { code, stdout, stderr } = await runCommand(['serve', '--config', file])
     expect(code).toBe(2)
     expect(stderr).toBe(
       `dragoman: ${file} has 2 problems:\n` +

@@ -15,8 +15,9 @@ const startWith = (start: (typeof SERVERS)[number]['start'], changes: Partial<Se
   return { ...server, config: { ...server.config, ...changes } as ServerConfig }
 }
 
-describe.each(SERVERS)('a call to $name through a workspace', ({ start }) => {
-  test('is given up after the silence its server is allowed, and progress is no silence', async () => {
+// At the same time: most of each is silence.
+describe.concurrent('a call through a workspace is given up after the silence its server is allowed, and progress is no silence', () => {
+  test.each(SERVERS)('$name', async ({ start }) => {
     const servers = { patient: startWith(start, { timeoutMs: 1000 }), other: serverOf('2026-07-28').start }
     await amongMany(servers, {}, async ({ servers, client }) => {
       const progressing: Tool = async call => {

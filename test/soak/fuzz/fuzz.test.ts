@@ -3,11 +3,11 @@ import { fuzz } from './fuzz.ts'
 import { writeMessage } from './mutate.ts'
 import { createRandom } from './random.ts'
 
-const SECONDS = 7
+const SECONDS = 3
 const AT_ONCE = 16 // other tests run meanwhile
 const LONGEST_MS = 120_000
 
-// The long form is `npm run fuzz`. A failure shows what was sent, and the seed of the conversation.
+// The long forms are fuzz.long.test.ts and `npm run fuzz`. A failure shows what was sent, and the seed of the conversation.
 test(
   'no message of a client or a server makes the gateway crash, hang, answer 500 or keep something',
   async () => {
