@@ -4,14 +4,14 @@ import type { LogSeverity } from '../../protocol/methods.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeNotification } from '../../wire/json-rpc.ts'
+import { encodeError, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import { SubscriptionLimit } from './client-limits.ts'
-import { answerInitialize, type ClientIdentity } from './handshake.ts'
+import { type ClientIdentity, initializeResult } from './handshake.ts'
 import { InFlight } from './in-flight.ts'
 import { PendingQuestions } from './pending-questions.ts'
-import type { CallOutcome } from './response-collector.ts'
+import { abortOutcome, type CallOutcome } from './response-collector.ts'
 
 const RELISTEN_MS = 1000
 // Legacy servers log before `logging/setLevel`, modern ones only for requests that carry a level.
@@ -72,14 +72,33 @@ export abstract class ClientSession {
     this.caller = { ...this.caller, logLevel }
   }
 
-  /** Runs the handshake of a session that existed before `initialize`. */
+  /** Runs the handshake and responds to `initialize`, once; `isInitialized` says whether it was accepted. */
   initialize(identity: ClientIdentity, id: Json, abort: Abort, respond: (outcome: CallOutcome) => void): void {
-    this.#isInitialized = true
+    const { dispatch, activeCalls } = this.context
     const caller = this.identifiedAs(identity)
-    answerInitialize(this.context, caller, id, abort, (outcome, isAccepted) => {
+    let isSettled = false
+    const settle = (outcome: CallOutcome, isAccepted: boolean): void => {
+      if (isSettled) return
+      isSettled = true
+      activeCalls.delete(abort)
       this.#isInitialized = isAccepted
       if (isAccepted) this.#replaceCaller(caller)
       respond(outcome)
+    }
+    this.#isInitialized = true
+    activeCalls.add(abort)
+    abort.onAbort(reason => settle(abortOutcome(id, reason), false))
+    dispatch({
+      kind: 'request',
+      method: 'server/discover',
+      params: Json.empty,
+      caller,
+      signal: abort,
+      sink: frame => {
+        if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
+        else if (frame.kind === 'result')
+          settle(encodeResult(id, initializeResult(caller.revision, frame.result)), true)
+      },
     })
   }
 

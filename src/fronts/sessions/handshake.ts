@@ -1,14 +1,9 @@
-import type { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isModern, isRevision, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeError, encodeResult } from '../../wire/json-rpc.ts'
-import type { FrontContext } from '../http/front-request.ts'
 import { findOversizedIdentity } from './client-limits.ts'
-import { abortOutcome } from './receive.ts'
-import type { CallOutcome } from './response-collector.ts'
 
 /** What a legacy client says about itself in `initialize`, with the revision it gets. */
 export type ClientIdentity = Pick<Caller, 'revision' | 'capabilities' | 'info'>
@@ -29,37 +24,8 @@ export const readInitialize = (params: Json): ClientIdentity | string => {
   }
 }
 
-/** Responds to `initialize`, once, with what `server/discover` says about the workspace. */
-export const answerInitialize = (
-  { dispatch, activeCalls }: FrontContext,
-  caller: Caller,
-  id: Json,
-  abort: Abort,
-  respond: (outcome: CallOutcome, isAccepted: boolean) => void,
-): void => {
-  let isSettled = false
-  const settle = (outcome: CallOutcome, isAccepted: boolean) => {
-    if (isSettled) return
-    isSettled = true
-    activeCalls.delete(abort)
-    respond(outcome, isAccepted)
-  }
-  activeCalls.add(abort)
-  abort.onAbort(reason => settle(abortOutcome(id, reason), false))
-  dispatch({
-    kind: 'request',
-    method: 'server/discover',
-    params: Json.empty,
-    caller,
-    signal: abort,
-    sink: frame => {
-      if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
-      else if (frame.kind === 'result') settle(encodeResult(id, initializeResult(caller.revision, frame.result)), true)
-    },
-  })
-}
-
-const initializeResult = (revision: Revision, discovered: Json): Json => {
+/** The result of `initialize`, from what `server/discover` says about the workspace. */
+export const initializeResult = (revision: Revision, discovered: Json): Json => {
   const meta = discovered.get('_meta')
   const rest = meta?.without(META.serverInfo)
   return Json.of({

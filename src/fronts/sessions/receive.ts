@@ -1,20 +1,18 @@
-import { Abort, type AbortReason, NEVER } from '../../protocol/cancellation.ts'
+import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame } from '../../protocol/exchange.ts'
 import { isLogSeverity, isMethodOf } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult, type Incoming, type Message } from '../../wire/json-rpc.ts'
-import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import type { RequestEnding } from './client-limits.ts'
 import type { ClientSession } from './client-session.ts'
-import type { CallOutcome, ResponseWriter } from './response-collector.ts'
+import { abortOutcome, type CallOutcome, type ResponseWriter } from './response-collector.ts'
 
 const NOT_DURING_CALL = rpcError('methodNotFound', 'This client takes no requests during a call')
-const SESSION_ENDED = rpcError('internal', 'The session ended before the answer came')
 
 /** How a transport responds to what a legacy client sent; `R` is what it knows of one request. */
 export interface Responder<S extends ClientSession, R = FrontRequest> {
@@ -149,12 +147,6 @@ const run = (
     context.log.error({ err: error }, 'request failed with an internal error')
     settle(encodeError(id, rpcError('internal')), 'failure')
   }
-}
-
-/** The response to an aborted request: none if the client cancelled it, or stayed away too long. */
-export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
-  if (kind === 'closing') return encodeError(id, SHUTTING_DOWN)
-  return kind === 'gone' ? encodeError(id, SESSION_ENDED) : 'none'
 }
 
 const setLevel = (session: ClientSession, params: Json): void => {

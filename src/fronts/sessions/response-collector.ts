@@ -1,11 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
-import type { RpcError } from '../../protocol/errors.ts'
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import type { Json } from '../../wire/json/json.ts'
+import { encodeError } from '../../wire/json-rpc.ts'
+import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { sendEmpty, sendError, sendEvents, sendJson } from '../http/response.ts'
 
 /** The bytes of a JSON-RPC response, or 'none' for a request that gets none because it was cancelled. */
 export type CallOutcome = Buffer[] | 'none'
+
+const SESSION_ENDED = rpcError('internal', 'The session ended before the answer came')
+
+/** The response to an aborted request: none if the client cancelled it, or stayed away too long. */
+export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
+  if (kind === 'closing') return encodeError(id, SHUTTING_DOWN)
+  return kind === 'gone' ? encodeError(id, SESSION_ENDED) : 'none'
+}
 
 /** Where the responses to one incoming message or batch go. */
 export interface ResponseWriter {

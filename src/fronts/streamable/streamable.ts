@@ -5,7 +5,7 @@ import type { Incoming, Message } from '../../wire/json-rpc.ts'
 import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { requestIdOf } from '../http/read-request.ts'
 import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } from '../http/response.ts'
-import { answerInitialize, INITIALIZED, readInitialize } from '../sessions/handshake.ts'
+import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 import { SessionReply } from './session-reply.ts'
@@ -59,7 +59,8 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     const session = sessions.create({ workspace, principal, policy, ...identity }, requestOwner(request))
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
-    answerInitialize(context, session.caller, id, abort, (outcome, isAccepted) => {
+    session.initialize(identity, id, abort, outcome => {
+      const isAccepted = session.isInitialized
       if (isAccepted) sessions.add(session, raw)
       sendOutcome(request, session, outcome, isAccepted ? { 'mcp-session-id': session.id } : {})
       if (!isAccepted) session.end()
