@@ -5,7 +5,7 @@ import type { RateLimit, RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OnTokenRevoked, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Authenticator, type PolicyOf } from './authenticator.ts'
+import { openAuthenticator, type PolicyOf } from './authenticator.ts'
 import { tooManyRequests, unknownWorkspace } from './rejections.ts'
 import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
 
@@ -50,8 +50,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const authenticator =
     insecure || required === false
       ? undefined
-      : await Authenticator.open({ data, required: required ?? false, localToken, policyOf, log })
-  if (!isLoopback && !insecure && !authenticator?.isRequired) {
+      : await openAuthenticator({ data, required: required ?? false, localToken, policyOf, log })
+  if (!isLoopback && !insecure && !authenticator?.isRequired()) {
     await authenticator?.close()
     throw new ConfigError(
       `refusing to listen on ${host}, where everybody who reaches it could use every server; ` +
@@ -63,15 +63,15 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   // Without tokens callers have a principal only if the gateway cannot be reached from another machine.
   const withoutToken: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
   const check: CheckRequest = (request, workspace, response) => {
-    if (!authenticator?.isRequired) authenticator?.trackAnonymous(request, response)
-    const admission = authenticator?.isRequired ? authenticator.check(request, workspace, response) : withoutToken
+    if (!authenticator?.isRequired()) authenticator?.trackAnonymous(request, response)
+    const admission = authenticator?.isRequired() ? authenticator.check(request, workspace, response) : withoutToken
     // Last: a rejected caller learns no names.
     return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : unknownWorkspace(workspace)
   }
   return {
     admit: rate ? withRateLimit(check, rate) : check,
-    canAccess: (request, workspace) => !authenticator?.isRequired || authenticator.canAccess(request, workspace),
-    admitOperator: request => (authenticator?.isRequired ? authenticator.checkOperator(request) : undefined),
+    canAccess: (request, workspace) => !authenticator?.isRequired() || authenticator.canAccess(request, workspace),
+    admitOperator: request => (authenticator?.isRequired() ? authenticator.checkOperator(request) : undefined),
     onRevoked: (request, end) => authenticator?.onRevoked(request, end) ?? (() => {}),
     localSecret,
     close: async () => authenticator?.close(),

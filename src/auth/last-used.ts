@@ -18,39 +18,28 @@ export const readLastUsed = async (directory: string): Promise<Readonly<Record<s
 }
 
 /** Records the use of tokens and saves it once a minute, in a file beside the token file, which is never changed for it. */
-export class LastUsed {
-  readonly #directory: string
-  readonly #isKnown: (id: string) => boolean
-  readonly #log: Log
-  readonly #unsaved = new Map<string, number>()
-  readonly #timer: NodeJS.Timeout
+export const createLastUsed = (directory: string, isKnown: (id: string) => boolean, log: Log) => {
+  const unsaved = new Map<string, number>()
 
-  constructor(directory: string, isKnown: (id: string) => boolean, log: Log) {
-    this.#directory = directory
-    this.#isKnown = isKnown
-    this.#log = log
-    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS).unref()
-  }
-
-  record(id: string, now: number): void {
-    this.#unsaved.set(id, now)
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#flush()
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#unsaved.size === 0) return
-    const recent = [...this.#unsaved].map(([id, at]) => [id, new Date(at).toISOString()] as const)
-    this.#unsaved.clear()
+  const flush = async (): Promise<void> => {
+    if (unsaved.size === 0) return
+    const recent = [...unsaved].map(([id, at]) => [id, new Date(at).toISOString()] as const)
+    unsaved.clear()
     try {
-      const all = Object.entries({ ...(await readLastUsed(this.#directory)), ...Object.fromEntries(recent) })
-      const known = Object.fromEntries(all.filter(([id]) => this.#isKnown(id)))
-      await replacePrivateFile(join(this.#directory, FILE), `${JSON.stringify(known)}\n`)
+      const all = Object.entries({ ...(await readLastUsed(directory)), ...Object.fromEntries(recent) })
+      const known = Object.fromEntries(all.filter(([id]) => isKnown(id)))
+      await replacePrivateFile(join(directory, FILE), `${JSON.stringify(known)}\n`)
     } catch (error) {
-      this.#log.debug({ err: error }, 'last use of tokens could not be saved')
+      log.debug({ err: error }, 'last use of tokens could not be saved')
     }
+  }
+
+  const timer = setInterval(() => void flush(), FLUSH_MS).unref()
+  return {
+    record: (id: string, now: number): void => void unsaved.set(id, now),
+    close: (): Promise<void> => {
+      clearInterval(timer)
+      return flush()
+    },
   }
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
 import { createSecret, hashSecret, type Token } from './token.ts'
 import { changeTokens, tokenFilePath } from './token-file.ts'
-import { TokenStore } from './token-store.ts'
+import { openTokenStore, type TokenStore } from './token-store.ts'
 
 let folder: string
 let file: string
@@ -39,7 +39,7 @@ const changed = async (change: () => Promise<void>): Promise<void> => {
 
 describe('the token store', () => {
   it('has no tokens while there is no file, and notices when one appears', async () => {
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     expect(store.exists).toBe(false)
     const one = token(createSecret())
     await changed(() => changeTokens(file, () => [one]))
@@ -49,7 +49,7 @@ describe('the token store', () => {
 
   it('drops a revoked token, and still exists without any', async () => {
     await changeTokens(file, () => [token(createSecret())])
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     expect(store.tokens.size).toBe(1)
     await changed(() => changeTokens(file, () => []))
     expect(store.tokens.size).toBe(0)
@@ -75,7 +75,7 @@ describe('the token store', () => {
     try {
       await writeFile(real, JSON.stringify({ version: 1, tokens: [token(createSecret())] }), { mode: 0o600 })
       await symlink(real, file)
-      store = await TokenStore.open(folder, log.log)
+      store = await openTokenStore(folder, log.log)
       expect(store.tokens.size).toBe(1)
       await write('{')
       await afterPolls(() => log.lines.map(({ level }) => level)).toContain('error')
@@ -89,7 +89,7 @@ describe('the token store', () => {
 
   it('still exists after its file or the whole directory is removed', async () => {
     await changeTokens(file, () => [token(createSecret())])
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     await changed(() => rm(folder, { recursive: true }))
     expect(store.tokens.size).toBe(0)
     expect(store.exists).toBe(true)
@@ -98,7 +98,7 @@ describe('the token store', () => {
   it('keeps the last valid tokens when the file breaks, logs it, and recovers', async () => {
     const one = token(createSecret())
     await changeTokens(file, () => [one])
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     await writeFile(file, '{"version":1,')
     const { fields } = await log.saw(({ level }) => level === 'error')
     expect(fields.reason).toContain(`${file} is broken`)
@@ -109,7 +109,7 @@ describe('the token store', () => {
   })
 
   it('ends with the last of many changes', async () => {
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     for (let count = 1; count <= 10; count++)
       await changeTokens(file, tokens => [...tokens, token(createSecret(), `t${count}`)])
     await log.saw(({ fields }) => fields.tokens === 10)
@@ -118,13 +118,13 @@ describe('the token store', () => {
 
   it('is not opened with a broken file', async () => {
     await writeFile(file, 'x')
-    await expect(TokenStore.open(folder, log.log)).rejects.toThrow('is broken')
+    await expect(openTokenStore(folder, log.log)).rejects.toThrow('is broken')
   })
 
   it('warns when others may read or write the file', async () => {
     await changeTokens(file, () => [])
     await chmod(file, 0o644)
-    store = await TokenStore.open(folder, log.log)
+    store = await openTokenStore(folder, log.log)
     expect(log.lines).toContainEqual({
       level: 'warn',
       fields: { file, mode: '644' },

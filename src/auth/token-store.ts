@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { SingleFlight } from '../std/single-flight.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Token } from './token.ts'
@@ -10,123 +10,108 @@ const POLL_MS = 2000 // for file systems without change events, and if no watche
 const UNREAD = 'unread' // equals no stamp of a file
 const OTHERS_BITS = 0o077
 
-/** The current tokens of a data directory; watches the file, even before it exists. */
-export class TokenStore {
-  readonly #file: string
-  readonly #log: Log
-  readonly #listeners: (() => void)[] = []
-  #tokens: ReadonlyMap<string, Token> = new Map() // by hash
-  #stamp: string | undefined
-  #exists = false
-  #lastError: string | undefined // the last one logged
-  #watcher: FSWatcher | undefined
-  #poll: NodeJS.Timeout | undefined
-  readonly #reading = new SingleFlight()
-  #isStale = false
-
-  /** Reads the tokens and starts to watch the file; rejects with a ConfigError if it is invalid. */
-  static async open(directory: string, log: Log): Promise<TokenStore> {
-    const store = new TokenStore(join(directory, TOKEN_FILE), log)
-    store.#watch()
-    try {
-      await store.#read()
-    } catch (error) {
-      store.close()
-      throw error
-    }
-    return store
-  }
-
-  private constructor(file: string, log: Log) {
-    this.#file = file
-    this.#log = log
-  }
-
+/** The current tokens of a data directory. */
+export interface TokenStore {
   /** True once there was a file: without its last token the gateway must reject callers, not admit all. */
-  get exists(): boolean {
-    return this.#exists
-  }
+  readonly exists: boolean
+  readonly tokens: ReadonlyMap<string, Token> // by hash
+  onChange(listener: () => void): void
+  close(): void
+}
 
-  get tokens(): ReadonlyMap<string, Token> {
-    return this.#tokens
-  }
+/** Reads the tokens and watches their file, even before it exists; rejects with a ConfigError if it is invalid. */
+export const openTokenStore = async (directory: string, log: Log): Promise<TokenStore> => {
+  const file = join(directory, TOKEN_FILE)
+  const reading = new SingleFlight()
+  const listeners: (() => void)[] = []
+  let tokens: ReadonlyMap<string, Token> = new Map()
+  let exists = false
+  let stamp: string | undefined
+  let lastError: string | undefined // the last one logged
+  let isStale = false
 
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener)
-  }
-
-  close(): void {
-    this.#watcher?.close()
-    clearInterval(this.#poll)
-  }
-
-  #watch(): void {
-    this.#poll = setInterval(() => void this.#refreshIfChanged(), POLL_MS).unref()
-    try {
-      // The directory: the file itself is replaced, not written.
-      this.#watcher = watch(dirname(this.#file), { persistent: false }, (_event, name) => {
-        if (name === null || name === TOKEN_FILE) this.#refresh()
-      })
-      this.#watcher.on('error', error => this.#log.debug({ err: error }, 'token file is polled, not watched'))
-    } catch (error) {
-      this.#log.debug({ err: error }, 'token file is polled, not watched')
-    }
-  }
-
-  async #refreshIfChanged(): Promise<void> {
-    if ((await this.#readStamp()) !== this.#stamp) this.#refresh()
-  }
-
-  async #readStamp(): Promise<string | undefined> {
-    const found = await stat(this.#file).catch(() => undefined)
+  const readStamp = async (): Promise<string | undefined> => {
+    const found = await stat(file).catch(() => undefined)
     return found && `${found.ino} ${found.mtimeMs} ${found.size} ${found.mode}`
   }
 
-  /** Reads the file again, after the read in progress if there is one. */
-  #refresh(): void {
-    this.#isStale = true
-    void this.#reading.run(() => this.#readWhileStale())
+  const read = async (): Promise<void> => {
+    stamp = await readStamp() // before the content, so that a change in between is noticed
+    warnOfMode(file, stamp, log)
+    const found = await readTokens(file)
+    lastError = undefined
+    if (found === undefined && !exists) return
+    exists = true
+    tokens = new Map((found ?? []).map(token => [token.hash, token]))
+    log.info({ tokens: tokens.size }, 'tokens read')
+    for (const listener of listeners) listener()
   }
 
-  async #readWhileStale(): Promise<void> {
-    while (this.#isStale) {
-      this.#isStale = false
-      try {
-        await this.#read()
-      } catch (error) {
-        this.#logError((error as Error).message)
-      }
+  const readWhileStale = async (): Promise<void> => {
+    while (isStale) {
+      isStale = false
+      await read().catch((error: Error) => logError(error.message))
     }
   }
 
   /** Logs each reason once. The file is read again at the next poll: a revocation must not wait for another change. */
-  #logError(reason: string): void {
-    this.#stamp = UNREAD
-    if (this.#lastError === reason) return
-    this.#lastError = reason
-    this.#log.error({ reason }, 'tokens could not be read; those read before stay valid')
+  const logError = (reason: string): void => {
+    stamp = UNREAD
+    if (lastError === reason) return
+    lastError = reason
+    log.error({ reason }, 'tokens could not be read; those read before stay valid')
   }
 
-  async #read(): Promise<void> {
-    // Before the content, so that a change in between is noticed.
-    const stamp = await this.#readStamp()
-    this.#stamp = stamp
-    this.#warnOfMode(stamp)
-    const tokens = await readTokens(this.#file)
-    this.#lastError = undefined
-    if (tokens === undefined && !this.#exists) return
-    this.#exists = true
-    this.#tokens = new Map((tokens ?? []).map(token => [token.hash, token]))
-    this.#log.info({ tokens: this.#tokens.size }, 'tokens read')
-    for (const listener of this.#listeners) listener()
+  /** Reads the file again, after the read in progress if there is one. */
+  const refresh = (): void => {
+    isStale = true
+    void reading.run(readWhileStale)
   }
 
-  #warnOfMode(stamp: string | undefined): void {
-    const mode = Number(stamp?.split(' ')[3] ?? 0)
-    if (process.platform !== 'win32' && mode & OTHERS_BITS)
-      this.#log.warn(
-        { file: this.#file, mode: (mode & 0o777).toString(8) },
-        'others may read or write the tokens: chmod 600',
-      )
+  const refreshIfChanged = async (): Promise<void> => {
+    if ((await readStamp()) !== stamp) refresh()
   }
+
+  const poll = setInterval(() => void refreshIfChanged(), POLL_MS).unref()
+  const watcher = watchFolder(directory, refresh, log)
+  const close = (): void => {
+    watcher?.close()
+    clearInterval(poll)
+  }
+  try {
+    await read()
+  } catch (error) {
+    close()
+    throw error
+  }
+  return {
+    get exists() {
+      return exists
+    },
+    get tokens() {
+      return tokens
+    },
+    onChange: listener => void listeners.push(listener),
+    close,
+  }
+}
+
+/** Watches the folder, because the file itself is replaced, not written. */
+const watchFolder = (folder: string, changed: () => void, log: Log): FSWatcher | undefined => {
+  const pollOnly = (error: unknown): void => log.debug({ err: error }, 'token file is polled, not watched')
+  try {
+    const watcher = watch(folder, { persistent: false }, (_event, name) => {
+      if (name === null || name === TOKEN_FILE) changed()
+    })
+    return watcher.on('error', pollOnly)
+  } catch (error) {
+    pollOnly(error)
+    return undefined
+  }
+}
+
+const warnOfMode = (file: string, stamp: string | undefined, log: Log): void => {
+  const mode = Number(stamp?.split(' ')[3] ?? 0)
+  if (process.platform !== 'win32' && mode & OTHERS_BITS)
+    log.warn({ file, mode: (mode & 0o777).toString(8) }, 'others may read or write the tokens: chmod 600')
 }
