@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
 import { META } from '../protocol/meta.ts'
 import { Json } from '../wire/json/json.ts'
-import { ServerInfo } from './server-info.ts'
+import { createServerInfo } from './server-info.ts'
 
 const CALLER: Caller = {
   workspace: 'w',
@@ -14,7 +14,7 @@ const CALLER: Caller = {
 
 const start = (say: () => Parameters<Parameters<Dispatch>[0]['sink']>[0]) => {
   let asked = 0
-  const introduction = new ServerInfo(({ sink }) => {
+  const introduction = createServerInfo(({ sink }) => {
     asked++
     void sink(say())
   })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
-import { SessionSubscription } from './listeners.ts'
+import { createSessionSubscription } from './listeners.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -18,7 +18,7 @@ const caller: Caller = {
 
 const start = () => {
   const sent: Exchange[] = []
-  const subscription = new SessionSubscription({
+  const subscription = createSessionSubscription({
     dispatch: exchange => void sent.push(exchange),
     received: () => {},
     ended: () => {},

@@ -1,8 +1,9 @@
 import { compactCaller } from '../../protocol/callers.ts'
-import { Abort, NEVER } from '../../protocol/cancellation.ts'
+import { Abort } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { sendRequest } from '../../protocol/send-request.ts'
 import { within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
 
@@ -22,56 +23,50 @@ interface SubscriptionHooks {
 }
 
 /** The gateway's own `subscriptions/listen` on a session: receives everything that the server sends outside any call. */
-export class SessionSubscription {
-  readonly #hooks: SubscriptionHooks
-  #abort: Abort | undefined
-  #lingering: NodeJS.Timeout | undefined
+export const createSessionSubscription = ({ dispatch, received, ended }: SubscriptionHooks) => {
+  let open: Abort | undefined
+  let lingering: NodeJS.Timeout | undefined
 
-  constructor(hooks: SubscriptionHooks) {
-    this.#hooks = hooks
+  const keepOpen = (): void => {
+    clearTimeout(lingering)
+    lingering = undefined
   }
 
-  get isOpen(): boolean {
-    return this.#abort !== undefined
+  const receive = (frame: Frame, abort: Abort): void => {
+    if (frame.kind === 'question' || frame.kind === 'notice') return received(frame)
+    if (open !== abort) return
+    open = undefined
+    clearTimeout(lingering) // it would keep the session in memory
+    ended()
   }
 
-  /** Opens it as that caller, unless it is open, and keeps it open. */
-  open(caller: Caller): void {
-    this.keepOpen()
-    if (this.#abort) return
-    const abort = new Abort()
-    this.#abort = abort
-    this.#hooks.dispatch({
-      kind: 'request',
-      method: 'subscriptions/listen',
-      params: ALL_LISTS,
-      caller: compactCaller(caller), // it outlives the call
-      signal: abort,
-      sink: frame => this.#receive(frame, abort),
-      isIdle: () => this.#lingering !== undefined,
-    })
-  }
-
-  keepOpen(): void {
-    clearTimeout(this.#lingering)
-    this.#lingering = undefined
-  }
-
-  /** Closes it in a while. */
-  linger(): void {
-    clearTimeout(this.#lingering)
-    this.#lingering = setTimeout(() => {
-      this.#abort?.abort({ kind: 'gone' })
-      this.#abort = undefined
-    }, LINGER_MS).unref()
-  }
-
-  #receive(frame: Frame, abort: Abort): void {
-    if (frame.kind === 'question' || frame.kind === 'notice') return this.#hooks.received(frame)
-    if (this.#abort !== abort) return
-    this.#abort = undefined
-    clearTimeout(this.#lingering) // it would keep the session in memory
-    this.#hooks.ended()
+  return {
+    isOpen: (): boolean => open !== undefined,
+    keepOpen,
+    /** Opens it as that caller, unless it is open, and keeps it open. */
+    open: (caller: Caller): void => {
+      keepOpen()
+      if (open) return
+      const abort = new Abort()
+      open = abort
+      dispatch({
+        kind: 'request',
+        method: 'subscriptions/listen',
+        params: ALL_LISTS,
+        caller: compactCaller(caller), // it outlives the call
+        signal: abort,
+        sink: frame => receive(frame, abort),
+        isIdle: () => lingering !== undefined,
+      })
+    },
+    /** Closes it in a while. */
+    linger: (): void => {
+      clearTimeout(lingering)
+      lingering = setTimeout(() => {
+        open?.abort({ kind: 'gone' })
+        open = undefined
+      }, LINGER_MS).unref()
+    },
   }
 }
 
@@ -86,64 +81,24 @@ interface UriSubscription {
 }
 
 /** The modern listeners on one legacy session: each receives what it asked for, each URI is subscribed once. */
-export class ModernListeners {
-  readonly #dispatch: Dispatch
-  readonly #listeners = new Set<ModernListener>()
-  readonly #subscriptions = new Map<string, UriSubscription>() // by URI
-  readonly #acknowledged: Promise<void>
-  #acknowledge: () => void = () => {}
-  #honoured: Json = Json.empty // the list flags that the server acknowledged
-
-  constructor(dispatch: Dispatch) {
-    this.#dispatch = dispatch
-    this.#acknowledged = new Promise(resolve => {
-      this.#acknowledge = resolve
-    })
-  }
-
-  get size(): number {
-    return this.#listeners.size
-  }
-
-  add(exchange: Exchange, onLeft: () => void): void {
-    const listener: ModernListener = { exchange, uris: new Set() }
-    this.#listeners.add(listener)
-    exchange.signal.onAbort(() => {
-      if (this.#listeners.delete(listener)) for (const uri of listener.uris) this.#unsubscribe(uri, exchange)
-      onLeft()
-    })
-    void this.#subscribeAll(listener)
-  }
-
-  /** Forwards a notification of the server to the listeners that asked for it. */
-  notify(method: string, params: Json): void {
-    if (method === NOTIFICATIONS.acknowledged) {
-      this.#honoured = params.get('notifications') ?? Json.empty
-      return this.#acknowledge()
-    }
-    for (const listener of this.#listeners)
-      if (isFor(listener, method, params)) void deliver(listener.exchange.sink, { kind: 'notice', method, params })
-  }
-
-  /** The session has ended: its listeners end too, and may listen again. */
-  end(): void {
-    for (const listener of [...this.#listeners]) {
-      this.#listeners.delete(listener)
-      void deliver(listener.exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
-    }
-    this.#subscriptions.clear()
-  }
+export const createModernListeners = (dispatch: Dispatch) => {
+  const listeners = new Set<ModernListener>()
+  const subscriptions = new Map<string, UriSubscription>() // by URI
+  let honoured: Json = Json.empty // the list flags that the server acknowledged
+  let acknowledge: () => void = () => {}
+  const acknowledged = new Promise<void>(resolve => {
+    acknowledge = resolve
+  })
 
   /** Subscribes to the URIs, then acknowledges what the server honours. */
-  async #subscribeAll(listener: ModernListener): Promise<void> {
+  const subscribeAll = async (listener: ModernListener): Promise<void> => {
     const { exchange } = listener
     const wanted = exchange.params.get('notifications') ?? Json.empty
     const named = (wanted.get('resourceSubscriptions')?.elements() ?? []).flatMap(uri => uri.asString() ?? [])
     const uris = [...new Set(named)]
-    const acknowledged = within(SUBSCRIBE_MS, this.#acknowledged, () => {})
-    await Promise.all([acknowledged, ...uris.map(uri => this.#subscribe(listener, uri))])
-    if (!this.#listeners.has(listener)) return
-    const flags = this.#honoured.entries().filter(([flag]) => wanted.get(flag)?.asBoolean() === true)
+    await Promise.all([within(SUBSCRIBE_MS, acknowledged, () => {}), ...uris.map(uri => subscribe(listener, uri))])
+    if (!listeners.has(listener)) return
+    const flags = honoured.entries().filter(([flag]) => wanted.get(flag)?.asBoolean() === true)
     const notifications = {
       ...Object.fromEntries(flags),
       ...(uris.length > 0 && { resourceSubscriptions: [...listener.uris] }),
@@ -152,38 +107,60 @@ export class ModernListeners {
     void deliver(exchange.sink, { kind: 'notice', method: NOTIFICATIONS.acknowledged, params })
   }
 
-  async #subscribe(listener: ModernListener, uri: string): Promise<void> {
+  const subscribe = async (listener: ModernListener, uri: string): Promise<void> => {
     const { exchange } = listener
-    const known = this.#subscriptions.get(uri)
-    const subscription = known ?? { listeners: 0, accepted: this.#request('resources/subscribe', uri, exchange) }
-    this.#subscriptions.set(uri, subscription)
+    const known = subscriptions.get(uri)
+    const subscription = known ?? { listeners: 0, accepted: request('resources/subscribe', uri, exchange) }
+    subscriptions.set(uri, subscription)
     subscription.listeners++
-    if ((await subscription.accepted) && this.#listeners.has(listener)) listener.uris.add(uri)
-    else this.#unsubscribe(uri, exchange)
+    if ((await subscription.accepted) && listeners.has(listener)) listener.uris.add(uri)
+    else unsubscribe(uri, exchange)
   }
 
-  #unsubscribe(uri: string, exchange: Exchange): void {
-    const subscription = this.#subscriptions.get(uri)
+  const unsubscribe = (uri: string, exchange: Exchange): void => {
+    const subscription = subscriptions.get(uri)
     if (!subscription || --subscription.listeners > 0) return
-    this.#subscriptions.delete(uri)
-    void this.#request('resources/unsubscribe', uri, exchange)
+    subscriptions.delete(uri)
+    void request('resources/unsubscribe', uri, exchange)
   }
 
   /** Whether the server accepted. */
-  #request(method: string, uri: string, { caller }: Exchange): Promise<boolean> {
-    const answered = new Promise<boolean>(resolve =>
-      this.#dispatch({
-        kind: 'request',
-        method,
-        params: Json.of({ uri }),
-        caller,
-        signal: NEVER,
-        sink: frame => {
-          if (frame.kind === 'result' || frame.kind === 'failure') resolve(frame.kind === 'result')
-        },
-      }),
+  const request = (method: string, uri: string, { caller }: Exchange): Promise<boolean> => {
+    const answered = sendRequest(dispatch, caller, method, Json.of({ uri })).then(
+      () => true,
+      () => false,
     )
     return within(SUBSCRIBE_MS, answered, () => false)
+  }
+
+  return {
+    isEmpty: (): boolean => listeners.size === 0,
+    add: (exchange: Exchange, onLeft: () => void): void => {
+      const listener: ModernListener = { exchange, uris: new Set() }
+      listeners.add(listener)
+      exchange.signal.onAbort(() => {
+        if (listeners.delete(listener)) for (const uri of listener.uris) unsubscribe(uri, exchange)
+        onLeft()
+      })
+      void subscribeAll(listener)
+    },
+    /** Forwards a notification of the server to the listeners that asked for it. */
+    notify: (method: string, params: Json): void => {
+      if (method === NOTIFICATIONS.acknowledged) {
+        honoured = params.get('notifications') ?? Json.empty
+        return acknowledge()
+      }
+      for (const listener of listeners)
+        if (isFor(listener, method, params)) void deliver(listener.exchange.sink, { kind: 'notice', method, params })
+    },
+    /** The session has ended: its listeners end too, and may listen again. */
+    end: (): void => {
+      for (const listener of [...listeners]) {
+        listeners.delete(listener)
+        void deliver(listener.exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
+      }
+      subscriptions.clear()
+    },
   }
 }
 

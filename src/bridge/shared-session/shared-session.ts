@@ -5,8 +5,8 @@ import type { RpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { ServerInfo } from '../server-info.ts'
-import { ModernListeners, SessionSubscription } from './listeners.ts'
+import { createServerInfo } from '../server-info.ts'
+import { createModernListeners, createSessionSubscription } from './listeners.ts'
 import { isWanted, RootsHabit, SessionSetup } from './session-setup.ts'
 import { notCarried, SessionQuestions, SharedCall } from './shared-call.ts'
 import { TurnQueue } from './turn-queue.ts'
@@ -22,12 +22,12 @@ export type OpenLane = (caller: Caller, lane: number) => Promise<SharedSession |
  * arrives on a `subscriptions/listen` of the gateway's own and is forwarded to the call or the listeners it is for.
  */
 export class SharedSession {
-  readonly serverInfo: ServerInfo
+  readonly serverInfo: ReturnType<typeof createServerInfo>
   readonly #peer: Peer
   readonly #openLane: OpenLane
   readonly #setup: SessionSetup
-  readonly #subscription: SessionSubscription
-  readonly #listeners: ModernListeners
+  readonly #subscription: ReturnType<typeof createSessionSubscription>
+  readonly #listeners: ReturnType<typeof createModernListeners>
   readonly #questions: SessionQuestions
   readonly #queue: TurnQueue<Call>
   readonly #calls: Call[] = [] // in order of arrival
@@ -45,10 +45,10 @@ export class SharedSession {
     this.#peer = peer
     this.#openLane = openLane
     this.#namesCalls = peer.correlates !== false
-    this.serverInfo = new ServerInfo(peer.dispatch)
+    this.serverInfo = createServerInfo(peer.dispatch)
     this.#setup = new SessionSetup(peer.dispatch, rootsHabit)
-    this.#listeners = new ModernListeners(peer.dispatch)
-    this.#subscription = new SessionSubscription({
+    this.#listeners = createModernListeners(peer.dispatch)
+    this.#subscription = createSessionSubscription({
       dispatch: peer.dispatch,
       received: frame => (frame.kind === 'question' ? this.#asked(frame) : this.#notified(frame.method, frame.params)),
       ended: () => this.#listeners.end(),
@@ -93,7 +93,7 @@ export class SharedSession {
   }
 
   #addListener(exchange: Exchange): void {
-    if (this.#subscription.isOpen) this.#listeners.add(exchange, () => this.#lingerIfUnused())
+    if (this.#subscription.isOpen()) this.#listeners.add(exchange, () => this.#lingerIfUnused())
     else void deliver(exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
   }
 
@@ -208,7 +208,7 @@ export class SharedSession {
   }
 
   #lingerIfUnused(): void {
-    if (this.#calls.length === 0 && this.#listeners.size === 0 && !this.#questions.hasOpen) this.#subscription.linger()
+    if (this.#calls.length === 0 && this.#listeners.isEmpty() && !this.#questions.hasOpen) this.#subscription.linger()
   }
 }
 
