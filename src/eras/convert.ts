@@ -26,24 +26,23 @@ const stepsOf = (from: Revision, to: Revision): readonly Converters[] => STEPS.g
 
 type Payload = 'params' | 'result' | 'notice'
 
-const convert = (what: Payload, method: string, payload: Json, from: Revision, to: Revision): Json => {
-  if (from === to || !payload.isObject) return payload
-  let value = payload
-  for (const step of stepsOf(from, to)) value = step[what]?.(method, value) ?? value
-  return value
-}
+const converterOf =
+  (what: Payload) =>
+  (method: string, payload: Json, from: Revision, to: Revision): Json => {
+    if (from === to || !payload.isObject) return payload
+    let value = payload
+    for (const step of stepsOf(from, to)) value = step[what]?.(method, value) ?? value
+    return value
+  }
 
 /** Params of a client's request or notification, from the client's revision to the server's. */
-export const convertParams = (method: string, params: Json, from: Revision, to: Revision): Json =>
-  convert('params', method, params, from, to)
+export const convertParams = converterOf('params')
 
 /** A result, from the server's revision to the client's. */
-export const convertResult = (method: string, result: Json, from: Revision, to: Revision): Json =>
-  convert('result', method, result, from, to)
+export const convertResult = converterOf('result')
 
 /** Params of a notification of the server, from its revision to the client's. */
-export const convertNotice = (method: string, params: Json, from: Revision, to: Revision): Json =>
-  convert('notice', method, params, from, to)
+export const convertNotice = converterOf('notice')
 
 /** An error, from the server's revision to the client's; `params` and `capabilities` are those of the client. */
 export const convertError = (

@@ -1,6 +1,6 @@
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
-import type { Dispatch, Exchange, Question } from '../protocol/exchange.ts'
+import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { Json } from '../wire/json/json.ts'
 import type { Waiter, WaitQueue } from './wait-queue.ts'
 
@@ -8,96 +8,81 @@ import type { Waiter, WaitQueue } from './wait-queue.ts'
 export const limitConcurrency =
   (server: string, queue: WaitQueue, send: Dispatch): Dispatch =>
   exchange => {
-    const { signal, caller } = exchange
-    if (signal.reason) return
-    const slot = createSlot(queue)
-    const finish = (): void => {
-      stopListening()
-      slot.close()
-    }
-    const waiter: Waiter = {
-      principal: caller.principal ?? caller.session ?? '',
-      start: () => {
-        slot.occupy()
-        send(withSlot(exchange, slot, finish))
-      },
-      reject: error => {
-        stopListening()
-        void deliver(exchange.sink, { kind: 'failure', error })
-      },
-    }
-    const stopListening = signal.onAbort(() => {
-      queue.leave(waiter)
-      queueMicrotask(slot.close) // the server receives the cancellation before the next call
+    if (exchange.signal.reason) return
+    const call = new LimitedCall(exchange, queue, send)
+    if (!queue.enter(call)) call.reject(busyError(server, queue.waiting))
+  }
+
+/** One call on its way through the queue. It gives its slot back exactly once for each time it got one. */
+class LimitedCall implements Waiter {
+  readonly principal: string
+  readonly #exchange: Exchange
+  readonly #queue: WaitQueue
+  readonly #send: Dispatch
+  readonly #stopListening: () => void
+  #hasSlot = false
+  #isOver = false
+  #openQuestions = 0
+
+  constructor(exchange: Exchange, queue: WaitQueue, send: Dispatch) {
+    this.principal = exchange.caller.principal ?? exchange.caller.session ?? ''
+    this.#exchange = exchange
+    this.#queue = queue
+    this.#send = send
+    this.#stopListening = exchange.signal.onAbort(() => {
+      queue.leave(this)
+      queueMicrotask(() => this.#end()) // the server receives the cancellation before the next call
     })
-    if (!queue.enter(waiter)) waiter.reject(busyError(server, queue.waiting))
   }
 
-/** One slot of the queue, released exactly once. */
-interface Slot {
-  occupy(): void
-  /** Releases the slot while a person is asked; the returned function takes it again. */
-  pause(): () => void
-  close(): void
-}
-
-const createSlot = (queue: WaitQueue): Slot => {
-  let isOccupied = false
-  let isClosed = false
-  let pauses = 0
-
-  const release = (): void => {
-    if (!isOccupied) return
-    isOccupied = false
-    queue.release()
+  start(): void {
+    this.#hasSlot = true
+    this.#send({ ...this.#exchange, sink: frame => this.#receive(frame) })
   }
 
-  const resume = (): void => {
-    if (--pauses > 0 || isClosed) return
-    isOccupied = true
-    queue.resume()
+  reject(error: RpcError): void {
+    this.#stopListening()
+    void deliver(this.#exchange.sink, { kind: 'failure', error })
   }
 
-  return {
-    occupy: () => {
-      isOccupied = true
-    },
-    pause: () => {
-      let isPaused = true
-      pauses++
-      release()
-      return () => {
-        if (!isPaused) return
-        isPaused = false
-        resume()
-      }
-    },
-    close: () => {
-      isClosed = true
-      release()
-    },
+  #receive(frame: Frame): void | Promise<void> {
+    if (frame.kind === 'question') return this.#exchange.sink(this.#pauseDuring(frame))
+    if (frame.kind === 'result' || frame.kind === 'failure') {
+      this.#stopListening()
+      this.#end()
+    }
+    return this.#exchange.sink(frame)
   }
-}
 
-/** To answer a question, the client may have to call this very server: a call that asks must not block that. */
-const withSlot = (exchange: Exchange, slot: Slot, finish: () => void): Exchange => ({
-  ...exchange,
-  sink: frame => {
-    if (frame.kind === 'question') return exchange.sink(pausing(frame, slot))
-    if (frame.kind === 'result' || frame.kind === 'failure') finish()
-    return exchange.sink(frame)
-  },
-})
-
-const pausing = (question: Question, slot: Slot): Question => {
-  const resume = slot.pause()
-  question.withdrawn.onAbort(resume)
-  return {
-    ...question,
-    answer: reply => {
-      if (reply.kind !== 'progress') resume()
+  /** To answer a question, the client may have to call this very server: a call that asks must not block that. */
+  #pauseDuring(question: Question): Question {
+    let isOpen = true
+    this.#openQuestions++
+    this.#release()
+    const close = (): void => {
+      if (!isOpen) return
+      isOpen = false
+      if (--this.#openQuestions > 0 || this.#isOver) return
+      this.#hasSlot = true
+      this.#queue.resume()
+    }
+    question.withdrawn.onAbort(close)
+    const answer = (reply: Answer): void => {
+      if (reply.kind !== 'progress') close()
       question.answer(reply)
-    },
+    }
+    return { ...question, answer }
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#release()
+  }
+
+  #release(): void {
+    if (!this.#hasSlot) return
+    this.#hasSlot = false
+    this.#queue.release()
   }
 }
 

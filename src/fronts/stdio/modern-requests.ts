@@ -18,64 +18,49 @@ type RequestMessage = Message & { kind: 'request' }
 type BaseCaller = Pick<Caller, 'workspace' | 'principal' | 'headers'>
 
 /** The 2026-07-28 requests on one pipe: each is independent, and cancelled by its id because it has no stream to close. */
-export class ModernRequests {
-  readonly #context: FrontContext
-  readonly #base: BaseCaller
-  readonly #outbox: LineOutbox
-  readonly #inFlight: InFlight // shared with the legacy session on the same pipe
-  #caller: Caller | undefined // of the last request: notifications carry no envelope
+export const createModernRequests = (
+  { dispatch, activeCalls }: FrontContext,
+  base: BaseCaller,
+  inFlight: InFlight, // shared with the legacy session on the same pipe
+  outbox: LineOutbox,
+) => {
+  let lastCaller: Caller | undefined // notifications carry no envelope
 
-  constructor(context: FrontContext, base: BaseCaller, inFlight: InFlight, outbox: LineOutbox) {
-    this.#context = context
-    this.#base = base
-    this.#inFlight = inFlight
-    this.#outbox = outbox
-  }
-
-  run(request: RequestMessage): void {
+  const run = (request: RequestMessage): void => {
     const { id, method, params } = request
     const reading = readEnvelope(method, params)
-    if ('rejection' in reading) return void this.#outbox.send(encodeError(id, reading.rejection.error))
+    if ('rejection' in reading) return void outbox.send(encodeError(id, reading.rejection.error))
     const abort = new Abort()
-    const conflict = this.#inFlight.add(id, params, abort)
-    if (conflict) return void this.#outbox.send(encodeError(id, conflict))
-    const caller: Caller = { ...this.#base, ...reading.envelope }
-    this.#caller = caller
-    if (isListen(method)) this.#context.activeCalls.addListening(abort, quotaOwner(caller.principal, undefined))
-    else this.#context.activeCalls.add(abort)
+    const conflict = inFlight.add(id, params, abort)
+    if (conflict) return void outbox.send(encodeError(id, conflict))
+    const caller: Caller = { ...base, ...reading.envelope }
+    lastCaller = caller
+    if (isListen(method)) activeCalls.addListening(abort, quotaOwner(caller.principal, undefined))
+    else activeCalls.add(abort)
     const finish = (pieces?: Buffer[]): void => {
-      if (!this.#inFlight.delete(id)) return
-      this.#context.activeCalls.delete(abort)
-      if (pieces) void this.#outbox.send(pieces)
+      if (!inFlight.delete(id)) return
+      activeCalls.delete(abort)
+      if (pieces) void outbox.send(pieces)
     }
-    abort.onAbort(({ kind }) => (kind === 'closing' ? this.#take(request, shutdownFrame(method), finish) : finish()))
-    this.#context.dispatch({
+    abort.onAbort(({ kind }) => (kind === 'closing' ? take(request, shutdownFrame(method), finish) : finish()))
+    dispatch({
       kind: 'request',
       method,
       params,
       caller,
       signal: abort,
-      sink: frame => (this.#inFlight.get(id) === abort ? this.#take(request, frame, finish) : undefined),
+      sink: frame => (inFlight.get(id) === abort ? take(request, frame, finish) : undefined),
     })
   }
 
-  /** Forwards a notification of a client that has sent only modern requests so far. */
-  notify({ method, params }: Message & { kind: 'notification' }): void {
-    if (!this.#caller) return
-    this.#context.dispatch({
-      kind: 'notification',
-      method,
-      params,
-      caller: this.#caller,
-      signal: NEVER,
-      sink: () => {},
-    })
-  }
-
-  #take({ id, method }: RequestMessage, frame: Frame, finish: (pieces: Buffer[]) => void): void | Promise<void> {
+  const take = (
+    { id, method }: RequestMessage,
+    frame: Frame,
+    finish: (pieces: Buffer[]) => void,
+  ): void | Promise<void> => {
     switch (frame.kind) {
       case 'notice':
-        return this.#outbox.send(encodeNotification(frame.method, modernParams(method, frame.params, id)))
+        return outbox.send(encodeNotification(frame.method, modernParams(method, frame.params, id)))
       case 'question':
         return rejectQuestion(frame)
       case 'result':
@@ -84,4 +69,12 @@ export class ModernRequests {
         return finish(encodeError(id, frame.error))
     }
   }
+
+  /** Forwards a notification of a client that has sent only modern requests so far. */
+  const notify = ({ method, params }: Message & { kind: 'notification' }): void => {
+    if (lastCaller)
+      dispatch({ kind: 'notification', method, params, caller: lastCaller, signal: NEVER, sink: () => {} })
+  }
+
+  return { run, notify }
 }

@@ -17,7 +17,7 @@ import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import type { CallOutcome, ResponseWriter } from '../sessions/response-collector.ts'
 import { LineOutbox } from '../streams/outbox.ts'
-import { ModernRequests } from './modern-requests.ts'
+import { createModernRequests } from './modern-requests.ts'
 
 interface StdioOptions {
   readonly input: Readable
@@ -44,7 +44,7 @@ export const serveStdio = (context: FrontContext, options: StdioOptions): Promis
 /** The client on a pipe: a legacy session, beside which the client may send modern requests. */
 class PipeSession extends ClientSession {
   readonly #outbox: LineOutbox
-  readonly #modern: ModernRequests
+  readonly #modern: ReturnType<typeof createModernRequests>
   readonly #lines: LineDecoder
   readonly #responder: Responder<PipeSession, undefined>
 
@@ -53,7 +53,7 @@ class PipeSession extends ClientSession {
     super({ ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() }, context)
     const maxBytes = context.limits.bodyBytes
     this.#outbox = new LineOutbox(output, maxBytes)
-    this.#modern = new ModernRequests(context, base, this.inFlight, this.#outbox)
+    this.#modern = createModernRequests(context, base, this.inFlight, this.#outbox)
     this.#lines = new LineDecoder(line => this.#receiveLine(line), { maxBytes })
     const writer: ResponseWriter = {
       canSendMore: true,
