@@ -15,6 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['protocol'],
   auth: ['protocol', 'wire', 'stores', 'config'],
   fronts: ['protocol', 'wire', 'stores', 'config'],
+  admin: ['fronts', 'protocol', 'wire', 'config'],
   workspace: ['eras', 'protocol', 'wire', 'config'],
   health: ['protocol', 'wire', 'config'],
   bridge: ['eras', 'protocol', 'wire', 'stores'],
@@ -22,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   servers: ['protocol', 'wire', 'stores'],
   doctor: ['upstreams', 'config', 'protocol', 'wire'],
   app: [
+    'admin',
     'fronts',
     'workspace',
     'bridge',

@@ -1,3 +1,4 @@
+import { createAdminRoutes, type GatewayControl } from '../admin/admin-routes.ts'
 import { createInboundAuth } from '../auth/inbound-auth.ts'
 import { hashSecret } from '../auth/token.ts'
 import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
@@ -12,7 +13,6 @@ import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../fronts/http/read-request.ts'
 import { ClientChannels } from '../fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
-import { createAdminRoutes } from '../fronts/ops/admin.ts'
 import { createOperatorRoutes } from '../fronts/ops/operator.ts'
 import { createActionRoutes } from '../fronts/rest/actions.ts'
 import { StreamableSessions } from '../fronts/streamable/sessions.ts'
@@ -26,6 +26,7 @@ import { methodInfo } from '../protocol/methods.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { LogHistory } from '../telemetry/log-history.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { logRequests } from '../telemetry/request-log.ts'
@@ -40,6 +41,8 @@ interface GatewayStartOptions {
   readonly data?: string | undefined // the data directory, which must exist; undefined: no state outlives the process
   /** Reads a configuration file, by default the gateway's own, to compare it with the current configuration. */
   readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
+  readonly control?: GatewayControl | undefined // for the user who runs the gateway
+  readonly history?: LogHistory | undefined // the last lines of the log
 }
 
 /** A running gateway. */
@@ -63,11 +66,13 @@ const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may tak
 
 /** Starts a gateway from a checked configuration. Only this function knows the order of the layers. */
 export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
-  const { log, version = 'unknown', data, insecure, loadNext = noFile } = options
+  const { log, version = 'unknown', data, insecure, loadNext = noFile, control, history } = options
+  const startedAt = Date.now()
   const { limits } = snapshot
   const { host } = snapshot.listen
   const calls = createServerCalls()
   let port: number | undefined
+  let origin = ''
   const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
   const inbound = await createInboundAuth({
     host,
@@ -147,7 +152,23 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   })
   const admin = createAdminRoutes({
     isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
+    isOperator: request => inbound.admitOperator(request)?.kind === 'in',
     plan: async file => compareConfigs(runtime.snapshot, await loadNext(file)),
+    status: () => ({
+      version,
+      pid: process.pid,
+      origin,
+      config: runtime.snapshot.file,
+      startedAt,
+      memoryBytes: process.memoryUsage.rss(),
+      ...load(),
+      streams: context.keepAlive.streamCount,
+      parkedCalls: runtime.parkedCalls(),
+      servers: runtime.serverStates(),
+      workspaces: workspaceStatus(),
+    }),
+    control,
+    history,
     log,
   })
   const routes: HttpRoutes = {
@@ -165,9 +186,16 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   )
 
   port = listener.port
-  const origin = originOf(snapshot.listen.host, listener.port)
+  origin = originOf(snapshot.listen.host, listener.port)
   const url = (workspace = 'default') =>
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
+
+  const workspaceStatus = (): readonly WorkspaceStatus[] =>
+    [...runtime.snapshot.workspaces.values()].map(({ name, servers }) => ({
+      name,
+      url: url(name),
+      servers: servers.map(runtime.serverState),
+    }))
 
   const swap = (next: Snapshot): ConfigDifference => {
     const before = runtime.snapshot
@@ -211,12 +239,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       return sessions + channels + calls + context.keepAlive.streamCount > 0 ? 0 : Date.now() - listener.lastRequest
     },
     url,
-    status: () =>
-      [...runtime.snapshot.workspaces.values()].map(({ name, servers }) => ({
-        name,
-        url: url(name),
-        servers: servers.map(runtime.serverState),
-      })),
+    status: workspaceStatus,
     load,
     swap,
     close: () => (closing ??= close()),

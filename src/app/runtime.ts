@@ -35,6 +35,8 @@ export interface Runtime {
   hasServer(name: string): boolean
   serverStates(): readonly ServerStatus[]
   serverState(server: string): ServerStatus
+  /** The number of calls that wait for an answer of their client. */
+  parkedCalls(): number
   /** Probes every server that is still connecting. */
   probeAll(): Promise<void>
   /**
@@ -181,6 +183,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     hasServer: name => servers.has(name),
     serverStates: () => [...servers.keys()].map(health.statusOf),
     serverState: health.statusOf,
+    parkedCalls: bridge.parkedCalls,
     probeAll: health.probeAll,
     swap,
     close,

@@ -12,6 +12,8 @@ import { askForUrls } from './url-elicitation.ts'
 /** Lets callers of every revision use servers of every revision. */
 export interface Bridge {
   wrap(upstream: Upstream, server: string): Upstream
+  /** The number of calls that wait for an answer of their client. */
+  parkedCalls(): number
   close(): void
 }
 
@@ -65,5 +67,5 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     }
   }
 
-  return { wrap, close: parking.close }
+  return { wrap, parkedCalls: () => parking.size, close: parking.close }
 }

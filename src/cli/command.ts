@@ -7,6 +7,7 @@ import type { Revision } from '../protocol/revisions.ts'
 import type { CheckReport, ServerReport, WorkspaceStatus } from '../protocol/status.ts'
 import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-admin.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { LogHistory } from '../telemetry/log-history.ts'
 import type { Terminal } from './client/terminal.ts'
 
 /** The part of a running gateway that `dragoman serve` uses. */
@@ -31,6 +32,13 @@ export interface ServeOptions {
   readonly data: string
   readonly insecure: boolean
   readonly loadNext: LoadConfig
+  readonly history: LogHistory
+  /** What the owner of the gateway can do over HTTP. */
+  readonly control: {
+    reload(): Promise<ConfigDifference>
+    restart(): Promise<void>
+    stop(): void
+  }
 }
 
 /** Serves a workspace of the daemon on stdin and stdout until the client has gone. */

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { type Daemon, findDaemon } from '../config/daemon-file.ts'
-import { type Change, type ConfigDifference, compareConfigs, type Detail, hasNoChanges } from '../config/difference.ts'
+import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
 import { findConfig } from '../config/find-config.ts'
 import { loadConfig } from '../config/load.ts'
-import { ConfigError } from '../config/problems.ts'
 import type { Run } from './command.ts'
+import { requestDaemon } from './daemon-client.ts'
+import { describeDifference } from './difference-text.ts'
 import {
   DATA_FLAG,
   dataDirectoryOf,
@@ -45,7 +46,7 @@ export const run: Run = async args => {
     return printError(`no daemon runs on ${data}; start one, or compare with a file: --from FILE`)
   const found = file ?? (daemon?.config === undefined ? await findConfig({ env: process.env }) : undefined)
   const difference = daemon ? await askDaemon(daemon, found) : await compareFiles(from ?? '', found)
-  return flags.json ? printJson(difference) : print(describe(difference))
+  return flags.json ? printJson(difference) : print(describeDifference(difference, 'Nothing would change.'))
 }
 
 const compareFiles = async (from: string, to: string | undefined): Promise<ConfigDifference> => {
@@ -55,36 +56,7 @@ const compareFiles = async (from: string, to: string | undefined): Promise<Confi
 }
 
 /** The daemon reads the file, because its environment variables apply and not those of this shell. */
-const askDaemon = async ({ origin, token }: Daemon, file: string | undefined): Promise<ConfigDifference> => {
-  const response = await fetch(`${origin}/admin/plan`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(file === undefined ? {} : { file: resolve(file) }),
-  })
-  const body = (await response.json()) as ConfigDifference & { error?: { message?: string } }
-  if (response.ok) return body
-  throw new ConfigError(body.error?.message ?? `the daemon at ${origin} answered ${response.status}`)
-}
-
-const SIGNS: Readonly<Record<Change['kind'], string>> = { added: '+', removed: '-', changed: '~' }
-
-const describe = (difference: ConfigDifference): string => {
-  if (hasNoChanges(difference)) return 'Nothing would change.\n'
-  const { servers, workspaces, policies, settings } = difference
-  return [
-    ...changeLines('server', servers),
-    ...changeLines('workspace', workspaces),
-    ...changeLines('policy', policies),
-    ...changeLines('needs a restart:', settings),
-    '',
-  ].join('\n')
-}
-
-const changeLines = (what: string, changes: readonly Change[]): string[] =>
-  changes.flatMap(({ name, kind, details }) => [`${SIGNS[kind]} ${what} ${name}`, ...details.map(detailLine)])
-
-const detailLine = ({ at, from, to }: Detail): string => {
-  if (from === undefined && to === undefined) return `    ${at} differs`
-  if (from === undefined) return `    ${at}: ${to}`
-  return `    ${at}: ${from} -> ${to ?? '(absent)'}`
+const askDaemon = async (daemon: Daemon, file: string | undefined): Promise<ConfigDifference> => {
+  const response = await requestDaemon(daemon, '/admin/plan', file === undefined ? {} : { file: resolve(file) })
+  return (await response.json()) as ConfigDifference
 }

@@ -1,75 +1,24 @@
-import { type Change, type ConfigDifference, hasNoChanges } from '../config/difference.ts'
-import { ConfigError } from '../config/problems.ts'
-import type { Snapshot } from '../config/snapshot.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { ConfigDifference } from '../config/difference.ts'
+import type { Run } from './command.ts'
+import { daemonOf, requestDaemon } from './daemon-client.ts'
+import { describeDifference } from './difference-text.ts'
+import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags } from './usage.ts'
 
-interface ReloadOptions {
-  readonly load: () => Promise<Snapshot>
-  readonly swap: (next: Snapshot) => ConfigDifference
-  readonly first: Snapshot
-  readonly log: Log
-}
+const FLAGS: Flags = { ...DATA_FLAG, ...JSON_FLAG }
 
-/**
- * Returns a function that reloads the configuration. An invalid one changes nothing and is logged once. A reload by
- * hand (SIGHUP) is always logged, one for a changed file only if something differs.
- */
-export const createReloader = ({ load, swap, first, log }: ReloadOptions): ((byHand?: boolean) => Promise<void>) => {
-  let warnings = first.warnings
-  let lastError: string | undefined
-  let running: Promise<void> | undefined
-  let isRequested = false
-  let isByHand = false
+const HELP = `Usage: dragoman reload [flags]
 
-  const reloadOnce = async (isLogged: boolean): Promise<void> => {
-    try {
-      const next = await load()
-      const difference = swap(next)
-      for (const warning of next.warnings.filter(warning => !warnings.includes(warning))) log.warn({}, warning)
-      warnings = next.warnings
-      logDifference(difference, isLogged)
-      lastError = undefined
-    } catch (error) {
-      if (!(error instanceof ConfigError)) return log.error({ err: error }, 'reloading the configuration failed')
-      if (error.message === lastError && !isLogged) return
-      lastError = error.message
-      log.error({}, `the configuration was not reloaded, the previous one stays in force: ${error.message}`)
-    }
-  }
+Makes the running daemon read its configuration file again, and shows what changed. The daemon does so by itself when the file
+changes, but not when a variable or a file named by \${file:PATH} does.
 
-  const logDifference = (difference: ConfigDifference, isLogged: boolean): void => {
-    const { servers, workspaces, policies, settings } = difference
-    if (hasNoChanges(difference))
-      return isLogged || lastError !== undefined ? log.info({}, 'the configuration is unchanged') : undefined
-    const fields = {
-      servers: namesByKind(servers),
-      workspaces: namesByKind(workspaces),
-      policies: namesByKind(policies),
-    }
-    if (servers.length + workspaces.length + policies.length > 0) log.info(fields, 'the configuration has changed')
-    if (settings.length === 0) return
-    const places = settings.flatMap(({ name, details }) => details.map(({ at }) => `${name}.${at}`))
-    log.warn({}, `takes effect after a restart: ${places.join(', ')}`)
-  }
+${flagHelp(FLAGS)}
+`
 
-  /** Runs one reload at a time; requests that arrive meanwhile share the next one. */
-  return (byHand = false) => {
-    isRequested = true
-    isByHand ||= byHand
-    running ??= (async () => {
-      while (isRequested) {
-        const isLogged = isByHand
-        isRequested = isByHand = false
-        await reloadOnce(isLogged)
-      }
-      running = undefined
-    })()
-    return running
-  }
-}
-
-const namesByKind = (changes: readonly Change[]): Readonly<Record<string, readonly string[]>> | undefined => {
-  if (changes.length === 0) return undefined
-  const kinds = [...new Set(changes.map(({ kind }) => kind))]
-  return Object.fromEntries(kinds.map(kind => [kind, changes.filter(it => it.kind === kind).map(({ name }) => name)]))
+/** Makes the daemon read its configuration again. */
+export const run: Run = async args => {
+  const flags = readFlags(args, FLAGS)
+  if (flags.help) return print(HELP)
+  const response = await requestDaemon(await daemonOf(flags), '/admin/reload', {})
+  const difference = (await response.json()) as ConfigDifference
+  return flags.json ? printJson(difference) : print(describeDifference(difference, 'Nothing has changed.'))
 }

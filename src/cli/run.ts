@@ -1,6 +1,7 @@
 import { ConfigError, nearest } from '../config/problems.ts'
 import { readVersion } from '../std/version.ts'
 import type { Programs, Run } from './command.ts'
+import { DaemonError } from './daemon-client.ts'
 import { columns, print, printError, UsageError } from './usage.ts'
 
 interface Command {
@@ -15,6 +16,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   check: { summary: 'check a configuration and connect to each of its servers once', load: () => import('./check.ts') },
   doctor: { summary: 'examine one server: transports, revisions, deviations', load: () => import('./doctor.ts') },
   plan: { summary: 'show what another configuration would change', load: () => import('./plan.ts') },
+  status: { summary: 'show the servers, sessions and calls of the running daemon', load: () => import('./status.ts') },
+  logs: { summary: 'show the log of the running daemon and what its servers print', load: () => import('./logs.ts') },
+  reload: { summary: 'make the running daemon read its configuration again', load: () => import('./reload.ts') },
+  restart: { summary: 'restart the running daemon', load: () => import('./restart.ts') },
+  stop: { summary: 'stop the running daemon', load: () => import('./stop.ts') },
   memory: { summary: 'add to, search and maintain the agent memory', load: () => import('./memory/memory.ts') },
   tools: { summary: 'list the tools of all servers, or of one', load: () => import('./tools.ts') },
   prompts: { summary: 'list prompts', load: () => import('./prompts.ts') },
@@ -28,6 +34,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   watch: { summary: 'print changes of a resource or of lists', load: () => import('./watch.ts') },
   ping: { summary: 'measure how long servers take to answer', load: () => import('./ping.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
+  completion: {
+    summary: 'print a script that completes commands in your shell',
+    load: () => import('./completion.ts'),
+  },
 }
 
 const help = (version: string): string => `dragoman ${version}: one URL for all your MCP servers, for every client
@@ -66,6 +76,7 @@ const commandOf = (name: string): Command => {
 
 const report = (error: unknown, name = ''): number => {
   if (error instanceof ConfigError) return printError(error.message, INVALID_USE)
+  if (error instanceof DaemonError) return printError(error.message)
   if (!(error instanceof UsageError)) return printError(listenError(error) ?? fileError(error) ?? stackOf(error))
   const command = Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''
   return printError(`${error.message}\nTry "dragoman${command} --help".`, INVALID_USE)

@@ -1,14 +1,16 @@
-import { closeSync, openSync } from 'node:fs'
-import { announceDaemon, type Daemon, findDaemon, withdrawDaemon } from '../config/daemon-file.ts'
+import { announceDaemon, claimStart, type Daemon, findDaemon, withdrawDaemon } from '../config/daemon-file.ts'
 import { ensureDataDirectory } from '../config/data-dir.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type LogLevel, logUnhandledErrors } from '../telemetry/log.ts'
+import { LogHistory, withHistory } from '../telemetry/log-history.ts'
 import { COLOURED, defaultServersLine, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
-import { createReloader } from './reload.ts'
+import { configOfOne, readOneServer, splitAtDashes } from './one-server.ts'
+import { createReloader } from './reloader.ts'
+import { listenForHangups, listenForSignals, waitForIdle } from './serve-signals.ts'
 import {
   configFileOf,
   DATA_FLAG,
@@ -17,8 +19,9 @@ import {
   type FlagValues,
   flagHelp,
   print,
-  readFlags,
+  readLine,
   textOf,
+  textsOf,
   UsageError,
 } from './usage.ts'
 
@@ -29,6 +32,7 @@ const FLAGS: Flags = {
   },
   'no-config': { help: 'search for no configuration file' },
   demo: { help: 'serve the built-in demo, unless --config names servers: an example of every feature' },
+  header: { value: 'HEADER', many: true, help: 'with a URL: a header like "Name: value" to send, may be repeated' },
   host: { value: 'HOST', help: 'address to listen on (default: 127.0.0.1)' },
   port: { value: 'PORT', help: 'port to listen on (default: 8765); 0: any free one' },
   ...DATA_FLAG,
@@ -39,73 +43,142 @@ const FLAGS: Flags = {
 }
 
 const HELP = `Usage: dragoman serve [flags]
+       dragoman serve <url> [flags]
+       dragoman serve [flags] -- <command> [arguments]
 
-Runs the gateway in the foreground until it is interrupted. Without a configuration file it serves a memory and the files
-of the current directory.
+Runs the gateway in the foreground until it is interrupted: for the servers of a configuration file, or for one server
+without any file. A command gets the variables of the shell. Without a file and a server, a memory and the files of the
+current directory are served.
+
+Examples:
+  dragoman serve --config mcp.json
+  dragoman serve https://example.com/mcp --header "Authorization: Bearer $TOKEN"
+  dragoman serve -- npx -y @modelcontextprotocol/server-everything
 
 ${flagHelp(FLAGS)}
 `
 
 /** Runs the gateway until SIGINT or SIGTERM. */
 export const run: Run = async (args, context) => {
-  const flags = readFlags(args, FLAGS)
+  const { own, command } = splitAtDashes(args)
+  const { flags, words } = readLine(own, FLAGS, 1)
   if (flags.help) return print(HELP)
   const level = levelOf(flags)
-  const searches = flags.demo !== true && flags['no-config'] !== true
+  const one = readOneServer(words[0], command, textsOf(flags, 'header'))
+  if (one && textOf(flags, 'config') !== undefined)
+    throw new UsageError('--config names servers; leave it out, or the URL or command')
+  const searches = !one && flags.demo !== true && flags['no-config'] !== true
   const file = searches ? await configFileOf(flags) : textOf(flags, 'config')
   const listen = { host: hostOf(flags), port: portOf(flags) }
+  const base = { env: process.env, flags: listen, demo: flags.demo === true }
   const load: LoadConfig = (named = file) =>
-    loadConfig({ file: named, env: process.env, flags: listen, demo: flags.demo === true })
-  const snapshot = await load()
-  const log = await createLog({ level, pretty: process.stderr.isTTY })
-  for (const warning of snapshot.warnings) log.warn({}, warning)
-  const data = dataDirectoryOf(flags)
-  await ensureDataDirectory(data)
+    loadConfig(named === undefined ? { ...base, value: one && configOfOne(one) } : { ...base, file: named })
   const loadNext: LoadConfig = async next => {
     if (next === undefined && file === undefined) throw new ConfigError(NO_FILE)
     return load(next)
   }
-  const options = { log, data, insecure: flags.insecure === true, loadNext, version: context.version }
-  return serve(snapshot, options, flags, context)
-}
-
-const serve = async (
-  snapshot: Snapshot,
-  options: ServeOptions,
-  flags: FlagValues,
-  { startGateway, version }: CommandContext,
-): Promise<number> => {
-  const { log, data, loadNext } = options
-  const { file } = snapshot
+  let snapshot = await load()
+  const history = new LogHistory()
+  const log = withHistory(await createLog({ level, pretty: process.stderr.isTTY }), history)
+  const data = dataDirectoryOf(flags)
+  await ensureDataDirectory(data)
   const hangups = listenForHangups()
   const signal = Promise.race([listenForSignals(), hangups.terminalClosed])
+  // Before the gateway listens, an error ends the process.
+  let onAnnounced = (): void => logUnhandledErrors(log)
+  for (;;) {
+    for (const warning of snapshot.warnings) log.warn({}, warning)
+    const options = { log, history, data, insecure: flags.insecure === true, loadNext, version: context.version }
+    const loop = { load, flags, signal, onHangup: hangups.onEach, onAnnounced, hasOwnServer: one !== undefined }
+    const ended = await serve(snapshot, { ...options, ...loop }, context)
+    if (ended.why !== 'restart') return 0
+    listen.port = ended.port
+    onAnnounced = ended.release
+    snapshot = await load()
+  }
+}
+
+interface ServeLoop extends Omit<ServeOptions, 'control'> {
+  readonly load: LoadConfig
+  readonly flags: FlagValues
+  readonly signal: Promise<string>
+  readonly onHangup: (listener: () => void) => void
+  readonly onAnnounced: () => void
+  readonly hasOwnServer: boolean // on the command line
+}
+
+interface EndedServe {
+  readonly why: string
+  readonly port: number | undefined // for the next gateway
+  readonly release: () => void // lets other programs start a daemon again
+}
+
+/** Runs one gateway until a signal, `dragoman stop` or `dragoman restart`. */
+const serve = async (
+  snapshot: Snapshot,
+  { load, flags, signal, onHangup, onAnnounced, hasOwnServer, ...given }: ServeLoop,
+  { startGateway, version }: CommandContext,
+): Promise<EndedServe> => {
+  const { log, data, loadNext } = given
+  const { file } = snapshot
+  const requests = listenForRequests()
+  const control: ServeOptions['control'] = {
+    reload: async () => {
+      if (file === undefined) throw new ConfigError(NOTHING_TO_RELOAD)
+      const outcome = await reload(true)
+      if (outcome.kind === 'failed') throw outcome.error
+      return outcome.difference
+    },
+    restart: async () => {
+      await load()
+      requests.end('restart')
+    },
+    stop: () => requests.end('stop'),
+  }
+  const options = { ...given, control }
   const gateway = await startGateway(snapshot, options).catch(error => explainStartError(error, data))
-  logUnhandledErrors(log)
-  const replaced = await announce(gateway, snapshot.file, options).catch(async error => {
+  const reload = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
+  const replaced = await announce(gateway, file, options).catch(async error => {
     await gateway.close()
     throw error
   })
-  const reload = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
-  hangups.onEach(() => (file ? void reload(true) : log.info({}, 'there is no configuration file to reload')))
+  onAnnounced()
+  onHangup(() => (file ? void reload(true) : log.info({}, 'there is no configuration file to reload')))
   const unwatch = file !== undefined && !flags['no-watch'] ? watchFile(file, () => void reload()) : undefined
-  const stop = flags['until-idle'] ? Promise.race([signal, waitForIdle(() => gateway.idleMs())]) : signal
+  const idle = flags['until-idle'] ? waitForIdle(() => gateway.idleMs()) : undefined
+  const stop = Promise.race([signal, requests.ended, ...(idle ? [idle.reached] : [])])
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
   print(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
   print(networkLine(snapshot.listen.host, `${gateway.origin}/mcp`))
-  if (file === undefined && !flags.demo) print(defaultServersLine(data, process.cwd()))
+  if (file === undefined && !hasOwnServer && !flags.demo) print(defaultServersLine(data, process.cwd()))
   const slowTimer = setTimeout(() => print(waitingLine(gateway.status())), SLOW_MS)
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])
   clearTimeout(slowTimer)
   if (isReady) print(serverLines(gateway.status(), paint))
-  log.info({ signal: await stop }, 'closing')
+  const why = await stop
+  log.info({ signal: why }, 'closing')
   unwatch?.()
+  idle?.cancel()
+  // While it restarts, other programs must not start a daemon in its place.
+  const release = why === 'restart' ? await claimStart(data) : undefined
   await withdrawDaemon(data, process.pid, replaced)
   await gateway.close()
-  return 0
+  const takesAnyPort = snapshot.listen.port === 0
+  const port = takesAnyPort ? Number(new URL(gateway.origin).port) : portOf(flags)
+  return { why, port, release: () => void release?.() }
+}
+
+/** Requests of the owner over HTTP: `ended` resolves with the first. */
+const listenForRequests = () => {
+  let end: (why: string) => void = () => {}
+  const ended = new Promise<string>(resolve => {
+    end = resolve
+  })
+  return { ended, end: (why: string) => end(why) }
 }
 
 const NO_FILE = 'the gateway runs without a configuration file; name one to compare with: dragoman plan FILE'
-
+const NOTHING_TO_RELOAD = 'the gateway runs without a configuration file: there is nothing to reload'
 /** Announces this daemon to programs of the same user. Returns the daemon it replaces, if one runs. */
 const announce = async (
   { origin, localSecret }: ServedGateway,
@@ -134,56 +207,6 @@ const explainStartError = async (error: NodeJS.ErrnoException & { port?: number 
 }
 
 const SLOW_MS = 1000
-const IDLE_MS = 5 * 60_000
-const IDLE_CHECK_MS = 5000
-
-/** Resolves when no client has used the gateway for IDLE_MS. */
-const waitForIdle = (idleMs: () => number): Promise<string> =>
-  new Promise(resolve => {
-    const timer = setInterval(() => {
-      if (idleMs() < IDLE_MS) return
-      clearInterval(timer)
-      resolve('idle')
-    }, IDLE_CHECK_MS)
-    timer.unref()
-  })
-
-const INTERRUPTED = 130 // exit code
-
-/** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
-const listenForSignals = (): Promise<string> =>
-  new Promise(resolve => {
-    let isStopping = false
-    const onSignal = (signal: string): void => {
-      if (isStopping) process.exit(INTERRUPTED)
-      isStopping = true
-      resolve(signal)
-    }
-    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal)
-  })
-
-/** SIGHUP requests a reload. If the terminal the gateway runs in was closed, it ends the gateway instead. */
-const listenForHangups = () => {
-  let listener: (() => void) | undefined
-  const terminalClosed = new Promise<string>(resolve => {
-    const hadTerminal = process.stdout.isTTY
-    process.on('SIGHUP', () => (hadTerminal && !hasTerminal() ? resolve('SIGHUP') : listener?.()))
-  })
-  const onEach = (added: () => void): void => {
-    listener = added
-  }
-  return { terminalClosed, onEach }
-}
-
-const hasTerminal = (): boolean => {
-  try {
-    closeSync(openSync('/dev/tty', 'r'))
-    return true
-  } catch {
-    return false
-  }
-}
-
 const levelOf = (flags: FlagValues): LogLevel => {
   const text = textOf(flags, 'log-level') ?? 'info'
   const level = LOG_LEVELS.find(level => level === text)

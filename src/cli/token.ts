@@ -1,7 +1,11 @@
 import { readLastUsed } from '../auth/last-used.ts'
 import { createSecret, createTokenId, EVERY_WORKSPACE, hashSecret, isExpired, type Token } from '../auth/token.ts'
 import { changeTokens, readTokens, tokenFilePath } from '../auth/token-file.ts'
+import { findDaemon } from '../config/daemon-file.ts'
 import { ensureDataDirectory } from '../config/data-dir.ts'
+import { findConfig } from '../config/find-config.ts'
+import { loadConfig } from '../config/load.ts'
+import { suggest } from '../config/problems.ts'
 import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
 import type { Run } from './command.ts'
 import {
@@ -42,6 +46,10 @@ const CREATE_FLAGS: Flags = {
     value: 'NAME',
     help: 'the policy of the configuration that limits what it may see and use (default: none)',
   },
+  config: {
+    value: 'FILE',
+    help: 'with --policy: the configuration that defines it (default: that of the daemon, or the one that is found)',
+  },
   expires: { value: 'TIME', help: 'how long it is valid, like 12h, 30d or 1y (default: it never expires)' },
   principal: { value: 'NAME', help: 'whom it identifies; tokens of one principal share sessions (default: its id)' },
 }
@@ -50,13 +58,14 @@ const create: TokenAction['run'] = async (name = '', flags, data) => {
   const secret = createSecret()
   const id = createTokenId()
   const now = Date.now()
+  const { policy, warning } = await policyOf(flags, data)
   const token: Token = {
     id,
     name: printableName('the name', name),
     hash: hashSecret(secret),
     principal: printableName('--principal', textOf(flags, 'principal') ?? id),
     workspaces: workspacesOf(flags),
-    ...policyOf(flags),
+    ...(policy === undefined ? {} : { policy }),
     created: new Date(now).toISOString(),
     expires: expiryOf(flags, now),
   }
@@ -69,7 +78,8 @@ const create: TokenAction['run'] = async (name = '', flags, data) => {
     `Created token ${id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${policyText(token)}${expiryText(token)}. Copy it now: it will not be shown again.\n\n` +
       `  ${secret}\n\n` +
       `Clients send it as "Authorization: Bearer <token>". Its hash is stored in ${file}.\n` +
-      (isFirst ? 'From now on every caller needs a token.\n' : ''),
+      (isFirst ? 'From now on every caller needs a token.\n' : '') +
+      (warning === undefined ? '' : `${warning}\n`),
   )
 }
 
@@ -93,19 +103,31 @@ const list: TokenAction['run'] = async (_word, flags, data) => {
   return print(table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'POLICY', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]))
 }
 
-const revoke: TokenAction['run'] = async (id = '', flags, data) => {
+const revoke: TokenAction['run'] = async (word = '', flags, data) => {
   const file = tokenFilePath(data)
-  const token = (await readTokens(file))?.find(token => token.id === id)
-  if (!token) return printError(`there is no token ${JSON.stringify(id)}; "dragoman token list" shows their ids`)
-  await changeTokens(file, tokens => tokens.filter(token => token.id !== id))
+  const tokens = (await readTokens(file)) ?? []
+  const named = tokens.filter(({ name }) => name === word)
+  const token = tokens.find(({ id }) => id === word) ?? (named.length === 1 ? named[0] : undefined)
+  if (!token) return printError(revokeError(word, named))
+  await changeTokens(file, tokens => tokens.filter(({ id }) => id !== token.id))
   if (flags.json) return printJson(withoutHash(token))
-  return print(`Revoked token ${id} ${JSON.stringify(token.name)}; it is rejected from now on.\n`)
+  return print(`Revoked token ${token.id} ${JSON.stringify(token.name)}; it is rejected from now on.\n`)
 }
+
+const revokeError = (word: string, named: readonly Token[]): string =>
+  named.length > 1
+    ? `${named.length} tokens are named ${JSON.stringify(word)}; name one by its id: ${named.map(({ id }) => id).join(', ')}`
+    : `there is no token with the id or name ${JSON.stringify(word)}; "dragoman token list" shows them`
 
 const ACTIONS: Readonly<Record<string, TokenAction>> = {
   create: { usage: 'create NAME', summary: 'create a token and show it once', flags: CREATE_FLAGS, run: create },
   list: { usage: 'list', summary: 'list all tokens, without their secrets', flags: {}, run: list },
-  revoke: { usage: 'revoke ID', summary: 'reject a token from now on, and end its sessions', flags: {}, run: revoke },
+  revoke: {
+    usage: 'revoke ID|NAME',
+    summary: 'reject a token from now on, and end its sessions',
+    flags: {},
+    run: revoke,
+  },
 }
 
 const ABOUT = 'Callers authenticate with a token. A running gateway applies every change at once.'
@@ -138,9 +160,21 @@ const workspacesOf = (flags: FlagValues): readonly string[] => {
   return names.length === 0 || names.includes(EVERY_WORKSPACE) ? [EVERY_WORKSPACE] : [...new Set(names)]
 }
 
-const policyOf = (flags: FlagValues): { policy?: string } => {
-  const policy = textOf(flags, 'policy')
-  return policy === undefined ? {} : { policy: printableName('--policy', policy) }
+/** The policy of a new token. The configuration of the daemon, or the one that is found, must define it. */
+const policyOf = async (flags: FlagValues, data: string): Promise<{ policy?: string; warning?: string }> => {
+  const given = textOf(flags, 'policy')
+  if (given === undefined) return {}
+  const policy = printableName('--policy', given)
+  const file = textOf(flags, 'config') ?? (await findDaemon(data))?.config ?? (await findConfig({ env: process.env }))
+  if (file === undefined)
+    return {
+      policy,
+      warning: `No configuration file defines the policy ${JSON.stringify(policy)}: until one does, the token sees nothing.`,
+    }
+  const { policies = new Map() } = await loadConfig({ file, env: process.env })
+  if (policies.has(policy)) return { policy }
+  const hint = suggest(policy, policies.keys(), 'it has no "policies"')
+  throw new UsageError(`--policy: ${file} defines no policy ${JSON.stringify(policy)}; ${hint}`)
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, y: 31_536_000 }

@@ -112,7 +112,8 @@ const readDaemon = async (data: string): Promise<Daemon | undefined> => {
   }
 }
 
-const isAlive = (pid: number): boolean => {
+/** Whether a process runs. */
+export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
     return true

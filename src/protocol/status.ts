@@ -33,6 +33,23 @@ export interface WorkspaceStatus {
   readonly servers: readonly ServerStatus[]
 }
 
+/** A running gateway, as `dragoman status` shows it. */
+export interface GatewayStatus {
+  readonly version: string
+  readonly pid: number
+  readonly origin: string
+  readonly config?: string | undefined // the path of its configuration file
+  readonly startedAt: number // Unix time in milliseconds
+  readonly memoryBytes: number // without the processes of servers
+  readonly sessions: number // of legacy clients
+  readonly channels: number // of HTTP+SSE clients
+  readonly streams: number
+  readonly calls: number // that have not been answered
+  readonly parkedCalls: number // that wait for an answer of their client
+  readonly servers: readonly ServerStatus[]
+  readonly workspaces: readonly WorkspaceStatus[]
+}
+
 /** The result of `dragoman check`: every server of a configuration was connected to once. */
 export interface CheckReport {
   readonly servers: readonly ServerReport[]

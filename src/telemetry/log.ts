@@ -9,6 +9,8 @@ export interface Log {
   child(fields: object): Log
   /** Whether lines of that level are written; absent means no. Checked before work that only the log needs. */
   isLevelEnabled?(level: 'debug'): boolean
+  /** Keeps a line that a server wrote to stderr, whatever the level is; absent if no line is kept. */
+  keepOutput?(text: string): void
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const

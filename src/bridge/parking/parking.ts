@@ -28,6 +28,7 @@ interface ServerParking {
 export interface Parking {
   /** A state of one server is invalid at every other. */
   at(server: string): ServerParking
+  readonly size: number // parked calls at all servers
   close(): void
 }
 
@@ -92,7 +93,13 @@ export const createParking = (options: ParkingOptions): Parking => {
     for (const call of [...parked.values()]) call.end({ kind: 'closing' })
   }
 
-  return { at, close }
+  return {
+    at,
+    get size() {
+      return parked.size
+    },
+    close,
+  }
 }
 
 const INVALID_STATE = rpcError(

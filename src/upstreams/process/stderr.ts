@@ -57,14 +57,17 @@ export const lastLines = (text: string, secrets: readonly string[]): string => {
 export type StderrListener = (chunk: Buffer) => void
 
 /**
- * Logs each line that the processes of a server write to stderr, at level debug. `hide` removes secrets from a whole line.
- * Undefined if the level is off, so that nothing is decoded.
+ * Logs each line that the processes of a server write to stderr, at level debug, and keeps it for `dragoman logs`. `hide`
+ * removes secrets from a whole line. Undefined if neither is wanted, so that nothing is decoded.
  */
 export const createStderrLog = (log: Log, hide: (text: string) => string): (() => StderrListener) | undefined => {
-  if (!log.isLevelEnabled?.('debug')) return undefined
+  const isLogged = log.isLevelEnabled?.('debug') === true
+  if (!isLogged && !log.keepOutput) return undefined
   const write = (line: string): void => {
     const text = hide(withoutEscapes(line)).trimEnd().slice(0, LOGGED_CHARACTERS)
-    if (text !== '') log.debug({ text }, 'server wrote to stderr')
+    if (text === '') return
+    if (isLogged) log.debug({ text }, 'server wrote to stderr')
+    log.keepOutput?.(text)
   }
   return () => splitLines(write)
 }

@@ -49,7 +49,7 @@ export const runCommand = async (
   const data = mkdtempSync(join(tmpdir(), 'dragoman-data-'))
   const [stdout, stderr] = [collect(), collect()]
   const given: Record<string, unknown> = {
-    env: { ...process.env, NO_COLOR: '1', DRAGOMAN_DATA: data, ...env },
+    env: { ...process.env, NO_COLOR: '1', DRAGOMAN_DATA: data, XDG_CONFIG_HOME: data, ...env },
     stdin: Readable.from([Buffer.from(input)]),
     stdout: stdout.stream,
     stderr: stderr.stream,

@@ -81,7 +81,9 @@ describe('dragoman token', () => {
     expect(JSON.parse((await token('list', '--json')).stdout)).toMatchObject([{ id: two.id }])
     const again = await token('revoke', one.id)
     expect(again.code).toBe(1)
-    expect(again.stderr).toBe(`dragoman: there is no token "${one.id}"; "dragoman token list" shows their ids\n`)
+    expect(again.stderr).toBe(
+      `dragoman: there is no token with the id or name "${one.id}"; "dragoman token list" shows them\n`,
+    )
   })
 
   it('revoking nothing creates no file, which would lock the gateway', async () => {
@@ -197,6 +199,36 @@ describe('dragoman serve with tokens', () => {
     expect(stderr).toBe(
       'dragoman: cannot use the data directory /dev/null/x: part of it is not a directory; ' +
         'choose another with --data DIR or DRAGOMAN_DATA\n',
+    )
+  })
+})
+
+describe('mistakes', () => {
+  it('revoke takes a name that only one token has', async () => {
+    await token('create', 'laptop')
+    await token('create', 'twice')
+    await token('create', 'twice')
+    const ambiguous = await token('revoke', 'twice')
+    expect([ambiguous.code, ambiguous.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^dragoman: 2 tokens are named "twice"; name one by its id: \w+, \w+\n$/),
+    ])
+    expect((await token('revoke', 'laptop')).stdout).toMatch(/^Revoked token \w+ "laptop"/)
+    expect((await token('revoke', 'laptop')).stderr).toContain('there is no token with the id or name "laptop"')
+  })
+
+  it('create --policy names the policies of the configuration', async () => {
+    const file = join(data, 'mcp.json')
+    await writeFile(file, JSON.stringify({ mcpServers: 'default', policies: { reading: { readOnly: true } } }))
+    const unknown = await token('create', 'x', '--policy', 'raeding', '--config', file)
+    expect([unknown.code, unknown.stderr.split('\n')[0]]).toEqual([
+      2,
+      `dragoman: --policy: ${file} defines no policy "raeding"; did you mean "reading"?`,
+    ])
+    expect((await token('list', '--json')).stdout).toBe('[]\n')
+    expect((await token('create', 'x', '--policy', 'reading', '--config', file)).code).toBe(0)
+    expect((await token('create', 'y', '--policy', 'other')).stdout).toContain(
+      'No configuration file defines the policy "other": until one does, the token sees nothing.',
     )
   })
 })

@@ -1,0 +1,33 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PRIVATE_HEADERS } from '../fronts/http/response.ts'
+import { LogHistory, type LogLine } from '../telemetry/log-history.ts'
+
+const HEADERS = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no', ...PRIVATE_HEADERS }
+
+/** Sends the last lines of the log, one JSON object per line: `?server=NAME` of one server, `?follow=1` also later lines. */
+export const streamLog = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  history: LogHistory = new LogHistory(),
+): void => {
+  const query = new URL(request.url ?? '', 'http://gateway').searchParams
+  const server = query.get('server') ?? undefined
+  let isBehind = false // the client reads slower than lines come: later lines are dropped
+  const write = (line: LogLine): void => {
+    if (!isBehind && (server === undefined || line.server === server))
+      isBehind = !response.write(`${JSON.stringify(line)}\n`)
+  }
+  response.writeHead(200, HEADERS)
+  response.write(
+    history
+      .lines(server)
+      .map(line => `${JSON.stringify(line)}\n`)
+      .join(''),
+  )
+  if (query.get('follow') === null) return void response.end()
+  const leave = history.follow(write)
+  response.on('drain', () => {
+    isBehind = false
+  })
+  response.on('close', leave)
+}

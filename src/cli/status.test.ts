@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { logText } from './logs.ts'
+import { describeStatus, durationText } from './status.ts'
+
+it.each([
+  [0, '0s'],
+  [8200, '8s'],
+  [310_000, '5m 10s'],
+  [3_600_000, '1h'],
+  [183_600_000, '2d 3h'],
+  [-5, '0s'],
+])('%d ms are %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text)
+})
+
+it('shows why a server is down, and when it is tried again', () => {
+  const text = describeStatus(
+    {
+      version: '1.2.3',
+      pid: 7,
+      origin: 'http://127.0.0.1:1',
+      startedAt: 0,
+      memoryBytes: 50 * 1024 * 1024,
+      sessions: 1,
+      channels: 2,
+      streams: 3,
+      calls: 4,
+      parkedCalls: 5,
+      servers: [{ name: 'a', state: 'down', since: 1000, reason: 'connection refused', retryAt: 12_000 }],
+      workspaces: [],
+    },
+    10_000,
+  )
+  expect(text).toContain('dragoman 1.2.3 at http://127.0.0.1:1, process 7, up 10s, 50 MB\nconfiguration: none\n')
+  expect(text).toContain('sessions: 1  SSE channels: 2  streams: 3  calls: 4  parked: 5\n')
+  expect(text).toMatch(/^a +down +9s +- +- +connection refused \(next try in 2s\)$/m)
+})
+
+it('writes a line of the log with its time, level and server', () => {
+  expect(logText({ time: 0, level: 'stderr', server: 'a', text: 'hello' })).toBe('00:00:00.000 stderr a: hello\n')
+  expect(logText({ time: 0, level: 'info', text: 'closing' })).toBe('00:00:00.000 info   closing\n')
+})

@@ -1,0 +1,86 @@
+import type { GatewayStatus, ServerStatus } from '../protocol/status.ts'
+import type { Run } from './command.ts'
+import { daemonOf, requestDaemon } from './daemon-client.ts'
+import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags, table } from './usage.ts'
+
+const FLAGS: Flags = {
+  watch: { help: 'show it again every second, until interrupted' },
+  ...DATA_FLAG,
+  ...JSON_FLAG,
+}
+
+const HELP = `Usage: dragoman status [flags]
+
+Shows the running daemon: its servers with their state, its workspaces, sessions, calls, and calls that wait for an answer
+of their client (parked). Exit code 0: a daemon runs; 1: none does.
+
+${flagHelp(FLAGS)}
+`
+
+const WATCH_MS = 1000
+const CLEAR_SCREEN = '\u001b[H\u001b[2J'
+
+/** Shows the state of the daemon, once or again and again. */
+export const run: Run = async args => {
+  const flags = readFlags(args, FLAGS)
+  if (flags.help) return print(HELP)
+  for (;;) {
+    const daemon = await daemonOf(flags)
+    const status = (await (await requestDaemon(daemon, '/admin/status')).json()) as GatewayStatus
+    if (flags.watch && process.stdout.isTTY && !flags.json) print(CLEAR_SCREEN)
+    if (flags.json) printJson(status)
+    else print(describeStatus(status, Date.now()))
+    if (!flags.watch || process.stdout.destroyed) return 0
+    await new Promise(resolve => setTimeout(resolve, WATCH_MS))
+  }
+}
+
+/** The state of a gateway as text. */
+export const describeStatus = (status: GatewayStatus, now: number): string => {
+  const { version, pid, origin, config, startedAt, memoryBytes, servers, workspaces } = status
+  const { sessions, channels, streams, calls, parkedCalls } = status
+  return [
+    `dragoman ${version} at ${origin}, process ${pid}, up ${durationText(now - startedAt)}, ${megabytes(memoryBytes)}\n`,
+    `configuration: ${config ?? 'none'}\n`,
+    `sessions: ${sessions}  SSE channels: ${channels}  streams: ${streams}  calls: ${calls}  parked: ${parkedCalls}\n`,
+    '\n',
+    table([
+      ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'REASON'],
+      ...servers.map(server => serverRow(server, now)),
+    ]),
+    '\n',
+    table([
+      ['WORKSPACE', 'SERVERS', 'URL'],
+      ...workspaces.map(({ name, url, servers }) => [name, String(servers.length), url]),
+    ]),
+  ].join('')
+}
+
+const serverRow = ({ name, state, since, revision, tools, reason, retryAt }: ServerStatus, now: number): string[] => [
+  name,
+  state,
+  since === undefined ? '-' : durationText(now - since),
+  revision ?? '-',
+  String(tools ?? '-'),
+  [reason ?? '', retryAt === undefined ? '' : `(next try in ${durationText(retryAt - now)})`].join(' ').trim(),
+]
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+] as const
+
+/** A duration with at most two units: `2d 3h`, `5m 10s`, `8s`. */
+export const durationText = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  const parts: string[] = []
+  let rest = seconds
+  for (const [unit, size] of UNITS) {
+    if (rest >= size) parts.push(`${Math.floor(rest / size)}${unit}`)
+    rest %= size
+  }
+  return [...parts, ...(rest > 0 || seconds === 0 ? [`${rest}s`] : [])].slice(0, 2).join(' ')
+}
