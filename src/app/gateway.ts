@@ -32,6 +32,8 @@ import { createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { logRequests } from '../telemetry/request-log.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
+import { createLearntFiles } from './learnt-files.ts'
+import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
 
 interface GatewayStartOptions {
@@ -73,7 +75,9 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const calls = createServerCalls()
   let port: number | undefined
   let origin = ''
-  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls })
+  const learnt = new LearntServers(data === undefined ? undefined : createLearntFiles(data, log), log)
+  await learnt.load(snapshot.servers.values())
+  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls, learnt })
   const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
@@ -204,6 +208,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     const drained = context.activeCalls.whenSettled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // these need a restart
     runtime.swap({ ...next, listen, auth, sse, limits }, drained)
+    void learnt.load(next.servers.values())
     void runtime.probeAll()
     const gone = [...before.workspaces.keys()].filter(name => !runtime.hasWorkspace(name))
     const endIn = (isAll: boolean): void => {

@@ -13,11 +13,13 @@ import type { ServerCalls } from '../telemetry/server-calls.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
+import type { LearntSource } from '../workspace/catalog/learnt-server.ts'
 import type { Member } from '../workspace/member.ts'
 import { createRequestCheck } from '../workspace/policy/request-check.ts'
 import { openWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { buildServer } from './build-server.ts'
 import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
+import { LearntServers } from './learnt-servers.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -25,6 +27,7 @@ interface RuntimeOptions {
   readonly data: string | undefined // the data directory; undefined: no state outlives the process
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly calls?: ServerCalls | undefined // counts the calls of each server
+  readonly learnt?: LearntServers // what is known of servers before they are reached
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -51,6 +54,7 @@ interface ServerEntry {
   readonly config: ServerConfig
   readonly native: Upstream
   readonly bridged: Upstream
+  readonly learnt: LearntSource | undefined
 }
 
 interface WorkspaceEntry {
@@ -60,7 +64,8 @@ interface WorkspaceEntry {
   readonly workspace: Workspace
 }
 
-export const createRuntime = (first: Snapshot, { log, version, data, ownPort, calls }: RuntimeOptions): Runtime => {
+export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
+  const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
   const bridge = createBridge(first.limits)
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -77,8 +82,9 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     if (before && isDeepStrictEqual(before.config, config)) return before
     const sources = () => snapshot.sources
     const built = buildServer(config, { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal })
-    const native = health.add(config, built)
-    return { config, native, bridged: bridge.wrap(native, config.name) }
+    const access = learnt.accessTo(config, built)
+    const native = health.add(config, built, access?.readLists)
+    return { config, native, bridged: bridge.wrap(native, config.name), learnt: access?.source }
   }
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {
@@ -92,6 +98,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
         native: entry.native,
         isRemote: entry.config.kind === 'remote',
         overlays: workspace.overlays.get(server) ?? new Map(),
+        learnt: entry.learnt,
         isUp: () => health.isUp(server),
       },
     ]
@@ -110,6 +117,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
       {
         log,
         identity,
+        times: { listWaitMs: first.limits.listWaitMs },
         onServerStatus: health.onChange,
         onListFault: health.setListFault,
         previous: before?.workspace,
@@ -145,6 +153,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     servers = new Map([...next.servers].map(([name, config]) => [name, addServer(config)]))
     workspaces = new Map([...next.workspaces].map(([name, config]) => [name, addWorkspace(config, step)]))
     snapshot = next
+    learnt.keepOnly(next.servers.values())
     for (const [name, entry] of oldWorkspaces) if (!workspaces.has(name)) removeWorkspace(entry, drained)
     for (const [name, entry] of oldServers) {
       if (servers.get(name) === entry) continue
@@ -170,7 +179,7 @@ export const createRuntime = (first: Snapshot, { log, version, data, ownPort, ca
     bridge.close()
     health.close()
     const upstreams = [...servers.values()].map(({ native }) => native)
-    await Promise.allSettled([...upstreams, ...draining].map(upstream => upstream.close()))
+    await Promise.allSettled([...[...upstreams, ...draining].map(upstream => upstream.close()), learnt.close()])
   }
 
   swap(first, Promise.resolve())

@@ -85,7 +85,7 @@ const fault = (directory: string, cause: unknown): ConfigError =>
   )
 
 /** Replaces a file atomically: readers see the old text or the new one. Only the owner can read it. */
-export const replacePrivateFile = async (file: string, text: string): Promise<void> => {
+export const replacePrivateFile = async (file: string, text: string | Buffer): Promise<void> => {
   const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
   try {
     const handle = await open(draft, 'wx', OWNER_ONLY_FILE)

@@ -115,6 +115,7 @@ export const limitsSchema = object({
   shutdownMs: milliseconds('shutdownMs', 'given to calls in flight when the gateway closes.'),
   batchSize: atMost('batchSize', 'Most messages in one batch.'),
   concurrentStarts: atMost('concurrentStarts', 'Most servers being started at the same time.'),
+  listWaitMs: milliseconds('listWaitMs', 'a first list waits for servers that are still starting.'),
   rate: object({
     perPrincipal: rateLimit('Requests of one caller.'),
     perWorkspace: rateLimit('Requests to one workspace, from all callers together.'),

@@ -55,6 +55,7 @@ export interface Limits {
   readonly shutdownMs: number // for calls in flight when the gateway closes
   readonly batchSize: number // messages in one batch
   readonly concurrentStarts: number // servers being started at the same time
+  readonly listWaitMs: number // a first list waits for servers that are still starting
   readonly rate?: RateLimits | undefined // undefined: no limit
 }
 
@@ -239,6 +240,7 @@ export const DEFAULT_LIMITS: Limits = {
   shutdownMs: 5_000,
   batchSize: 100,
   concurrentStarts: 4,
+  listWaitMs: 12_000,
 }
 
 export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {

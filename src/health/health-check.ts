@@ -5,7 +5,7 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
-import { PER_CALLER, type ProbedServer, probeServer } from './probe-server.ts'
+import { PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
 import {
   downError,
   faultIn,
@@ -24,11 +24,13 @@ interface HealthCheckOptions {
   readonly upstream: Upstream // below the guard
   readonly self: Caller
   readonly onChange: (state: HealthState) => void
+  readonly readLists?: ReadLists | undefined // undefined: only its tools are counted
   readonly onTool?: (name: string | undefined) => void // called for each tool that is counted
 }
 
 const PROBE_MS = 10_000
 const START_MS = 90_000 // a little more than the longest start of a process
+const LISTS_MS = 5000
 const RETRY_MS = 1000 // a call to a server that is down probes it at most this often, and waits this long for the outcome
 const IDLE_MS = 30_000 // until the next check, where no liveness check was possible
 
@@ -182,8 +184,8 @@ export class HealthCheck {
   }
 
   async #connect(): Promise<void> {
-    const { upstream, self } = this.#options
-    const connecting = probeServer(upstream, self).then(probed => this.#connected(probed)) // however late
+    const { upstream, self, readLists } = this.#options
+    const connecting = probeServer(upstream, self, readLists).then(probed => this.#connected(probed)) // however late
     try {
       await this.#within(this.#isProcess ? START_MS : PROBE_MS, connecting)
     } catch (error) {
@@ -194,14 +196,18 @@ export class HealthCheck {
     }
   }
 
-  /** A slow or missing tool list does not make the server unhealthy. */
-  #connected({ revision, countTools }: ProbedServer): void {
+  /**
+   * A slow or missing list does not make the server unhealthy. A server that connects for the first time is ready once its
+   * lists are known, so that clients that wait for the gateway to be ready get them at once.
+   */
+  async #connected({ revision, countTools }: ProbedServer): Promise<void> {
     this.#revision = revision
-    this.#apply({ kind: 'answered' })
     const setTools = (tools: number | undefined): void => {
       this.#tools = tools
     }
     this.#counting = countTools(this.#options.onTool).then(setTools, () => setTools(undefined))
+    if (this.#state.kind === 'connecting') await within(LISTS_MS, this.#counting, () => undefined)
+    this.#apply({ kind: 'answered' })
   }
 
   /** Whether the failure of one caller's call concerns every caller; that a program cannot start always does. */

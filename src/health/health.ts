@@ -5,7 +5,7 @@ import { type Log, SILENT } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
 import { HealthCheck } from './health-check.ts'
-import { gatewayCaller } from './probe-server.ts'
+import { gatewayCaller, type ReadLists } from './probe-server.ts'
 import { createServerGuard } from './server-guard.ts'
 import { createStateLog } from './state-log.ts'
 import { ToolNames } from './tool-names.ts'
@@ -16,7 +16,7 @@ type StatusListener = (status: ServerStatus) => void
 /** The health of every configured server. */
 export interface Health {
   /** Adds a server, or replaces the one of that name; callers use the returned upstream. */
-  add(config: ServerConfig, upstream: Upstream): Upstream
+  add(config: ServerConfig, upstream: Upstream, readLists?: ReadLists): Upstream
   remove(server: string): void
   /** Probes every server that is still connecting, all at once; each probe has its own timeout. */
   probeAll(): Promise<void>
@@ -47,7 +47,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     for (const listener of [...listeners]) listener(statusOf(entry))
   }
 
-  const add = (config: ServerConfig, upstream: Upstream): Upstream => {
+  const add = (config: ServerConfig, upstream: Upstream, readLists?: ReadLists): Upstream => {
     const { name, concurrency } = config
     const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, MAX_WAITING)
     const tools = new ToolNames()
@@ -60,6 +60,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
         if (check.rejection) queue?.rejectAll(check.rejection)
         if (entries.get(name) === entry) notify(entry)
       },
+      readLists,
       onTool: tool => tools.add(tool),
     })
     const stateLog = createStateLog(name, check.state, log)

@@ -5,10 +5,13 @@ import { Json } from '../wire/json/json.ts'
 
 type OnTool = (name: string | undefined) => void
 
+/** Reads the lists of a server that the gateway itself has opened; resolves with its tools. */
+export type ReadLists = (peer: Peer, self: Caller, discovered: Json) => Promise<readonly Json[]>
+
 /** A server that answered `server/discover`. */
 export interface ProbedServer {
   readonly revision: Revision
-  /** Lists the tools, which may take long. Must be called at once: it releases the connection. */
+  /** Reads the lists, which may take long, and counts the tools. Must be called at once: it releases the connection. */
   countTools(onTool?: OnTool): Promise<number>
 }
 
@@ -27,13 +30,25 @@ export const gatewayCaller = (info: Json): Caller => ({
 })
 
 /** Connects to a server as a client would; rejects with RpcFailure. */
-export const probeServer = async (upstream: Upstream, self: Caller): Promise<ProbedServer> => {
+export const probeServer = async (
+  upstream: Upstream,
+  self: Caller,
+  readLists: ReadLists = readTools,
+): Promise<ProbedServer> => {
   const peer = await upstream.open(self)
   const release = peer.hold?.() ?? (() => {}) // another peer might be another process
   try {
-    const found = await sendRequest(peer.dispatch, self, 'server/discover')
-    const hasTools = found.at('capabilities', 'tools') !== undefined
-    const countTools = (onTool?: OnTool) => (hasTools ? count(peer, self, onTool) : Promise.resolve(0)).finally(release)
+    const native = { ...self, revision: peer.revision }
+    const found = await sendRequest(peer.dispatch, native, 'server/discover')
+    const countTools = async (onTool: OnTool = () => {}): Promise<number> => {
+      try {
+        const tools = await readLists(peer, native, found)
+        for (const tool of tools) onTool(tool.get('name')?.asString())
+        return tools.length
+      } finally {
+        release()
+      }
+    }
     return { revision: peer.revision, countTools }
   } catch (error) {
     release()
@@ -41,11 +56,10 @@ export const probeServer = async (upstream: Upstream, self: Caller): Promise<Pro
   }
 }
 
-const count = async (peer: Peer, self: Caller, onTool?: OnTool): Promise<number> => {
-  let tools = 0
-  for await (const tool of listItems('tools', params => sendRequest(peer.dispatch, self, 'tools/list', params))) {
-    tools++
-    onTool?.(tool.get('name')?.asString())
-  }
+const readTools: ReadLists = async (peer, self, discovered) => {
+  const tools: Json[] = []
+  if (!discovered.at('capabilities', 'tools')) return tools
+  for await (const tool of listItems('tools', params => sendRequest(peer.dispatch, self, 'tools/list', params)))
+    tools.push(tool)
   return tools
 }

@@ -30,6 +30,10 @@ export class ServedUsers {
     this.#areSeveral ||= !isSameUser(this.#first, caller)
   }
 
+  get areNone(): boolean {
+    return this.#first === undefined
+  }
+
   get areSeveral(): boolean {
     return this.#areSeveral
   }

@@ -82,6 +82,7 @@ export interface Peer {
   readonly asks: boolean // may sink question frames; a modern remote server never does
   readonly correlates?: boolean // false: one channel for all, so a question does not tell which call it belongs to
   readonly dispatch: Dispatch
+  readonly hasServedUsers?: boolean // true: what it lists may be for those users only; undefined: it has served this caller alone
   readonly hold?: () => () => void // keeps the session open between requests until the returned function is called
 }
 

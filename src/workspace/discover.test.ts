@@ -42,12 +42,12 @@ test('the ttl of a single member is passed on as far as it remains', async () =>
   w.close()
 })
 
-test('a client waits at most five seconds, and only once for the same server', async () => {
+test('a client waits at most twelve seconds, and only once for the same server', async () => {
   const a = scriptedMember('a', { answers: { 'server/discover': never } })
   const b = scriptedMember('b', { instructions: 'Be B.', answers: { 'tools/list': () => ({ tools: toolsOf('x') }) } })
   const w = workspaceOf([a, b])
   const asking = w.ask('server/discover')
-  await vi.advanceTimersByTimeAsync(5000)
+  await vi.advanceTimersByTimeAsync(12_000)
   expect(await asking).toMatchObject({ instructions: expect.stringContaining('## b'), ttlMs: 0 })
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['b__x'])
   await w.ask('server/discover')
@@ -60,7 +60,7 @@ test('if no server answers in time, tools, prompts and resources are offered', a
     scriptedMember('b', { answers: { 'server/discover': never } }),
   ])
   const asking = w.ask('server/discover')
-  await vi.advanceTimersByTimeAsync(5000)
+  await vi.advanceTimersByTimeAsync(12_000)
   const listChanged = { listChanged: true }
   expect(await asking).toMatchObject({
     capabilities: { tools: listChanged, prompts: listChanged, resources: listChanged },

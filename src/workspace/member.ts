@@ -1,5 +1,6 @@
 import type { Overlay } from '../config/snapshot.ts'
 import type { Upstream } from '../protocol/exchange.ts'
+import type { LearntSource } from './catalog/learnt-server.ts'
 
 /** One server of a workspace. */
 export interface Member {
@@ -8,6 +9,7 @@ export interface Member {
   readonly native: Upstream // below the bridge: speaks the server's revision
   readonly isRemote: boolean // reached over HTTP
   readonly overlays: ReadonlyMap<string, Overlay> // by the tool's original name
+  readonly learnt?: LearntSource | undefined // undefined: what the server lists depends on the caller
   /** False while the server is known to be down. */
   readonly isUp: () => boolean
 }

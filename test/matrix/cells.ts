@@ -20,7 +20,7 @@ import { sessionServer } from './session-server.ts'
 import { statelessClient } from './stateless-client.ts'
 import { statelessServer } from './stateless-server.ts'
 
-interface ClientKind {
+export interface ClientKind {
   readonly name: string
   readonly revision: Revision
   open(url: string, capabilities: object): Promise<MatrixClient>

@@ -10,7 +10,7 @@ import { PRIVATE_HEADERS, sendJson } from '../http/response.ts'
 import { carriedHeaders } from '../stateless/envelope.ts'
 import { type DescribedWorkspace, writeOpenApi } from './openapi.ts'
 
-const LIST_TIMEOUT_MS = 5000
+const MARGIN_MS = 1000 // besides the time a list waits for servers that are still starting
 
 /**
  * A caller of the REST endpoint: the newest legacy revision, without a session or capabilities, because it takes a
@@ -59,8 +59,11 @@ export const sendOpenApi = async (
   const { response } = request
   const abort = new Abort()
   response.on('close', () => abort.abort({ kind: 'gone' }))
-  const timer = setTimeout(() => abort.abort({ kind: 'expired' }), LIST_TIMEOUT_MS)
-  const described = await Promise.all(workspaces.map(name => describe(context, { ...request, workspace: name }, abort)))
+  const timeoutMs = context.limits.listWaitMs + MARGIN_MS
+  const timer = setTimeout(() => abort.abort({ kind: 'expired' }), timeoutMs)
+  const described = await Promise.all(
+    workspaces.map(name => describe(context, { ...request, workspace: name }, abort, timeoutMs)),
+  )
   clearTimeout(timer)
   if (response.destroyed) return
   const pieces: Buffer[] = []
@@ -68,13 +71,18 @@ export const sendOpenApi = async (
   sendJson(response, 200, pieces, PRIVATE_HEADERS)
 }
 
-const describe = async (context: FrontContext, request: FrontRequest, signal: Signal): Promise<DescribedWorkspace> => {
+const describe = async (
+  context: FrontContext,
+  request: FrontRequest,
+  signal: Signal,
+  timeoutMs: number,
+): Promise<DescribedWorkspace> => {
   const tools: Json[] = []
   try {
     for await (const tool of listTools(context, restCaller(request), signal)) tools.push(tool)
     return { name: request.workspace, tools }
   } catch (error) {
-    const reason = error instanceof RpcFailure ? error.message : `no answer within ${LIST_TIMEOUT_MS / 1000} s`
+    const reason = error instanceof RpcFailure ? error.message : `no answer within ${timeoutMs / 1000} s`
     return { name: request.workspace, tools, reason }
   }
 }

@@ -51,6 +51,10 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     return this.#supervisor.pipe !== undefined
   }
 
+  get hasServedUsers(): boolean {
+    return this.#supervisor.hasServedUsers
+  }
+
   get isBusy(): boolean {
     return this.#calls.length > 0
   }

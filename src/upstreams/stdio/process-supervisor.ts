@@ -75,6 +75,10 @@ export class ProcessSupervisor implements ProcessOwner {
     return this.#handler.isBusy || this.#starting.running !== undefined
   }
 
+  get hasServedUsers(): boolean {
+    return !this.#users.areNone
+  }
+
   /** With several users, no failure quotes what the process wrote: it may quote what another user sent. */
   addUser(caller: Caller): void {
     this.#users.add(caller)

@@ -12,9 +12,18 @@ export interface FetchResult<T> {
   readonly isPublic: boolean
 }
 
+/** A value that was fetched for another caller, and serves this one until its own fetch. */
+export interface Seed<T> {
+  readonly value: T
+  readonly hints?: CacheHints | undefined // undefined: this caller may get another value, so its own fetch is due at once
+}
+
+const DUE: CacheHints = { fetchedAt: 0, ttlMs: 0, isPublic: false }
+
 interface CacheEntryOptions<T> {
   readonly times: CacheTimes
   readonly isEqual: (a: T, b: T) => boolean
+  readonly seed?: Seed<T> | undefined
   /** Called after every fetch. `notify` is false if the value is equal, or if no client has seen the old one. */
   readonly onChange: (notify: boolean) => void
 }
@@ -28,6 +37,7 @@ export class CacheEntry<T> {
   listenerCount = 0 // subscriptions that receive the server's change notifications
   hasLostListeners = false // its last listener left since the last fetch: changes may have been missed
   wasOmitted = false // a client was answered without it
+  isProvisional = false // the value was fetched for another caller
   #failures = 0 // in a row
   #isStale = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
@@ -35,10 +45,13 @@ export class CacheEntry<T> {
   readonly #pendingFetch = new SingleFlight()
   #expiry: NodeJS.Timeout | undefined
   #isClosed = false
+  #onSeeded: (() => void) | undefined
+  #seeded: Promise<void> | undefined // resolves when a value arrives that no fetch of this entry brought
   readonly #options: CacheEntryOptions<T>
 
   constructor(options: CacheEntryOptions<T>) {
     this.#options = options
+    if (options.seed) this.#take(options.seed)
   }
 
   get pendingFetch(): Promise<void> | undefined {
@@ -66,10 +79,29 @@ export class CacheEntry<T> {
     return this.freshUntil <= now && this.nextFetchAt <= now
   }
 
+  /** Starts with a value that was fetched for another caller, unless there is a value. */
+  seed(seed: Seed<T>): void {
+    if (this.value !== undefined) return
+    this.#take(seed)
+    this.#onSeeded?.()
+    const notify = this.wasOmitted
+    this.wasOmitted = false
+    this.#options.onChange(notify)
+  }
+
+  /** Resolves when there is a value, or when the pending fetch has failed. */
+  whenFilled(): Promise<void> {
+    this.#seeded ??= new Promise(resolve => {
+      this.#onSeeded = resolve
+    })
+    return Promise.race([this.#seeded, this.#pendingFetch])
+  }
+
   /** Starts with the value of another entry; if its last fetch failed, the value expires when it would have there. */
-  copyFrom({ value, hints, failure, failedSince }: CacheEntry<T>): void {
+  copyFrom({ value, hints, failure, failedSince, isProvisional }: CacheEntry<T>): void {
     this.value = value
     this.hints = hints
+    this.isProvisional = isProvisional
     if (value === undefined || failure === undefined) return
     this.failure = failure
     this.failedSince = failedSince
@@ -108,6 +140,7 @@ export class CacheEntry<T> {
     this.#failures = 0
     this.hasLostListeners = false
     this.hints = { fetchedAt: Date.now(), ttlMs, isPublic }
+    this.isProvisional = false
     const before = this.value
     if (before !== undefined && this.#options.isEqual(before, value)) return this.#options.onChange(false)
     this.value = value
@@ -128,6 +161,12 @@ export class CacheEntry<T> {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#expiry)
+  }
+
+  #take({ value, hints }: Seed<T>): void {
+    this.value = value
+    this.hints = hints ?? DUE
+    this.isProvisional = hints === undefined
   }
 
   async #fetch(fetch: () => Promise<FetchResult<T>>): Promise<void> {

@@ -3,7 +3,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { isModern } from '../../protocol/revisions.ts'
 
 /** Equal for callers that share public lists: a server of both eras may list differently in each. */
-export const publicKeyOf = ({ revision, capabilities }: Caller): string =>
+export const publicKeyOf = ({ revision, capabilities }: Pick<Caller, 'revision' | 'capabilities'>): string =>
   `${isModern(revision) ? 'modern' : 'legacy'} ${capabilitiesFingerprint(capabilities)}`
 
 /** Equal for callers that share all lists: those of one principal with equal capabilities. All anonymous callers are one. */
@@ -12,6 +12,9 @@ export const cacheOwnerOf = (caller: Caller): string =>
 
 /** The principal in a cache owner. No fingerprint contains a line break. */
 export const principalOf = (owner: string): string => owner.slice(0, owner.lastIndexOf('\n'))
+
+/** The public key in a cache owner. */
+export const publicKeyIn = (owner: string): string => owner.slice(owner.lastIndexOf('\n') + 1)
 
 /** The callers that a cached value is for. */
 export type CacheScope =

@@ -1,6 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
-import type { CacheEntry, FetchResult } from './cache-entry.ts'
+import type { CacheEntry, FetchResult, Seed } from './cache-entry.ts'
 import { type CacheScope, cacheOwnerOf, principalOf, publicKeyOf } from './cache-owner.ts'
 
 const MOST_OWNERS = 1000
@@ -68,13 +68,22 @@ export class CacheScopes<T> {
     return this.finder(caller)(key)
   }
 
-  /** Finds the value that the same principal was sent with other capabilities, if any. */
-  siblingFinder(caller: Caller): (key: string) => T | undefined {
-    const principal = principalOf(cacheOwnerOf(caller))
-    const siblings = this.#owners
-      .entries()
-      .flatMap(([owner, entries]) => (principalOf(owner) === principal ? [entries] : []))
-    return key => siblings.findLast(entries => entries.get(key)?.value !== undefined)?.get(key)?.value
+  /** The latest value that the principal of this owner was sent with other capabilities, if any. */
+  siblingValue(owner: string, key: string): T | undefined {
+    const principal = principalOf(owner)
+    let latest: T | undefined
+    for (const [other, entries] of this.#owners.entries())
+      if (principalOf(other) === principal) latest = entries.get(key)?.value ?? latest
+    return latest
+  }
+
+  /** Seeds the entries of a key that have no value yet; undefined: there is nothing to start with. */
+  seedEmpty(key: string, seedOf: (owner: string) => Seed<T> | undefined): void {
+    for (const [owner, entries] of this.#owners.entries()) {
+      const entry = entries.get(key)
+      const seed = entry && entry.value === undefined ? seedOf(owner) : undefined
+      if (seed) entry?.seed(seed)
+    }
   }
 
   /** The entry in the scope of the caller's principal. */

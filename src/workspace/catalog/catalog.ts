@@ -4,8 +4,8 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import { within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Member } from '../member.ts'
-import { CacheEntry, type FetchResult } from './cache-entry.ts'
-import { type CacheScope, cacheOwnerOf, createCacheVersions } from './cache-owner.ts'
+import { CacheEntry, type FetchResult, type Seed } from './cache-entry.ts'
+import { type CacheScope, cacheOwnerOf, createCacheVersions, principalOf } from './cache-owner.ts'
 import { CacheScopes } from './cache-scopes.ts'
 import {
   type Discovery,
@@ -14,12 +14,14 @@ import {
   fetchingCaller,
   fetchList,
   type PeerWork,
+  showOf,
   withPeer,
 } from './fetch.ts'
 import type { CacheTimes } from './freshness.ts'
 import { ALL_LIST_KINDS, type ListKind } from './list-kinds.ts'
 import { createListInterner, createMemberList, type MemberList } from './member-list.ts'
 import { createListFaultReport, type OnListFault } from './read-list.ts'
+import { createSeeds, type Seeds } from './seeds.ts'
 
 const MOST_SLOW = 1000
 const MOST_SLOW_EACH = 250 // of one principal
@@ -40,7 +42,15 @@ export interface CachedOf<T> {
 
 export type CachedList = CachedOf<MemberList>
 
-type AwaitedEntry = Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure'>
+/** The servers whose first list is awaited, of all that were missing. */
+export interface WaitProgress {
+  readonly waiting: readonly string[]
+  readonly total: number
+}
+
+export type OnWait = (progress: WaitProgress) => void
+
+type AwaitedEntry = Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure' | 'isProvisional' | 'whenFilled'>
 
 interface CatalogOptions {
   readonly members: readonly Member[]
@@ -57,6 +67,8 @@ export class Catalog {
   readonly #lists: CacheScopes<MemberList>
   readonly #discoveries: CacheScopes<Discovery>
   readonly #intern = createListInterner()
+  readonly #seeds: Seeds
+  readonly #stopListening: readonly ((() => void) | undefined)[]
   readonly #reportFaults: ReturnType<typeof createListFaultReport>
   readonly #versions = createCacheVersions()
   readonly #slow = new BoundedCache<true>(MOST_SLOW, SLOW_MS, { mostPerGroup: MOST_SLOW_EACH })
@@ -66,11 +78,12 @@ export class Catalog {
     this.#options = options
     this.times = options.times
     this.#reportFaults = createListFaultReport(options.log, options.onListFault)
+    this.#seeds = createSeeds(options.members, (server, kind, list) => this.#intern(keyOf({ server }, kind), list))
     this.#lists = new CacheScopes((key, scope) => this.#createEntry(key, scope), { bytesOf: ({ bytes }) => bytes })
-    this.#discoveries = new CacheScopes(
-      () => new CacheEntry({ times: this.times, isEqual: () => false, onChange: () => this.#discoveries.trim() }),
-      { bytesOf: ({ result }) => result.size },
-    )
+    this.#discoveries = new CacheScopes((server, scope) => this.#createDiscoveryEntry(server, scope), {
+      bytesOf: ({ result }) => result.size,
+    })
+    this.#stopListening = options.members.map(member => member.learnt?.onLearnt(() => this.#seedEmpty(member)))
   }
 
   /** A number that grows whenever a list that this caller sees has changed. */
@@ -99,12 +112,6 @@ export class Catalog {
     return members.map(member => ({ member, entry: find(keyOf(member, kind)) }))
   }
 
-  /** Finds the lists that the same principal was sent with other capabilities. */
-  siblingLists(caller: Caller, kind: ListKind): (member: Member) => MemberList | undefined {
-    const find = this.#lists.siblingFinder(caller)
-    return member => find(keyOf(member, kind))
-  }
-
   discovery(member: Member, caller: Caller): CacheEntry<Discovery> {
     return this.#discoveries.find(caller, member.server)
   }
@@ -125,6 +132,8 @@ export class Catalog {
       // A list that is no longer public must reach only the caller it was fetched for.
       const ownerEntry = fetched.isPublic ? entry : this.#lists.ownerEntry(caller, key)
       if (entry !== ownerEntry) ownerEntry.store(fetched)
+      const principal = principalOf(cacheOwnerOf(caller))
+      this.#lists.seedEmpty(key, owner => (principalOf(owner) === principal ? { value: fetched.value } : undefined))
       return fetched
     })
   }
@@ -136,19 +145,32 @@ export class Catalog {
   }
 
   /**
-   * Waits for the first fetch of members that were not slow lately; a member that exceeds the timeout counts as slow for
-   * a minute. Undefined: there is nothing to wait for.
+   * Waits for the first value of members that were not slow lately; a member that exceeds the timeout counts as slow for
+   * a minute. Where a value from elsewhere is known, the caller's own has only a moment to replace it. Undefined: there is
+   * nothing to wait for.
    */
   waitForFirst(
     cached: readonly { readonly member: Member; readonly entry: AwaitedEntry }[],
     caller: Caller,
+    onWait: OnWait = () => {},
   ): Promise<void> | undefined {
     const awaited = cached.filter(
       ({ member, entry }) =>
         !entry.value && entry.pendingFetch && entry.failure === undefined && !this.isSlow(member, caller),
     )
-    if (awaited.length === 0) return undefined
-    return this.settle(awaited.map(({ entry }) => entry.pendingFetch)).then(() => {
+    const replaced = cached.flatMap(({ entry }) => (entry.isProvisional && entry.pendingFetch) || [])
+    const replacing = replaced.length > 0 ? this.#settleWithin(this.times.ownListMs, replaced) : undefined
+    if (awaited.length === 0) return replacing
+    const waiting = new Set(awaited.map(({ member }) => member.server))
+    const report = (): void => onWait({ waiting: [...waiting], total: awaited.length })
+    report()
+    const filled = awaited.map(({ member, entry }) =>
+      entry.whenFilled().then(() => {
+        if (waiting.delete(member.server) && waiting.size > 0) report()
+      }),
+    )
+    return this.#settleWithin(this.times.listWaitMs, filled).then(() => {
+      waiting.clear() // those that come later are not reported
       for (const { member, entry } of awaited)
         if (!entry.value && entry.pendingFetch) this.#slow.set(slowKey(member, caller), true, caller.principal ?? '')
     })
@@ -156,8 +178,7 @@ export class Catalog {
 
   /** Resolves when all promises have settled, at the latest after `listTimeoutMs`. */
   settle(work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
-    const settled = Promise.allSettled(work).then(() => {})
-    return work.length === 0 ? settled : within(this.times.listTimeoutMs, settled, () => {})
+    return this.#settleWithin(this.times.listTimeoutMs, work)
   }
 
   /** Whether a client has lately waited in vain for the first answer of this member. */
@@ -205,8 +226,22 @@ export class Catalog {
   }
 
   close(): void {
+    for (const stop of this.#stopListening) stop?.()
     this.#lists.clear()
     this.#discoveries.clear()
+  }
+
+  #settleWithin(ms: number, work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
+    const settled = Promise.allSettled(work).then(() => {})
+    return work.length === 0 ? settled : within(ms, settled, () => {})
+  }
+
+  /** The gateway has learnt a server: callers that wait for its first lists get what it has learnt. */
+  #seedEmpty(member: Member): void {
+    const { server } = member
+    for (const kind of ALL_LIST_KINDS)
+      this.#lists.seedEmpty(keyOf(member, kind), owner => this.#seeds.list(server, kind, owner, undefined))
+    this.#discoveries.seedEmpty(server, () => this.#seeds.discovery(server, undefined))
   }
 
   #bumpVersion(caller: Caller): void {
@@ -215,15 +250,31 @@ export class Catalog {
   }
 
   #createEntry(key: string, scope: CacheScope): CacheEntry<MemberList> {
-    const [server = '', kind] = key.split('\n') as [string, ListKind]
+    const [server, kind] = splitKey(key)
     return new CacheEntry<MemberList>({
       times: this.times,
       isEqual: (a, b) => a === b,
+      seed: scope.kind === 'owner' ? this.#listSeed(key, scope.owner) : undefined,
       onChange: notify => {
         this.#versions.bump(scope)
         this.#lists.trim()
         if (notify) this.#options.onChange({ kind, server, scope })
       },
+    })
+  }
+
+  #listSeed(key: string, owner: string): Seed<MemberList> | undefined {
+    const [server, kind] = splitKey(key)
+    return this.#seeds.list(server, kind, owner, this.#lists.siblingValue(owner, key))
+  }
+
+  #createDiscoveryEntry(server: string, scope: CacheScope): CacheEntry<Discovery> {
+    const sibling = scope.kind === 'owner' ? this.#discoveries.siblingValue(scope.owner, server) : undefined
+    return new CacheEntry<Discovery>({
+      times: this.times,
+      isEqual: () => false,
+      seed: scope.kind === 'owner' ? this.#seeds.discovery(server, sibling) : undefined,
+      onChange: () => this.#discoveries.trim(),
     })
   }
 
@@ -237,7 +288,8 @@ export class Catalog {
     return this.#withPeer(member, caller, fetchingCaller(caller, isForSession), async (peer, query) => {
       // On the same peer: another one might be another process.
       if (discovery.freshUntil < Date.now()) await discovery.refresh(() => fetchDiscovery(peer, query))
-      return fetchList({ member, kind, peer, query, discovery: discovery.value, pinged: this.#pinged })
+      const show = showOf(member, kind)
+      return fetchList({ show, kind, peer, query, discovery: discovery.value, pinged: this.#pinged })
     })
   }
 
@@ -259,6 +311,9 @@ export class Catalog {
 }
 
 // No server has a line break in its name.
-const keyOf = ({ server }: Member, kind: ListKind): string => `${server}\n${kind}`
+const keyOf = ({ server }: Pick<Member, 'server'>, kind: ListKind): string => `${server}\n${kind}`
 
-const slowKey = ({ server }: Member, caller: Caller): string => `${server}\n${cacheOwnerOf(caller)}`
+const splitKey = (key: string): [server: string, kind: ListKind] => key.split('\n') as [string, ListKind]
+
+const slowKey = ({ server }: Member, { principal }: Caller): string =>
+  `${server}\n${principal === undefined ? '' : `=${principal}`}`

@@ -1,4 +1,4 @@
-import { Abort } from '../../protocol/cancellation.ts'
+import { Abort, type Signal } from '../../protocol/cancellation.ts'
 import { ERRORS, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Peer } from '../../protocol/exchange.ts'
 import { isModern, type Revision } from '../../protocol/revisions.ts'
@@ -7,10 +7,10 @@ import { within } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import { showOverlay } from '../policy/overlays.ts'
-import { type UsableTool, usableTool } from '../routing/call-headers.ts'
+import { usableTool } from '../routing/call-headers.ts'
 import type { FetchResult } from './cache-entry.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
-import { EMPTY_READING, type ListReading, readList } from './read-list.ts'
+import { EMPTY_READING, type ListReading, readList, type ShowItem } from './read-list.ts'
 
 const PING_MS = 500 // even a server without `ping` answers it with an error
 const LONGEST_TTL_MS = 86_400_000
@@ -36,7 +36,7 @@ export const fetchingCaller = (caller: Caller, isForSession: boolean): Caller =>
 })
 
 /** Sends a request to an open server. */
-type PeerQuery = (method: string, params?: Json) => Promise<Json>
+export type PeerQuery = (method: string, params?: Json) => Promise<Json>
 
 export type PeerWork<T> = (peer: Peer, query: PeerQuery) => Promise<T>
 
@@ -47,9 +47,7 @@ export const withPeer = <T>(member: Member, caller: Caller, timeoutMs: number, w
     const release = peer.hold?.()
     const native = { ...caller, revision: peer.revision }
     try {
-      return await work(peer, (method, params) =>
-        sendRequest(rejectQuestions(peer.dispatch), native, method, params, abort),
-      )
+      return await work(peer, queryOf(peer, native, abort))
     } finally {
       release?.()
     }
@@ -59,6 +57,12 @@ export const withPeer = <T>(member: Member, caller: Caller, timeoutMs: number, w
     throw new Error(`no answer within ${timeoutMs / 1000} s`)
   })
 }
+
+/** `native` is the caller in the peer's revision. */
+export const queryOf =
+  ({ dispatch }: Peer, native: Caller, signal: Signal): PeerQuery =>
+  (method, params) =>
+    sendRequest(rejectQuestions(dispatch), native, method, params, signal)
 
 /** No client takes part in a fetch: a question is rejected at once, so that the server does not wait for an answer. */
 const rejectQuestions =
@@ -83,7 +87,7 @@ const hintsIn = (revision: Revision, result: Json): Omit<FetchResult<unknown>, '
 })
 
 interface ListFetch {
-  readonly member: Member
+  readonly show?: ShowItem | undefined // undefined: items are shown as the server sent them
   readonly kind: ListKind
   readonly peer: Peer
   readonly query: PeerQuery
@@ -93,13 +97,13 @@ interface ListFetch {
 
 /** Fetches one list of a server; the list is empty if the server does not have the capability. */
 export const fetchList = async (fetch: ListFetch): Promise<FetchResult<FetchedList>> => {
-  const { member, kind, peer, query, discovery } = fetch
+  const { show, kind, peer, query, discovery } = fetch
   const { method, capability } = LIST_KINDS[kind]
   const { revision } = peer
   if (discovery && !discovery.result.at('capabilities', capability))
     return { value: { revision, reading: EMPTY_READING }, ...hintsIn(revision, discovery.result) }
   if (!isModern(revision)) await waitForHandshake(fetch)
-  const reading = await readList(kind, params => query(method, params), showOf(member, kind)).catch(emptyIfUnknown)
+  const reading = await readList(kind, params => query(method, params), show).catch(emptyIfUnknown)
   const ttlMs = isModern(revision) ? Math.min(LONGEST_TTL_MS, reading.ttlMs ?? 0) : undefined
   return { value: { revision, reading }, ttlMs, isPublic: isModern(revision) && reading.isPublic }
 }
@@ -117,9 +121,10 @@ const emptyIfUnknown = (error: unknown): ListReading => {
   throw error
 }
 
-const showOf =
-  ({ isRemote, overlays }: Member, kind: ListKind) =>
-  (original: string, native: Json): UsableTool => {
+/** How the items of a member's list are shown in its workspace. */
+export const showOf =
+  ({ isRemote, overlays }: Member, kind: ListKind): ShowItem =>
+  (original, native) => {
     if (kind !== 'tools') return { item: native }
     const usable = usableTool(native, isRemote)
     const overlay = overlays.get(original)

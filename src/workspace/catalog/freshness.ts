@@ -1,6 +1,8 @@
 /** How long the catalog waits for lists, and how long it keeps them. All in milliseconds. */
 export interface CacheTimes {
-  readonly listTimeoutMs: number // a list is answered without a server whose first answer takes longer
+  readonly listWaitMs: number // a list is answered without a server whose first list takes longer
+  readonly ownListMs: number // a list that is known from elsewhere is served if the caller's own takes longer
+  readonly listTimeoutMs: number // how long other requests wait for several servers
   readonly fetchTimeoutMs: number // a fetch that takes longer has failed
   readonly staleIfErrorMs: number // how long a list is served after its server stopped answering
   readonly unwatchedMs: number // freshness of a list without change notifications
@@ -11,6 +13,8 @@ export interface CacheTimes {
 }
 
 export const CACHE_TIMES: CacheTimes = {
+  listWaitMs: 12_000,
+  ownListMs: 50,
   listTimeoutMs: 5000,
   fetchTimeoutMs: 60_000,
   staleIfErrorMs: 600_000,

@@ -4,7 +4,7 @@ import { toolsIn, workspaceOf } from '../../../test/support/workspace.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import { EVERYTHING } from '../../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
-import type { PlainObject } from '../../wire/json/json.ts'
+import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { openCursor } from './pages.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -19,7 +19,7 @@ const silent = (server: string) => scriptedMember(server, { answers: listing(() 
 test('a cold list waits for slow servers until the timeout, and names the missing ones', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b'), ready('c', 'y')])
   const asking = w.ask('tools/list')
-  await vi.advanceTimersByTimeAsync(4999)
+  await vi.advanceTimersByTimeAsync(11_999)
   const state = await Promise.race([asking, Promise.resolve('waiting')])
   expect(state).toBe('waiting')
   await vi.advanceTimersByTimeAsync(1)
@@ -32,7 +32,7 @@ test('a cold list waits for slow servers until the timeout, and names the missin
 test('a silent server is waited for only once', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b')])
   const first = w.ask('tools/list')
-  await vi.advanceTimersByTimeAsync(5000)
+  await vi.advanceTimersByTimeAsync(12_000)
   await first
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['a__x'])
   w.close()
@@ -44,7 +44,7 @@ test('a late server is announced by list_changed', async () => {
   const w = workspaceOf([ready('a', 'x'), late])
   const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
   const first = w.ask('tools/list')
-  await vi.advanceTimersByTimeAsync(5000)
+  await vi.advanceTimersByTimeAsync(12_000)
   await first
   await vi.advanceTimersByTimeAsync(1000)
   expect(listener.notices).toEqual(['notifications/subscriptions/acknowledged'])
@@ -138,7 +138,7 @@ test('a server whose list fails is fetched with backoff', async () => {
 test('a strict workspace rejects an incomplete list, and names the missing servers', async () => {
   const w = workspaceOf([ready('a', 'x'), silent('b')], { strict: true })
   const asking = w.ask('tools/list')
-  await vi.advanceTimersByTimeAsync(5000)
+  await vi.advanceTimersByTimeAsync(12_000)
   expect(await asking).toMatchObject({
     code: -32603,
     message: expect.stringContaining('no list from b'),
@@ -226,17 +226,32 @@ test('a list that is no longer public reaches only the caller it was fetched for
   w.close()
 })
 
-test('callers with other capabilities have separate lists', async () => {
+test('callers with other capabilities are served the known list at once, and then their own', async () => {
+  let answer: () => void = () => {}
   const a = scriptedMember('a', {
     answers: {
-      'tools/list': (_, { caller }) => ({ tools: toolsOf(...caller.capabilities.entries().map(([name]) => name)) }),
+      'tools/list': async (_, { caller }) => {
+        const names = caller.capabilities.entries().map(([name]) => name)
+        if (names.length === 1) await new Promise<void>(resolve => (answer = resolve))
+        return { tools: toolsOf(...names) }
+      },
     },
   })
   const w = workspaceOf([a])
-  const { Json } = await import('../../wire/json/json.ts')
-  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ roots: {}, sampling: {} }) }))).toHaveLength(2)
-  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ roots: {} }) }))).toHaveLength(1)
-  expect(toolsIn(await w.ask('tools/list', {}, { capabilities: Json.of({ sampling: {}, roots: {} }) }))).toHaveLength(2)
+  const [both, one] = [{ capabilities: Json.of({ roots: {}, sampling: {} }) }, { capabilities: Json.of({ roots: {} }) }]
+  expect(toolsIn(await w.ask('tools/list', {}, both))).toHaveLength(2)
+  const listener = w.begin('subscriptions/listen', { notifications: { toolsListChanged: true } }, one)
+  const asking = w.ask('tools/list', {}, one)
+  await vi.advanceTimersByTimeAsync(50)
+  const first = await asking
+  expect(toolsIn(first)).toHaveLength(2)
+  expect(first).toMatchObject({ ttlMs: 0, cacheScope: 'private' })
+  answer()
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(listener.notices.slice(1)).toEqual(['notifications/tools/list_changed'])
+  expect(toolsIn(await w.ask('tools/list', {}, one))).toHaveLength(1)
+  const sorted = { capabilities: Json.of({ sampling: {}, roots: {} }) }
+  expect(toolsIn(await w.ask('tools/list', {}, sorted))).toHaveLength(2)
   expect(a.count('tools/list')).toBe(2)
   w.close()
 })

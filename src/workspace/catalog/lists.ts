@@ -2,10 +2,12 @@ import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { rejectThrown } from '../routing/send.ts'
+import type { OnWait } from './catalog.ts'
 import { remainingTtl } from './freshness.ts'
 import { type ListKind, listKindOf } from './list-kinds.ts'
 import type { ListSnapshots } from './list-snapshots.ts'
@@ -40,9 +42,21 @@ export const createLists = ({ lists, snapshots, isStrict, log }: ListsOptions): 
   return exchange => {
     const kind = listKindOf(exchange.method)
     if (!kind || exchange.kind !== 'request') return
-    const view = snapshotFor(exchange, kind) ?? lists.view(exchange.caller, kind)
+    const view = snapshotFor(exchange, kind) ?? lists.view(exchange.caller, kind, progressOf(exchange))
     if (!(view instanceof Promise)) return answer(exchange, kind, view)
     view.then(made => answer(exchange, kind, made)).catch((error: unknown) => rejectThrown(exchange, error, log))
+  }
+}
+
+/** Reports the servers a list waits for to a client that asked for progress. */
+const progressOf = ({ params, sink, signal }: Exchange): OnWait | undefined => {
+  const progressToken = params.at('_meta', 'progressToken')
+  if (!progressToken) return undefined
+  return ({ waiting, total }) => {
+    if (signal.reason) return
+    const message = `Waiting for ${waiting.map(server => JSON.stringify(server)).join(', ')} to start`
+    const progress = Json.of({ progressToken, progress: total - waiting.length, total, message })
+    void deliver(sink, { kind: 'notice', method: NOTIFICATIONS.progress, params: progress })
   }
 }
 

@@ -53,7 +53,7 @@ test('the lists of one principal are not used for another', async () => {
   await w.ask('tools/list')
   const asking = w.ask('tools/call', { name: 'x' }, { principal: 'ann\nbob' })
   const anonymous = w.ask('tools/call', { name: 'x' }, { principal: undefined })
-  await vi.advanceTimersByTimeAsync(4999)
+  await vi.advanceTimersByTimeAsync(11_999)
   expect(a.count('tools/call')).toBe(0)
   await vi.advanceTimersByTimeAsync(1)
   expect([await asking, await anonymous]).toEqual([CALLED, CALLED])

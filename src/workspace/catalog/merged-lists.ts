@@ -6,7 +6,7 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'
 import { cacheOwnerOf } from './cache-owner.ts'
-import type { CachedList, Catalog } from './catalog.ts'
+import type { CachedList, Catalog, OnWait } from './catalog.ts'
 import { promisedUntil } from './freshness.ts'
 import type { ListKind } from './list-kinds.ts'
 import { buildMergedList, type ListPart, type MergedList } from './merged-list.ts'
@@ -95,14 +95,14 @@ export class MergedLists implements ListView {
   }
 
   /** The list for a client: at once, unless a server that may answer in time has never been listed. */
-  view(caller: Caller, kind: ListKind): MergedView | Promise<MergedView> {
+  view(caller: Caller, kind: ListKind, onWait?: OnWait): MergedView | Promise<MergedView> {
     const fresh = this.#freshView(caller, kind)
     if (fresh) return fresh
     const now = Date.now()
     const cached = this.#cachedLists(caller, kind)
     for (const each of cached)
       if (each.entry.isDue(now) && each.member.isUp()) void this.#catalog.refresh(each, caller, kind)
-    const waiting = this.#catalog.waitForFirst(cached, caller)
+    const waiting = this.#catalog.waitForFirst(cached, caller, onWait)
     return waiting ? waiting.then(() => this.#currentView(caller, kind, true)) : this.#currentView(caller, kind, true)
   }
 
@@ -113,8 +113,8 @@ export class MergedLists implements ListView {
   }
 
   /**
-   * Most servers list the same for all capabilities: that is enough to find the server of a name, so that a call neither
-   * waits for nor starts servers it does not concern. Undefined where it is not needed or too little is known.
+   * Provisional lists are enough to find the server of a name, so that a call neither waits for nor starts servers it does
+   * not concern. Undefined where they are not needed or too little is known.
    */
   #guess(caller: Caller, kind: ListKind): MergedList | undefined {
     const key = this.#keyOf(caller, kind)
@@ -122,9 +122,8 @@ export class MergedLists implements ListView {
     const guess = this.#guesses.get(key)
     if (guess && guess.version === this.#catalog.versionOf(caller) && guess.checkAt > now) return guess.list
     const cached = this.#cachedLists(caller, kind)
-    if (cached.every(({ entry }) => entry.value)) return undefined
-    const siblingOf = this.#catalog.siblingLists(caller, kind)
-    const parts = cached.map(({ member, entry }) => ({ member, list: entry.value ?? siblingOf(member) }))
+    if (cached.every(({ entry }) => entry.value && !entry.isProvisional)) return undefined
+    const parts = cached.map(({ member, entry }) => ({ member, list: entry.value }))
     const isEnough = parts.every(({ member, list }) => list || !member.isUp())
     const list = isEnough ? this.#build(caller, kind, parts) : undefined
     const checkAt = now + this.#catalog.times.fetchIntervalMs

@@ -27,7 +27,7 @@ export const EMPTY_READING: ListReading = {
 }
 
 /** The definition of an item as clients see it, or the reason to hide it. */
-type ShowItem = (original: string, native: Json) => UsableTool
+export type ShowItem = (original: string, native: Json) => UsableTool
 
 /** What a server did wrong when it ended a list other than with a last page. */
 export const CURSOR_FAULTS: Readonly<Record<Exclude<CursorEnd, 'last'>, string>> = {

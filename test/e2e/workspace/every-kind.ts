@@ -15,7 +15,7 @@ export const MEMBERS = {
 }
 
 type Rules = Parameters<typeof amongMany>[1]['rules']
-type Body = (many: Many, client: Awaited<ReturnType<Many['client']>>) => Promise<void>
+type Body = (many: Many, client: ReturnType<Many['lateClient']>) => Promise<void>
 
 /** Runs a body once for each kind of client, before the three servers. */
 export const everyKind = (
@@ -25,7 +25,7 @@ export const everyKind = (
 ): void => {
   describe(name, () => {
     test.each(KINDS)('$name', kind =>
-      amongMany(MEMBERS, { rules }, async many => body(many, await many.client(kind, capabilities))),
+      amongMany(MEMBERS, { rules }, many => body(many, many.lateClient(kind, capabilities))),
     )
   })
 }

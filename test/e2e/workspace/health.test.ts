@@ -62,7 +62,7 @@ describe('a server with a limit', () => {
       const calls = Array.from({ length: 20 }, () => caller.call('tools/call', { name: 'narrow__work', arguments: {} }))
       for (const { result } of await Promise.all(calls)) expect(result).toMatchObject(TEXT)
       expect([most, running]).toEqual([2, 0])
-      const [status] = gateway.status()
+      const [status] = (await gateway()).status()
       expect(status?.servers[0]?.figures).toMatchObject({ running: 0, waiting: 0 })
     })
   })
@@ -93,7 +93,7 @@ describe('a server with a limit', () => {
         await call.ask('q', 'elicitation/create', question)
         return TEXT
       })
-      const leave = await ASKERS[manner](gateway.url())
+      const leave = await ASKERS[manner]((await gateway()).url())
       const other = await client(MODERN)
       expect((await other.call('tools/call', { name: 'narrow__quick', arguments: {} })).result).toMatchObject(TEXT)
       leave()
@@ -105,7 +105,7 @@ describe('what an operator sees', () => {
   test('the state of each server, why and since when, and what was counted', async () => {
     const configs = [remoteConfig('http://127.0.0.1:1/mcp', 'gone')]
     await amongMany({ a: serverOf('2026-07-28').start }, { configs }, async ({ gateway }) => {
-      const get = async (path: string) => (await send(gateway.origin + path, { method: 'GET' })).text
+      const get = async (path: string) => (await send((await gateway()).origin + path, { method: 'GET' })).text
       const ready = JSON.parse(await get('/readyz'))
       expect(ready.status).toBe('ready')
       expect(ready.servers).toEqual([

@@ -86,7 +86,8 @@ describe.each(['2026-07-28', '2025-06-18'] as const)('the only server of a works
       const client = await open(KINDS[0] as (typeof KINDS)[number])
       const { result } = await client.call('tools/list')
       expect([namesIn(result, 'tools'), result?.nextCursor]).toEqual([['a'], undefined])
-      const state = () => gateway.status()[0]?.servers[0]
+      const { status } = await gateway()
+      const state = () => status()[0]?.servers[0]
       expect(state()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('cursors repeat') })
       paging(server, [[tool('a')]])
       await client.call('tools/list')

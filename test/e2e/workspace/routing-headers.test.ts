@@ -19,7 +19,7 @@ test('H20: headers are held against the arguments before anybody is called, and 
     }
     const call = async (name: string, headers: Record<string, string>) => {
       const request = modern(1, 'tools/call', { name, arguments: { region: 'Hello, 世界' } })
-      return send(gateway.url(), { ...request, headers: { ...request.headers, ...headers } })
+      return send((await gateway()).url(), { ...request, headers: { ...request.headers, ...headers } })
     }
     const encoded = `=?base64?${Buffer.from('Hello, 世界').toString('base64')}?=`
     for (const name of ['a__x', 'b__x', 'a/x']) {

@@ -142,11 +142,11 @@ describe('a member that some servers take for one that is judged is refused', ()
       async ({ servers, gateway }) => {
         const server = servers.only as MatrixServer
         furnish(server)
-        const { headers } = await send(gateway.url(), {
+        const { headers } = await send((await gateway()).url(), {
           body: JSON.parse(body('initialize', JSON.stringify(initialize))),
         })
         const session = { 'mcp-session-id': String(headers['mcp-session-id']) }
-        const { json } = await send(gateway.url(), { headers: session, body: body(method, params) })
+        const { json } = await send((await gateway()).url(), { headers: session, body: body(method, params) })
         expect(json.error).toMatchObject({ code: -32602, message: expect.stringContaining(rival) })
         expect(server.of(method)).toEqual([])
       },

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import type { ServerConfig } from '../config/snapshot.ts'
+import { isRevision } from '../protocol/revisions.ts'
+import { Json } from '../wire/json/json.ts'
+import type { LearntList, LearntServer } from '../workspace/catalog/learnt-server.ts'
+import { ALL_LIST_KINDS, LIST_KINDS, type ListKind } from '../workspace/catalog/list-kinds.ts'
+
+const FORMAT = 1
+
+/** Equal for equal entries of the configuration, and the folder they run in: what was learnt of one serves the other. */
+export const fingerprintOf = (config: ServerConfig): string => {
+  const folder = config.kind === 'process' ? (config.cwd ?? process.cwd()) : ''
+  return createHash('sha256')
+    .update(JSON.stringify([sorted(config), folder]))
+    .digest('base64url')
+}
+
+const sorted = (value: unknown): unknown => {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) return value.map(sorted)
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
+  return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, sorted(member)])
+}
+
+/** The text that is stored; equal for equal lists. */
+export const encodeLearnt = (fingerprint: string, { revision, discovery, lists }: LearntServer): Buffer => {
+  const kinds = ALL_LIST_KINDS.flatMap(kind => {
+    const items = lists[kind]?.items
+    return items ? [[kind, items.map(({ native }) => native)] as const] : []
+  })
+  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: Object.fromEntries(kinds) }).toBytes()
+}
+
+/** Reads a stored text; a string says why it cannot be used. */
+export const decodeLearnt = (fingerprint: string, bytes: Buffer): LearntServer | string => {
+  let stored: Json
+  try {
+    stored = Json.parse(bytes)
+  } catch {
+    return 'it is not JSON'
+  }
+  const format = stored.get('format')?.asNumber()
+  if (format === undefined) return 'it was not written by this program'
+  if (format !== FORMAT) return `its format is ${format}, and this version reads format ${FORMAT}`
+  if (!stored.get('fingerprint')?.isString(fingerprint)) return 'it belongs to another entry'
+  const [revision, discovery, lists] = [
+    stored.get('revision')?.asString(),
+    stored.get('discovery'),
+    stored.get('lists'),
+  ]
+  if (revision === undefined || !isRevision(revision) || !discovery?.isObject || !lists?.isObject)
+    return 'members are missing or invalid'
+  const read = ALL_LIST_KINDS.flatMap((kind): [ListKind, LearntList][] => {
+    const items = lists.get(kind)
+    return items?.kind === 'array' ? [[kind, { items: items.elements().flatMap(item => itemOf(kind, item)) }]] : []
+  })
+  return { revision, discovery, lists: Object.fromEntries(read) }
+}
+
+const itemOf = (kind: ListKind, native: Json): LearntList['items'] => {
+  const original = native.get(LIST_KINDS[kind].key)?.asString()
+  return original === undefined ? [] : [{ original, native }]
+}

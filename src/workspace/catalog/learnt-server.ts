@@ -1,0 +1,72 @@
+import { Abort } from '../../protocol/cancellation.ts'
+import type { Caller, Peer } from '../../protocol/exchange.ts'
+import type { Revision } from '../../protocol/revisions.ts'
+import { within } from '../../std/time.ts'
+import type { Json } from '../../wire/json/json.ts'
+import type { Member } from '../member.ts'
+import { type Discovery, fetchList, queryOf, showOf } from './fetch.ts'
+import type { CacheHints } from './freshness.ts'
+import { ALL_LIST_KINDS, type ListKind } from './list-kinds.ts'
+import { createMemberList, type MemberItem, type MemberList } from './member-list.ts'
+
+/** One list of a server, as it was sent to the gateway itself. */
+export interface LearntList {
+  readonly items: readonly Pick<MemberItem, 'original' | 'native'>[]
+  readonly hints?: CacheHints | undefined // undefined: it was read before the gateway was started
+}
+
+/**
+ * What a server answers to the gateway itself, which has no credentials of a caller. It serves every caller until the
+ * caller's own fetch: see docs/decisions/0030-the-first-list-is-what-the-gateway-learnt.md for why that is safe.
+ */
+export interface LearntServer {
+  readonly revision: Revision
+  readonly discovery: Json // the result of `server/discover`
+  readonly lists: Readonly<Partial<Record<ListKind, LearntList>>> // without those that could not be read
+}
+
+/** The place where the gateway keeps what it has learnt of one server. */
+export interface LearntSource {
+  get(): LearntServer | undefined
+  /** Calls the listener whenever more was learnt, until the returned function is called. */
+  onLearnt(listener: () => void): () => void
+}
+
+const TIMEOUT_MS = 60_000
+
+/** Reads everything that a server lists, on a peer that no client uses; a list that fails is left out. */
+export const learnServer = (peer: Peer, self: Caller, discovery: Json): Promise<LearntServer> => {
+  const abort = new Abort()
+  const query = queryOf(peer, { ...self, revision: peer.revision }, abort)
+  const { revision } = peer
+  const pinged = new WeakSet<Peer>()
+  const known: Discovery = { revision, result: discovery }
+  const read = async (kind: ListKind): Promise<[ListKind, LearntList][]> => {
+    try {
+      const { value, ttlMs } = await fetchList({ kind, peer, query, discovery: known, pinged })
+      const items = value.reading.items.map(({ original, native }) => ({ original, native }))
+      return [[kind, { items, hints: { fetchedAt: Date.now(), ttlMs, isPublic: false } }]]
+    } catch {
+      return []
+    }
+  }
+  const readAll = async (): Promise<LearntServer> => {
+    const first = await read('tools') // alone, because the other lists need not wait for the handshake again
+    const others = await Promise.all(ALL_LIST_KINDS.filter(kind => kind !== 'tools').map(read))
+    return { revision, discovery: discovery.compact(), lists: Object.fromEntries([...first, ...others.flat()]) }
+  }
+  return within<LearntServer, never>(TIMEOUT_MS, readAll(), () => {
+    abort.abort({ kind: 'expired' })
+    throw new Error(`no lists within ${TIMEOUT_MS / 1000} s`)
+  })
+}
+
+/** The list of a member with the workspace's overlays. */
+export const showLearnt = (member: Member, kind: ListKind, revision: Revision, { items }: LearntList): MemberList => {
+  const show = showOf(member, kind)
+  const shown = items.flatMap(({ original, native }): MemberItem[] => {
+    const usable = show(original, native)
+    return 'item' in usable ? [{ original, native, shown: usable.item }] : []
+  })
+  return createMemberList(kind, revision, { items: shown })
+}

@@ -1,0 +1,64 @@
+import { isModern, MODERN, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
+import { Json } from '../../wire/json/json.ts'
+import type { Member } from '../member.ts'
+import type { Seed } from './cache-entry.ts'
+import { publicKeyIn, publicKeyOf } from './cache-owner.ts'
+import type { Discovery } from './fetch.ts'
+import { type LearntList, type LearntServer, showLearnt } from './learnt-server.ts'
+import type { ListKind } from './list-kinds.ts'
+import type { MemberList } from './member-list.ts'
+
+/** What the cached values of an owner start with; undefined: nothing that the owner may see is known. */
+export interface Seeds {
+  list(server: string, kind: ListKind, owner: string, sibling: MemberList | undefined): Seed<MemberList> | undefined
+  discovery(server: string, sibling: Discovery | undefined): Seed<Discovery> | undefined
+}
+
+type Intern = (server: string, kind: ListKind, list: MemberList) => MemberList
+
+/**
+ * Chooses the first value of an owner: what the same principal was sent with other capabilities, or else what the gateway
+ * itself has learnt of the server. What other principals were sent is never used.
+ */
+export const createSeeds = (members: readonly Member[], intern: Intern): Seeds => {
+  const byServer = new Map(members.map(member => [member.server, member]))
+  const shown = new WeakMap<LearntList, MemberList>()
+
+  const show = (member: Member, kind: ListKind, revision: Revision, learnt: LearntList): MemberList => {
+    const list = shown.get(learnt) ?? intern(member.server, kind, showLearnt(member, kind, revision, learnt))
+    shown.set(learnt, list)
+    return list
+  }
+
+  /** While a server is down there is nothing to start with: its lists are served only where they were fetched before. */
+  const find = (server: string): { readonly member: Member; readonly learnt: LearntServer | undefined } | undefined => {
+    const member = byServer.get(server)
+    return member?.isUp() ? { member, learnt: member.learnt?.get() } : undefined
+  }
+
+  return {
+    list: (server, kind, owner, sibling) => {
+      const found = find(server)
+      if (found && sibling) return { value: sibling }
+      const list = found?.learnt?.lists[kind]
+      if (!found?.learnt || !list) return undefined
+      const { revision } = found.learnt
+      // Its own fetch may have to start a process, so it waits until a list this old would be fetched again.
+      const isSame = !found.member.isRemote && hasSameList(owner, revision)
+      return { value: show(found.member, kind, revision, list), hints: isSame ? list.hints : undefined }
+    },
+    discovery: (server, sibling) => {
+      const found = find(server)
+      if (found && sibling) return { value: sibling }
+      return found?.learnt && { value: { revision: found.learnt.revision, result: found.learnt.discovery } }
+    },
+  }
+}
+
+const keyWithout = (revision: Revision): string => publicKeyOf({ revision, capabilities: Json.empty })
+
+/** The gateway's own capabilities are empty: a caller with the same, in an era that the server has, gets the same list. */
+const hasSameList = (owner: string, revision: Revision): boolean => {
+  const key = publicKeyIn(owner)
+  return key === keyWithout(MODERN) || (!isModern(revision) && key === keyWithout(NEWEST_LEGACY))
+}
