@@ -14,7 +14,7 @@ export interface CacheTimes {
 
 export const CACHE_TIMES: CacheTimes = {
   listWaitMs: 12_000,
-  ownListMs: 50,
+  ownListMs: 25,
   listTimeoutMs: 5000,
   fetchTimeoutMs: 60_000,
   staleIfErrorMs: 600_000,

@@ -17,7 +17,7 @@ export interface LearntList {
 
 /**
  * What a server answers to the gateway itself, which has no credentials of a caller. It serves every caller until the
- * caller's own fetch: see docs/decisions/0030-the-first-list-is-what-the-gateway-learnt.md for why that is safe.
+ * caller's own fetch: see docs/decisions/0035-the-first-list-is-what-the-gateway-learnt.md for why that is safe.
  */
 export interface LearntServer {
   readonly revision: Revision

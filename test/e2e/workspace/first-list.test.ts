@@ -1,0 +1,194 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Gateway, startGateway } from '../../../src/app/gateway.ts'
+import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules, type ServerConfig } from '../../../src/config/snapshot.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
+import type { ClientOptions, TestClient } from '../../support/client.ts'
+import { connectV1 } from '../../support/client-v1.ts'
+import { connectV2 } from '../../support/client-v2.ts'
+import { type GatedServer, startGated } from './gated-server.ts'
+
+const CHANGED = 'notifications/tools/list_changed'
+const ALL = ['slow__one', 'slow__two', 'quick__x']
+
+const CLIENTS: readonly [string, (options: ClientOptions) => Promise<TestClient>][] = [
+  ['SDK v1', connectV1],
+  ['SDK v2 modern', options => connectV2('SDK v2 modern', options)],
+  ['SDK v2 legacy', options => connectV2('SDK v2 legacy', options)],
+]
+
+const CAPABILITIES = [{}, { roots: {} }, { elicitation: {}, roots: { listChanged: true } }]
+
+/** A slow server beside a quick one. */
+const servers = async (): Promise<{ slow: GatedServer; quick: GatedServer }> => {
+  const [slow, quick] = [await startGated('slow', 'one', 'two'), await startGated('quick', 'x')]
+  onTestFinished(async () => void (await Promise.all([slow.end(), quick.end()])))
+  return { slow, quick }
+}
+
+const folder = async (): Promise<string> => {
+  const data = await mkdtemp(join(tmpdir(), 'dragoman-lists-'))
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  return data
+}
+
+interface Start {
+  readonly data?: string
+  readonly listWaitMs?: number
+}
+
+const start = async (configs: readonly ServerConfig[], { data, listWaitMs = 8000 }: Start = {}) => {
+  const names = configs.map(({ name }) => name)
+  const gateway = await startGateway(
+    {
+      listen: { ...DEFAULT_LISTEN, port: 0 },
+      limits: { ...DEFAULT_LIMITS, shutdownMs: 200, listWaitMs },
+      servers: new Map(configs.map(config => [config.name, config])),
+      workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(2) }]]),
+      warnings: [],
+    },
+    { log: SILENT, data },
+  )
+  onTestFinished(() => gateway.close())
+  return { gateway, url: gateway.url() }
+}
+
+const opened = async (opening: Promise<TestClient>): Promise<TestClient> => {
+  const client = await opening
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** A modern client of the SDK listens only on request. */
+const isTold = async ({ era, notices }: TestClient): Promise<void> => {
+  if (era === 'legacy') await notices.next(CHANGED)
+}
+
+const isReady = async ({ origin }: Gateway): Promise<boolean> => (await fetch(`${origin}/readyz`)).ok
+
+describe.each(CLIENTS)('%s', (_, connect) => {
+  test('gets every tool once the gateway is ready, with any capabilities, while no process answers it', async () => {
+    const { slow, quick } = await servers()
+    const { gateway, url } = await start([slow.config, quick.config])
+    await expect.poll(() => isReady(gateway)).toBe(true)
+    slow.close() // whatever is asked of it from now on is not answered
+    for (const capabilities of CAPABILITIES) {
+      const client = await opened(connect({ url, capabilities }))
+      expect(await client.toolNames()).toEqual(ALL)
+    }
+    const response = await fetch(`${gateway.origin}/actions/default/openapi.json`)
+    expect(await response.text()).toContain('slow__two')
+  })
+
+  test('gets its own list behind that, and list_changed only if it differs', async () => {
+    const { slow, quick } = await servers()
+    const { gateway, url } = await start([slow.config, quick.config])
+    await gateway.ready
+    for (const server of [slow, quick]) server.close()
+    const plain = await opened(connect({ url, capabilities: { roots: {} } }))
+    const sampling = await opened(connect({ url, capabilities: { sampling: {} } }))
+    expect(await Promise.all([plain.toolNames(), sampling.toolNames()])).toEqual([ALL, ALL])
+    for (const server of [slow, quick]) server.open()
+    await isTold(sampling)
+    const more = ['slow__one', 'slow__two', 'slow__sample', 'quick__x', 'quick__sample']
+    await expect.poll(() => sampling.toolNames()).toEqual(more)
+    await expect.poll(() => slow.asked.filter(method => method === 'tools/list').length).toBe(3)
+    expect(await plain.toolNames()).toEqual(ALL)
+    expect(plain.notices.pending(CHANGED)).toEqual([])
+  })
+
+  test('that comes before a server has started waits for its tools', async () => {
+    const { slow, quick } = await servers()
+    slow.close()
+    const { url } = await start([slow.config, quick.config])
+    const listing = opened(connect({ url, capabilities: { roots: {} } })).then(client => client.toolNames())
+    await expect.poll(() => slow.asked).toContain('initialize')
+    slow.open()
+    expect(await listing).toEqual(ALL)
+  })
+
+  test('that waits in vain is told when the tools are there', async () => {
+    const { slow, quick } = await servers()
+    slow.close()
+    const { url, gateway } = await start([slow.config, quick.config], { listWaitMs: 50 })
+    await expect.poll(() => gateway.status()[0]?.servers[1]?.state).toBe('ready')
+    const client = await opened(connect({ url, capabilities: { roots: {} } }))
+    expect(await client.toolNames()).toEqual(['quick__x'])
+    slow.open()
+    await isTold(client)
+    await expect.poll(() => client.toolNames()).toEqual(ALL)
+  })
+
+  test('gets every tool after a restart while the server still starts, and calls wait for it', async () => {
+    const { slow, quick } = await servers()
+    const data = await folder()
+    const first = await start([slow.config, quick.config], { data })
+    await first.gateway.ready
+    await first.gateway.close()
+    slow.close()
+    const { url } = await start([slow.config, quick.config], { data })
+    const client = await opened(connect({ url, capabilities: { roots: {} } }))
+    expect(await client.toolNames()).toEqual(ALL)
+    const calling = client.call('slow__one')
+    await expect.poll(() => slow.asked.filter(method => method === 'initialize').length).toBeGreaterThan(1)
+    slow.open()
+    expect(await calling).toMatchObject({ content: [{ text: 'called slow' }] })
+  })
+})
+
+test('the instructions of all servers are in the first answer to initialize', async () => {
+  const all = await Promise.all(Array.from({ length: 25 }, (_, i) => startGated(`s${i}`, 'x')))
+  onTestFinished(async () => void (await Promise.all(all.map(server => server.end()))))
+  const configs = all.map(({ config }) => config)
+  const { gateway, url } = await start(configs)
+  await gateway.ready
+  for (const server of all) server.close()
+  const body = {
+    protocolVersion: '2025-06-18',
+    capabilities: { sampling: {} },
+    clientInfo: { name: 'c', version: '1' },
+  }
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const init = { jsonrpc: '2.0', id: 1, method: 'initialize', params: body }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(init) })
+  const text = await response.text()
+  expect(all.filter(({ config }) => !text.includes(`Use ${config.name}.`))).toEqual([])
+}, 60_000)
+
+describe('lists on disk', () => {
+  const learn = async (data: string, configs: readonly ServerConfig[]): Promise<void> => {
+    const { gateway } = await start(configs, { data })
+    await gateway.ready
+    await gateway.close()
+  }
+
+  /** The tools that a client lists after a restart while no server answers. */
+  const restart = async (data: string, configs: readonly ServerConfig[]): Promise<string[]> => {
+    const { url } = await start(configs, { data, listWaitMs: 50 })
+    const client = await opened(connectV1({ url, capabilities: { roots: {} } }))
+    return client.toolNames()
+  }
+
+  test('are not used for a changed entry, nor shown for a removed one', async () => {
+    const { slow, quick } = await servers()
+    const data = await folder()
+    await learn(data, [slow.config, quick.config])
+    slow.close()
+    const changed = { ...slow.config, env: { TOKEN: 'another' } } as ServerConfig
+    expect(await restart(data, [changed, quick.config])).toEqual(['quick__x'])
+    expect(await restart(data, [quick.config, quick.config])).toEqual(['quick__x'])
+  })
+
+  test('are shared by two gateways with one data directory', async () => {
+    const { slow, quick } = await servers()
+    const data = await folder()
+    const both = await Promise.all([start([slow.config, quick.config], { data }), start([quick.config], { data })])
+    await Promise.all(both.map(({ gateway }) => gateway.ready))
+    await Promise.all(both.map(({ gateway }) => gateway.close()))
+    slow.close()
+    quick.close()
+    expect(await restart(data, [slow.config, quick.config])).toEqual(ALL)
+  })
+})
