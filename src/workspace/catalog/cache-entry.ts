@@ -94,7 +94,7 @@ export class CacheEntry<T> {
     this.#seeded ??= new Promise(resolve => {
       this.#onSeeded = resolve
     })
-    return Promise.race([this.#seeded, this.#pendingFetch])
+    return Promise.race([this.#seeded, this.pendingFetch])
   }
 
   /** Starts with the value of another entry; if its last fetch failed, the value expires when it would have there. */
