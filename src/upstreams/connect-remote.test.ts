@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { answerWith, connectScripted } from '../../test/support/remote-upstream.ts'
 import {
   callerOf,
   exchangeWith,
@@ -8,39 +9,16 @@ import {
   openStream,
   result,
   type Script,
-  scriptedServer,
   sendJson,
 } from '../../test/support/scripted-server.ts'
-import type { RemoteServer } from '../config/snapshot.ts'
-import { SILENT } from '../telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from './connect-remote.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
-const answerOk: Script = ({ body }, response) => {
-  if (body.id === undefined) response.writeHead(202).end()
-  else sendJson(response, result(body.id, { ok: true }))
-}
-
-const connect = async (script: Script, config: Partial<RemoteServer> = {}, options: Partial<RemoteOptions> = {}) => {
-  const server = await scriptedServer(script)
-  const remote = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 2000 } as const
-  const upstream = connectRemote({ name: 'far', ...remote, ...config }, { log: SILENT, ...options })
-  closing.push(
-    () => server.close(),
-    () => upstream.close(),
-  )
-  return { server, upstream }
-}
+const answerOk = answerWith({ ok: true })
 
 const dedicated = callerOf({ session: 'client-1' })
 
 describe('opening', () => {
   it('probes once and then shakes hands with a legacy server', async () => {
-    const { server, upstream } = await connect(legacy(answerOk))
+    const { server, upstream } = await connectScripted(legacy(answerOk))
     const peer = await upstream.open(dedicated)
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
     await upstream.open({ ...dedicated, session: 'client-2' })
@@ -49,7 +27,7 @@ describe('opening', () => {
   })
 
   it('uses the modern era of a server that has both', async () => {
-    const { server, upstream } = await connect(modern(legacy(answerOk)))
+    const { server, upstream } = await connectScripted(modern(legacy(answerOk)))
     expect((await upstream.open(dedicated)).revision).toBe('2026-07-28')
     expect(server.of('initialize')).toHaveLength(0)
   })
@@ -58,15 +36,14 @@ describe('opening', () => {
     ['modern', '2026-07-28'],
     ['legacy', '2025-11-25'],
   ] as const)('does as the configuration says: %s', async (era, revision) => {
-    const { server, upstream } = await connect(modern(legacy(answerOk)), { era })
+    const { server, upstream } = await connectScripted(modern(legacy(answerOk)), { era })
     expect((await upstream.open(dedicated)).revision).toBe(revision)
     expect(server.of('server/discover')).toHaveLength(0)
   })
 
   it('says which server is down, why, and what to do', async () => {
-    const { server, upstream } = await connect(() => {})
+    const { server, upstream } = await connectScripted(() => {})
     await server.close()
-    closing.shift()
     const began = Date.now()
     for (let i = 0; i < 20; i++)
       await expect(upstream.open(dedicated)).rejects.toMatchObject({
@@ -77,7 +54,7 @@ describe('opening', () => {
   })
 
   it('backs off from a server that is down', async () => {
-    const { server, upstream } = await connect(
+    const { server, upstream } = await connectScripted(
       (_, response) => void response.writeHead(503).end(),
       {},
       { backoffMs: 4000 },
@@ -87,7 +64,7 @@ describe('opening', () => {
   })
 
   it('follows a server that turned from legacy to modern', async () => {
-    const { server, upstream } = await connect(legacy(answerOk))
+    const { server, upstream } = await connectScripted(legacy(answerOk))
     await upstream.open(dedicated)
     server.become(
       modern(({ body }, response) => {
@@ -102,7 +79,7 @@ describe('opening', () => {
   })
 
   it('notices it also on an open session', async () => {
-    const { server, upstream } = await connect(legacy(answerOk))
+    const { server, upstream } = await connectScripted(legacy(answerOk))
     const peer = await upstream.open(dedicated)
     const data = { supported: ['2026-07-28'], requested: '2025-11-25' }
     server.become(
@@ -121,7 +98,7 @@ describe('opening', () => {
 
   it('works with a server that moved', async () => {
     const inner = modern(answerOk)
-    const { upstream } = await connect((arrived, response) => {
+    const { upstream } = await connectScripted((arrived, response) => {
       if (arrived.url === '/mcp') response.writeHead(307, { location: '/mcp/' }).end()
       else inner(arrived, response)
     })
@@ -137,7 +114,7 @@ describe('closing', () => {
   }
 
   it('ends sessions at the server, calls and streams with their callers, and every socket', async () => {
-    const { server, upstream } = await connect(legacy(hanging, { listen }))
+    const { server, upstream } = await connectScripted(legacy(hanging, { listen }))
     const peer = await upstream.open(dedicated)
     const call = exchangeWith(peer, 'tools/call')
     const standing = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
@@ -151,7 +128,7 @@ describe('closing', () => {
   })
 
   it('ends modern calls too', async () => {
-    const { server, upstream } = await connect(modern(hanging))
+    const { server, upstream } = await connectScripted(modern(hanging))
     const call = exchangeWith(await upstream.open(dedicated), 'tools/call')
     await server.arrived('tools/call')
     await upstream.close()
@@ -161,7 +138,7 @@ describe('closing', () => {
 
   it('does not wait for a server that does not answer', async () => {
     const inner = legacy(hanging, { listen })
-    const { upstream } = await connect(
+    const { upstream } = await connectScripted(
       (arrived, response) => {
         if (arrived.method !== 'DELETE') inner(arrived, response)
       },
@@ -176,7 +153,7 @@ describe('closing', () => {
 
   it('in the middle of opening leaves nothing behind', async () => {
     const inner = legacy(hanging, { listen })
-    const { server, upstream } = await connect((arrived, response) => {
+    const { server, upstream } = await connectScripted((arrived, response) => {
       if (arrived.body.method === 'initialize') setTimeout(() => inner(arrived, response), 50)
       else inner(arrived, response)
     })
@@ -192,20 +169,9 @@ describe('closing', () => {
   it('leaves no timer and no handle behind', async () => {
     const resources = () =>
       process.getActiveResourcesInfo().filter(name => name === 'Timeout' || name === 'TCPSocketWrap').length
-    const server = await scriptedServer(
-      legacy(hanging, { listen, sessions: Array.from({ length: 50 }, (_, i) => `s${i}`) }),
-    )
-    closing.push(() => server.close())
+    const sessions = Array.from({ length: 50 }, (_, i) => `s${i}`)
     const before = resources()
-    const remote = {
-      kind: 'remote',
-      url: server.url,
-      type: 'auto',
-      headers: {},
-      era: 'auto',
-      timeoutMs: 60_000,
-    } as const
-    const upstream = connectRemote({ name: 'far', ...remote }, { log: SILENT })
+    const { server, upstream } = await connectScripted(legacy(hanging, { listen, sessions }), { timeoutMs: 60_000 })
     const calls = []
     for (let i = 0; i < 50; i++) {
       const caller = callerOf({ session: `client-${i}` })

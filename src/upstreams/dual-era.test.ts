@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { answerWith, connectScripted } from '../../test/support/remote-upstream.ts'
 import {
   type Arrived,
   callerOf,
@@ -9,33 +10,10 @@ import {
   openStream,
   result,
   type Script,
-  scriptedServer,
   sendJson,
 } from '../../test/support/scripted-server.ts'
-import type { RemoteServer } from '../config/snapshot.ts'
-import { SILENT } from '../telemetry/log.ts'
-import { connectRemote, type RemoteOptions } from './connect-remote.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
-const connect = async (script: Script, config: Partial<RemoteServer> = {}, options: Partial<RemoteOptions> = {}) => {
-  const server = await scriptedServer(script)
-  const remote = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 2000 } as const
-  const upstream = connectRemote({ name: 'far', ...remote, ...config }, { log: SILENT, ...options })
-  closing.push(
-    () => server.close(),
-    () => upstream.close(),
-  )
-  return { server, upstream }
-}
-
-const answerOk: Script = ({ body }, response) => {
-  if (body.id === undefined) response.writeHead(202).end()
-  else sendJson(response, result(body.id, { ok: true }))
-}
+const answerOk = answerWith({ ok: true })
 
 const listen: Script = (_, response) => void openStream(response)
 const SUPPORTED = { supported: ['2026-07-28'], requested: '2025-11-25' }
@@ -58,7 +36,7 @@ const legacyCaller = (session = 'client-1') => callerOf({ revision: '2025-06-18'
 
 describe('a server that speaks both eras', () => {
   it('serves each caller in the era of the caller', async () => {
-    const { server, upstream } = await connect(bothEras())
+    const { server, upstream } = await connectScripted(bothEras())
     expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
     expect((await upstream.open(modernCaller)).revision).toBe('2026-07-28')
     expect((await upstream.open(legacyCaller('client-2'))).revision).toBe('2025-11-25')
@@ -76,7 +54,7 @@ describe('a server that speaks both eras', () => {
       void server.until(() => server.arrivals.some(answersQ)).then(() => stream.event(result(id, { content: [] })))
     }
     const answersQ = ({ body }: Arrived) => body.id === 'q' && body.result !== undefined
-    const { server, upstream } = await connect(modern(legacy(script, { listen })))
+    const { server, upstream } = await connectScripted(modern(legacy(script, { listen })))
     const peer = await upstream.open(legacyCaller())
     const call = exchangeWith(peer, 'tools/call', { params: { name: 'greet' }, caller: legacyCaller() })
     const question = await call.question()
@@ -86,7 +64,7 @@ describe('a server that speaks both eras', () => {
   })
 
   it('is tried once with initialize for all legacy callers that come at the same time', async () => {
-    const { server, upstream } = await connect(modernOnly)
+    const { server, upstream } = await connectScripted(modernOnly)
     await upstream.open(modernCaller)
     const peers = await Promise.all(['a', 'b', 'c'].map(session => upstream.open(legacyCaller(session))))
     expect(peers.map(({ revision }) => revision)).toEqual(['2026-07-28', '2026-07-28', '2026-07-28'])
@@ -94,13 +72,13 @@ describe('a server that speaks both eras', () => {
   })
 
   it('without a GET endpoint is never sent initialize', async () => {
-    const { server, upstream } = await connect(modernOnly)
+    const { server, upstream } = await connectScripted(modernOnly)
     for (const session of ['a', 'b']) expect((await upstream.open(legacyCaller(session))).revision).toBe('2026-07-28')
     expect(server.of('initialize')).toEqual([])
   })
 
   it('is sent initialize with the header that modern servers want on every POST', async () => {
-    const { server, upstream } = await connect(bothEras())
+    const { server, upstream } = await connectScripted(bothEras())
     await upstream.open(legacyCaller())
     expect(server.of('initialize')[0]?.headers['mcp-method']).toBe('initialize')
   })
@@ -116,7 +94,7 @@ describe('a server that speaks both eras', () => {
   ])(
     'serves all callers by its modern leg if the legacy leg has no back-channel: %s',
     async (_, script, sent, ended) => {
-      const { server, upstream } = await connect(script)
+      const { server, upstream } = await connectScripted(script)
       for (const session of ['a', 'b']) expect((await upstream.open(legacyCaller(session))).revision).toBe('2026-07-28')
       expect(server.of('initialize')).toHaveLength(sent)
       await server.until(() => server.of('DELETE').length === ended, 'the end of the session that is not used')
@@ -134,7 +112,7 @@ describe('a server that speaks both eras', () => {
       }),
     ],
   ])('is served by its modern leg if it answers initialize with %s', async (_, script) => {
-    const { server, upstream } = await connect(script)
+    const { server, upstream } = await connectScripted(script)
     const peer = await upstream.open(legacyCaller())
     expect(peer.revision).toBe('2026-07-28')
     expect(await exchangeWith(peer, 'tools/list').result()).toEqual({ ok: true })
@@ -144,28 +122,27 @@ describe('a server that speaks both eras', () => {
   })
 
   it('does not send initialize for a modern caller', async () => {
-    const { server, upstream } = await connect(bothEras())
+    const { server, upstream } = await connectScripted(bothEras())
     await upstream.open(modernCaller)
     expect(server.of('initialize')).toHaveLength(0)
   })
 
   it('is tried again with initialize when the last result has expired', async () => {
-    const { server, upstream } = await connect(modernOnly, {}, { legacyMs: 20 })
+    const { server, upstream } = await connectScripted(modernOnly, {}, { legacyMs: 20 })
     expect((await upstream.open(legacyCaller())).revision).toBe('2026-07-28')
     server.become(bothEras())
-    await new Promise(resolve => setTimeout(resolve, 40))
-    expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
+    await expect.poll(async () => (await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
   })
 
   it('that stops taking legacy sessions serves legacy callers statelessly', async () => {
-    const { server, upstream } = await connect(bothEras())
+    const { server, upstream } = await connectScripted(bothEras())
     expect((await upstream.open(legacyCaller())).revision).toBe('2025-11-25')
     server.become(modernOnly)
     expect((await upstream.open(legacyCaller('client-2'))).revision).toBe('2026-07-28')
   })
 
   it.each(['modern', 'legacy'] as const)('serves all callers in the configured era: %s', async era => {
-    const { upstream } = await connect(bothEras(), { era })
+    const { upstream } = await connectScripted(bothEras(), { era })
     const revision = era === 'modern' ? '2026-07-28' : '2025-11-25'
     for (const caller of [legacyCaller(), modernCaller]) expect((await upstream.open(caller)).revision).toBe(revision)
   })

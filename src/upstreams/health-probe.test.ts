@@ -1,30 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { closeAll, connectSmall, eventually } from '../../test/support/processes.ts'
-import {
-  callerOf,
-  exchangeWith,
-  legacy,
-  modern,
-  type Script,
-  scriptedServer,
-} from '../../test/support/scripted-server.ts'
-import { SILENT } from '../telemetry/log.ts'
-import { connectRemote } from './connect-remote.ts'
+import { connectScripted } from '../../test/support/remote-upstream.ts'
+import { callerOf, exchangeWith, legacy, modern, type Script } from '../../test/support/scripted-server.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-  await closeAll()
-})
+afterEach(closeAll)
 
 const connect = async (script: Script) => {
-  const server = await scriptedServer(script)
-  const config = { name: 'far', kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto' } as const
-  const upstream = connectRemote({ ...config, timeoutMs: 2000 }, { log: SILENT })
-  closing.push(
-    () => server.close(),
-    () => upstream.close(),
-  )
+  const { server, upstream } = await connectScripted(script)
   return { server, look: () => upstream.probe?.(), upstream }
 }
 
@@ -74,7 +56,7 @@ describe.each(['legacy', 'modern'])('a look at a process (%s)', era => {
     await open()
     expect(await upstream.probe?.()).toBe(true)
     const looking = setInterval(() => void upstream.probe?.().catch(() => {}), 50)
-    closing.push(async () => clearInterval(looking))
+    onTestFinished(() => clearInterval(looking))
     await eventually(living).toEqual([])
   })
 

@@ -49,7 +49,7 @@ test('an anonymous caller keeps its session while its user opens the URLs', asyn
     },
   })
   expect(x.frames[0]?.kind).toBe('question')
-  await new Promise(r => setTimeout(r, 30))
+  await new Promise(setImmediate)
   expect(closed).toBe(false)
 })
 test('a session subscription that fails at once still answers the listener', async () => {
@@ -61,8 +61,7 @@ test('a session subscription that fails at once still answers the listener', asy
   const s = new SharedSession(peer)
   const l = exch('subscriptions/listen', { notifications: { toolsListChanged: true } })
   s.dispatch(l.e)
-  await new Promise(r => setTimeout(r, 50))
-  expect(l.frames.length).toBeGreaterThan(0)
+  await expect.poll(() => l.frames.length).toBeGreaterThan(0)
 })
 test('an already aborted call does not keep the turn', () => {
   const sent: Exchange[] = []

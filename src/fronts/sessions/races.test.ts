@@ -24,6 +24,19 @@ const begin = async (url: string) => {
   const r = await send(url, { body: INIT })
   return { 'mcp-session-id': String(r.headers['mcp-session-id']), 'mcp-protocol-version': '2025-11-25' }
 }
+/** A modern request as bytes, to be sent behind others on one connection. */
+const rawPost = (id: number, method: string, params: Record<string, unknown>): string => {
+  const { headers, body } = modern(id, method, params)
+  const text = JSON.stringify(body)
+  const lines = Object.entries({
+    host: '127.0.0.1',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers,
+    'content-length': String(Buffer.byteLength(text)),
+  })
+  return `POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')}\r\n\r\n${text}`
+}
 const BOUNDS = { streamLogBytes: 1 << 20, streamLogEvents: 1000 }
 
 test('a slow reader of a finished stream gets everything, however long it takes', () => {
@@ -86,10 +99,9 @@ test('only the newest GET stream gets the priming event', async () => {
   const bytes: string[] = []
   const two = await openStream(front.url, get)
   two.response.on('data', (c: Buffer) => bytes.push(c.toString()))
-  await sleep(200)
+  await expect.poll(() => bytes.join('')).toContain('id: g.')
   one.close()
   two.close()
-  expect(bytes.join('')).toContain('id: g.')
 })
 
 test('the response of a POST stream ends when a resume replaces it', async () => {
@@ -129,26 +141,13 @@ test('a subscription that the server ended is still aborted when the session end
 
 test('pipelined requests behind a stream are cancelled when the socket closes', async () => {
   front = await startFront({ 'tools/call': () => {} })
-  const post = (id: number) => {
-    const { headers, body } = modern(id, 'subscriptions/listen', { notifications: {} })
-    const text = JSON.stringify(body)
-    const lines = Object.entries({
-      host: '127.0.0.1',
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-      'content-length': String(Buffer.byteLength(text)),
-    })
-    return `POST /mcp HTTP/1.1\r\n${lines.map(([k, v]) => `${k}: ${v}`).join('\r\n')}\r\n\r\n${text}`
-  }
+  const post = (id: number) => rawPost(id, 'subscriptions/listen', { notifications: {} })
   const socket = connect(front.port, '127.0.0.1')
   socket.write(post(1) + post(2) + post(3))
-  await sleep(300)
-  expect(front.seen.length).toBe(3)
+  await expect.poll(() => front?.seen.length).toBe(3)
   socket.destroy()
   await once(socket, 'close')
-  await sleep(300)
-  expect(front.seen.map(e => e.signal.reason?.kind)).toEqual(['gone', 'gone', 'gone'])
+  await expect.poll(() => front?.seen.map(e => e.signal.reason?.kind)).toEqual(['gone', 'gone', 'gone'])
 })
 
 test('a request in absolute form is served', async () => {
@@ -177,26 +176,13 @@ test('the response of a pipelined call behind a stream is destroyed, not buffere
     },
     { limits: { stallMs: 300, streamLogBytes: 100_000 } },
   )
-  const post = (id: number, m: string, p: Record<string, unknown>) => {
-    const { headers, body } = modern(id, m, p)
-    const text = JSON.stringify(body)
-    const lines = Object.entries({
-      host: '127.0.0.1',
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-      'content-length': String(Buffer.byteLength(text)),
-    })
-    return `POST /mcp HTTP/1.1\r\n${lines.map(([k, v]) => `${k}: ${v}`).join('\r\n')}\r\n\r\n${text}`
-  }
   const socket = connect(front.port, '127.0.0.1')
   socket.on('error', () => {})
-  socket.write(post(1, 'subscriptions/listen', { notifications: {} }) + post(2, 'tools/call', { name: 'x' }))
-  await sleep(200)
+  socket.write(rawPost(1, 'subscriptions/listen', { notifications: {} }) + rawPost(2, 'tools/call', { name: 'x' }))
+  await expect.poll(() => sink).toBeDefined()
   for (let i = 0; i < 50; i++) void sink?.(20_000)
-  await sleep(900)
   const call = front.seen.find(e => e.method === 'tools/call')
-  expect(call?.signal.reason?.kind).toBe('gone')
+  await expect.poll(() => call?.signal.reason?.kind, { timeout: 5000 }).toBe('gone')
   socket.destroy()
 })
 

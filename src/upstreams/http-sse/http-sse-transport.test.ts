@@ -576,7 +576,7 @@ describe('a question', () => {
     const { id } = (await server.arrived('tools/call')).body
     server.streams[0]?.event(ask(1))
     const question = await call.question()
-    await new Promise(resolve => setTimeout(resolve, 400))
+    expect((await exchangeWith(peer, 'tools/list').failure()).data?.reason).toBe('upstream_timeout')
     question.answer({ kind: 'result', result: Json.of({ action: 'cancel' }) })
     await answerQuestion(server, 1)
     server.streams[0]?.event(result(id, { ok: true }))

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { FakeSession } from '../../../test/support/fake-session.ts'
+import { answerWith, connectScripted } from '../../../test/support/remote-upstream.ts'
 import {
   callerOf,
   exchangeWith,
@@ -7,35 +8,19 @@ import {
   openStream,
   result,
   type Script,
-  scriptedServer,
   sendJson,
 } from '../../../test/support/scripted-server.ts'
 import type { Caller } from '../../protocol/exchange.ts'
-import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../connect-remote.ts'
+import type { RemoteOptions } from '../connect-remote.ts'
 import { SessionPool } from './pool.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
 
 const SESSIONS = Array.from({ length: 20 }, (_, i) => `s${i + 1}`)
 
-const answerOk: Script = ({ body }, response) => {
-  if (body.id === undefined) response.writeHead(202).end()
-  else sendJson(response, result(body.id, {}))
-}
+const answerOk = answerWith({})
 
 const connect = async (script: Script = answerOk, options: Partial<RemoteOptions> = {}) => {
-  const server = await scriptedServer(legacy(script, { sessions: SESSIONS }))
-  const config = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'legacy', timeoutMs: 2000 } as const
-  const upstream = connectRemote({ name: 'far', ...config }, { log: SILENT, ...options })
-  closing.push(
-    () => server.close(),
-    () => upstream.close(),
-  )
+  const { server, upstream } = await connectScripted(legacy(script, { sessions: SESSIONS }), { era: 'legacy' }, options)
   /** The session a call of that caller runs in. */
   const sessionOf = async (caller: Caller) => {
     const before = server.of('tools/list').length
@@ -109,8 +94,12 @@ describe('the session of an anonymous caller', () => {
   const anonymous = callerOf({ principal: undefined, capabilities: Json.of({ roots: {} }) })
   const LISTEN = 'subscriptions/listen'
 
-  /** Long enough for a session that is going to close to have closed. */
-  const aWhile = () => new Promise(resolve => setTimeout(resolve, 50))
+  /** Another session is opened, used and closed: one that was going to close has closed before. */
+  const anotherCloses = async ({ server, upstream }: Awaited<ReturnType<typeof connect>>): Promise<void> => {
+    await exchangeWith(await upstream.open(anonymous), 'tools/list', { caller: anonymous }).result()
+    await server.arrived('DELETE')
+    expect(server.of('DELETE')).toHaveLength(1)
+  }
 
   it('serves every request that follows from one request of the client', async () => {
     const { server, upstream } = await connect()
@@ -124,38 +113,38 @@ describe('the session of an anonymous caller', () => {
   })
 
   it('lasts as long as its longest request', async () => {
-    const { server, upstream } = await connect(({ body }, response) => {
+    const connected = await connect(({ body }, response) => {
       if (body.method !== 'tools/call') answerOk({ body } as Parameters<Script>[0], response)
     })
+    const { server, upstream } = connected
     const peer = await upstream.open(anonymous)
     const call = exchangeWith(peer, 'tools/call', { caller: anonymous })
     const { response, body } = await server.arrived('tools/call')
     await exchangeWith(peer, 'tools/list', { caller: anonymous }).result()
-    await aWhile()
-    expect(server.of('DELETE')).toHaveLength(0)
+    await anotherCloses(connected)
     sendJson(response, result(body.id, { done: true }))
     expect(await call.result()).toEqual({ done: true })
-    await server.arrived('DELETE')
+    await server.arrived('DELETE', 2)
   })
 
   it('lasts as long as its caller listens, if that is all it asked for', async () => {
-    const { server, upstream } = await connect()
+    const connected = await connect()
+    const { server, upstream } = connected
     const listen = exchangeWith(await upstream.open(anonymous), LISTEN, { caller: anonymous })
-    await aWhile()
-    expect(server.of('DELETE')).toHaveLength(0)
+    await anotherCloses(connected)
     listen.abort.abort({ kind: 'gone' })
-    await server.arrived('DELETE')
+    await server.arrived('DELETE', 2)
   })
 
   it('lasts as long as its caller listens to a resource', async () => {
-    const { server, upstream } = await connect()
+    const connected = await connect()
+    const { server, upstream } = connected
     const peer = await upstream.open(anonymous)
     const listen = exchangeWith(peer, LISTEN, { caller: anonymous })
     await exchangeWith(peer, 'resources/subscribe', { caller: anonymous, params: { uri: 'a:b' } }).result()
-    await aWhile()
-    expect(server.of('DELETE')).toHaveLength(0)
+    await anotherCloses(connected)
     listen.abort.abort({ kind: 'gone' })
-    await server.arrived('DELETE')
+    await server.arrived('DELETE', 2)
   })
 
   it('is over after a notification', async () => {
@@ -182,8 +171,10 @@ describe('idle sessions', () => {
     exchangeWith(await upstream.open(busy), 'tools/call', { caller: busy })
     exchangeWith(await upstream.open(watching), 'subscriptions/listen', { caller: watching })
     await server.arrived('DELETE')
-    await new Promise(resolve => setTimeout(resolve, 200))
-    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1'])
+    const later = callerOf({ session: 'later' })
+    await exchangeWith(await upstream.open(later), 'tools/list', { caller: later }).result()
+    await server.arrived('DELETE', 2)
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s1', 's4'])
   })
 })
 
@@ -265,7 +256,7 @@ describe('a pool that is full', () => {
         return session
       },
     })
-    closing.push(() => pool.close())
+    onTestFinished(() => pool.close())
     return { pool, closed, opened }
   }
   const of = (principal: string, affinity: number) => callerOf({ principal, affinity: String(affinity) })
@@ -347,7 +338,7 @@ it('a session keeps its caller, and not the request it was opened for', async ()
       return new FakeSession(async () => onClosed(Promise.resolve()))
     },
   })
-  closing.push(() => pool.close())
+  onTestFinished(() => pool.close())
   await pool.open(callerOf({ capabilities: bodyWith({ roots: {} }), info: bodyWith({ name: 'c' }) }))
   const [kept] = opened
   expect(kept?.capabilities.toString()).toBe('{"roots":{}}')

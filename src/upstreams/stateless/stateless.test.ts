@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { connectScripted } from '../../../test/support/remote-upstream.ts'
 import {
   callerOf,
   DISCOVERED,
@@ -11,31 +12,18 @@ import {
   request,
   result,
   type Script,
-  scriptedServer,
   sendJson,
   tokenOf,
 } from '../../../test/support/scripted-server.ts'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import { decodeHeaderValue } from '../../protocol/param-headers.ts'
-import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { connectRemote, type RemoteOptions } from '../connect-remote.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
+import type { RemoteOptions } from '../connect-remote.ts'
 
 const META = 'io.modelcontextprotocol/'
 
 const connect = async (script: Script, config: Partial<RemoteServer> = {}, options: Partial<RemoteOptions> = {}) => {
-  const server = await scriptedServer(modern(script))
-  const remote = { kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 2000 } as const
-  const upstream = connectRemote({ name: 'far', ...remote, ...config }, { log: SILENT, ...options })
-  closing.push(
-    () => server.close(),
-    () => upstream.close(),
-  )
+  const { server, upstream } = await connectScripted(modern(script), config, options)
   return { server, upstream, peer: await upstream.open(callerOf()) }
 }
 
@@ -181,6 +169,7 @@ describe('a streamed reply', () => {
     let written = 0
     const { peer } = await connect(
       ({ body }, response) => {
+        if (body.method !== 'tools/call') return // silent
         const stream = openStream(response)
         const data = 'x'.repeat(100_000)
         const write = () => {
@@ -193,7 +182,7 @@ describe('a streamed reply', () => {
         }
         write()
       },
-      { timeoutMs: 300 },
+      { timeoutMs: 700 },
     )
     let release: () => void = () => {}
     const gate = new Promise<void>(resolve => {
@@ -201,8 +190,8 @@ describe('a streamed reply', () => {
     })
     const call = exchangeWith(peer, 'tools/call', { onFrame: frame => (frame.kind === 'notice' ? gate : undefined) })
     await call.notice('notifications/message')
-    // Longer than the silence allowed: a slow reader is not the server's fault.
-    await new Promise(resolve => setTimeout(resolve, 600))
+    // Until a later request has timed out: a slow reader is not the server's fault.
+    expect((await exchangeWith(peer, 'tools/list').failure()).data?.reason).toBe('upstream_timeout')
     expect(written).toBeLessThan(total)
     release()
     await call.result()
@@ -552,14 +541,15 @@ describe('giving up', () => {
 
   it('never times out on subscriptions/listen', async () => {
     const { server, peer } = await connect(
-      (_, response) => {
+      ({ body }, response) => {
+        if (body.method !== 'subscriptions/listen') return // silent
         openStream(response).event(notice('notifications/subscriptions/acknowledged', { notifications: {} }))
       },
-      { timeoutMs: 60 },
+      { timeoutMs: 100 },
     )
     const listen = exchangeWith(peer, 'subscriptions/listen')
     await listen.notice('notifications/subscriptions/acknowledged')
-    await new Promise(resolve => setTimeout(resolve, 200))
+    expect((await exchangeWith(peer, 'tools/call').failure()).data?.reason).toBe('upstream_timeout')
     expect(listen.finals()).toEqual([])
     listen.abort.abort({ kind: 'gone' })
     await server.until(() => server.of('subscriptions/listen')[0]?.isGone === true, 'the stream to be closed')

@@ -195,7 +195,7 @@ describe('a legacy server over stdio', () => {
     const peer = await connectSmall({}, { server: { timeoutMs: 100 } }).open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
-    await new Promise(resolve => setTimeout(resolve, 400))
+    expect((await start(peer, 'wait').failure()).data?.reason).toBe('upstream_timeout')
     question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
     expect(await asking.result()).toBeDefined()
   })

@@ -3,7 +3,9 @@ import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { watchFile } from '../../../src/config/watch.ts'
 import { call } from './call.ts'
+import { runCommand } from './in-process.ts'
 import { endPrograms, startServe } from './program.ts'
 
 let folder: string
@@ -26,6 +28,16 @@ const [A, B] = [{ builtin: 'demo' }, { builtin: 'demo', concurrency: 5 }]
 const namesAt = async (origin: string): Promise<Set<string | undefined>> => {
   const { result } = (await call(`${origin}/mcp`, 'tools/list')) as { result: { tools: { name: string }[] } }
   return new Set(result.tools.map(({ name }) => name.split('__')[0]))
+}
+
+/** Settles when a watcher of the file has reported that change. */
+const seenByWatcher = async (change: () => Promise<void>): Promise<void> => {
+  let reports = 0
+  const unwatch = watchFile(file, () => reports++)
+  await expect.poll(() => reports).toBe(1) // the first look
+  await change()
+  await expect.poll(() => reports).toBe(2)
+  unwatch()
 }
 
 it('goes over to a file that is written, replaced or written in pieces, and says what changed', async () => {
@@ -75,8 +87,7 @@ it('logs an invalid file once, again on SIGHUP, and names settings that need a r
 it('with --no-watch reloads the file only on SIGHUP', async () => {
   await writeFile(file, config({ a: A }))
   const program = await startServe(['--config', file, '--no-watch'])
-  await writeFile(file, config({ b: B }))
-  await new Promise(resolve => setTimeout(resolve, 500)) // a watcher would have noticed
+  await seenByWatcher(() => writeFile(file, config({ b: B })))
   expect(await namesAt(program.origin)).toEqual(new Set(['a']))
   program.signal('SIGHUP')
   await program.saw(/has changed/, 'stderr')
@@ -96,10 +107,17 @@ it('names the dragoman that uses the port', async () => {
   const data = join(folder, 'data')
   const first = await startServe([], { DRAGOMAN_DATA: data })
   const port = new URL(first.origin).port
-  const second = startServe(['--port', port], { DRAGOMAN_DATA: data })
-  await expect(second).rejects.toThrow(`port ${port} is in use by the dragoman with process id ${first.pid}`)
-  const other = startServe(['--port', port], {})
-  await expect(other).rejects.toThrow(`port ${port} on 127.0.0.1 is in use; stop the other program or choose another`)
+  const serve = ['serve', '--demo', '--port', port]
+  const second = await runCommand(serve, { env: { DRAGOMAN_DATA: data } })
+  expect([second.code, second.stderr]).toEqual([
+    2,
+    expect.stringContaining(`port ${port} is in use by the dragoman with process id ${first.pid}`),
+  ])
+  const other = await runCommand(serve)
+  expect([other.code, other.stderr]).toEqual([
+    1,
+    expect.stringContaining(`port ${port} on 127.0.0.1 is in use; stop the other program or choose another`),
+  ])
 })
 
 it('warns when another dragoman serves the same data directory', async () => {

@@ -113,7 +113,7 @@ describe('dragoman token', () => {
   })
 
   it('says so when the file is broken, and leaves it', async () => {
-    await writeFile(join(data, 'tokens.json'), '{')
+    await writeFile(join(data, 'tokens.json'), '{', { mode: 0o600 })
     for (const args of [['create', 'a'], ['list'], ['revoke', 'a']]) {
       const { code, stderr } = await token(...args)
       expect(code).toBe(2)
@@ -187,7 +187,7 @@ describe('dragoman serve with tokens', () => {
   })
 
   it('does not start with a broken file of tokens', async () => {
-    await writeFile(join(data, 'tokens.json'), '{')
+    await writeFile(join(data, 'tokens.json'), '{', { mode: 0o600 })
     const { code, stderr } = await runCommand(['serve', '--port', '0', '--data', data])
     expect(code).toBe(2)
     expect(stderr).toContain('tokens.json is broken: expected a JSON object')
