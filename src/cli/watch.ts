@@ -35,7 +35,7 @@ reader of the output has gone.`,
       else await watchResource(client)
       if (client.interrupted.reason?.kind === 'gone') return EXIT.ok
       if (client.interrupted.reason) return EXIT.cancelled
-      throw new ClientError('the server ended the subscription (watching)', EXIT.unreachable)
+      throw new ClientError('the server ended the subscription', EXIT.unreachable)
     } finally {
       output.off('error', stop)
     }
@@ -91,7 +91,7 @@ const acknowledge = (client: Client, uris: readonly string[], params: Json, what
       .map(uri => uri.asString()) ?? []
   const refused = uris.find(uri => !honoured.includes(uri))
   if (refused !== undefined)
-    return new ClientError(`the server does not offer subscriptions to ${refused} (watching)`, EXIT.protocol)
+    return new ClientError(`the server does not offer subscriptions to ${refused}`, EXIT.protocol)
   client.note(`watching ${what}; end with Ctrl-C`)
   return undefined
 }

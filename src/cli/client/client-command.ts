@@ -18,7 +18,7 @@ import {
   UsageError,
 } from '../usage.ts'
 import { type FrameHandlers, ServerConnection } from './connection.ts'
-import { ClientError, type ClientState, EXIT, toClientError } from './exit-codes.ts'
+import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
 import { findSources, type TargetSource, type TargetSources } from './sources.ts'
 import { CONNECT_FLAGS, readConnectOptions, splitCommand, takeUrl } from './target.ts'
 import { processTerminal, styleOf, type Terminal } from './terminal.ts'
@@ -200,7 +200,7 @@ class RunningCommand {
     return new Promise((resolve, reject) => {
       const stop = this.interrupted.onAbort(() => {
         opening.then(peer => peer.close()).catch(() => {})
-        reject(new ClientError('cancelled (connecting)', EXIT.cancelled))
+        reject(new ClientError(`cancelled ${STATE_WORDS.connecting}`, EXIT.cancelled))
       })
       opening.then(
         peer => {

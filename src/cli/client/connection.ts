@@ -7,7 +7,7 @@ import type { Revision } from '../../protocol/revisions.ts'
 import { listItems } from '../../protocol/send-request.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { ClientPeer, WatchRequest } from '../command.ts'
-import { ClientError, type ClientState, EXIT, toClientError } from './exit-codes.ts'
+import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
 
 /** What a command does with frames that are no results. */
 export interface FrameHandlers {
@@ -108,7 +108,7 @@ export class ServerConnection {
         interrupted.onAbort(reason => {
           timer.end()
           ending.abort(reason)
-          reject(new ClientError(`cancelled (${state})`, EXIT.cancelled))
+          reject(new ClientError(`cancelled ${STATE_WORDS[state]}`, EXIT.cancelled))
         }),
         this.#failed.onAbort(() => {
           timer.end()
@@ -151,7 +151,7 @@ export class ServerConnection {
 
   #silence(method: string, state: ClientState): ClientError {
     const seconds = this.#options.timeoutMs[state] / 1000
-    const text = `${this.name} did not answer ${method} within ${seconds} s (${state}); wait longer with --timeout`
+    const text = `${this.name} did not answer ${method} within ${seconds} s (${STATE_WORDS[state]})\nWait longer with --timeout SECONDS.`
     return new ClientError(text, EXIT.unreachable)
   }
 

@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import type { Daemon } from '../../config/daemon-file.ts'
 import { nearest, quoteAll } from '../../config/problems.ts'
 import { UsageError } from '../usage.ts'
-import { ClientError, EXIT } from './exit-codes.ts'
+import { ClientError, EXIT, STATE_WORDS } from './exit-codes.ts'
 
 interface NamedWorkspace {
   readonly name: string
@@ -16,7 +16,7 @@ export const fetchWorkspaces = ({ origin, token }: Daemon): Promise<readonly Nam
   new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
     const fail = (why: string): void =>
-      reject(new ClientError(`the daemon at ${origin} ${why} (connecting)`, EXIT.unreachable))
+      reject(new ClientError(`the daemon at ${origin} ${why} (${STATE_WORDS.connecting})`, EXIT.unreachable))
     const request = get(origin, { headers, timeout: TIMEOUT_MS, agent: false }, response => {
       let text = ''
       response.setEncoding('utf8')

@@ -36,15 +36,31 @@ const CODES: Readonly<Record<string, number>> = {
   upstream_busy: EXIT.unreachable,
   upstream_redirect: EXIT.unreachable,
   unavailable: EXIT.unreachable,
+  upstream_protocol: EXIT.protocol,
+  upstream_refused: EXIT.protocol,
+  too_large: EXIT.protocol,
   upstream_auth: EXIT.unauthorized,
   no_credentials: EXIT.unauthorized,
 }
 
 const HINTS: Readonly<Record<string, string>> = {
   upstream_auth: 'Pass credentials with --token TOKEN or --header "Name: value".',
+  upstream_timeout: 'Wait longer with --timeout SECONDS.',
 }
 
-const STATE_OF_TIMEOUT: Readonly<Record<string, ClientState>> = {
+const NOT_MCP = 'Is this the URL of an MCP server? It often ends in /mcp or /sse.'
+
+/** A state as the end of a message. */
+export const STATE_WORDS: Readonly<Record<ClientState, string>> = {
+  connecting: 'while connecting',
+  handshake: 'in the handshake',
+  listing: 'while listing',
+  calling: 'while calling',
+  reading: 'while reading',
+  watching: 'while watching',
+}
+
+const STATE_OF_REASON: Readonly<Record<string, ClientState>> = {
   upstream_unreachable: 'connecting',
   upstream_timeout: 'handshake',
 }
@@ -55,9 +71,13 @@ export const toClientError = (thrown: unknown, state: ClientState): ClientError 
   if (!(thrown instanceof RpcFailure)) throw thrown
   const { error } = thrown
   const reason = error.data?.get('reason')?.asString() ?? ''
+  const isConnecting = state === 'connecting'
+  const words = STATE_WORDS[isConnecting ? (STATE_OF_REASON[reason] ?? 'handshake') : state]
   const code = CODES[reason]
-  const at = state === 'connecting' ? (STATE_OF_TIMEOUT[reason] ?? 'handshake') : state
-  if (code === undefined) return new ClientError(`${error.message} (error ${error.code}, ${at})`, EXIT.protocol, error)
-  const hint = HINTS[reason]
-  return new ClientError(`${error.message} (${at})${hint ? `\n${hint}` : ''}`, code, error)
+  // An error without such a reason is the server's own answer.
+  if (code === undefined)
+    return new ClientError(`${error.message} (error ${error.code} ${words})`, EXIT.protocol, error)
+  const isWrongUrl = reason === 'upstream_protocol' && isConnecting && error.message.startsWith('Server "http')
+  const hint = isWrongUrl ? NOT_MCP : HINTS[reason]
+  return new ClientError(`${error.message} (${words})${hint ? `\n${hint}` : ''}`, code, error)
 }

@@ -12,7 +12,7 @@ export const listCommand = async (client: Client, lists: readonly ListName[]): P
   if (sources.item !== undefined && sources.server === undefined) throw unknownServer(sources.item, sources.all)
   const { items, errors } = await findItems(client, lists)
   if (client.isJson) client.write(`${listJson(items, lists)}\n`)
-  else printItems(client, items, lists)
+  else if (items.length > 0 || errors.length === 0) printItems(client, items, lists)
   return reportErrors(client, errors)
 }
 

@@ -90,7 +90,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   }
 
   async close(): Promise<void> {
-    this.#queue.close()
+    await this.#queue.close()
     if (!this.#channel) return
     if (this.#caller.isHealthCheck) this.#options.spare.keep(this.#channel, this.#session.lastId)
     else this.#channel.close()

@@ -27,7 +27,7 @@ const describeStatus = ({ status, headers }: HttpErrorResponse, words: string): 
   if (status === 401 || (status === 403 && headers['www-authenticate'] !== undefined))
     return {
       reason: 'upstream_auth',
-      text: `refused our credentials (${words}): check its "headers" in the configuration`,
+      text: `refused our credentials (${words}): check its "headers"`,
     }
   if (status === 403)
     return { reason: 'upstream_refused', text: `refused the request (${words}): check its "url" and "headers"` }
@@ -64,9 +64,19 @@ const CLOSED: Readonly<Record<RequestPhase, string>> = {
   body: 'broke off its answer',
 }
 
+const NOT_TRUSTED = 'name its authority with NODE_EXTRA_CA_CERTS'
+
 const CONNECT_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'is the name right?',
   EAI_AGAIN: 'does the name service answer?',
+  EPROTO: 'it seems to speak no TLS: is "http:" meant instead of "https:"?',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it seems to speak no TLS: is "http:" meant instead of "https:"?',
+  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_TRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: NOT_TRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
+  CERT_HAS_EXPIRED: 'its certificate must be renewed',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host: is the name right?',
 }
 
 /** The code of an error that the gateway itself raises for an address it must not connect to. */
@@ -93,7 +103,9 @@ export const failureOfError = (error: Error & { code?: unknown }, phase: Request
 const messageOf = (error: Error): string => {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
   const cause = first instanceof Error ? first : error
-  return cause.message || cause.name
+  // OpenSSL names a thread, a number, its library and a source file around the one part that people understand.
+  const reason = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/i.exec(cause.message)?.[1]
+  return reason ?? (cause.message || cause.name)
 }
 
 const SHOWN_CHARACTERS = 200

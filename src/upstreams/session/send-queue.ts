@@ -1,3 +1,4 @@
+import { within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** Sends one message that has no answer; calls `done` once the server has taken or refused it. */
@@ -18,6 +19,7 @@ interface SendQueueOptions {
 
 const MOST = 16
 const MOST_BYTES = 16 * 1024 * 1024
+const LAST_MS = 500 // for the server to take the last messages
 const MOST_SENT = 64 // messages at the head of the list that were sent, before they are removed from it
 
 /** The messages one session sends without waiting for an answer: a few at a time, started in order. */
@@ -28,6 +30,7 @@ export class SendQueue {
   #underWay = 0
   #bytes = 0
   #isClosed = false
+  #settled: () => void = () => {} // called when nothing is under way
   #isDropping = false // since the server last took a message: the log has one line for that
 
   constructor({ post, log, most = MOST, mostBytes = MOST_BYTES }: SendQueueOptions) {
@@ -59,9 +62,12 @@ export class SendQueue {
     this.#next = this.#bytes = 0
   }
 
-  close(): void {
+  /** Drops what has not been sent; resolves when the server has taken the rest, such as the last cancellation. */
+  close(): Promise<void> {
     this.clear()
     this.#isClosed = true
+    if (this.#underWay === 0) return Promise.resolve()
+    return within(LAST_MS, new Promise<void>(resolve => (this.#settled = resolve)), () => {})
   }
 
   #send(): void {
@@ -79,6 +85,7 @@ export class SendQueue {
         isOver = true
         this.#underWay--
         this.#isDropping = false
+        if (this.#underWay === 0) this.#settled()
         this.#send()
       })
     }

@@ -143,8 +143,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   async close(): Promise<void> {
-    this.#queue.close()
     this.#getStream.stop()
+    await this.#queue.close()
     // A session that is being opened in place of this one ends as soon as it is open.
     await Promise.all([this.#delete(), this.#renewing.running?.catch(() => {})])
   }

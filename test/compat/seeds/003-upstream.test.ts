@@ -77,7 +77,7 @@ it('says which credentials to look at when the token is wrong, and does not show
   const { client } = await play(modern, 'wrong-token-77')
   const { error } = await client.call('tools/list')
   expect(error?.message).toContain(
-    'refused our credentials (HTTP 401: "Authentication required"): check its "headers" in the configuration',
+    'refused our credentials (HTTP 401: "Authentication required"): check its "headers"',
   )
   expect(JSON.stringify(error)).not.toContain('wrong-token-77')
 })
