@@ -25,6 +25,8 @@ interface BuildOptions {
   readonly client?: ClientOptions | undefined // of a program that is itself the client
 }
 
+const PROBE_MS = 3000 // for a process to answer `server/discover`; many legacy servers never do
+
 /** How a client of its own connects. */
 interface ClientOptions {
   readonly timeoutMs: number // to connect, and for each answer of the handshake
@@ -54,7 +56,7 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         knownEras,
         sessionsPerPrincipal,
         offersCallerRevision,
-        ...(client && { startMs: client.timeoutMs }),
+        ...(client && { startMs: client.timeoutMs, probeMs: Math.min(PROBE_MS, client.timeoutMs) }),
       })
     case 'builtin':
       return buildBuiltin(config, { ...options, log: log.child({ server: config.name }) })

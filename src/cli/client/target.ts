@@ -1,5 +1,5 @@
 import { headerValueError } from '../../config/remote.ts'
-import type { ProcessServer, RemoteServer } from '../../config/snapshot.ts'
+import { DEFAULT_PROCESS_LIMITS, type ProcessServer, type RemoteServer } from '../../config/snapshot.ts'
 import { isModern, isRevision, REVISIONS, type Revision } from '../../protocol/revisions.ts'
 import { type Flags, type FlagValues, textOf, textsOf, UsageError } from '../usage.ts'
 
@@ -97,6 +97,8 @@ const readTimeout = (flags: FlagValues): number | undefined => {
   return seconds * 1000
 }
 
+const EXIT_MS = 500 // for a program to exit after its stdin was closed: the user waits for it
+
 const eraOf = (revision: Revision | undefined): RemoteServer['era'] =>
   revision === undefined ? 'auto' : isModern(revision) ? 'modern' : 'legacy'
 
@@ -125,6 +127,7 @@ export const processServer = (
   cwd: undefined,
   era: eraOf(revision),
   timeoutMs: 0,
+  limits: { ...DEFAULT_PROCESS_LIMITS, exitMs: EXIT_MS },
 })
 
 /** A configured server with what the command line says about the connection. */
