@@ -27,7 +27,7 @@ a truth value; repeat it for a list; a.b=value sets a member; key:=JSON is any J
       'dragoman call demo/test_elicitation message=Who? --answer username=ann --answer email=a@b.c',
       'answer a question',
     ],
-    ['dragoman call https://example.com/mcp search query=x --token $TOKEN', 'a server at a URL'],
+    ['dragoman call https://example.com/mcp example-echo message=hi --token $TOKEN', 'a server at a URL'],
     ['dragoman call demo/example-echo message=hi --json', 'the exact result'],
   ],
   flags: {

@@ -11,7 +11,7 @@ export const run = createClientCommand({
   about: 'Shows the signature of a tool, its arguments and an example call.',
   examples: [
     ['dragoman describe demo/example-echo', 'a tool of the daemon or the configuration'],
-    ['dragoman describe https://example.com/mcp search', 'a tool of the server at a URL'],
+    ['dragoman describe https://example.com/mcp example-echo', 'a tool of the server at a URL'],
     ['dragoman describe demo/example-echo --schema', 'with its schemas'],
   ],
   flags: { schema: { help: 'print the input and output schema' } },

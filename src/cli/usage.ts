@@ -1,6 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { dataDirectory } from '../config/data-dir.ts'
-import { findConfig } from '../config/find-config.ts'
 import { nearest } from '../config/problems.ts'
 
 /** The command line is invalid; the message says what to write instead. */
@@ -72,7 +71,9 @@ export const dataDirectoryOf = (flags: FlagValues): string =>
 export const configFileOf = async (flags: FlagValues): Promise<string | undefined> => {
   const named = textOf(flags, 'config')
   if (named === '') throw new UsageError('--config: expected a file')
-  return named ?? findConfig({ env: process.env })
+  if (named !== undefined) return named
+  const { findConfig } = await import('../config/find-config.ts') // most commands need no file
+  return findConfig({ env: process.env })
 }
 
 /** One action of a command such as `dragoman token`, as its help shows it. */

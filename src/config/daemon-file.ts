@@ -34,6 +34,12 @@ export const findDaemon = async (data: string): Promise<Daemon | undefined> => {
   return daemon && (await isRunning(daemon)) ? daemon : undefined
 }
 
+/** The daemon that announced itself and whose process exists. It may be another process: a request must show that. */
+export const announcedDaemon = async (data: string): Promise<Daemon | undefined> => {
+  const daemon = await readDaemon(data)
+  return daemon && isAlive(daemon.pid) && URL.canParse(daemon.origin) ? daemon : undefined
+}
+
 const isRunning = async ({ pid, origin }: Daemon): Promise<boolean> => isAlive(pid) && (await doesAnswer(origin))
 
 const HEALTH_TIMEOUT_MS = 2000

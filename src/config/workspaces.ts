@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import { EVERYTHING, type Patterns, type Policy } from '../protocol/policy.ts'
 import type { ConfigPath } from './json-text.ts'
-import { type ConfigReport, nearest, quoteAll, readWith, suggest } from './problems.ts'
+import { type ConfigReport, nearest, quoteAll, suggest } from './problems.ts'
+import { readWith } from './read-with.ts'
 import { defaultRules, type Overlay, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
 import { type overlaySchema, policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 

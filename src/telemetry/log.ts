@@ -1,4 +1,4 @@
-import { type DestinationStream, destination, pino } from 'pino'
+import type { DestinationStream } from 'pino'
 
 /** The log of the gateway: fields first, then an event in the past tense. */
 export interface Log {
@@ -33,6 +33,7 @@ const prettyStream = async (): Promise<DestinationStream> => {
 /** Creates a log on stderr: JSON lines, or coloured text for a terminal. */
 export const createLog = async (options: { level: LogLevel; pretty: boolean }): Promise<Log> => {
   // Synchronous, so that the last lines before an exit are written.
+  const { destination, pino } = await import('pino') // commands that write no log start sooner
   const stream = options.pretty ? await prettyStream() : destination({ dest: STDERR, sync: true })
   const log: Log = pino({ level: options.level, base: null, hooks: { streamWrite: hideSecrets } }, stream)
   return log

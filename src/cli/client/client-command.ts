@@ -7,6 +7,7 @@ import { Json } from '../../wire/json/json.ts'
 import type { CommandContext, Run } from '../command.ts'
 import {
   columns,
+  configFileOf,
   DATA_FLAG,
   dataDirectoryOf,
   type Flags,
@@ -95,6 +96,7 @@ export const createClientCommand =
         connect,
         data: dataDirectoryOf(flags),
         config: textOf(flags, 'config'),
+        findConfig: () => configFileOf(flags),
         workspace: textOf(flags, 'workspace'),
       })
       return await command.run({
@@ -244,7 +246,7 @@ Without a target, the running daemon is used, else the servers of the configurat
 server, or a command line after "--".
 
 Examples:
-${columns(examples)}
+${columns(examples).replaceAll(/^/gm, '  ')}
 
 ${flagHelp({ ...flags, ...CONNECT_FLAGS, ...DATA_FLAG, ...JSON_FLAG })}
 

@@ -11,26 +11,24 @@ interface NamedWorkspace {
 
 const TIMEOUT_MS = 10_000
 
-/** The workspaces of the daemon with their servers; rejects with ClientError. */
-export const fetchWorkspaces = ({ origin, token }: Daemon): Promise<readonly NamedWorkspace[]> =>
+/** The workspaces of the daemon with their servers; undefined if no daemon answers at its address. */
+export const fetchWorkspaces = ({ origin, token }: Daemon): Promise<readonly NamedWorkspace[] | undefined> =>
   new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
-    const fail = (why: string): void =>
-      reject(new ClientError(`the daemon at ${origin} ${why} (${STATE_WORDS.connecting})`, EXIT.unreachable))
     const request = get(origin, { headers, timeout: TIMEOUT_MS, agent: false }, response => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
         text += chunk
       })
-      response.on('end', () => {
-        const workspaces = response.statusCode === 200 ? workspacesIn(text) : undefined
-        if (workspaces) resolve(workspaces)
-        else fail(`answered HTTP ${response.statusCode} without a list of its workspaces`)
-      })
+      response.on('end', () => resolve(response.statusCode === 200 ? workspacesIn(text) : undefined))
     })
-    request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)))
-    request.on('error', error => fail(`cannot be reached: ${error.message}`))
+    request.on('timeout', () => {
+      const text = `the daemon at ${origin} did not answer within ${TIMEOUT_MS / 1000} s (${STATE_WORDS.connecting})`
+      reject(new ClientError(text, EXIT.unreachable))
+      request.destroy()
+    })
+    request.on('error', () => resolve(undefined)) // a killed daemon leaves its announcement
   })
 
 const workspacesIn = (text: string): readonly NamedWorkspace[] | undefined => {

@@ -1,5 +1,4 @@
-import type { Daemon } from '../../config/daemon-file.ts'
-import { findDaemon } from '../../config/daemon-file.ts'
+import { announcedDaemon, type Daemon } from '../../config/daemon-file.ts'
 import { nearest, quoteAll } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/snapshot.ts'
 import { UsageError } from '../usage.ts'
@@ -19,7 +18,8 @@ export interface TargetOptions {
   readonly target: Target
   readonly connect: ConnectOptions
   readonly data: string // the data directory, where the daemon announces itself
-  readonly config: string | undefined
+  readonly config: string | undefined // the file of --config
+  readonly findConfig: () => Promise<string | undefined> // the file of --config, else the one that is found
   readonly workspace: string | undefined
 }
 
@@ -45,8 +45,9 @@ export const findSources = async (word: string | undefined, options: TargetOptio
       return direct(name, { ...processServer(target.command, target.args, connect), name }, word)
     }
     case 'configured': {
-      const daemon = options.config === undefined ? await findDaemon(options.data) : undefined
-      return daemon ? daemonSources(daemon, word, options) : configuredSources(word, options)
+      const daemon = options.config === undefined ? await announcedDaemon(options.data) : undefined
+      const found = daemon && (await daemonSources(daemon, word, options))
+      return found ?? configuredSources(word, options)
     }
   }
 }
@@ -62,8 +63,9 @@ const daemonSources = async (
   daemon: Daemon,
   word: string | undefined,
   { workspace, connect }: TargetOptions,
-): Promise<TargetSources> => {
+): Promise<TargetSources | undefined> => {
   const workspaces = await fetchWorkspaces(daemon)
+  if (!workspaces) return undefined
   const chosen = chooseWorkspace(workspaces, workspace)
   const meant = splitByServer(word, chosen.servers)
   // A server with a workspace of its own is used there: only that server is asked.
@@ -86,9 +88,10 @@ const daemonServer = ({ origin, token }: Daemon, workspace: string, options: Con
 
 const configuredSources = async (
   word: string | undefined,
-  { config: file, workspace, connect }: TargetOptions,
+  { findConfig, workspace, connect }: TargetOptions,
 ): Promise<TargetSources> => {
   const { loadConfig } = await import('../../config/load.ts')
+  const file = await findConfig()
   const { servers, workspaces } = await loadConfig({ file, env: process.env })
   const members = workspace === undefined ? undefined : chooseWorkspace([...workspaces.values()], workspace).servers
   const used = [...servers.values()].filter(({ name, disabled }) => !disabled && (members?.includes(name) ?? true))

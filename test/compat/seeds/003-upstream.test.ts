@@ -76,8 +76,6 @@ describe.each(CLIENTS)('a client of %s', (_, open) => {
 it('says which credentials to look at when the token is wrong, and does not show it', async () => {
   const { client } = await play(modern, 'wrong-token-77')
   const { error } = await client.call('tools/list')
-  expect(error?.message).toContain(
-    'refused our credentials (HTTP 401: "Authentication required"): check its "headers"',
-  )
+  expect(error?.message).toContain('refused our credentials (HTTP 401: "Authentication required"): check its "headers"')
   expect(JSON.stringify(error)).not.toContain('wrong-token-77')
 })

@@ -53,6 +53,18 @@ it('a gateway without a memory server loads no module of it', async () => {
   await gateway.ended
 })
 
+it('tools of a running daemon loads the few modules that it needs', async () => {
+  const data = join(folder, 'data')
+  const gateway = await startServe(['--config', join(folder, 'demo.json'), '--data', data])
+  const modules = await modulesOf(['tools', '--data', data])
+  const own = modules.filter(url => url.includes('/dist/'))
+  expect(own.join('\n')).toContain('/dist/app/client-daemon.js')
+  expect(modules.filter(url => /node_modules|workspace\/|health\/|fronts\/|config\/load/.test(url))).toEqual([])
+  expect(own.length).toBeLessThan(70)
+  gateway.signal('SIGTERM')
+  await gateway.ended
+})
+
 it('the record shows the memory server where it is used', async () => {
   const modules = await modulesOf(['memory', 'add', 'There is something.'])
   expect(ofMemory(modules).join('\n')).toMatch(/servers\/memory\//)

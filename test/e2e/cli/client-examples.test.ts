@@ -1,0 +1,101 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
+const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+const COMMANDS = 'tools prompts resources describe search call read prompt complete watch ping'.split(' ')
+
+let daemon: Awaited<ReturnType<typeof startTestDaemon>>
+let folder: string
+beforeAll(async () => {
+  daemon = await startTestDaemon({ mcpServers: { demo: { builtin: 'demo' } } })
+  folder = mkdtempSync(join(tmpdir(), 'dragoman-examples-'))
+})
+afterAll(async () => {
+  await daemon.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface ShellLine {
+  readonly args: readonly string[]
+  readonly input: string // of stdin
+}
+
+/** Reads a line of a shell as far as the examples need it: quotes, a comment, `echo … |` before, `| …` and `> …` after. */
+const readShell = (line: string): ShellLine => {
+  const [, text = '', rest = line] = /^echo '([^']*)' \| (.*)$/.exec(line) ?? []
+  const words: string[] = []
+  for (const [word] of rest.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)) {
+    if (['|', '>', '#'].includes(word)) break
+    words.push(word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''))
+  }
+  return { args: words.slice(1), input: text }
+}
+
+/** The places of the examples, as they are here. */
+const localize = (args: readonly string[]): string[] => {
+  const at = args.indexOf('npx')
+  const words = at < 0 ? args : [...args.slice(0, at), process.execPath, EVERYTHING]
+  const isFile = words.includes('--config')
+  const local = words.map(word =>
+    word
+      .replace('https://example.com/mcp', `${daemon.origin}/mcp`)
+      .replace('https://example.com/sse', `${daemon.origin}/sse`)
+      .replace('$TOKEN', 'secret'),
+  )
+  const end = local.indexOf('--')
+  const data = isFile ? [] : ['--data', daemon.data]
+  return end < 0 ? [...local, ...data] : [...local.slice(0, end), ...data, ...local.slice(end)]
+}
+
+/** Runs a line; one that watches is interrupted as soon as it does. */
+const runLine = async (line: string) => {
+  const { args, input } = readShell(line)
+  if (args[0] !== 'watch') return runCli(localize(args), { input })
+  const cli = startCli(localize(args))
+  await expect.poll(cli.stderr).toContain('watching ')
+  cli.interrupt()
+  const { code, ...output } = await cli.ended
+  expect(code).toBe(130)
+  return { code: 0, ...output }
+}
+
+describe.each(COMMANDS)('dragoman %s --help', command => {
+  it('has examples that work', async () => {
+    const { code, stdout } = await runCli([command, '--help'])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^Usage: dragoman ${command} `))])
+    const examples = [...stdout.matchAll(/^ {4}(dragoman .*?)(?: {3,}\S.*)$/gm)].map(([, line = '']) => line)
+    expect(examples.length).toBeGreaterThan(1)
+    for (const example of examples) {
+      const result = await runLine(example)
+      expect([example, result.code, result.stderr]).toEqual([example, 0, expect.anything()])
+      expect(result.stdout + result.stderr, example).not.toBe('')
+    }
+  })
+})
+
+it('the example of the README works without a gateway and without a file', async () => {
+  const [line = ''] = /^dragoman call .*$/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
+  const { args } = readShell(line)
+  const result = await runCli([...args, '--data', folder])
+  expect([result.code, result.stderr, result.stdout]).toEqual([0, '', expect.stringMatching(/./)])
+})
+
+describe('docs/cli.md', () => {
+  const page = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')
+  const lines = [...page.matchAll(/^```sh\n(.*?)^```/gms)]
+    .flatMap(([, block = '']) => block.split('\n'))
+    .filter(line => COMMANDS.some(command => new RegExp(`^(echo .* \\| )?dragoman ${command}( |$)`).test(line)))
+
+  it('has examples of every command', () => {
+    expect(COMMANDS.filter(command => !lines.some(line => line.includes(`dragoman ${command}`)))).toEqual([])
+  })
+
+  it.each(lines)('%s', async line => {
+    const result = await runLine(line)
+    expect([result.code, result.stdout + result.stderr]).toEqual([0, expect.stringMatching(/./)])
+  })
+})
