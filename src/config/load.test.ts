@@ -245,7 +245,7 @@ describe('a server entry', () => {
       args: ['--key', 'k3y'],
       env: {},
       cwd: '/home/a',
-      limits: { idleMs: 1_800_000, lifetimeMs: 0, memoryBytes: 1e9, processes: 64, exitMs: 2000, termMs: 2000 },
+      limits: { idleMs: 300_000, lifetimeMs: 0, memoryBytes: 1e9, processes: 64, exitMs: 2000, termMs: 2000 },
     })
     expect(await server({ ...given, env: { A: '${B}' } })).toMatchObject({
       kind: 'unavailable',

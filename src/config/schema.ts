@@ -244,9 +244,11 @@ export const serverSchema = looseObject({
     .describe(
       'Which session of a legacy server callers without a session get: one per user, one for all, or one per request.',
     ),
-  share: oneOfSchema(['user', 'everyone'])
+  share: oneOfSchema(['user', 'everyone', 'session'])
     .optional()
-    .describe('Whose requests one process of a "command" may serve: those of one user (the default), or of all.'),
+    .describe(
+      'Which clients share a process of a "command": those of one user (the default), those of all users, or none ("session").',
+    ),
   era: oneOfSchema(['auto', 'modern', 'legacy'])
     .default('auto')
     .describe(

@@ -99,8 +99,8 @@ export interface RemoteServer {
   readonly pool?: SessionPooling | undefined // undefined: sticky
 }
 
-/** Whose requests one process of a server may serve: those of one user, or of all. */
-export type ProcessSharing = 'user' | 'everyone'
+/** Whose requests one process of a server may serve: those of one user, of all users, or of one client session. */
+export type ProcessSharing = 'user' | 'everyone' | 'session'
 
 /** A server that the gateway starts and talks to over stdin and stdout. */
 export interface ProcessServer {
@@ -244,7 +244,7 @@ export const DEFAULT_LIMITS: Limits = {
 }
 
 export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
-  idleMs: 30 * MINUTE,
+  idleMs: 5 * MINUTE,
   lifetimeMs: 0,
   memoryBytes: 0,
   processes: 64,

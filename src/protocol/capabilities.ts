@@ -50,6 +50,10 @@ const pick = (value: Json, members: readonly string[]): Json =>
     ? value.without(...value.entries().flatMap(([name]) => (members.includes(name) ? [] : [name])))
     : Json.empty
 
+/** Whether a server may ask a client with these capabilities anything. */
+export const canBeAsked = (capabilities: Json): boolean =>
+  capabilities.has('elicitation') || capabilities.has('sampling') || capabilities.has('roots')
+
 // Every call asks for it. A client sends the same text every time: looking that up takes 0.25 µs, making it 3 µs and more.
 const byText = new Map<string, string>()
 const MOST_TEXTS = 1000

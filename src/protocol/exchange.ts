@@ -15,6 +15,7 @@ export interface Exchange {
   readonly signal: Signal
   readonly sink: Sink
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
+  readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
   readonly trace?: RequestTrace | undefined // only where each request is logged
 }
 

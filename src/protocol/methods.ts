@@ -54,6 +54,10 @@ export const isMethodOf = (method: string, revision: Revision): boolean => {
   return at >= REVISIONS.indexOf(info.since) && (!info.until || at <= REVISIONS.indexOf(info.until))
 }
 
+/** False for requests that only find out what a server has, and whether it is there. */
+export const isCall = (method: string): boolean =>
+  !(method.endsWith('/list') || method === 'ping' || method === 'server/discover' || method === 'subscriptions/listen')
+
 /** The properties of a method of the specification; undefined for extensions. */
 export const methodInfo = (method: string): Method | undefined =>
   Object.hasOwn(METHODS, method) ? METHODS[method] : undefined

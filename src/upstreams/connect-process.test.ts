@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { callTool, closeAll, connectSmall, eventually, failTool, SERVER } from '../../test/support/processes.ts'
 import { callerOf, exchangeWith } from '../../test/support/scripted-server.ts'
+import type { ProcessSharing } from '../config/snapshot.ts'
 import { summaryOf } from '../protocol/errors.ts'
+import type { Caller } from '../protocol/exchange.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import { Json } from '../wire/json/json.ts'
 import { ProcessHost } from './process/process-host.ts'
@@ -257,14 +259,48 @@ describe('how many processes there are', () => {
     }
   })
 
-  it('one for each client session and each principal of a legacy server, started when they call', async () => {
-    const { open, upstream } = connectSmall()
-    const callers = [{ session: 'a' }, { session: 'b' }, { principal: 'ana' }, { principal: 'ben' }].map(callerOf)
+  /** The processes that serve these callers of a legacy server. */
+  const pidsOf = async (callers: readonly Caller[], share?: ProcessSharing) => {
+    const { open, upstream } = connectSmall({}, { server: { share } })
     const peers = await Promise.all(callers.map(open))
-    expect(upstream.status().processes).toHaveLength(1)
-    const pids = await Promise.all(peers.map(peer => callTool(peer, 'pid')))
-    expect(new Set(pids).size).toBe(4)
-    expect(await callTool(await open(callers[2]), 'pid')).toBe(pids[2])
+    expect(upstream.status().processes).toHaveLength(1) // the others start when they are called
+    const pids: string[] = []
+    for (const [at, peer] of peers.entries()) pids.push(await callTool(peer, 'pid', {}, callers[at]))
+    expect(await callTool(await open(callers[0]), 'pid')).toBe(pids[0])
+    return pids
+  }
+  const [a, b] = [callerOf({ session: 'a' }), callerOf({ session: 'b', workspace: 'other' })]
+  const ana = callerOf({ principal: 'ana', session: 'c' })
+
+  it('one for all clients of a user, with sessions and without, in every workspace', async () => {
+    const pids = await pidsOf([a, b, callerOf(), ana, callerOf({ principal: 'ana' })])
+    expect(new Set(pids.slice(0, 3)).size).toBe(1)
+    expect(new Set(pids.slice(3)).size).toBe(1)
+    expect(new Set(pids).size).toBe(2)
+  })
+
+  it('one for each set of capabilities, which servers adapt to', async () => {
+    const asked = callerOf({ ...a, session: 'd', capabilities: Json.of({ elicitation: {} }) })
+    expect(new Set(await pidsOf([a, asked, { ...asked, session: 'e' }])).size).toBe(2)
+  })
+
+  it('one for each client session if the configuration says so', async () => {
+    expect(new Set(await pidsOf([a, b, callerOf(), ana], 'session')).size).toBe(4)
+  })
+
+  it('one for all users if the configuration says so', async () => {
+    expect(new Set(await pidsOf([a, b, callerOf(), ana], 'everyone')).size).toBe(1)
+  })
+
+  it('one for each session of anonymous callers', async () => {
+    const anonymous = ['a', 'b'].map(session => callerOf({ session, principal: undefined }))
+    expect(new Set(await pidsOf(anonymous)).size).toBe(2)
+  })
+
+  it.each(['stateless', 'isolated'] as const)('one for each client session of a %s server', async pool => {
+    const { open } = connectSmall({}, { server: { pool } })
+    const pids = await Promise.all([a, ana].map(async caller => callTool(await open(caller), 'pid', {}, caller)))
+    expect(new Set(pids).size).toBe(2)
   })
 
   it('one for all sessions of one principal of a modern server', async () => {
@@ -275,8 +311,8 @@ describe('how many processes there are', () => {
     expect(living()).toHaveLength(1)
   })
 
-  it('none of a client session that ended, and none of an anonymous caller after its call', async () => {
-    const { open, living } = connectSmall()
+  it('none of a client session that ended and shared none, and none of an anonymous caller after its call', async () => {
+    const { open, living } = connectSmall({}, { server: { share: 'session' } })
     const caller = callerOf({ session: 'a' })
     const peer = await open(caller)
     const listen = exchangeWith(peer, 'subscriptions/listen', { caller })
@@ -319,8 +355,8 @@ describe('how many processes there are', () => {
 
   it('no more than configured: an idle process is ended for another, a busy one is not', async () => {
     const { open, living } = connectSmall({}, { limits: { processes: 1 } })
-    const one = await open(callerOf({ session: 'one' }))
-    const two = await open(callerOf({ session: 'two' }))
+    const one = await open(callerOf({ principal: 'one' }))
+    const two = await open(callerOf({ principal: 'two' }))
     const pid = await callTool(one, 'pid')
     expect(await callTool(two, 'pid')).not.toBe(pid)
     await eventually(() => living().length).toBe(1)
@@ -344,7 +380,7 @@ describe('a process is ended', () => {
 
   it('not while a call is under way or a resource is subscribed to', async () => {
     const { open, living } = connectSmall({}, { limits: { idleMs: 100 } })
-    const [busy, watching] = [callerOf({ session: 'busy' }), callerOf({ session: 'watching' })]
+    const [busy, watching] = [callerOf({ principal: 'a', session: 'a' }), callerOf({ principal: 'b', session: 'b' })]
     exchangeWith(await open(busy), 'tools/call', { caller: busy, params: { name: 'wait' } })
     const peer = await open(watching)
     exchangeWith(peer, 'subscriptions/listen', { caller: watching })

@@ -1,9 +1,11 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
 import { isSameUser } from '../protocol/callers.ts'
-import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { deliver } from '../protocol/deliver.ts'
+import type { Caller, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import { within } from '../std/time.ts'
 import { type CallerUpstream, connectPerCaller } from './connect-per-caller.ts'
-import { DISCONNECTED, forOtherCallers, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, errorOfThrown, forOtherCallers, UpstreamFailure } from './failures.ts'
 import type { Era } from './probe.ts'
 import { ProcessLimit } from './process/process-limits.ts'
 import { chooseEra } from './session/legacy-support.ts'
@@ -14,6 +16,8 @@ import { ModernProcess } from './stdio/modern-process.ts'
 import { ModernProcesses } from './stdio/modern-processes.ts'
 import type { Pipe } from './stdio/pipe.ts'
 import { createProcessOpener, WrongEra } from './stdio/process-opener.ts'
+import { SessionSharing } from './stdio/session-sharing.ts'
+import { SpareProcess } from './stdio/spare-process.ts'
 import { createInvalidLineLog, createStdioLink, type StdioOptions } from './stdio/stdio-link.ts'
 import { StdioTransport } from './stdio/stdio-transport.ts'
 
@@ -39,7 +43,7 @@ export interface ProcessUpstream extends Upstream {
 }
 
 const ATTEMPTS = 3 // to open: the era of the server, its legacy sessions, and then what there is
-const EVERYONE = 'everyone'
+const TURN_MS = 1000
 const DAY = 24 * 60 * 60_000
 
 type Server = ProcessServer & { readonly name: string }
@@ -79,6 +83,9 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   const link = createStdioLink(server, options)
   const known = new KnownEra(knownEras, link.fingerprint, server.era, legacyMs)
   const sessions = new Map<LegacySession<Pipe>, StdioTransport>()
+  const isUnused = () => [...sessions.values()].every(({ isRunning }) => !isRunning)
+  const sharing = new SessionSharing({ server, known, peek: key => pool.peek(key) })
+  const spare = new SpareProcess(limit, bounds.idleMs, isUnused)
   let probing: { readonly caller: Caller; readonly peer: Promise<Peer> } | undefined
   let closing: Promise<void> | undefined
 
@@ -87,30 +94,78 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   const openSession = (caller: Caller, slot: PoolSlot): Promise<LegacySession<Pipe>> => {
     const onClosed: PoolSlot['onClosed'] = closing => {
       sessions.delete(session)
+      if (slot.isDedicated) sharing.forget(caller)
       slot.onClosed(closing)
     }
     const handshake = isLegacyUnknown() ? undefined : known.handshake
     const startsAtOnce = slot.index > 0
-    const transportOptions = { limit, bounds, handshake, startsAtOnce, start: openLegacy }
-    const session = new LegacySession<Pipe>({ ...slot, onClosed, holdMs }, created => {
+    const onQuestion = () => known.recordQuestion()
+    const transportOptions = { limit, bounds, handshake, startsAtOnce, start: openLegacy, spare, onQuestion }
+    const redirect = (exchange: Exchange): boolean => !slot.isDedicated && redirectFrom(session, exchange)
+    const session: LegacySession<Pipe> = new LegacySession<Pipe>({ ...slot, onClosed, holdMs, redirect }, created => {
       const transport = new StdioTransport(created, link, caller, transportOptions)
       sessions.set(created, transport)
       return transport
     })
+    if (slot.isDedicated) moveTo(session, caller)
     return session.open().catch(error => {
-      sessions.delete(session)
+      void session.close()
       throw error
     })
   }
 
+  /**
+   * Takes a call that must not run in a shared session now. Whether a server asks for roots shows when its process starts:
+   * another client waits until then, because it must not call a process that has the roots of the first.
+   */
+  const redirectFrom = (session: LegacySession<Pipe>, exchange: Exchange): boolean => {
+    const { caller, method } = exchange
+    const isUncertain = !known.asks && sharing.isAskable(caller, method)
+    const settling = isUncertain ? sessions.get(session)?.settling(caller) : undefined
+    if (settling) void settling.then(() => dispatchElsewhere(exchange))
+    else if (sharing.isConflicting(exchange, session)) void awaitTurn(session, exchange)
+    else return false
+    return true
+  }
+
+  /** Most calls end sooner than another process could start; otherwise the client gets its own. */
+  const awaitTurn = async (session: LegacySession<Pipe>, exchange: Exchange): Promise<void> => {
+    const { caller, signal } = exchange
+    const until = Date.now() + TURN_MS
+    const restMs = () => (known.asks || session.isClosing ? 0 : until - Date.now())
+    while (sharing.isConflicting(exchange, session) && restMs() > 0)
+      await within(restMs(), session.onceAskedByNoOther(caller), () => {})
+    if (signal.reason) return
+    if (!sharing.isConflicting(exchange, session) && !session.isClosing) return session.dispatch(exchange)
+    sharing.separate(caller)
+    dispatchElsewhere(exchange)
+  }
+
+  const dispatchElsewhere = (exchange: Exchange): void => {
+    open(exchange.caller).then(
+      peer => {
+        if (!exchange.signal.reason) peer.dispatch(exchange)
+      },
+      (thrown: unknown) => void deliver(exchange.sink, { kind: 'failure', error: errorOfThrown(server.name, thrown) }),
+    )
+  }
+
+  /** The client has shared another session so far: what it has there moves. */
+  const moveTo = (session: LegacySession<Pipe>, caller: Caller): void => {
+    for (const other of sessions.keys()) {
+      const released = other === session ? undefined : other.release(caller)
+      if (released) session.adopt(released)
+    }
+  }
+
   const modern = new ModernProcesses({
-    isForEveryone: server.share === 'everyone',
+    share: server.share ?? 'user',
     create: onClosed => new ModernProcess(link, { limit, bounds, start: openModern, onClosed }),
   })
-  const pool = new SessionPool({
+  const pool = new SessionPool<LegacySession<Pipe>>({
     name: server.name,
     idleMs: bounds.idleMs || DAY,
-    manner: server.pool,
+    placeOf: (caller, index) => sharing.placeOf(caller, index),
     perPrincipal: options.sessionsPerPrincipal,
     open: openSession,
   })
@@ -127,7 +182,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   }
 
   const openOnce = (caller: Caller, index: number): Promise<Peer> =>
-    eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(asOwner(caller), index)
+    eraOf(caller) === 'modern' ? modern.open(caller) : pool.open(caller, index)
 
   /** Opens in another era if the process turns out not to have the one that was tried. */
   const openInAnyEra = async (caller: Caller, index: number, attempts = ATTEMPTS): Promise<Peer> => {
@@ -142,10 +197,6 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
       return openInAnyEra(caller, index, attempts - 1)
     }
   }
-
-  /** A server that everyone shares does not tell principals apart. */
-  const asOwner = (caller: Caller): Caller =>
-    server.share === 'everyone' ? { ...caller, principal: EVERYONE } : caller
 
   /** The first caller detects the era; callers that come meanwhile wait for that. */
   const detectAndOpen = (caller: Caller, index: number): Promise<Peer> => {
@@ -172,7 +223,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
       return modern.find(caller) ?? detectAndOpen(caller, index)
     // The session that is being opened to detect the era may turn out to be no session at all.
     if (probing && !isEraKnown(caller)) return detectAndOpen(caller, index)
-    return pool.find(asOwner(caller), index) ?? detectAndOpen(caller, index)
+    return pool.find(caller, index) ?? detectAndOpen(caller, index)
   }
 
   /** One process is enough: another that hangs is found by the calls it does not answer. */
@@ -185,6 +236,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
 
   const close = async (): Promise<void> => {
     await Promise.all([modern.close(), ...[...sessions.keys()].map(session => session.close()), pool.close()])
+    spare.endProcess()
     await link.endAll()
     link.deadlines.close()
   }
@@ -202,7 +254,10 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({
-      processes: [...modern.all, ...sessions.values()].flatMap(({ pipes }) => pipes).map(statusOf),
+      processes: [
+        ...[...modern.all, ...sessions.values()].flatMap(({ pipes }) => pipes),
+        ...(spare.pipe ? [spare.pipe] : []),
+      ].map(statusOf),
       crashes: link.restarts.crashes,
     }),
   }

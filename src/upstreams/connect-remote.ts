@@ -8,7 +8,7 @@ import { createHttpLink, type HttpLink, type HttpLinkOptions } from './http/http
 import { type Era, EraDetector } from './probe.ts'
 import { HandshakeRefused } from './session/handshake.ts'
 import { acceptsGet, chooseEra, LegacySupport } from './session/legacy-support.ts'
-import { SessionPool } from './session/pool.ts'
+import { poolPlace, SessionPool } from './session/pool.ts'
 import type { LegacySession } from './session/session.ts'
 import { createSessionOpener } from './session/session-opener.ts'
 import { createStateless } from './stateless/stateless.ts'
@@ -72,7 +72,7 @@ class RemoteUpstream implements CallerUpstream {
     this.#pool = new SessionPool({
       name: server.name,
       idleMs,
-      manner: server.pool,
+      placeOf: (caller, index) => poolPlace(caller, server.pool, index),
       perPrincipal: options.sessionsPerPrincipal,
       open: async (caller, slot) => {
         const isModern = this.#detector.era === 'modern'

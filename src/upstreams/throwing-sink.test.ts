@@ -105,7 +105,7 @@ it('a listener whose sink throws gets no more notifications, and the others stil
 })
 
 it('a session of one client ends when the sink of its only listener throws', async () => {
-  const { open, upstream } = connectSmall({ era: 'legacy' })
+  const { open, upstream } = connectSmall({ era: 'legacy' }, { server: { share: 'session' } })
   const peer = await open(callerOf({ revision: '2025-11-25', session: 's' }))
   expect(upstream.status().processes).toHaveLength(1)
   await exchangeWith(peer, 'subscriptions/listen', { onFrame: throwsOn('notice') }).failure()

@@ -66,7 +66,7 @@ export const failTool = (peer: Peer, name: string, given: Plain = {}) =>
   exchangeWith(peer, 'tools/call', { params: { name, arguments: given } }).failure()
 
 /** The processes whose environment holds that text. */
-const livingWith = (text: string): number[] =>
+export const livingWith = (text: string): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name) && environmentOf(name).includes(text))
     .map(Number)

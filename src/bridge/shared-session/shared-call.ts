@@ -1,5 +1,6 @@
 import { isSameUser } from '../../protocol/callers.ts'
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
+import { canBeAsked } from '../../protocol/capabilities.ts'
 import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Answer, Caller, Exchange, Question } from '../../protocol/exchange.ts'
@@ -34,7 +35,7 @@ export class SharedCall<S> {
     this.exchange = exchange
     this.#hooks = hooks
     this.#session = hooks.session
-    this.canBeAsked = methodInfo(exchange.method)?.asks === true && takesQuestions(exchange.caller)
+    this.canBeAsked = methodInfo(exchange.method)?.asks === true && canBeAsked(exchange.caller.capabilities)
     this.#stopListening = exchange.signal.onAbort(reason => hooks.cancelled(this, reason))
   }
 
@@ -103,9 +104,6 @@ export class SharedCall<S> {
     void deliver(this.exchange.sink, { kind: 'failure', error })
   }
 }
-
-const takesQuestions = ({ capabilities }: Caller): boolean =>
-  capabilities.has('elicitation') || capabilities.has('sampling') || capabilities.has('roots')
 
 interface QuestionHooks {
   /** The first question is open. */

@@ -52,6 +52,11 @@ export abstract class ClientSession {
     return this.#listenedAt > 0
   }
 
+  /** False if the client seems to have left without ending its session. */
+  get hasClient(): boolean {
+    return true
+  }
+
   /** Sends a message that belongs to no call; a promise means that the client is behind. */
   abstract send(pieces: Buffer[], merge?: string): void | Promise<void>
 
@@ -120,6 +125,7 @@ export abstract class ClientSession {
       caller: this.caller,
       signal: listener,
       sink: frame => this.#takeUnrequested(frame, listener),
+      hasClient: () => this.hasClient,
     })
   }
 

@@ -10,6 +10,7 @@ import { EventLog } from '../streams/event-log.ts'
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
+const GONE_MS = 60_000 // without a stream and without a request
 const SERVER_STREAM = 'g' // key of the server-to-client stream
 
 type SessionCaller = Omit<Caller, 'session' | 'headers'>
@@ -39,6 +40,11 @@ export class StreamableSession extends ClientSession {
   /** True while a client reads one of its streams or a call is running. */
   get isBusy(): boolean {
     return this.inFlight.size > 0 || [...this.#streams.values()].some(log => log.hasReader)
+  }
+
+  /** A client that reads no stream may still be there, and send its next request soon. */
+  override get hasClient(): boolean {
+    return this.isBusy || Date.now() - this.#lastUsed < GONE_MS
   }
 
   override send(pieces: Buffer[], merge?: string): void | Promise<void> {

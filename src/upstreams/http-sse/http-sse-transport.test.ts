@@ -669,7 +669,7 @@ describe('a channel that breaks', () => {
   it('is opened again by itself while a listener is subscribed to a resource', async () => {
     const { server, peer, channel } = await talking(answerOk)
     const listen = exchangeWith(peer, 'subscriptions/listen', { caller: dedicated })
-    await exchangeWith(peer, 'resources/subscribe', { params: { uri: 'a:b' } }).result()
+    await exchangeWith(peer, 'resources/subscribe', { caller: dedicated, params: { uri: 'a:b' } }).result()
     channel.cut()
     await server.arrived('resources/subscribe', 2)
     server.streams[1]?.event(notice('notifications/resources/updated', { uri: 'a:b' }))

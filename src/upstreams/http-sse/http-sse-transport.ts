@@ -85,8 +85,8 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   }
 
   /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
-  findAsked(calls: readonly UpstreamCall<SseChannel>[]): UpstreamCall<SseChannel> | undefined {
-    return calls.findLast(({ canBeAsked }) => canBeAsked)
+  findAsked(calls: readonly UpstreamCall<SseChannel>[]): readonly UpstreamCall<SseChannel>[] {
+    return calls.filter(({ canBeAsked }) => canBeAsked)
   }
 
   async close(): Promise<void> {

@@ -56,6 +56,7 @@ interface ProcessUsage {
   readonly pid: number
   readonly startedAt: number
   idleSince(): number | undefined // undefined: in use
+  idleMs(): number // how long it may be unused; 0: for ever
 }
 
 const LONGEST_CHECK_MS = 10_000
@@ -71,7 +72,8 @@ export const watchUsage = (
     const now = Date.now()
     if (limits.memoryBytes > 0 && (readMemory(usage.pid) ?? 0) > limits.memoryBytes) return onExceeded('memory')
     const idleSince = usage.idleSince()
-    if (limits.idleMs > 0 && idleSince !== undefined && now - idleSince > limits.idleMs) return onExceeded('idle')
+    const idleMs = usage.idleMs()
+    if (idleMs > 0 && idleSince !== undefined && now - idleSince > idleMs) return onExceeded('idle')
     if (limits.lifetimeMs > 0 && now - usage.startedAt > limits.lifetimeMs) onExceeded('lifetime')
   }
   const times = [limits.idleMs / 4, limits.lifetimeMs / 4].filter(ms => ms > 0)

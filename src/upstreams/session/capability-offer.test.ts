@@ -81,7 +81,7 @@ describe('a server that refuses a handshake because of a capability member', () 
   })
 
   it('over stdio is asked once more in the same process', async () => {
-    const { open, upstream } = connectSmall({ era: 'legacy', strict: true })
+    const { open, upstream } = connectSmall({ era: 'legacy', strict: true }, { server: { share: 'session' } })
     for (const session of ['a', 'b']) {
       const peer = await open(caller(session))
       expect(await callTool(peer, 'echo', { text: 'hello' })).toBe('hello')

@@ -12,7 +12,7 @@ import {
 import type { SessionPooling } from '../../config/snapshot.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { connectRemote } from '../connect-remote.ts'
-import { poolKey, SessionPool } from './pool.ts'
+import { poolPlace, SessionPool } from './pool.ts'
 
 const MINUTE = 60_000
 const ana = callerOf({ principal: 'ana' })
@@ -26,6 +26,7 @@ describe('a further session of the same kind', () => {
     const pool = new SessionPool({
       name: 'far',
       idleMs: 30 * MINUTE,
+      placeOf: (caller, index) => poolPlace(caller, 'sticky', index),
       open: async ({ principal }, { index, onClosed }) => {
         const name = `${principal} ${index}`
         open.push(name)
@@ -62,7 +63,7 @@ describe('a further session of the same kind', () => {
 })
 
 it.each<SessionPooling>(['sticky', 'stateless'])('the key of a %s server tells further sessions apart', manner => {
-  const keys = [0, 1, 2].map(index => poolKey(ana, manner, index))
+  const keys = [0, 1, 2].map(index => poolPlace(ana, manner, index).key)
   expect(new Set(keys).size).toBe(3)
 })
 

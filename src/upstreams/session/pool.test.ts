@@ -13,7 +13,7 @@ import {
 import type { Caller } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { RemoteOptions } from '../connect-remote.ts'
-import { SessionPool } from './pool.ts'
+import { poolPlace, SessionPool } from './pool.ts'
 
 const SESSIONS = Array.from({ length: 20 }, (_, i) => `s${i + 1}`)
 
@@ -246,6 +246,7 @@ describe('a pool that is full', () => {
     const pool = new SessionPool({
       name: 'far',
       idleMs: 60_000,
+      placeOf: caller => poolPlace(caller),
       perPrincipal,
       open: async ({ principal, affinity }, { onClosed }) => {
         const session = new FakeSession(async () => {
@@ -333,6 +334,7 @@ it('a session keeps its caller, and not the request it was opened for', async ()
   const pool = new SessionPool({
     name: 'far',
     idleMs: 60_000,
+    placeOf: requester => poolPlace(requester),
     open: async (caller, { onClosed }) => {
       opened.push(caller)
       return new FakeSession(async () => onClosed(Promise.resolve()))

@@ -15,6 +15,13 @@ export interface Pooled extends Peer {
   close(): Promise<void>
 }
 
+/** Which session a caller gets. */
+export interface PoolPlace {
+  readonly key: string | undefined // equal for callers that share a session; undefined: a session for each request
+  readonly isDedicated: boolean // belongs to one client session
+  readonly owner: string // whose share it counts in; the dedicated ones are not counted
+}
+
 /** What a new session is told by the pool. */
 export interface PoolSlot {
   readonly index: number // 0: the caller's first session; otherwise a further one
@@ -26,7 +33,8 @@ export interface PoolSlot {
 interface PoolOptions<S extends Pooled> {
   readonly name: string // of the server
   readonly idleMs: number // after which an unused session is closed
-  readonly manner?: SessionPooling | undefined
+  /** `index` as in `Upstream.open`. */
+  readonly placeOf: (caller: Caller, index: number) => PoolPlace
   readonly perPrincipal?: number | undefined // most sessions that are not dedicated
   /** Opens a session for that caller; rejects with UpstreamFailure. */
   readonly open: (caller: Caller, slot: PoolSlot) => Promise<S>
@@ -69,11 +77,17 @@ const refuseOthers = (thrown: unknown): never => {
  * The owner a session counts for: its principal. Anonymous callers share one owner, and so do all callers of a
  * stateless pool.
  */
-const ownerOf = ({ principal }: Caller, manner: SessionPooling = 'sticky'): string =>
+const ownerOf = ({ principal }: Caller, manner: SessionPooling): string =>
   principal === undefined || manner === 'stateless' ? '' : `=${principal}`
 
-/** Equal for callers that may share a session; undefined for a caller that needs a session for each request. */
-export const poolKey = (caller: Caller, manner: SessionPooling = 'sticky', index = 0): string | undefined => {
+/** The place of a caller at a server that is used in that manner: client sessions share nothing. */
+export const poolPlace = (caller: Caller, manner: SessionPooling = 'sticky', index = 0): PoolPlace => ({
+  key: poolKey(caller, manner, index),
+  isDedicated: caller.session !== undefined,
+  owner: ownerOf(caller, manner),
+})
+
+const poolKey = (caller: Caller, manner: SessionPooling, index: number): string | undefined => {
   const { workspace, principal, session, capabilities, affinity = '' } = caller
   if (session !== undefined) return JSON.stringify(['session', workspace, session])
   // Two anonymous requests may be of different users.
@@ -102,21 +116,26 @@ export class SessionPool<S extends Pooled> {
 
   /** The session this caller has already, if any. `index` as in `Upstream.open`. */
   find(caller: Caller, index = 0): Promise<Peer> | undefined {
-    const key = poolKey(caller, this.#options.manner, index)
+    const { key } = this.#options.placeOf(caller, index)
     return key === undefined ? undefined : this.#known(key)
+  }
+
+  /** The open session with that key, which is not used by that. */
+  peek(key: string | undefined): S | undefined {
+    return key === undefined ? undefined : this.#entries.get(key)?.session
   }
 
   /** Opens a session for this caller; rejects with UpstreamFailure. */
   open(caller: Caller, index = 0): Promise<Peer> {
-    const key = poolKey(caller, this.#options.manner, index)
+    const place = this.#options.placeOf(caller, index)
+    const { key, owner } = place
     const known = key === undefined ? undefined : this.#known(key)
     if (known) return known
-    const owner = ownerOf(caller, this.#options.manner)
     const create = (): Promise<Peer> => {
-      if (key === undefined) return this.#create(Symbol('isolated'), caller, index, owner).then(leaseSession)
-      return this.#known(key) ?? this.#create(key, caller, index, owner)
+      if (key === undefined) return this.#create(Symbol('isolated'), caller, index, place).then(leaseSession)
+      return this.#known(key) ?? this.#create(key, caller, index, place)
     }
-    if (caller.session !== undefined || this.#makeRoom(owner)) return create()
+    if (place.isDedicated || this.#makeRoom(owner)) return create()
     return new Promise((resolve, reject) => {
       this.#queue.join(owner, {
         start: () => resolve(create()),
@@ -177,11 +196,11 @@ export class SessionPool<S extends Pooled> {
     return oldest !== undefined
   }
 
-  #create(key: string | symbol, requester: Caller, index: number, owner: string): Promise<S> {
+  #create(key: string | symbol, requester: Caller, index: number, { isDedicated, owner }: PoolPlace): Promise<S> {
     const caller = compactCaller(requester) // a session outlives the request it is opened for
     const { idleMs } = this.#options
     const entry: PoolEntry<S> = {
-      isDedicated: caller.session !== undefined,
+      isDedicated,
       owner,
       bytes: caller.capabilities.retained + (caller.info?.retained ?? 0),
       idleMs: index > 0 ? Math.min(FURTHER_IDLE_MS, idleMs) : idleMs,

@@ -1,30 +1,30 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
-import type { Exchange, Frame, Question } from '../../protocol/exchange.ts'
+import type { Caller, Exchange, Frame, Question } from '../../protocol/exchange.ts'
 import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
+import { sharerOf } from './sharers.ts'
 
 const MOST_HELD = 100
 
 interface HeldFrame {
   readonly frame: Frame
+  readonly sharer: string | undefined // undefined: of any
   readonly timer: NodeJS.Timeout | undefined
-}
-
-interface ListenerOptions {
-  readonly holdMs: number // how long a question waits for the first listener
-  readonly expectsListener: boolean // then notifications wait for the first one, too
 }
 
 /** The `subscriptions/listen` exchanges that receive what a legacy server sends outside any call. */
 export class SessionListeners {
-  readonly #options: ListenerOptions
+  readonly #holdMs: number
+  readonly #onAsked: (listener: Caller) => void
   readonly #exchanges = new Map<Exchange, () => void>() // with what is called when the listener has left
   #held: HeldFrame[] = []
   #hadListener = false
 
-  constructor(options: ListenerOptions) {
-    this.#options = options
+  /** `holdMs`: how long a question waits for a listener. */
+  constructor(holdMs: number, onAsked: (listener: Caller) => void) {
+    this.#holdMs = holdMs
+    this.#onAsked = onAsked
   }
 
   get size(): number {
@@ -37,37 +37,61 @@ export class SessionListeners {
     return false
   }
 
-  /** The latest listener: it gets the questions. */
-  get last(): Exchange | undefined {
-    return [...this.#exchanges.keys()].at(-1)
+  /** Whether a client would get what a listener is sent. */
+  get hasClient(): boolean {
+    for (const { hasClient } of this.#exchanges.keys()) if (hasClient?.() !== false) return true
+    return false
   }
 
+  /** The listener that gets the questions: the latest of that sharer; of any sharer, if none is given. */
+  latest(sharer?: string): Exchange | undefined {
+    const exchanges = [...this.#exchanges.keys()]
+    return exchanges.findLast(({ caller }) => sharer === undefined || sharerOf(caller) === sharer)
+  }
+
+  /** Removes the listeners of a sharer, which another session will serve. */
+  take(sharer: string): Exchange[] {
+    const taken = [...this.#exchanges.keys()].filter(({ caller }) => sharerOf(caller) === sharer)
+    for (const exchange of taken) this.#exchanges.delete(exchange)
+    return taken
+  }
+
+  /** Adds a listener and acknowledges it. */
   add(exchange: Exchange, capabilities: Json | undefined, left: () => void): void {
     if (exchange.signal.reason) return left()
-    this.#exchanges.set(exchange, left)
-    this.#hadListener = true
-    exchange.signal.onAbort(() => this.#remove(exchange))
+    this.adopt(exchange, left)
     const params = acknowledgement(exchange.params, capabilities)
     this.#send(exchange, { kind: 'notice', method: NOTIFICATIONS.acknowledged, params })
     if (!this.#exchanges.has(exchange)) return
-    for (const { frame, timer } of this.#held.splice(0)) {
+    const isFor = ({ sharer }: HeldFrame): boolean => sharer === undefined || sharer === sharerOf(exchange.caller)
+    const due = this.#held.filter(isFor)
+    this.#held = this.#held.filter(held => !isFor(held))
+    for (const { frame, timer } of due) {
       clearTimeout(timer)
       this.#send(exchange, frame)
     }
   }
 
-  notify(method: string, params: Json): void {
-    const frame: Frame = { kind: 'notice', method, params }
-    for (const exchange of [...this.#exchanges.keys()]) this.#send(exchange, frame)
-    if (this.#options.expectsListener && !this.#hadListener && this.#held.length < MOST_HELD)
-      this.#held.push({ frame, timer: undefined })
+  /** Adds a listener that has been acknowledged already. */
+  adopt(exchange: Exchange, left: () => void): void {
+    this.#exchanges.set(exchange, left)
+    this.#hadListener = true
+    exchange.signal.onAbort(() => this.#remove(exchange))
   }
 
-  ask(question: Question): void {
-    const { last } = this
-    if (last) return this.#send(last, question)
-    const timer = setTimeout(() => this.#refuse(question), this.#options.holdMs).unref()
-    this.#held.push({ frame: question, timer })
+  notify(method: string, params: Json, isFor: (listener: Caller) => boolean = () => true): void {
+    const frame: Frame = { kind: 'notice', method, params }
+    for (const exchange of [...this.#exchanges.keys()]) if (isFor(exchange.caller)) this.#send(exchange, frame)
+    if (!this.#hadListener && this.#held.length < MOST_HELD)
+      this.#held.push({ frame, sharer: undefined, timer: undefined })
+  }
+
+  /** Asks the latest listener of that sharer, or the first that comes; of any sharer, if none is given. */
+  ask(question: Question, sharer?: string): void {
+    const listener = this.latest(sharer)
+    if (listener) return this.#send(listener, question)
+    const timer = setTimeout(() => this.#refuse(question), this.#holdMs).unref()
+    this.#held.push({ frame: question, sharer, timer })
     question.withdrawn.onAbort(() => this.#release(question))
   }
 
@@ -86,6 +110,7 @@ export class SessionListeners {
 
   /** A listener whose sink throws has ended by that. */
   #send(exchange: Exchange, frame: Frame): void {
+    if (frame.kind === 'question') this.#onAsked(exchange.caller)
     void deliver(exchange.sink, frame, () => this.#remove(exchange))
   }
 

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { callerOf } from '../../../test/support/scripted-server.ts'
 import { Json } from '../../wire/json/json.ts'
 import { SessionReplay } from './session-replay.ts'
 
@@ -9,13 +8,7 @@ const bodyWith = (member: object): Json =>
 
 test('a session replay keeps its requests without the messages they came in', () => {
   const replay = new SessionReplay()
-  const exchange = {
-    kind: 'request',
-    caller: callerOf(),
-    signal: { reason: undefined, onAbort: () => () => {} },
-  } as const
-  const remember = (method: string, params: object) =>
-    replay.remember({ ...exchange, method, params: bodyWith(params), sink: () => {} })
+  const remember = (method: string, params: object) => replay.remember({ method, params: bodyWith(params) })
   remember('resources/subscribe', { uri: 'a:b' })
   remember('logging/setLevel', { level: 'info' })
   expect(replay.requests().map(([method, params]) => [method, params.toString()])).toEqual([

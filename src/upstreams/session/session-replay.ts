@@ -11,7 +11,7 @@ export class SessionReplay {
   }
 
   /** Takes note of a request that succeeded. */
-  remember({ method, params }: Exchange): void {
+  remember({ method, params }: Pick<Exchange, 'method' | 'params'>): void {
     if (method === 'logging/setLevel') this.#level = params.compact()
     else if (method === 'resources/subscribe') this.#subscriptions.set(uriOf(params), params.compact())
     else if (method === 'resources/unsubscribe') this.#subscriptions.delete(uriOf(params))

@@ -1,23 +1,29 @@
+import { areSameUser } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
+import { isCall } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
+import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
 import { type CallOwner, type CallTransport, UpstreamCall } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
-import { Questions, type ServerRequest } from './questions.ts'
+import { QuestionRouter } from './question-router.ts'
+import type { ServerRequest } from './questions.ts'
 import { SessionListeners } from './session-listeners.ts'
 import { SessionReplay } from './session-replay.ts'
+import { type Sharer, Sharers, sharerOf } from './sharers.ts'
 
 /** What a session is opened with. */
 export interface SessionOptions extends PoolSlot {
   readonly holdMs: number // how long a question of the server waits for a listener
+  /** Whether another session serves the request. */
+  readonly redirect?: (exchange: Exchange) => boolean
 }
 
 /** How a legacy session travels: Streamable HTTP, HTTP+SSE or stdio. `T` is what a call is sent to. */
@@ -35,35 +41,49 @@ export interface SessionTransport<T> extends CallTransport<T> {
   /** Sends a notification of the client, and connects for it; by default as `post` does. */
   notify?(pieces: Buffer[], method: string): void
   noteUser?(caller: Caller): void
-  /** The call for a question that came on no stream of a call; undefined: the listeners get it. */
-  findAsked(calls: readonly UpstreamCall<T>[]): UpstreamCall<T> | undefined
+  /** The calls that a question may belong to that came on no stream of a call; if none, the listeners get it. */
+  findAsked(calls: readonly UpstreamCall<T>[]): readonly UpstreamCall<T>[]
   /** A question arrived; the returned function is called once it is settled. */
   questionAsked?(method: string): (() => void) | undefined
   /** Ends the conversation. All calls have ended already. */
   close(): Promise<void>
 }
 
-/** A legacy session with one server on behalf of one caller, whatever transport it uses. */
+/** What a client has on a session, so that another session can serve it instead. */
+export interface ReleasedClient {
+  readonly caller: Caller
+  readonly sharer: Sharer
+  readonly listeners: readonly Exchange[]
+}
+
+/** A legacy session with one server, whatever transport it uses, on behalf of one client or of several that share it. */
 export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly asks = true
   readonly #transport: SessionTransport<T>
   readonly #options: SessionOptions
   readonly #listeners: SessionListeners
   readonly #replay = new SessionReplay()
+  readonly #sharers = new Sharers()
+  #waiting: { readonly caller: Caller; readonly resolve: () => void }[] = [] // until no other client can be asked
   readonly #calls: UpstreamCall<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
-  readonly #questions = new Questions(
-    (pieces, what) => this.#transport.post(pieces, what),
-    () => this.#transport.unsent ?? 0,
-  )
+  readonly #questions: QuestionRouter
   #handshake: Handshake | undefined
   #closing: Promise<void> | undefined
   #lastId = 0
   #lastUsed = Date.now()
+  #hasCalled = false
 
   constructor(options: SessionOptions, createTransport: (session: LegacySession<T>) => SessionTransport<T>) {
     this.#options = options
-    this.#listeners = new SessionListeners({ holdMs: options.holdMs, expectsListener: options.isDedicated })
+    this.#listeners = new SessionListeners(options.holdMs, caller => this.#sharers.serve(caller))
     this.#transport = createTransport(this)
+    this.#questions = new QuestionRouter({
+      listeners: this.#listeners,
+      sharers: this.#sharers,
+      post: (pieces, what) => this.#transport.post(pieces, what),
+      unsent: () => this.#transport.unsent ?? 0,
+      asked: method => this.#transport.questionAsked?.(method),
+    })
   }
 
   get correlates(): boolean {
@@ -87,6 +107,11 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.#calls
   }
 
+  /** A client has called the server: it did more than list what it has. */
+  get hasCalled(): boolean {
+    return this.#hasCalled
+  }
+
   get lastUsed(): number {
     return this.#lastUsed
   }
@@ -104,14 +129,30 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.isWorking || this.#transport.isBusy === true || this.#listeners.isNeeded
   }
 
-  /** The client is subscribed to a resource. */
+  /** A client waits for updates, which the server can send only while it is connected. */
+  get needsConnection(): boolean {
+    return this.hasSubscriptions && this.#listeners.hasClient && !this.isClosing
+  }
+
+  /** A client is subscribed to a resource. */
   get hasSubscriptions(): boolean {
     return this.#replay.hasSubscriptions
   }
 
-  /** A listener waits for updates, which the server can send only while it is connected. */
-  get needsConnection(): boolean {
-    return this.hasSubscriptions && this.#listeners.size > 0 && !this.isClosing
+  /** Whether a question of the server may be for another client than that. */
+  isAskedByOthers(caller: Caller): boolean {
+    const key = sharerOf(caller)
+    return this.#calls.some(({ canBeAsked, exchange }) => canBeAsked && sharerOf(exchange.caller) !== key)
+  }
+
+  /** Resolves when no question of the server can be for another client than that. */
+  onceAskedByNoOther(caller: Caller): Promise<void> {
+    return new Promise(resolve => this.#waiting.push({ caller, resolve }))
+  }
+
+  /** Whether the server may hold state of that client. */
+  hasServed(caller: Caller): boolean {
+    return this.#sharers.isServed(caller)
   }
 
   get lastId(): number {
@@ -153,22 +194,17 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     if (exchange.method === 'server/discover')
       return void deliver(exchange.sink, { kind: 'result', result: discoverResult(this.handshake.result) })
     if (exchange.method === 'subscriptions/listen') return this.#listen(exchange)
-    const call = new UpstreamCall<T>(this.#transport, this, exchange, this.nextId())
+    if (this.#options.redirect?.(exchange)) return
+    const admitted = this.#sharers.admit(exchange)
+    if (!admitted) return
+    this.#hasCalled ||= isCall(exchange.method)
+    const call = new UpstreamCall<T>(this.#transport, this, admitted, this.nextId())
     this.#calls.push(call)
     call.start()
   }
 
-  /** Passes a request of the server on to the client: on that call, or to the latest listener. */
-  asked(call: UpstreamCall<T> | undefined, message: ServerRequest): void | Promise<void> {
-    if (message.method === 'ping') return this.#transport.post(encodeResult(message.id, Json.empty), 'answer to ping')
-    const settled = this.#transport.questionAsked?.(message.method)
-    const question = this.#questions.ask(message, call ?? this.#listeners.last ?? this, () => {
-      call?.settleQuestion()
-      settled?.()
-    })
-    if (!question) return settled?.()
-    if (call) return call.ask(question)
-    this.#listeners.ask(question)
+  asked(call: UpstreamCall<T>, message: ServerRequest): void | Promise<void> {
+    return this.#questions.ask(call, message)
   }
 
   otherMessage(_: UpstreamCall<T>, message: Message): void {
@@ -176,6 +212,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   }
 
   cancel(call: UpstreamCall<T>, reason: string): void {
+    this.#questions.cancelled(call)
     if (call.target === undefined) return // the server has not seen the request
     const params = Json.of({ requestId: call.id, reason })
     this.#transport.post(encodeNotification(NOTIFICATIONS.cancelled, params), 'cancellation')
@@ -185,15 +222,16 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
     this.touch()
-    if (this.#questions.size > 0) this.#reassignQuestions(call, frame !== undefined)
+    this.#questions.finished(call, frame !== undefined, this.correlates ? [] : this.#calls)
     if (frame?.kind === 'result') this.#replay.remember(call.exchange)
+    if (this.#waiting.length > 0) this.#wake()
   }
 
   /** Handles a message that belongs to no call by the stream it came on. */
   received(message: Message): void {
     switch (message.kind) {
       case 'request':
-        return void this.asked(this.#transport.findAsked(this.#calls), message)
+        return this.#questions.askOneOf(this.#transport.findAsked(this.#calls), message)
       case 'notification':
         return this.#notified(message.method, message.params, message)
       case 'response':
@@ -208,6 +246,22 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   /** The server has lost its state, and with it what it asked. */
   clearQuestions(): void {
     this.#questions.clear()
+  }
+
+  /** Gives up a client, with what it has here, so that another session can serve it. */
+  release(caller: Caller): ReleasedClient | undefined {
+    const key = sharerOf(caller)
+    const listeners = this.#listeners.take(key)
+    const sharer = this.#leave(key)
+    return sharer && { caller, sharer, listeners }
+  }
+
+  /** Serves a client that another session has released. */
+  adopt({ caller, sharer, listeners }: ReleasedClient): void {
+    this.#sharers.adopt(caller, sharer)
+    for (const uri of sharer.uris) this.#replay.remember({ method: 'resources/subscribe', params: Json.of({ uri }) })
+    if (sharer.level) this.#replay.remember({ method: 'logging/setLevel', params: Json.of({ level: sharer.level }) })
+    for (const exchange of listeners) this.#listeners.adopt(exchange, () => this.#listenerLeft(exchange))
   }
 
   /** The requests that restore the state of the session at a new server: method and params. */
@@ -238,11 +292,39 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   }
 
   #listen(exchange: Exchange): void {
-    this.#listeners.add(exchange, this.#capabilities, () => {
-      this.#questions.leave(exchange)
-      this.touch()
-      if (this.#options.isDedicated && this.#listeners.size === 0) void this.close()
-    })
+    this.#sharers.join(exchange.caller)
+    this.#listeners.add(exchange, this.#capabilities, () => this.#listenerLeft(exchange))
+  }
+
+  #listenerLeft(exchange: Exchange): void {
+    const key = sharerOf(exchange.caller)
+    this.#questions.leave(exchange)
+    this.touch()
+    if (this.#options.isDedicated && this.#listeners.size === 0) return void this.close()
+    if (!this.#listeners.latest(key)) this.#leave(key)
+  }
+
+  #wake(): void {
+    const due = this.#waiting.filter(({ caller }) => this.isClosing || !this.isAskedByOthers(caller))
+    this.#waiting = this.#waiting.filter(waiting => !due.includes(waiting))
+    for (const { resolve } of due) resolve()
+  }
+
+  /** Undoes at the server what only that sharer wanted. */
+  #leave(key: string): Sharer | undefined {
+    const { level: before } = this.#sharers
+    const sharer = this.#sharers.leave(key)
+    const { level } = this.#sharers
+    for (const uri of sharer?.uris ?? [])
+      if (!this.#sharers.isSubscribed(uri)) this.#send('resources/unsubscribe', Json.of({ uri }))
+    if (level !== before && level) this.#send('logging/setLevel', Json.of({ level }))
+    return sharer
+  }
+
+  /** Sends a request of the gateway's own whose answer does not matter; a server that starts later gets it then. */
+  #send(method: string, params: Json): void {
+    this.#replay.remember({ method, params })
+    this.#transport.post(encodeRequest(this.nextId(), method, params), method)
   }
 
   #notify({ method, params }: Exchange): void {
@@ -252,21 +334,30 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     else this.#transport.post(pieces, method)
   }
 
-  /** A call with a response did not own the questions that are still open; a cancelled one may not have, either. */
-  #reassignQuestions(call: UpstreamCall<T>, hasResponse: boolean): void {
-    const newOwner = this.#listeners.last ?? this
-    const mayBeAnothers = !this.correlates && this.#calls.some(({ canBeAsked }) => canBeAsked)
-    if (hasResponse || mayBeAnothers) this.#questions.handOver(call, newOwner)
-    else this.#questions.abandon(call, newOwner)
-  }
-
   #notified(method: string, params: Json, message: Message): void {
     if (method === NOTIFICATIONS.cancelled) return this.#questions.withdraw(params.get('requestId'))
     if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
-    // On a shared stream a log line names no call: it belongs to the only one, if there is only one.
-    const isOnly = this.#transport.isShared && method === NOTIFICATIONS.message && this.#calls.length === 1
-    if (isOnly) void this.#calls[0]?.message(message)
-    else this.#listeners.notify(method, params)
+    if (this.#transport.isShared && method === NOTIFICATIONS.message) return this.#logged(params, message)
+    this.#listeners.notify(method, params, listener => this.#sharers.isFor(listener, method, params))
+  }
+
+  /**
+   * On a shared stream a log message names no call: it belongs to the only one, if there is only one. Otherwise it is for
+   * the clients whose calls run, and without a call for all; for none of them where they are several users.
+   */
+  #logged(params: Json, message: Message): void {
+    const callers = this.#calls.map(({ exchange }) => exchange.caller)
+    const [first] = this.#calls
+    if (first && callers.length === 1) {
+      if (this.#sharers.wantsLog(first.exchange.caller, params)) void first.message(message)
+      return
+    }
+    const areSeveralUsers = first ? !areSameUser(callers) : this.#sharers.areSeveralUsers
+    if (areSeveralUsers) return
+    const keys = new Set(callers.map(sharerOf))
+    const isFor = (listener: Caller): boolean =>
+      (keys.size === 0 || keys.has(sharerOf(listener))) && this.#sharers.wantsLog(listener, params)
+    this.#listeners.notify(NOTIFICATIONS.message, params, isFor)
   }
 
   /** Our ids are numbers: an error with any other id, or none, is about everything under way. */

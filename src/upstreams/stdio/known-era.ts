@@ -9,6 +9,7 @@ interface KnownProgram {
   readonly at: number
   readonly handshake: Handshake | undefined
   readonly legacy: LegacySupport
+  readonly asks: boolean // one of its processes has asked a client something
 }
 
 const MOST_PROGRAMS = 1000
@@ -51,6 +52,16 @@ export class KnownEra {
     return this.#known?.legacy ?? this.#unknown
   }
 
+  /** Whether a process of the program has asked a client something: roots, elicitation or sampling. */
+  get asks(): boolean {
+    return this.#known?.asks === true
+  }
+
+  recordQuestion(): void {
+    const known = this.#known
+    if (known && !known.asks) this.#programs.set(this.#key, { ...known, asks: true })
+  }
+
   detected(opened: OpenedProcess): void {
     const known = this.#known
     const same = known?.era === opened.era ? known : undefined
@@ -59,14 +70,20 @@ export class KnownEra {
       at: same?.at ?? Date.now(),
       handshake: opened.era === 'legacy' ? opened.handshake : same?.handshake,
       legacy: same?.legacy ?? new LegacySupport(this.#legacyMs),
+      asks: same?.asks ?? false,
     })
   }
 
   /** A process of a modern server accepted `initialize`. */
   legacyAccepted(handshake: Handshake): void {
-    const { era = 'modern', at = Date.now(), legacy = new LegacySupport(this.#legacyMs) } = this.#known ?? {}
+    const {
+      era = 'modern',
+      at = Date.now(),
+      legacy = new LegacySupport(this.#legacyMs),
+      asks = false,
+    } = this.#known ?? {}
     legacy.confirm()
-    this.#programs.set(this.#key, { era, at, handshake, legacy })
+    this.#programs.set(this.#key, { era, at, handshake, legacy, asks })
   }
 
   /** The program behaved unlike its era: the next process is probed. */

@@ -3,6 +3,7 @@ import type { Signal } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
+import { isCall } from '../../protocol/methods.ts'
 import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -39,6 +40,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly #acknowledged = new WeakSet<UpstreamCall<Pipe>>() // listens
   #lastId = 0
   #lastUsed = Date.now()
+  #hasCalled = false
   #isClosed = false
 
   constructor(link: StdioLink, options: ModernProcessOptions) {
@@ -57,6 +59,10 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
 
   get isBusy(): boolean {
     return this.#calls.length > 0
+  }
+
+  get hasCalled(): boolean {
+    return this.#hasCalled
   }
 
   get lastUsed(): number {
@@ -96,6 +102,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     }
     if (this.#isClosed)
       return void deliver(exchange.sink, { kind: 'failure', error: errorOfFailure(this.link.name, DISCONNECTED) })
+    this.#hasCalled ||= isCall(method)
     const call = new UpstreamCall<Pipe>(this, this, exchange, ++this.#lastId)
     this.#calls.push(call)
     call.start()

@@ -1,10 +1,11 @@
+import type { ProcessSharing } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
 import { leaseSession } from '../session/lease.ts'
 import type { ModernProcess } from './modern-process.ts'
 import type { Pipe } from './pipe.ts'
 
 interface ModernProcessesOptions {
-  readonly isForEveryone: boolean // one process for all principals
+  readonly share: ProcessSharing
   create(onClosed: () => void): ModernProcess
 }
 
@@ -15,7 +16,7 @@ interface OwnedProcess {
 
 const MOST_OWNERS = 1000 // beyond that, owners without a running process are forgotten
 
-/** The modern processes of one server: one per principal, or one for everyone if the configuration says so. */
+/** The modern processes of one server: one per principal, unless the configuration says otherwise. */
 export class ModernProcesses {
   readonly #options: ModernProcessesOptions
   readonly #owned = new Map<string, OwnedProcess>()
@@ -63,9 +64,11 @@ export class ModernProcesses {
 
   /** Equal for callers that share a process; undefined for an anonymous caller without a session. */
   #ownerOf({ principal, workspace, session }: Caller): string | undefined {
-    if (this.#options.isForEveryone) return 'everyone'
-    if (principal !== undefined) return `principal ${principal}`
-    return session === undefined ? undefined : `session ${workspace} ${session}`
+    const { share } = this.#options
+    if (share === 'everyone') return 'everyone'
+    if (session !== undefined && (share === 'session' || principal === undefined))
+      return `session ${workspace} ${session}`
+    return principal === undefined ? undefined : `principal ${principal}`
   }
 
   /** A health check leaves no state in a process, so it may use any. */

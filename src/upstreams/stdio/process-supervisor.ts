@@ -17,6 +17,7 @@ import type { StdioLink } from './stdio-link.ts'
 export interface SupervisorHandler {
   readonly lastUsed: number
   readonly isBusy: boolean // its process must not be ended
+  readonly hasCalled: boolean // a client has called it: it did more than list what it has
   /** Starts a process and detects its era or initializes it; rejects with UpstreamFailure. */
   startProcess(signal: Signal): Promise<Pipe>
   /** The process runs and can be sent to. */
@@ -26,6 +27,8 @@ export interface SupervisorHandler {
   lost(pipe: Pipe, failure: FailureDetails): void
   /** The process has reached its greatest age. */
   aged(): void
+  /** The process was ended because it was not used. */
+  idleEnded?(): void
   /** A request that every server of this era answers. */
   ping(): readonly Buffer[]
 }
@@ -36,6 +39,7 @@ export interface SupervisorOptions {
   readonly bounds: UsageLimits
 }
 
+const LISTED_MS = 30_000 // a process that only listed what it has is ended after this time
 const ANSWER_MS = [50, 450, 4500] // an answer to a ping is looked for after each
 
 /** Runs the process of one session or modern server: starts it when it is needed, sends to it, and ends it when it is idle or broken. */
@@ -60,6 +64,11 @@ export class ProcessSupervisor implements ProcessOwner {
   /** The process to send to, if one runs. */
   get pipe(): Pipe | undefined {
     return this.#pipe
+  }
+
+  /** The start that is under way, if any. */
+  get starting(): Promise<Pipe> | undefined {
+    return this.#starting.running
   }
 
   /** Every running process, also those that only finish their last calls. */
@@ -123,6 +132,13 @@ export class ProcessSupervisor implements ProcessOwner {
     if (this.#closing.reason) return void pipe.child.stop()
     this.#options.limit.reserve(this)
     this.#run(pipe)
+  }
+
+  /** Gives up the process without ending it: another owner takes it over. */
+  handOver(): Pipe | undefined {
+    const pipe = this.#pipe
+    if (pipe) this.#remove(pipe)
+    return pipe
   }
 
   endProcess(): void {
@@ -193,11 +209,17 @@ export class ProcessSupervisor implements ProcessOwner {
 
   #run(pipe: Pipe): void {
     const { pid, startedAt } = pipe.child
-    const idleSince = () => (this.#handler.isBusy ? undefined : this.#handler.lastUsed)
+    const { idleMs } = this.#options.bounds
+    const usage = {
+      pid,
+      startedAt,
+      idleSince: () => (this.#handler.isBusy ? undefined : this.#handler.lastUsed),
+      idleMs: () => (this.#handler.hasCalled ? idleMs : Math.min(idleMs, LISTED_MS)),
+    }
     this.#pipe = pipe
     this.#pipes.set(
       pipe,
-      watchUsage({ pid, startedAt, idleSince }, this.#options.bounds, why => this.#due(pipe, why)),
+      watchUsage(usage, this.#options.bounds, why => this.#due(pipe, why)),
     )
     this.#link.log.debug({ pid }, 'process started')
     this.#handler.ready(pipe)
@@ -214,6 +236,7 @@ export class ProcessSupervisor implements ProcessOwner {
     if (why === 'lifetime') return this.#handler.aged()
     this.#link.log.info({ pid: pipe.child.pid }, 'idle process ended')
     this.endProcess()
+    this.#handler.idleEnded?.()
   }
 
   #kill(pipe: Pipe, text: string): void {

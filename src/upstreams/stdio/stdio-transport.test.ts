@@ -29,7 +29,8 @@ describe.each(ERAS)('a %s server over stdio', era => {
 
   it('that prints text is logged once, however many processes it has', async () => {
     const { log, lines } = createTestLog()
-    const { open, upstream } = connectSmall({ era: 'legacy', banner: true }, { options: { log } })
+    const server = { share: 'session' } as const
+    const { open, upstream } = connectSmall({ era: 'legacy', banner: true }, { server, options: { log } })
     for (const session of ['one', 'two', 'three'])
       expect(await callTool(await open(callerOf({ ...caller, session })), 'chatter')).toBe('done')
     expect(upstream.status().processes.length).toBeGreaterThan(1)

@@ -7,9 +7,11 @@ import { errorOfThrown, type FailureDetails } from '../failures.ts'
 import type { UpstreamCall } from '../session/call.ts'
 import type { Handshake } from '../session/handshake.ts'
 import type { LegacySession, SessionTransport } from '../session/session.ts'
+import { sharerOf } from '../session/sharers.ts'
 import type { Pipe } from './pipe.ts'
 import { ProcessSupervisor, type SupervisorHandler, type SupervisorOptions } from './process-supervisor.ts'
 import { RootsWait } from './roots-wait.ts'
+import type { Spare, SpareProcess } from './spare-process.ts'
 import type { StdioLink } from './stdio-link.ts'
 
 interface StdioTransportOptions extends SupervisorOptions {
@@ -21,11 +23,14 @@ interface StdioTransportOptions extends SupervisorOptions {
     signal: Signal,
     expected: Handshake | undefined,
   ): Promise<{ readonly pipe: Pipe; readonly handshake: Handshake }>
+  readonly spare: SpareProcess
+  /** The server has asked a client something. */
+  onQuestion(): void
 }
 
 const RESTART_MS = 1000
 
-/** Carries a legacy session over stdio: one process for one caller. If the process ends, the next call starts another. */
+/** Carries a legacy session over stdio: one process. If the process ends, the next call starts another. */
 export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler {
   readonly isShared = true
   readonly correlates = false
@@ -38,6 +43,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   #handshake: Handshake | undefined
   #rootsWait: RootsWait | undefined // of the process that was started last
   #hasRun = false
+  #startedFor: string | undefined // the client that needed the process first
 
   constructor(session: LegacySession<Pipe>, link: StdioLink, caller: Caller, options: StdioTransportOptions) {
     this.link = link
@@ -52,9 +58,17 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     return this.#session.lastUsed
   }
 
-  /** A process with subscriptions is kept: it is the one that sends the updates. */
+  /** A process with subscriptions is kept while their clients are there: it is the one that sends the updates. */
   get isBusy(): boolean {
-    return this.#session.isWorking || this.#session.hasSubscriptions
+    return this.#session.isWorking || this.#session.needsConnection
+  }
+
+  get hasCalled(): boolean {
+    return this.#session.hasCalled
+  }
+
+  get isRunning(): boolean {
+    return this.#supervisor.pipe !== undefined || this.#supervisor.starting !== undefined
   }
 
   get pipes(): Pipe[] {
@@ -66,7 +80,22 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   async open(): Promise<void> {
-    if (!this.#handshake || this.#options.startsAtOnce) await this.#supervisor.ensure()
+    if (this.#handshake && !this.#options.startsAtOnce) return
+    this.#startedFor = sharerOf(this.#caller)
+    await this.#supervisor.ensure()
+  }
+
+  /** Resolves when the server has had the time to ask for the roots of the other client that the process was started for. */
+  settling(caller: Caller): Promise<void> | undefined {
+    if (this.#startedFor === sharerOf(caller)) return undefined
+    const { starting } = this.#supervisor
+    if (starting)
+      return starting.then(
+        () => this.settling(caller),
+        () => {},
+      )
+    const wait = this.#rootsWait
+    return wait && !wait.isOver ? new Promise(resolve => wait.run(resolve)) : undefined
   }
 
   noteUser(caller: Caller): void {
@@ -76,6 +105,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   send(call: UpstreamCall<Pipe>): undefined {
     const { pipe } = this.#supervisor
     if (pipe) return void this.#write(call, pipe)
+    if (!this.#supervisor.starting) this.#startedFor = sharerOf(call.exchange.caller)
     this.#supervisor.ensure().then(
       started => this.#write(call, started),
       (thrown: unknown) => call.fail(errorOfThrown(this.link.name, thrown)),
@@ -95,25 +125,32 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     if (!isNeedless) this.#supervisor.notify(pieces, method)
   }
 
-  /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
-  findAsked(calls: readonly UpstreamCall<Pipe>[]): UpstreamCall<Pipe> | undefined {
+  /** Nothing says which call a question belongs to: it may be any that can be asked. */
+  findAsked(calls: readonly UpstreamCall<Pipe>[]): readonly UpstreamCall<Pipe>[] {
     const isWaiting = this.#rootsWait?.isOver === false // then also a call that has not been sent yet
-    return calls.findLast(({ canBeAsked, target }) => canBeAsked && (isWaiting || target !== undefined))
+    return calls.filter(({ canBeAsked, target }) => canBeAsked && (isWaiting || target !== undefined))
   }
 
   questionAsked(method: string): (() => void) | undefined {
+    this.#options.onQuestion()
     return method === 'roots/list' ? this.#rootsWait?.asked() : undefined
   }
 
   close(): Promise<void> {
+    const pipe = this.#caller.isHealthCheck ? this.#supervisor.handOver() : undefined
+    if (pipe && this.#handshake)
+      this.#options.spare.keep({ pipe, handshake: this.#handshake, lastId: this.#session.lastId })
     return this.#supervisor.close()
   }
 
   async startProcess(signal: Signal): Promise<Pipe> {
+    const { spare, start } = this.#options
     try {
-      const { pipe, handshake } = await this.#options.start(this.#caller, signal, this.#handshake)
-      this.#adopt(handshake)
-      return pipe
+      const taken: Partial<Spare> & Pick<Spare, 'pipe' | 'handshake'> =
+        spare.take(this.#caller, this.#handshake) ?? (await start(this.#caller, signal, this.#handshake))
+      this.#session.startAfter(taken.lastId ?? 0)
+      this.#adopt(taken.handshake)
+      return taken.pipe
     } catch (error) {
       this.#session.closeIfReplaced(error)
       throw error
@@ -127,11 +164,9 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
         pipe.send(this.ping())
         return this.#session.lastId
       })
-    if (this.#hasRun) {
-      for (const [method, params] of this.#session.replayRequests())
-        pipe.send(encodeRequest(this.#session.nextId(), method, params))
-      this.#session.serverReplaced()
-    }
+    for (const [method, params] of this.#session.replayRequests())
+      pipe.send(encodeRequest(this.#session.nextId(), method, params))
+    if (this.#hasRun) this.#session.serverReplaced()
     this.#hasRun = true
   }
 
@@ -156,6 +191,13 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     if (this.isBusy) return // the supervisor reports it again later
     this.link.log.info({ pid: this.#supervisor.pipe?.child.pid }, 'process ended after its maximum lifetime')
     this.#supervisor.endProcess()
+  }
+
+  /** Subscriptions without a client do not keep a process; when the client is back, it gets its updates again. */
+  idleEnded(): void {
+    if (!this.#session.hasSubscriptions || this.#session.isClosing || this.#supervisor.pipe) return
+    if (this.#session.needsConnection) return this.#restart()
+    setTimeout(() => this.idleEnded(), RESTART_MS).unref()
   }
 
   ping(): readonly Buffer[] {

@@ -136,10 +136,11 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#queue.put(pieces, what)
   }
 
-  findAsked(calls: readonly UpstreamCall<Handshake>[]): UpstreamCall<Handshake> | undefined {
-    const call = calls.findLast(({ canBeAsked, isElsewhere }) => canBeAsked && isElsewhere)
-    if (!call && calls.some(({ canBeAsked }) => canBeAsked)) this.#options.traits.asksElsewhere()
-    return call
+  findAsked(calls: readonly UpstreamCall<Handshake>[]): readonly UpstreamCall<Handshake>[] {
+    const askable = calls.filter(({ canBeAsked }) => canBeAsked)
+    const elsewhere = askable.filter(({ isElsewhere }) => isElsewhere)
+    if (elsewhere.length === 0 && askable.length > 0) this.#options.traits.asksElsewhere()
+    return elsewhere
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,172 @@
+import { ServedUsers } from '../../protocol/callers.ts'
+import { deliver } from '../../protocol/deliver.ts'
+import type { Caller, Exchange } from '../../protocol/exchange.ts'
+import { isCall, isLogSeverity, LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { Json } from '../../wire/json/json.ts'
+
+/** One client session on a session with a server that several share. */
+export interface Sharer {
+  readonly uris: Set<string> // of the resources it is subscribed to
+  level: LogSeverity | undefined // as it has set it
+  isServed: boolean // it has called the server or was asked something, so the server may hold state of it
+}
+
+const MOST = 1000 // beyond that, sharers without subscriptions are forgotten
+const DEFAULT_LEVEL: LogSeverity = 'info' // of a client that has set none, once another has
+
+const MODERN = '' // the callers without a session are one sharer: the bridge tells them apart
+
+/** Equal for the requests of one sharer. */
+export const sharerOf = ({ session = MODERN }: Caller): string => session
+
+/** The clients that share one session with a server: which of them is subscribed to what, and logs how much. */
+export class Sharers {
+  readonly #byKey = new Map<string, Sharer>()
+  readonly #users = new ServedUsers()
+  #latest: string | undefined
+
+  /** The sharer that has sent the latest request. */
+  get latest(): string | undefined {
+    return this.#latest
+  }
+
+  get areSeveral(): boolean {
+    return this.#byKey.size > 1
+  }
+
+  get areSeveralUsers(): boolean {
+    return this.#users.areSeveral
+  }
+
+  get hasSubscriptions(): boolean {
+    return this.#some(({ uris }) => uris.size > 0)
+  }
+
+  isServed(caller: Caller): boolean {
+    return this.#byKey.get(sharerOf(caller))?.isServed === true
+  }
+
+  /** The server knows something of that client from now on. */
+  serve(caller: Caller): void {
+    this.join(caller).isServed = true
+  }
+
+  join(caller: Caller): Sharer {
+    const key = sharerOf(caller)
+    const known = this.#byKey.get(key)
+    this.#users.add(caller)
+    if (known) return known
+    const sharer: Sharer = { uris: new Set(), level: undefined, isServed: false }
+    if (this.#byKey.size >= MOST) this.#forgetOne()
+    this.#byKey.set(key, sharer)
+    return sharer
+  }
+
+  /** Ends its membership; the subscriptions and the level are left to the caller to undo. */
+  leave(key: string): Sharer | undefined {
+    const sharer = this.#byKey.get(key)
+    this.#byKey.delete(key)
+    if (this.#latest === key) this.#latest = undefined
+    return sharer
+  }
+
+  /** Takes over a sharer with its state from another session. */
+  adopt(caller: Caller, { uris, level }: Sharer): void {
+    const sharer = this.join(caller)
+    for (const uri of uris) sharer.uris.add(uri)
+    sharer.level = level
+  }
+
+  isSubscribed(uri: string): boolean {
+    return this.#some(({ uris }) => uris.has(uri))
+  }
+
+  /** The most verbose level that a sharer has set. */
+  get level(): LogSeverity | undefined {
+    return LOG_SEVERITIES.find(level => this.#some(sharer => sharer.level === level))
+  }
+
+  /** The request as the server must get it, so that it serves every sharer; undefined if it has been answered here. */
+  admit(exchange: Exchange): Exchange | undefined {
+    const sharer = this.join(exchange.caller)
+    sharer.isServed ||= isCall(exchange.method)
+    this.#latest = sharerOf(exchange.caller)
+    switch (exchange.method) {
+      case 'logging/setLevel':
+        return this.#setLevel(sharer, exchange)
+      case 'resources/subscribe':
+        return subscribe(sharer, exchange)
+      case 'resources/unsubscribe':
+        return this.#unsubscribe(sharer, exchange)
+      default:
+        return exchange
+    }
+  }
+
+  /** Whether a notification that belongs to no call is for that listener. Log messages: see `wantsLog`. */
+  isFor(listener: Caller, method: string, params: Json): boolean {
+    const key = sharerOf(listener)
+    if (!this.areSeveral || key === MODERN || method.endsWith('/list_changed')) return true
+    if (method !== NOTIFICATIONS.resourceUpdated) return !this.areSeveralUsers
+    const uri = params.get('uri')?.asString() ?? ''
+    // An update may name a part of what was subscribed to.
+    return [...(this.#byKey.get(key)?.uris ?? [])].some(own => uri === own || uri.startsWith(`${own}/`))
+  }
+
+  /** Whether a log message is at the sharer's level; a sharer without one gets what other sharers have not asked for. */
+  wantsLog(caller: Caller, params: Json): boolean {
+    const key = sharerOf(caller)
+    if (!this.areSeveral || key === MODERN || this.level === undefined) return true
+    const least = this.#byKey.get(key)?.level ?? DEFAULT_LEVEL
+    const given = params.get('level')?.asString()
+    return !isLogSeverity(given) || LOG_SEVERITIES.indexOf(given) >= LOG_SEVERITIES.indexOf(least)
+  }
+
+  /** The server gets the most verbose level; what a sharer does not want of that is filtered. */
+  #setLevel(sharer: Sharer, exchange: Exchange): Exchange {
+    const { params, sink } = exchange
+    const wanted = params.get('level')?.asString()
+    if (!isLogSeverity(wanted)) return exchange
+    const before = sharer.level
+    sharer.level = wanted
+    return {
+      ...exchange,
+      params: params.with('level', this.level ?? wanted),
+      sink: frame => {
+        if (frame.kind === 'failure' && sharer.level === wanted) sharer.level = before
+        return sink(frame)
+      },
+    }
+  }
+
+  #unsubscribe(sharer: Sharer, exchange: Exchange): Exchange | undefined {
+    const uri = exchange.params.get('uri')?.asString() ?? ''
+    sharer.uris.delete(uri)
+    if (!this.isSubscribed(uri)) return exchange
+    void deliver(exchange.sink, { kind: 'result', result: Json.empty })
+    return undefined
+  }
+
+  #some(holds: (sharer: Sharer) => boolean): boolean {
+    for (const sharer of this.#byKey.values()) if (holds(sharer)) return true
+    return false
+  }
+
+  #forgetOne(): void {
+    for (const [key, { uris }] of this.#byKey) if (uris.size === 0) return void this.#byKey.delete(key)
+  }
+}
+
+const subscribe = (sharer: Sharer, exchange: Exchange): Exchange => {
+  const uri = exchange.params.get('uri')?.asString() ?? ''
+  const isNew = !sharer.uris.has(uri)
+  sharer.uris.add(uri)
+  return {
+    ...exchange,
+    sink: frame => {
+      if (frame.kind === 'failure' && isNew) sharer.uris.delete(uri)
+      return exchange.sink(frame)
+    },
+  }
+}
