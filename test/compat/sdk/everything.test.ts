@@ -53,6 +53,16 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
     }
     afterAll(() => Promise.all(clients.map(client => client.close())))
 
+    let usual: Promise<TestClient> | undefined
+    /** The client that most tests share, and the questions it is asked from now on. */
+    const connectOnce = async () => {
+      usual ??= connect()
+      const client = await usual
+      const before = client.asked.length
+      const asked = (method: string) => client.asked.slice(before).filter(question => question.method === method)
+      return { client, asked }
+    }
+
     /** Calls a tool, and checks that the server was called exactly once. */
     const callOnce = async (client: TestClient, name: string, given?: Record<string, unknown>): Promise<string> => {
       const before = server.sent('tools/call', name).length
@@ -63,7 +73,7 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
     }
 
     it('answers, and lists everything it has', async () => {
-      const client = await connect()
+      const { client } = await connectOnce()
       expect(client.serverName).toBe('mcp-servers/everything')
       expect(await callOnce(client, 'echo', { message: 'hello' })).toBe('Echo: hello')
       expect((await client.promptNames()).length).toBeGreaterThan(0)
@@ -82,29 +92,27 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
       expect(new Set(sessions).size).toBe(2)
     })
 
-    it('has the person fill in a form', async () => {
-      const client = await connect()
+    it('asks the user to fill in a form', async () => {
+      const { client, asked } = await connectOnce()
       expect(await callOnce(client, 'trigger-elicitation-request')).toContain('- Name: Ada')
-      expect(client.asked.filter(({ method }) => method === 'elicitation/create')).toMatchObject([
-        { params: { requestedSchema: { required: ['name'] } } },
-      ])
+      expect(asked('elicitation/create')).toMatchObject([{ params: { requestedSchema: { required: ['name'] } } }])
     })
 
-    it('sends the person to a page', async () => {
-      const client = await connect()
+    it('asks the user to open a page', async () => {
+      const { client, asked } = await connectOnce()
       const text = await callOnce(client, 'trigger-url-elicitation', { url: 'https://example.com/pay', message: 'Pay' })
       expect(text).toContain('User completed the URL elicitation flow')
-      expect(client.asked.filter(({ method }) => method === 'elicitation/create')).toMatchObject([
+      expect(asked('elicitation/create')).toMatchObject([
         { params: { mode: 'url', url: 'https://example.com/pay', message: 'Pay' } },
       ])
     })
 
     it('asks the model', async () => {
-      const client = await connect()
+      const { client, asked } = await connectOnce()
       expect(await callOnce(client, 'trigger-sampling-request', { prompt: 'capital?', maxTokens: 10 })).toContain(
         'Paris',
       )
-      expect(client.asked.filter(({ method }) => method === 'sampling/createMessage')).toMatchObject([
+      expect(asked('sampling/createMessage')).toMatchObject([
         { params: { maxTokens: 10, systemPrompt: 'You are a helpful test server.' } },
       ])
     })
@@ -116,7 +124,7 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
       expect(client.asked.map(({ method }) => method)).toEqual(['roots/list'])
     })
 
-    it('asks whoever made the call, however many call at once', async () => {
+    it('asks the client that made the call, however many call at once', async () => {
       const names = ['Ada', 'Grace', 'Mary']
       const callers = await Promise.all(names.map(name => connect({ elicitation: {} }, answerAs(name))))
       const before = server.sent('tools/call', 'trigger-elicitation-request').length
@@ -125,7 +133,7 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
       expect(server.sent('tools/call', 'trigger-elicitation-request')).toHaveLength(before + names.length)
     })
 
-    it('reports progress to the one who asked for it, under tokens of its own', async () => {
+    it('reports progress to the client that asked for it, under tokens of its own', async () => {
       const before = server.sent('tools/call').length
       const heard = async (client: TestClient, steps: number): Promise<[number, number | undefined][]> => {
         const found: [number, number | undefined][] = []
@@ -136,7 +144,7 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
         )
         return found
       }
-      const [one, other] = [await connect(), await connect()]
+      const [{ client: one }, other] = [await connectOnce(), await connect()]
       expect(await Promise.all([heard(one, 2), heard(other, 3)])).toEqual([
         [1, 2].map(step => [step, 2]),
         [1, 2, 3].map(step => [step, 3]),
@@ -146,8 +154,8 @@ describe.each(['streamableHttp', 'sse', 'stdio'] as const)('server-everything ov
       expect(new Set(tokens).size).toBe(2)
     })
 
-    it('hears of a cancellation, and goes on', async () => {
-      const client = await connect()
+    it('gets the cancellation of a call, and answers the next', async () => {
+      const { client } = await connectOnce()
       const cancelling = new AbortController()
       const call = client.call(
         'trigger-long-running-operation',

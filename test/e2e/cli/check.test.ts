@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCommand } from './in-process.ts'
+import { endPrograms, runProgram } from './program.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -10,6 +11,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'key'), 'c4nary-file\n')
 })
 afterAll(async () => {
+  endPrograms()
   await rm(folder, { recursive: true })
 })
 
@@ -96,7 +98,8 @@ it('finds nothing wrong with a server that only callers have credentials for', a
 it('looks at a memory without making one', async () => {
   const file = await write({ mcpServers: { mind: { builtin: 'memory' } } })
   const data = join(folder, 'data')
-  const { code, stdout } = await runCommand(['check', file, '--data', data])
+  // The built program: from source, the thread of a memory takes seconds to load.
+  const { code, stdout } = await runProgram(['check', file, '--data', data])
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^mind +ready +2026-07-28 +built-in +18 /m)])
   await expect(readdir(join(data, 'memory'))).rejects.toThrow('ENOENT')
 })

@@ -2,7 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { startTestGateway } from '../../support/gateway.ts'
 import { call } from './call.ts'
 import { runCommand } from './in-process.ts'
 import { endPrograms, startServe } from './program.ts'
@@ -41,10 +42,17 @@ it('01-try-it: the demo answers', async () => {
   })
 })
 
+/** The demo server, at a URL of its own. */
+const startDemo = async (): Promise<{ url: string }> => {
+  const demo = await startTestGateway()
+  onTestFinished(demo.close)
+  return demo
+}
+
 it('02-one-server: a file of another client serves its remote server and its local one', async () => {
-  const upstream = await startServe(['--demo'])
+  const upstream = await startDemo()
   const gateway = await startServe(['--config', example('02-one-server/mcp.json')], {
-    UPSTREAM_URL: `${upstream.origin}/mcp`,
+    UPSTREAM_URL: upstream.url,
   })
   await gateway.saw(/^ +upstream +connected, 2026-07-28 \(modern\), \d+ tools\n/m)
   await gateway.saw(/^ +everything +connected, 2025-11-25 \(legacy\), \d+ tools\n/m)
@@ -64,13 +72,13 @@ type Tools = { result: { tools: { name: string; title?: string; description?: st
 const toolsOf = async (url: string, headers?: Record<string, string>) =>
   ((await call(url, 'tools/list', {}, headers)) as Tools).result.tools
 /** A server that takes long to start joins the list later. */
-const SLOW = { timeout: 15_000 }
+const SLOW = { timeout: 30_000 }
 const namesOf = async (url: string, headers?: Record<string, string>) =>
   (await toolsOf(url, headers)).map(({ name }) => name)
 
 it('03-many-servers: a legacy process, a modern server and a built-in one are one, in three styles of names', async () => {
-  const upstream = await startServe(['--demo'])
-  const env = { UPSTREAM_URL: `${upstream.origin}/mcp` }
+  const upstream = await startDemo()
+  const env = { UPSTREAM_URL: upstream.url }
   const { origin } = await startServe(['--config', example('03-many-servers/mcp.json')], env)
   await expect
     .poll(() => namesOf(`${origin}/mcp`), SLOW)
@@ -121,8 +129,8 @@ it('04-team: two workspaces over the same servers, and each token sees what it m
 })
 
 it('05-existing-client: the file of another client is one URL for all its servers, and one for each', async () => {
-  const upstream = await startServe(['--demo'])
-  const env = { UPSTREAM_URL: `${upstream.origin}/mcp` }
+  const upstream = await startDemo()
+  const env = { UPSTREAM_URL: upstream.url }
   const gateway = await startServe(['--config', example('05-existing-client/mcp.json')], env)
   const { origin } = gateway
   await expect

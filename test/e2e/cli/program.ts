@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000 // a second on a quiet machine
 
 /** The built program as a child process. */
 export interface Program {

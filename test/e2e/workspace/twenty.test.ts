@@ -71,18 +71,20 @@ describe('twenty servers of every transport and era, two of them dead and one sl
   test('cold, a list comes without those who are missing, and names them', async () => {
     const listed = await list(gateway, 'ill')
     expect(slow.held.length).toBeGreaterThan(0) // it has not answered anybody yet
-    expect(shownIn(listed).size).toBe(17)
-    expect(listed._meta?.[META.unavailable]).toEqual(['dead-1', 'dead-2', 'slow'])
+    const missing = listed._meta?.[META.unavailable] as string[] // on a busy machine, others may be slow too
+    expect(missing).toEqual(expect.arrayContaining(['dead-1', 'dead-2', 'slow']))
+    expect(shownIn(listed).size + missing.length).toBe(20)
     await gateway.ready
   }, 30_000)
 
   test('the slow one is in the list as soon as it has answered, and the healthy twenty are all in theirs', async () => {
     slow.answer()
-    await expect.poll(async () => shownIn(await list(gateway, 'ill')).has('slow'), { timeout: 10_000 }).toBe(true)
-    await expect.poll(async () => shownIn(await list(gateway, 'default')).size, { timeout: 10_000 }).toBe(20)
-    expect((await list(gateway, 'default'))._meta).toBeUndefined()
-    expect((await list(gateway, 'ill'))._meta?.[META.unavailable]).toEqual(['dead-1', 'dead-2'])
-  }, 30_000)
+    const missingIn = async (workspace: string) => (await list(gateway, workspace))._meta?.[META.unavailable]
+    await expect.poll(() => missingIn('ill'), { timeout: 20_000 }).toEqual(['dead-1', 'dead-2'])
+    expect(shownIn(await list(gateway, 'ill'))).toContain('slow')
+    await expect.poll(() => missingIn('default'), { timeout: 20_000 }).toBeUndefined()
+    expect(shownIn(await list(gateway, 'default')).size).toBe(20)
+  }, 60_000)
 
   test('warm, a list takes no more than half as long again as with twenty that are well', async () => {
     const ratio = async (): Promise<number> => {

@@ -55,10 +55,10 @@ export const startModels = async (
   }
   const jobs = (): Promise<readonly Job[]> => use(store => store.jobs({ groups: 'all', limit: 99 }))
   const settled = (jobsThen: readonly object[]): Promise<void> =>
-    vi.waitFor(async () => expect(await jobs()).toMatchObject(jobsThen), { timeout: 8_000, interval: 10 })
+    vi.waitFor(async () => expect(await jobs()).toMatchObject(jobsThen), { timeout: 20_000, interval: 10 })
   /** Waits until nothing is left to do. */
   const idle = (): Promise<void> =>
-    vi.waitFor(async () => expect(await jobs()).toEqual([]), { timeout: 8_000, interval: 10 })
+    vi.waitFor(async () => expect(await jobs()).toEqual([]), { timeout: 20_000, interval: 10 })
   /** Puts the clock forward and has the worker look again. */
   const pass = (ms: number): void => {
     clock.at += ms
