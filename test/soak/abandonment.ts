@@ -9,13 +9,12 @@ export interface AbandonmentOptions {
   readonly warmUp: number
   readonly times: number
   readonly capabilitySets: number
-  readonly idleMs?: number // until the gateway gives up what was abandoned
   readonly report?: (line: string) => void
 }
 
 const MOST_GROWTH = 1.1
 const AT_ONCE = 20
-const IDLE_MS = 1_500
+const IDLE_MS = 1_500 // until the gateway gives up what was abandoned
 const SETTLE_MS = 40_000 // at most, until nothing is left of a kind; buffers are freed a while after their owners
 const POLL_MS = 250
 const INFO = { name: 'soak', version: '1.0.0' }
@@ -167,10 +166,9 @@ const measure = async (gateway: GatewayProcess, options: AbandonmentOptions): Pr
 
 /** Says what is left of clients that came and left without a word; empty if nothing is. */
 export const soakAbandonment = async (options: AbandonmentOptions): Promise<string[]> => {
-  const { idleMs = IDLE_MS } = options
   const upstream: SoakUpstream = await startSoakUpstream()
   const gateway = await startGatewayProcess({
-    limits: { sessionIdleMs: idleMs, questionTtlMs: idleMs, orphanMs: idleMs, keepAliveMs: 500 },
+    limits: { sessionIdleMs: IDLE_MS, questionTtlMs: IDLE_MS, orphanMs: IDLE_MS, keepAliveMs: 500 },
     mcpServers: { builtin: { builtin: 'demo' }, remote: { url: upstream.url, era: 'legacy' } },
     workspaces: {
       builtin: { servers: ['builtin'] },
