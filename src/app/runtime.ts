@@ -97,6 +97,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         bridged: entry.bridged,
         native: entry.native,
         isRemote: entry.config.kind === 'remote',
+        isProcess: entry.config.kind === 'process',
         overlays: workspace.overlays.get(server) ?? new Map(),
         learnt: entry.learnt,
         isUp: () => health.isUp(server),

@@ -33,7 +33,9 @@ export const createDiscover = (options: DiscoverOptions): Dispatch => {
     const all = members
       .filter(({ server }) => rules.allowsServer(server))
       .map(member => ({ member, entry: catalog.discovery(member, caller) }))
-    for (const { member, entry } of all) if (entry.isDue(now) && member.isUp()) void catalog.discover(member, caller)
+    for (const each of all)
+      if (each.entry.isDue(now) && each.member.isUp())
+        catalog.fetchBehind(each, () => catalog.discover(each.member, caller))
     await catalog.waitForFirst(all, caller)
     return all
   }

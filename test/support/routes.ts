@@ -85,6 +85,7 @@ const memberOf = (server: string, script: Script, arrived: (exchange: Exchange) 
     bridged: upstream,
     native: upstream,
     isRemote: true,
+    isProcess: false,
     overlays: new Map(overlays),
     isUp: () => !script.isDown,
   }

@@ -70,6 +70,7 @@ export const scriptedMember = (server: string, script: Script = {}): ScriptedMem
     bridged: upstream,
     native: upstream,
     isRemote: true,
+    isProcess: false,
     overlays,
     isUp: () => isUp,
     asked,

@@ -73,6 +73,7 @@ export class Catalog {
   readonly #versions = createCacheVersions()
   readonly #slow = new BoundedCache<true>(MOST_SLOW, SLOW_MS, { mostPerGroup: MOST_SLOW_EACH })
   readonly #pinged = new WeakSet<Peer>()
+  readonly #later = new Set<NodeJS.Timeout>()
 
   constructor(options: CatalogOptions) {
     this.#options = options
@@ -142,6 +143,16 @@ export class Catalog {
   discover(member: Member, caller: Caller): Promise<void> {
     const fetcher = fetchingCaller(caller, false)
     return this.discovery(member, caller).refresh(() => this.#withPeer(member, caller, fetcher, fetchDiscovery))
+  }
+
+  /** Fetches at once, or after the answer if there is one: to start a process takes the time of all other requests. */
+  fetchBehind<T>({ member, entry }: CachedOf<T>, fetch: () => Promise<void>): void {
+    if (!member.isProcess || entry.value === undefined) return void fetch()
+    const timer = setTimeout(() => {
+      this.#later.delete(timer)
+      if (entry.isDue(Date.now()) && member.isUp()) void fetch()
+    }, this.times.behindMs).unref()
+    this.#later.add(timer)
   }
 
   /**
@@ -227,6 +238,7 @@ export class Catalog {
 
   close(): void {
     for (const stop of this.#stopListening) stop?.()
+    for (const timer of this.#later) clearTimeout(timer)
     this.#lists.clear()
     this.#discoveries.clear()
   }

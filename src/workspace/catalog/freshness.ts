@@ -2,6 +2,7 @@
 export interface CacheTimes {
   readonly listWaitMs: number // a list is answered without a server whose first list takes longer
   readonly ownListMs: number // a list that is known from elsewhere is served if the caller's own takes longer
+  readonly behindMs: number // a fetch that may start a process follows the answer after this time
   readonly listTimeoutMs: number // how long other requests wait for several servers
   readonly fetchTimeoutMs: number // a fetch that takes longer has failed
   readonly staleIfErrorMs: number // how long a list is served after its server stopped answering
@@ -15,6 +16,7 @@ export interface CacheTimes {
 export const CACHE_TIMES: CacheTimes = {
   listWaitMs: 12_000,
   ownListMs: 25,
+  behindMs: 100,
   listTimeoutMs: 5000,
   fetchTimeoutMs: 60_000,
   staleIfErrorMs: 600_000,

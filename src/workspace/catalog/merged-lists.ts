@@ -101,7 +101,8 @@ export class MergedLists implements ListView {
     const now = Date.now()
     const cached = this.#cachedLists(caller, kind)
     for (const each of cached)
-      if (each.entry.isDue(now) && each.member.isUp()) void this.#catalog.refresh(each, caller, kind)
+      if (each.entry.isDue(now) && each.member.isUp())
+        this.#catalog.fetchBehind(each, () => this.#catalog.refresh(each, caller, kind))
     const waiting = this.#catalog.waitForFirst(cached, caller, onWait)
     return waiting ? waiting.then(() => this.#currentView(caller, kind, true)) : this.#currentView(caller, kind, true)
   }

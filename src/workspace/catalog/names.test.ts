@@ -169,6 +169,7 @@ const memberOf = (server: string, renamed: Readonly<Record<string, string>> = {}
   bridged: upstream,
   native: upstream,
   isRemote: true,
+  isProcess: false,
   isUp: () => true,
   overlays: new Map(
     Object.entries(renamed).map(([original, name]) => [original, { name, hidden: false, fixed: {}, defaults: {} }]),

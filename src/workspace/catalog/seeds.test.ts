@@ -147,15 +147,30 @@ test('what was learnt a moment ago is not fetched again where that could start a
   const hints = { fetchedAt: Date.now(), ttlMs: undefined, isPublic: false }
   const learnt = learntWith('x')
   const lists = { tools: { items: learnt.lists.tools?.items ?? [], hints } }
-  const { member } = learntMember('a', { ...learnt, lists }, { isRemote: false })
+  const { member } = learntMember('a', { ...learnt, lists }, { isRemote: false, isProcess: true })
   const w = workspaceOf([member])
   expect(toolsIn(await w.ask('tools/list'))).toEqual(['x'])
   expect(member.count('tools/list')).toBe(0)
   const sampling = { capabilities: Json.of({ sampling: {} }) }
-  expect(toolsIn(await soon(w.ask('tools/list', {}, sampling)))).toEqual(['x'])
+  expect(toolsIn(await w.ask('tools/list', {}, sampling))).toEqual(['x'])
+  expect(member.count('tools/list')).toBe(0) // the client has its answer first
+  await vi.advanceTimersByTimeAsync(100)
   expect(member.count('tools/list')).toBe(1)
   await vi.advanceTimersByTimeAsync(61_000)
-  await soon(w.ask('tools/list'))
+  expect(toolsIn(await w.ask('tools/list'))).toEqual(['x'])
+  await vi.advanceTimersByTimeAsync(100)
   expect(member.count('tools/list')).toBe(2)
+  w.close()
+})
+
+test('a caller without capabilities gets what the gateway learnt, not what its principal was sent with others', async () => {
+  const { member, answerAll } = learntMember('a', learntWith('x'))
+  const w = workspaceOf([member])
+  const [sampling, roots] = [{ capabilities: Json.of({ sampling: {} }) }, { capabilities: Json.of({ roots: {} }) }]
+  await soon(w.ask('tools/list', {}, sampling))
+  answerAll(() => ['x', 'sample'])
+  await vi.advanceTimersByTimeAsync(0)
+  expect(toolsIn(await soon(w.ask('tools/list', {}, roots)))).toEqual(['x', 'sample'])
+  expect(toolsIn(await soon(w.ask('tools/list')))).toEqual(['x'])
   w.close()
 })

@@ -17,8 +17,8 @@ export interface Seeds {
 type Intern = (server: string, kind: ListKind, list: MemberList) => MemberList
 
 /**
- * Chooses the first value of an owner: what the same principal was sent with other capabilities, or else what the gateway
- * itself has learnt of the server. What other principals were sent is never used.
+ * Chooses the first value of an owner: what the gateway itself has learnt of the server, if the owner's capabilities are
+ * the same; what the same principal was sent with others; what the gateway has learnt. Never what other principals were sent.
  */
 export const createSeeds = (members: readonly Member[], intern: Intern): Seeds => {
   const byServer = new Map(members.map(member => [member.server, member]))
@@ -39,13 +39,15 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
   return {
     list: (server, kind, owner, sibling) => {
       const found = find(server)
-      if (found && sibling) return { value: sibling }
-      const list = found?.learnt?.lists[kind]
-      if (!found?.learnt || !list) return undefined
-      const { revision } = found.learnt
-      // Its own fetch may have to start a process, so it waits until a list this old would be fetched again.
-      const isSame = !found.member.isRemote && hasSameList(owner, revision)
-      return { value: show(found.member, kind, revision, list), hints: isSame ? list.hints : undefined }
+      if (!found) return undefined
+      const { member, learnt } = found
+      const list = learnt?.lists[kind]
+      if (!learnt || !list) return sibling && { value: sibling }
+      const isSame = hasSameList(owner, learnt.revision)
+      if (sibling && !isSame) return { value: sibling }
+      // A fetch may have to start a process, so it waits until a list this old would be fetched again.
+      const hints = isSame && member.isProcess ? list.hints : undefined
+      return { value: show(member, kind, learnt.revision, list), hints }
     },
     discovery: (server, sibling) => {
       const found = find(server)
