@@ -12,7 +12,6 @@ import {
 import { methodInfo } from '../protocol/methods.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { sleep } from '../std/time.ts'
-import type { RequestTrace } from '../telemetry/request-log.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
 import { limitConcurrency } from './concurrency.ts'
 import type { HealthCheck } from './health-check.ts'
@@ -79,7 +78,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     const send = (exchange: Exchange): void => observe(peer, exchange, false)
     const sendLimited: Dispatch = queue ? limitConcurrency(server, queue, send) : send
     return exchange => {
-      if (exchange.trace) recordServer(exchange.trace, server)
+      exchange.sentTo?.(server)
       if (exchange.kind === 'notification') return peer.dispatch(exchange)
       if (exchange.method === LISTEN) return observeNotices(peer, exchange)
       // A legacy session answers this from memory: it needs no slot, and says nothing about the server.
@@ -138,11 +137,6 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     })
 
   return { open, close: () => upstream.close() }
-}
-
-/** A request such as `logging/setLevel` goes to several servers. */
-const recordServer = (trace: RequestTrace, server: string): void => {
-  trace.server = trace.server === undefined || trace.server === server ? server : 'several'
 }
 
 /**

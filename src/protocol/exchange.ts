@@ -1,4 +1,3 @@
-import type { RequestTrace } from '../telemetry/request-log.ts'
 import type { Json } from '../wire/json/json.ts'
 import type { Signal } from './cancellation.ts'
 import type { RpcError } from './errors.ts'
@@ -16,7 +15,7 @@ export interface Exchange {
   readonly sink: Sink
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
   readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
-  readonly trace?: RequestTrace | undefined // only where each request is logged
+  readonly sentTo?: ((server: string) => void) | undefined // tells the log; only where each request is logged
 }
 
 /** The client, as the envelope or the handshake describes it. */

@@ -7,14 +7,12 @@ interface Seen {
   event: string
   data: string
   id?: string
-  retry?: number
 }
 
-const seen = ({ event, data, id, retry }: SseEvent): Seen => ({
+const seen = ({ event, data, id }: SseEvent): Seen => ({
   event,
   data: data.toString(),
   ...(id === undefined ? {} : { id }),
-  ...(retry === undefined ? {} : { retry }),
 })
 
 const decode = (...chunks: (string | Buffer)[]) => decodeAll(chunks)
@@ -35,7 +33,6 @@ const dataOf = (text: string) => decode(text).events.map(event => event.data)
 const reference = (bytes: Buffer): Seen[] => {
   const events: Seen[] = []
   let [data, event, id, last]: [string, string, string, string] = ['', '', '', '']
-  let retry: number | undefined
   const lines = bytes
     .toString()
     .replace(/^\ufeff/, '')
@@ -48,17 +45,14 @@ const reference = (bytes: Buffer): Seen[] => {
           event: event || 'message',
           data: data.slice(0, -1),
           ...(last === '' ? {} : { id: last }),
-          ...(retry === undefined ? {} : { retry }),
         })
       data = event = ''
-      retry = undefined
       continue
     }
     const [, name = line, value = ''] = /^([^:]*): ?(.*)$/s.exec(line) ?? []
     if (name === 'data') data += `${value}\n`
     if (name === 'event') event = value
     if (name === 'id' && !value.includes('\0')) id = value
-    if (name === 'retry' && /^[0-9]+$/.test(value)) retry = Number(value)
   }
   return events
 }
@@ -161,11 +155,12 @@ describe('SseDecoder', () => {
       retry: undefined,
     })
     expect(decode('id: 7\n\nid\n\n').lastEventId).toBeUndefined()
+    expect(decode('retry: 10\n\nretry: 1x\nretry:\nretry: -1\nretry: ٣\n\n').retry).toBe(10)
   })
 
-  it('gives an id to all following events, a retry only to its own', () => {
+  it('gives an id to all following events', () => {
     expect(decode('id: 1\nretry: 5\ndata: a\n\ndata: b\n\n').events).toEqual([
-      { event: 'message', data: 'a', id: '1', retry: 5 },
+      { event: 'message', data: 'a', id: '1' },
       { event: 'message', data: 'b', id: '1' },
     ])
   })
@@ -224,24 +219,23 @@ describe('encodeEvent', () => {
 
   it('writes the fields that are given', () => {
     expect(encode({ data: [Buffer.from('{"a":'), Buffer.from('1}')] })).toBe('data: {"a":1}\n\n')
-    expect(encode({ event: 'endpoint', id: '7', retry: 500, data: [Buffer.from('/x')] })).toBe(
-      'event: endpoint\nid: 7\nretry: 500\ndata: /x\n\n',
+    expect(encode({ event: 'endpoint', id: '7', data: [Buffer.from('/x')] })).toBe(
+      'event: endpoint\nid: 7\ndata: /x\n\n',
     )
     expect(encode({ id: '7', data: [] })).toBe('id: 7\ndata: \n\n')
-    expect(encode({ retry: 100 })).toBe('retry: 100\n\n')
     expect(COMMENT_BYTES.toString()).toBe(':\n\n')
   })
 
   it('is decoded as what was encoded, as the same JSON if that had line breaks', () => {
     const pieces = fc.array(fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t')), { maxLength: 3 })
     fc.assert(
-      fc.property(pieces, fc.constantFrom('\n', '\r\n', '\r'), fc.string(), fc.nat(), (values, newline, id, retry) => {
+      fc.property(pieces, fc.constantFrom('\n', '\r\n', '\r'), fc.string(), (values, newline, id) => {
         const texts = values.map(([value, indent]) => JSON.stringify(value, null, indent).replaceAll('\n', newline))
         const bytes = Buffer.from(`[${texts.join(`,${newline}`)}]`)
-        const { events } = decode(encode({ event: 'x', id, retry, data: [bytes.subarray(0, 5), bytes.subarray(5)] }))
+        const { events } = decode(encode({ event: 'x', id, data: [bytes.subarray(0, 5), bytes.subarray(5)] }))
         const clean = id.replace(/[\0\r\n]/g, '')
         expect(events).toEqual([
-          { event: 'x', data: bytes.toString().replace(/[\r\n]/g, ' '), ...(clean === '' ? {} : { id: clean }), retry },
+          { event: 'x', data: bytes.toString().replace(/[\r\n]/g, ' '), ...(clean === '' ? {} : { id: clean }) },
         ])
         expect(JSON.parse(events[0]?.data ?? '')).toEqual(JSON.parse(bytes.toString()))
       }),

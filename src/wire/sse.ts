@@ -6,7 +6,6 @@ export interface SseEvent {
   readonly event: string // 'message' by default
   readonly data: Buffer
   readonly id: string | undefined // the last event id in force
-  readonly retry: number | undefined // if this event's block set it
 }
 
 /** An event is larger than the limit of the decoder. */
@@ -33,7 +32,6 @@ export class SseDecoder {
   #hasData = false
   #event = ''
   #id = '' // becomes the last event id when the block ends
-  #blockRetry: number | undefined
   #lastId = ''
   #retry: number | undefined
   #head: Buffer | undefined = EMPTY // the first bytes, while they may be a byte order mark
@@ -117,7 +115,7 @@ export class SseDecoder {
     if (name === 'data') this.#addData(value)
     else if (name === 'event') this.#event = value.toString()
     else if (name === 'id' && !value.includes(0)) this.#id = value.toString()
-    else if (name === 'retry' && isDigits(value)) this.#retry = this.#blockRetry = Number(value.toString('latin1'))
+    else if (name === 'retry' && isDigits(value)) this.#retry = Number(value.toString('latin1'))
   }
 
   #addData(value: Buffer): void {
@@ -140,12 +138,7 @@ export class SseDecoder {
   }
 
   #takeEvent(): SseEvent {
-    return {
-      event: this.#event || 'message',
-      data: this.#data ?? this.#lines.take(),
-      id: this.lastEventId,
-      retry: this.#blockRetry,
-    }
+    return { event: this.#event || 'message', data: this.#data ?? this.#lines.take(), id: this.lastEventId }
   }
 
   #resetBlock(): void {
@@ -153,7 +146,6 @@ export class SseDecoder {
     this.#data = undefined
     this.#lines.clear()
     this.#event = ''
-    this.#blockRetry = undefined
   }
 }
 
@@ -163,14 +155,11 @@ const isDigits = (value: Buffer): boolean => value.length > 0 && value.every(byt
 export const encodeEvent = (fields: {
   readonly event?: string
   readonly id?: string
-  readonly retry?: number
-  readonly data?: readonly Buffer[]
+  readonly data: readonly Buffer[]
 }): Buffer[] => {
-  const { event, id, retry, data } = fields
+  const { event, id, data } = fields
   let head = event === undefined ? '' : `event: ${withoutBreaks(event)}\n`
   if (id !== undefined) head += `id: ${withoutBreaks(id)}\n`
-  if (retry !== undefined) head += `retry: ${retry}\n`
-  if (!data) return [Buffer.from(`${head}\n`)]
   return [Buffer.from(`${head}data: `), ...data.map(withoutLineBreaks), END_OF_EVENT]
 }
 

@@ -9,7 +9,7 @@ const from = (url: string, keepsSecrets = true): Redirect => {
 const HOME = from('https://tools.test/app/sse')
 
 const clue = (event: string, text: string, at = HOME, mayCross = false) =>
-  readEndpoint({ event, data: Buffer.from(text), id: undefined, retry: undefined }, at, mayCross)
+  readEndpoint({ event, data: Buffer.from(text), id: undefined }, at, mayCross)
 
 const addressOf = (event: string, text: string, at = HOME, mayCross = false) => {
   const found = clue(event, text, at, mayCross)
