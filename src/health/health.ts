@@ -4,7 +4,7 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
-import { HealthCheck } from './health-check.ts'
+import { createHealthCheck, type HealthCheck } from './health-check.ts'
 import { gatewayCaller, type ReadLists } from './probe-server.ts'
 import { createServerGuard } from './server-guard.ts'
 import { createStateLog } from './state-log.ts'
@@ -51,7 +51,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     const { name, concurrency } = config
     const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, MAX_WAITING)
     const tools = new ToolNames()
-    const check = new HealthCheck({
+    const check = createHealthCheck({
       config,
       upstream,
       self,
@@ -63,7 +63,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       readLists,
       onTool: tool => tools.add(tool),
     })
-    const stateLog = createStateLog(name, check.state, log)
+    const stateLog = createStateLog(name, check.status().state, log)
     const entry: HealthEntry = {
       check,
       queue,
@@ -98,7 +98,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       const entry = entries.get(server)
       return entry ? statusOf(entry) : { name: server, state: 'unavailable', reason: 'not configured' }
     },
-    isUp: server => entries.get(server)?.check.isUp ?? false,
+    isUp: server => entries.get(server)?.check.isUp() ?? false,
     setListFault: (server, reason) => {
       const entry = entries.get(server)
       if (!entry || entry.listFault === reason) return
@@ -122,6 +122,6 @@ const statusOf = ({ check, queue, listFault }: HealthEntry): ServerStatus => {
   return {
     ...status,
     ...(isFaulty && { state: 'degraded', reason: listFault }),
-    figures: { ...check.counts, running: queue?.running, waiting: queue?.waiting ?? 0 },
+    figures: { ...check.counts(), running: queue?.running, waiting: queue?.waiting ?? 0 },
   }
 }
