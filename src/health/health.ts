@@ -9,7 +9,7 @@ import { gatewayCaller, type ReadLists } from './probe-server.ts'
 import { createServerGuard } from './server-guard.ts'
 import { createStateLog } from './state-log.ts'
 import { ToolNames } from './tool-names.ts'
-import { WaitQueue } from './wait-queue.ts'
+import { createWaitQueue, type WaitQueue } from './wait-queue.ts'
 
 type StatusListener = (status: ServerStatus) => void
 
@@ -49,7 +49,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
 
   const add = (config: ServerConfig, upstream: Upstream, readLists?: ReadLists): Upstream => {
     const { name, concurrency } = config
-    const queue = concurrency === undefined ? undefined : new WaitQueue(concurrency, MAX_WAITING)
+    const queue = concurrency === undefined ? undefined : createWaitQueue(concurrency, MAX_WAITING)
     const tools = new ToolNames()
     const check = createHealthCheck({
       config,

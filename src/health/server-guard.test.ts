@@ -7,7 +7,7 @@ import type { Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import { createServerGuard } from './server-guard.ts'
-import { WaitQueue } from './wait-queue.ts'
+import { createWaitQueue } from './wait-queue.ts'
 
 const UNREACHABLE = lossOf('upstream_unreachable')
 const RESULT = { kind: 'result', result: Json.empty } as const
@@ -18,7 +18,7 @@ afterEach(() => vi.useRealTimers())
 /** A guard whose server never goes down, unless the test says so. */
 const start = (slots?: number, { maxWaiting = 1000, canRetry = true } = {}) => {
   const far = farSide()
-  const queue = slots === undefined ? undefined : new WaitQueue(slots, maxWaiting)
+  const queue = slots === undefined ? undefined : createWaitQueue(slots, maxWaiting)
   const monitor = {
     rejection: undefined as RpcError | undefined,
     retries: 0,

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rpcError } from '../protocol/errors.ts'
-import { type Waiter, WaitQueue } from './wait-queue.ts'
+import { createWaitQueue, type Waiter } from './wait-queue.ts'
 
 const ERROR = rpcError('internal', 'no')
 
 /** A queue that records starts and rejections in order. */
 const createQueue = (slots: number, maxWaiting = 1000) => {
-  const queue = new WaitQueue(slots, maxWaiting)
+  const queue = createWaitQueue(slots, maxWaiting)
   const started: string[] = []
   const rejected: string[] = []
   const enter = (principal: string, name: string): Waiter | undefined => {
@@ -91,7 +91,7 @@ describe('a queue of calls', () => {
   })
 
   test('a thousand calls that end before their start returns do not overflow the stack', () => {
-    const queue = new WaitQueue(1, 10_000)
+    const queue = createWaitQueue(1, 10_000)
     let count = 0
     const over = (): void => {
       count++
@@ -110,7 +110,7 @@ describe('a queue of calls', () => {
     )
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), fc.array(action, { maxLength: 60 }), (most, actions) => {
-        const queue = new WaitQueue(most, 5)
+        const queue = createWaitQueue(most, 5)
         const waiting = new Set<Waiter>()
         let [joined, started, left] = [0, 0, 0]
         for (const { kind, who } of actions) {

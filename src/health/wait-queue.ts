@@ -7,93 +7,80 @@ export interface Waiter {
   reject(error: RpcError): void
 }
 
+export type WaitQueue = ReturnType<typeof createWaitQueue>
+
 /** A bounded queue before a bounded number of slots; free slots go to the waiting principals in turn. */
-export class WaitQueue {
-  readonly #slots: number
-  readonly #maxWaiting: number
-  readonly #waiters = new Map<string, Set<Waiter>>() // by principal; the first one is served next
-  #running = 0
-  #waiting = 0
-  #isStarting = false
-
-  constructor(slots: number, maxWaiting: number) {
-    this.#slots = slots
-    this.#maxWaiting = maxWaiting
-  }
-
-  get running(): number {
-    return this.#running
-  }
-
-  get waiting(): number {
-    return this.#waiting
-  }
-
-  /** Starts the call now or later; false if the queue is full. */
-  enter(waiter: Waiter): boolean {
-    if (this.#running < this.#slots && this.#waiting === 0) {
-      this.#running++
-      waiter.start()
-      return true
-    }
-    if (this.#waiting >= this.#maxWaiting) return false
-    const waiters = this.#waiters.get(waiter.principal) ?? new Set()
-    this.#waiters.set(waiter.principal, waiters.add(waiter))
-    this.#waiting++
-    return true
-  }
-
-  /** Removes a call that no longer wants to wait. */
-  leave(waiter: Waiter): void {
-    const waiters = this.#waiters.get(waiter.principal)
-    if (!waiters?.delete(waiter)) return
-    this.#waiting--
-    if (waiters.size === 0) this.#waiters.delete(waiter.principal)
-  }
-
-  /** A running call has ended or pauses. */
-  release(): void {
-    this.#running--
-    this.#startNext()
-  }
-
-  /** A paused call goes on, even if that exceeds the slots. */
-  resume(): void {
-    this.#running++
-  }
-
-  rejectAll(error: RpcError): void {
-    const waiters = [...this.#waiters.values()].flatMap(each => [...each])
-    this.#waiters.clear()
-    this.#waiting = 0
-    for (const waiter of waiters) waiter.reject(error)
-  }
+export const createWaitQueue = (slots: number, maxWaiting: number) => {
+  const byPrincipal = new Map<string, Set<Waiter>>() // the first principal is served next
+  let running = 0
+  let waiting = 0
+  let isStarting = false
 
   /** Not recursive: a call may have ended before its `start` returns. */
-  #startNext(): void {
-    if (this.#isStarting) return
-    this.#isStarting = true
+  const startNext = (): void => {
+    if (isStarting) return
+    isStarting = true
     try {
-      while (this.#running < this.#slots) {
-        const next = this.#takeNext()
-        if (!next) break
-        this.#running++
+      for (let next = takeNext(); next; next = takeNext()) {
+        running++
         next.start()
       }
     } finally {
-      this.#isStarting = false
+      isStarting = false
     }
   }
 
-  #takeNext(): Waiter | undefined {
-    for (const [principal, waiters] of this.#waiters)
-      for (const waiter of waiters) {
-        waiters.delete(waiter)
-        this.#waiters.delete(principal)
-        if (waiters.size > 0) this.#waiters.set(principal, waiters) // behind the other principals
-        this.#waiting--
-        return waiter
+  const takeNext = (): Waiter | undefined => {
+    const [first] = running < slots ? byPrincipal : []
+    if (!first) return undefined
+    const [principal, waiters] = first
+    const [waiter] = waiters
+    if (!waiter) return undefined
+    waiters.delete(waiter)
+    byPrincipal.delete(principal)
+    if (waiters.size > 0) byPrincipal.set(principal, waiters) // behind the other principals
+    waiting--
+    return waiter
+  }
+
+  return {
+    get running() {
+      return running
+    },
+    get waiting() {
+      return waiting
+    },
+    /** Starts the call now or later; false if the queue is full. */
+    enter: (waiter: Waiter): boolean => {
+      if (running < slots && waiting === 0) {
+        running++
+        waiter.start()
+        return true
       }
-    return undefined
+      if (waiting >= maxWaiting) return false
+      byPrincipal.set(waiter.principal, (byPrincipal.get(waiter.principal) ?? new Set()).add(waiter))
+      waiting++
+      return true
+    },
+    /** Removes a call that no longer wants to wait. */
+    leave: (waiter: Waiter): void => {
+      const waiters = byPrincipal.get(waiter.principal)
+      if (!waiters?.delete(waiter)) return
+      waiting--
+      if (waiters.size === 0) byPrincipal.delete(waiter.principal)
+    },
+    /** A running call has ended or pauses. */
+    release: (): void => {
+      running--
+      startNext()
+    },
+    /** A paused call goes on, even if that exceeds the slots. */
+    resume: (): void => void running++,
+    rejectAll: (error: RpcError): void => {
+      const waiters = [...byPrincipal.values()].flatMap(each => [...each])
+      byPrincipal.clear()
+      waiting = 0
+      for (const waiter of waiters) waiter.reject(error)
+    },
   }
 }

@@ -24,88 +24,80 @@ export class RootsHabit {
 }
 
 /** What a session needs before a call is sent: the roots of the client, a ping before its first list, a log level. */
-export class SessionSetup {
-  readonly #dispatch: Dispatch
-  readonly #rootsHabit: RootsHabit
-  readonly #openedAt = Date.now()
-  #isPinged = false
-  #level: LogSeverity | undefined
-  #requestedLevel: LogSeverity | undefined // the most verbose that was ever requested
-  #hasNoLevels = false
-
-  constructor(dispatch: Dispatch, rootsHabit: RootsHabit) {
-    this.#dispatch = dispatch
-    this.#rootsHabit = rootsHabit
-  }
+export const createSessionSetup = (dispatch: Dispatch, rootsHabit: RootsHabit) => {
+  const openedAt = Date.now()
+  let isPinged = false
+  let level: LogSeverity | undefined
+  let requestedLevel: LogSeverity | undefined // the most verbose that was ever requested
+  let hasNoLevels = false
 
   /** Whether a question now may be about the session rather than about a call. */
-  get isFresh(): boolean {
-    return Date.now() <= this.#openedAt + FRESH_MS
-  }
-
-  /** The server has asked a question. */
-  asked(method: string): void {
-    if (method === 'roots/list' && this.isFresh) this.#rootsHabit.record(true)
-  }
-
-  /** Calls `send` when the session is ready for that call. */
-  prepare(call: SharedCall<unknown>, send: () => void): void {
-    const { exchange } = call
-    const isList = exchange.method.endsWith('/list')
-    // The level last: a session of one caller ends when no request is pending.
-    this.#awaitRoots(call, () => this.#ensureLevel(exchange, isList ? () => this.#pingFirst(exchange, send) : send))
-  }
+  const isFresh = (): boolean => Date.now() <= openedAt + FRESH_MS
 
   /** A fresh session may ask for roots; a call that needs the answer must not overtake that. */
-  #awaitRoots(call: SharedCall<unknown>, then: () => void): void {
-    const restMs = this.#openedAt + ROOTS_MS - Date.now()
-    const mayAsk = this.#rootsHabit.asks !== false && call.canBeAsked && call.exchange.caller.capabilities.has('roots')
+  const awaitRoots = (call: SharedCall<unknown>, then: () => void): void => {
+    const restMs = openedAt + ROOTS_MS - Date.now()
+    const mayAsk = rootsHabit.asks !== false && call.canBeAsked && call.exchange.caller.capabilities.has('roots')
     if (restMs <= 0 || !mayAsk) return call.onceAnswered(then)
     const timer = setTimeout(() => {
-      if (this.#rootsHabit.asks === undefined) this.#rootsHabit.record(false)
+      if (rootsHabit.asks === undefined) rootsHabit.record(false)
       call.onceAnswered(then)
     }, restMs)
     call.upstream.onAbort(() => clearTimeout(timer))
   }
 
   /** Some servers offer tools only once they have processed `initialized`; then they answer a ping. */
-  #pingFirst(exchange: Exchange, then: () => void): void {
-    if (this.#isPinged) return then()
+  const pingFirst = (exchange: Exchange, then: () => void): void => {
+    if (isPinged) return then()
     let isDone = false
     const proceed = (): void => {
       if (isDone) return
       isDone = true
-      this.#isPinged = true
+      isPinged = true
       clearTimeout(timer)
       then()
     }
     const timer = setTimeout(proceed, PING_MS)
-    this.#dispatch({ ...exchange, method: 'ping', params: Json.empty, signal: NEVER, sink: proceed })
+    dispatch({ ...exchange, method: 'ping', params: Json.empty, signal: NEVER, sink: proceed })
   }
 
   /** Makes the session log at least what the caller asked for: the level is that of its most verbose caller so far. */
-  #ensureLevel({ caller }: Exchange, then: () => void): void {
+  const ensureLevel = ({ caller }: Exchange, then: () => void): void => {
     const { logLevel } = caller
-    const isEnough =
-      logLevel === undefined || (this.#level !== undefined && severity(this.#level) <= severity(logLevel))
-    if (isEnough || this.#hasNoLevels) return then()
+    const isEnough = logLevel === undefined || (level !== undefined && severity(level) <= severity(logLevel))
+    if (isEnough || hasNoLevels) return then()
     // Never less verbose than a pending request: the later of the two wins at the server.
-    const requested = this.#requestedLevel
-    const level = requested !== undefined && severity(requested) < severity(logLevel) ? requested : logLevel
-    this.#requestedLevel = level
-    this.#dispatch({
+    const pending = requestedLevel
+    const wanted = pending !== undefined && severity(pending) < severity(logLevel) ? pending : logLevel
+    requestedLevel = wanted
+    dispatch({
       kind: 'request',
       method: 'logging/setLevel',
-      params: Json.of({ level }),
+      params: Json.of({ level: wanted }),
       caller,
       signal: NEVER,
       sink: frame => {
-        if (frame.kind === 'result') this.#level = level
-        else if (frame.kind === 'failure') this.#hasNoLevels = frame.error.code === ERRORS.methodNotFound.code
+        if (frame.kind === 'result') level = wanted
+        else if (frame.kind === 'failure') hasNoLevels = frame.error.code === ERRORS.methodNotFound.code
         else return
         then()
       },
     })
+  }
+
+  return {
+    isFresh,
+    /** The server has asked a question. */
+    asked: (method: string): void => {
+      if (method === 'roots/list' && isFresh()) rootsHabit.record(true)
+    },
+    /** Calls `send` when the session is ready for that call. */
+    prepare: (call: SharedCall<unknown>, send: () => void): void => {
+      const { exchange } = call
+      const isList = exchange.method.endsWith('/list')
+      // The level last: a session of one caller ends when no request is pending.
+      awaitRoots(call, () => ensureLevel(exchange, isList ? () => pingFirst(exchange, send) : send))
+    },
   }
 }
 

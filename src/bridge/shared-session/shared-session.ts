@@ -7,9 +7,9 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { createServerInfo } from '../server-info.ts'
 import { createModernListeners, createSessionSubscription } from './listeners.ts'
-import { isWanted, RootsHabit, SessionSetup } from './session-setup.ts'
+import { createSessionSetup, isWanted, RootsHabit } from './session-setup.ts'
 import { notCarried, SessionQuestions, SharedCall } from './shared-call.ts'
-import { TurnQueue } from './turn-queue.ts'
+import { createTurnQueue } from './turn-queue.ts'
 
 type Call = SharedCall<SharedSession>
 type NotificationListener = (method: string, params: Json) => void
@@ -25,11 +25,11 @@ export class SharedSession {
   readonly serverInfo: ReturnType<typeof createServerInfo>
   readonly #peer: Peer
   readonly #openLane: OpenLane
-  readonly #setup: SessionSetup
+  readonly #setup: ReturnType<typeof createSessionSetup>
   readonly #subscription: ReturnType<typeof createSessionSubscription>
   readonly #listeners: ReturnType<typeof createModernListeners>
   readonly #questions: SessionQuestions
-  readonly #queue: TurnQueue<Call>
+  readonly #queue: ReturnType<typeof createTurnQueue<Call>>
   readonly #calls: Call[] = [] // in order of arrival
   readonly #notificationListeners = new Set<NotificationListener>()
   readonly #lanes = new WeakSet<SharedSession>() // further sessions whose notifications are forwarded here
@@ -46,7 +46,7 @@ export class SharedSession {
     this.#openLane = openLane
     this.#namesCalls = peer.correlates !== false
     this.serverInfo = createServerInfo(peer.dispatch)
-    this.#setup = new SessionSetup(peer.dispatch, rootsHabit)
+    this.#setup = createSessionSetup(peer.dispatch, rootsHabit)
     this.#listeners = createModernListeners(peer.dispatch)
     this.#subscription = createSessionSubscription({
       dispatch: peer.dispatch,
@@ -63,7 +63,7 @@ export class SharedSession {
         this.#lingerIfUnused()
       },
     })
-    this.#queue = new TurnQueue<Call>({
+    this.#queue = createTurnQueue<Call>({
       start: call => this.#run(call),
       startOnLane: (call, lane) => this.#runOnLane(call, lane),
       fail: (call, error) => this.#fail(call, error),
@@ -181,7 +181,7 @@ export class SharedSession {
     this.#setup.asked(question.method)
     const call = this.#calls.findLast(isAskable)
     // A question of a fresh session is about the session, and says nothing about the server.
-    if (this.#calls.length > 0 && !this.#setup.isFresh) this.#takeTurns()
+    if (this.#calls.length > 0 && !this.#setup.isFresh()) this.#takeTurns()
     const open = this.#questions.add(question)
     if (call) call.ask(open)
     else this.#questions.hold(open)

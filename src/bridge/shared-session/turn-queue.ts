@@ -37,95 +37,88 @@ type Step<C> =
  * no answer reaches the wrong call. While a question to its client is open, the next call takes a further session (a lane).
  * The session itself is lane 0 and preferred, so that a server keeps its state of a user in one place.
  */
-export class TurnQueue<C extends QueuedCall> {
-  readonly #hooks: QueueHooks<C>
-  readonly #waiting: Waiting<C>[] = []
-  readonly #running: (C | undefined)[] = [undefined] // by lane
-  readonly #early = new Set<C>() // on lane 0 since before calls had to take turns
-  #noLaneUntil = Number.NEGATIVE_INFINITY
-  #timer: NodeJS.Timeout | undefined
-  #arrivals = 0
+export const createTurnQueue = <C extends QueuedCall>(hooks: QueueHooks<C>) => {
+  const waiting: Waiting<C>[] = []
+  const running: (C | undefined)[] = [undefined] // by lane
+  const early = new Set<C>() // on lane 0 since before calls had to take turns
+  let noLaneUntil = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  let arrivals = 0
 
-  constructor(hooks: QueueHooks<C>) {
-    this.#hooks = hooks
-  }
-
-  add(call: C): void {
-    if (this.#first && this.#waiting.length >= MAX_WAITING) return this.#hooks.fail(call, QUEUE_FULL)
-    this.#waiting.push({ call, since: Date.now(), number: this.#arrivals++ })
-    this.#proceed()
-  }
-
-  /** Adds a call that runs already: until it ends, no other call starts on the session. */
-  addRunning(call: C): void {
-    this.#early.add(call)
-  }
-
-  delete(call: C): void {
-    const lane = this.#running.indexOf(call)
-    const at = this.#waiting.findIndex(waiting => waiting.call === call)
-    if (lane > 0) this.#noLaneUntil = Number.NEGATIVE_INFINITY // this one is free
-    if (lane >= 0) this.#running[lane] = undefined
-    else if (at >= 0) this.#waiting.splice(at, 1)
-    else if (!this.#early.delete(call)) return
-    this.#proceed()
-  }
-
-  #proceed(): void {
-    clearTimeout(this.#timer)
-    const [next] = this.#waiting
+  const proceed = (): void => {
+    clearTimeout(timer)
+    const [next] = waiting
     if (!next) return
-    const step = this.#stepFor(next, Date.now())
-    if (step.kind === 'start') this.#start(next, step.lane)
+    const step = stepFor(next, Date.now())
+    if (step.kind === 'start') start(next, step.lane)
     else if (step.kind === 'evict')
-      this.#hooks.fail(step.call, EVICTED) // which deletes the call, and proceeds
-    else this.#timer = setTimeout(() => this.#proceed(), step.ms).unref()
+      hooks.fail(step.call, EVICTED) // which deletes the call, and proceeds
+    else timer = setTimeout(proceed, step.ms).unref()
   }
 
-  #stepFor({ since }: Waiting<C>, now: number): Step<C> {
-    const first = this.#first
+  const stepFor = ({ since }: Waiting<C>, now: number): Step<C> => {
+    const first = findFirst()
     if (!first) return { kind: 'start', lane: 0 }
     const detour = first.askedAt === undefined ? undefined : first.askedAt + DETOUR_MS - now
     if (detour === undefined || detour > 0) return { kind: 'wait', ms: Math.min(detour ?? CHECK_MS, CHECK_MS) }
-    const free = now < this.#noLaneUntil ? undefined : this.#freeLane()
+    const free = now < noLaneUntil ? undefined : freeLane()
     if (free !== undefined) return { kind: 'start', lane: free }
-    const longest = [...this.#running, ...this.#early].reduce<C>((a, b) => (b && isLonger(b, a) ? b : a), first)
+    const longest = [...running, ...early].reduce<C>((a, b) => (b && isLonger(b, a) ? b : a), first)
     const rest = Math.max(since, longest.askedAt ?? now) + EVICT_MS - now
     return rest <= 0 ? { kind: 'evict', call: longest } : { kind: 'wait', ms: Math.min(rest, CHECK_MS) }
   }
 
   /** The call that keeps others from lane 0; one without an open question if there is one. */
-  get #first(): C | undefined {
-    let [first] = this.#running
-    for (const call of this.#early) if (!first || isLonger(first, call)) first = call
+  const findFirst = (): C | undefined => {
+    let [first] = running
+    for (const call of early) if (!first || isLonger(first, call)) first = call
     return first
   }
 
-  #freeLane(): number | undefined {
-    for (let lane = 1; lane < MAX_LANES; lane++) if (!this.#running[lane]) return lane
+  const freeLane = (): number | undefined => {
+    for (let lane = 1; lane < MAX_LANES; lane++) if (!running[lane]) return lane
     return undefined
   }
 
-  #start(waiting: Waiting<C>, lane: number): void {
-    const { call } = waiting
-    this.#waiting.shift()
-    this.#running[lane] = call
-    if (lane === 0) this.#hooks.start(call)
+  const start = (next: Waiting<C>, lane: number): void => {
+    const { call } = next
+    waiting.shift()
+    running[lane] = call
+    if (lane === 0) hooks.start(call)
     else
-      void this.#hooks.startOnLane(call, lane).then(hasStarted => {
-        if (hasStarted || this.#running[lane] !== call) return
-        this.#running[lane] = undefined
-        this.#noLaneUntil = Date.now() + RETRY_LANE_MS
-        this.#putBack(waiting)
-        this.#proceed()
+      void hooks.startOnLane(call, lane).then(hasStarted => {
+        if (hasStarted || running[lane] !== call) return
+        running[lane] = undefined
+        noLaneUntil = Date.now() + RETRY_LANE_MS
+        putBack(next)
+        proceed()
       })
-    this.#proceed()
+    proceed()
   }
 
   /** In order of arrival: several may have left the queue at once. */
-  #putBack(waiting: Waiting<C>): void {
-    const at = this.#waiting.findIndex(({ number }) => number > waiting.number)
-    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, waiting)
+  const putBack = (next: Waiting<C>): void => {
+    const at = waiting.findIndex(({ number }) => number > next.number)
+    waiting.splice(at < 0 ? waiting.length : at, 0, next)
+  }
+
+  return {
+    add: (call: C): void => {
+      if (findFirst() && waiting.length >= MAX_WAITING) return hooks.fail(call, QUEUE_FULL)
+      waiting.push({ call, since: Date.now(), number: arrivals++ })
+      proceed()
+    },
+    /** Adds a call that runs already: until it ends, no other call starts on the session. */
+    addRunning: (call: C): void => void early.add(call),
+    delete: (call: C): void => {
+      const lane = running.indexOf(call)
+      const at = waiting.findIndex(each => each.call === call)
+      if (lane > 0) noLaneUntil = Number.NEGATIVE_INFINITY // this one is free
+      if (lane >= 0) running[lane] = undefined
+      else if (at >= 0) waiting.splice(at, 1)
+      else if (!early.delete(call)) return
+      proceed()
+    },
   }
 }
 
