@@ -11,11 +11,11 @@ import { createRequestGuard, isLoopback } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../fronts/http/read-request.ts'
-import { ClientChannels } from '../fronts/http-sse/channels.ts'
+import { createClientChannels } from '../fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
 import { createOperatorRoutes } from '../fronts/ops/operator.ts'
 import { createActionRoutes } from '../fronts/rest/actions.ts'
-import { StreamableSessions } from '../fronts/streamable/sessions.ts'
+import { createStreamableSessions } from '../fronts/streamable/sessions.ts'
 import { createStreamable } from '../fronts/streamable/streamable.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
@@ -113,8 +113,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
-  const sessions = new StreamableSessions(streamable, inbound.onRevoked)
-  const channels = new ClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
+  const sessions = createStreamableSessions(streamable, inbound.onRevoked)
+  const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const handlers = {
     readRequest: createRequestReader(context, inbound.admit),

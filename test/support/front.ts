@@ -13,9 +13,9 @@ import { createRequestGuard } from '../../src/fronts/http/guard.ts'
 import { listen } from '../../src/fronts/http/listen.ts'
 import { createMcpEndpoint } from '../../src/fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../../src/fronts/http/read-request.ts'
-import { ClientChannels } from '../../src/fronts/http-sse/channels.ts'
+import { createClientChannels } from '../../src/fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../../src/fronts/http-sse/http-sse.ts'
-import { StreamableSessions } from '../../src/fronts/streamable/sessions.ts'
+import { createStreamableSessions } from '../../src/fronts/streamable/sessions.ts'
 import { createStreamable } from '../../src/fronts/streamable/streamable.ts'
 import { KeepAlive } from '../../src/fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../../src/fronts/streams/stream-retention.ts'
@@ -71,8 +71,8 @@ export const startFront = async (
     activeCalls: new ActiveCalls(limits.principalSessions),
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
-  const sessions = new StreamableSessions(context)
-  const channels = new ClientChannels(context, { ...DEFAULT_SSE, ...options.sse })
+  const sessions = createStreamableSessions(context)
+  const channels = createClientChannels(context, { ...DEFAULT_SSE, ...options.sse })
   const fronts = {
     readRequest: createRequestReader(context, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))

@@ -96,91 +96,78 @@ export class StreamableSession extends ClientSession {
   }
 }
 
+export type StreamableSessions = ReturnType<typeof createStreamableSessions>
+
 /** The open sessions, least recently used first, so that the search for idle ones is cheap. */
-export class StreamableSessions {
-  readonly #byId = new Map<string, StreamableSession>()
-  readonly #releases = new Map<StreamableSession, () => void>() // from the token each was opened with
-  readonly #context: FrontContext
-  readonly #onRevoked: OnTokenRevoked
-  readonly #quota: Quota<StreamableSession>
+export const createStreamableSessions = (context: FrontContext, onRevoked: OnTokenRevoked = () => () => {}) => {
+  const { principalSessions: perOwner, sessionIdleMs } = context.limits
+  const byId = new Map<string, StreamableSession>()
+  const releases = new Map<StreamableSession, () => void>() // from the token each was opened with
+  const quota = new Quota<StreamableSession>(
+    { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
+    ({ isBusy, lastUsed }) => (isBusy ? BUSY_RANK : 0) + lastUsed,
+  )
 
-  constructor(context: FrontContext, onRevoked: OnTokenRevoked = () => () => {}) {
-    this.#context = context
-    this.#onRevoked = onRevoked
-    const { principalSessions: perOwner } = context.limits
-    this.#quota = new Quota(
-      { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
-      ({ isBusy, lastUsed }) => (isBusy ? BUSY_RANK : 0) + lastUsed,
-    )
-    context.keepAlive.onTick(now => this.#expire(now))
-  }
-
-  get size(): number {
-    return this.#byId.size
-  }
-
-  /** A session with an id that cannot be guessed; `add` makes it known. */
-  create(caller: SessionCaller, owner: string): StreamableSession {
-    return new StreamableSession(randomBytes(32).toString('base64url'), caller, owner, this.#context)
-  }
-
-  /** Keeps a session until it ends or its token is revoked; may end another session of its owner. */
-  add(session: StreamableSession, opener: RequestInfo): void {
-    const { capabilities, info } = session.caller
-    this.#byId.set(session.id, session)
-    this.#releases.set(
-      session,
-      this.#onRevoked(opener, () => this.end(session)),
-    )
-    const evicted = this.#quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))
-    for (const other of evicted) {
-      const { principal, workspace } = other.caller
-      this.#context.log.debug({ principal, workspace }, 'session evicted: its principal has too many')
-      this.end(other)
-    }
-  }
-
-  /** The session, if it is open and belongs to this principal and workspace. */
-  find(id: string, principal: string | undefined, workspace: string): StreamableSession | undefined {
-    const session = this.#byId.get(id)
-    if (!session?.isOwnedBy(principal) || session.caller.workspace !== workspace) return undefined
-    this.#touch(session)
-    return session
-  }
-
-  end(session: StreamableSession): void {
-    this.#byId.delete(session.id)
-    this.#releases.get(session)?.()
-    this.#releases.delete(session)
-    this.#quota.delete(session)
+  const end = (session: StreamableSession): void => {
+    byId.delete(session.id)
+    releases.get(session)?.()
+    releases.delete(session)
+    quota.delete(session)
     session.end()
   }
 
-  endAll(): void {
-    for (const session of [...this.#byId.values()]) this.end(session)
-  }
-
-  /** Ends the sessions of a removed workspace; those with calls in flight only if `all` is true. */
-  endIn(workspace: string, all: boolean): void {
-    for (const session of [...this.#byId.values()])
-      if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) this.end(session)
-  }
-
-  has(id: unknown, workspace: string): boolean {
-    return typeof id === 'string' && this.#byId.get(id)?.caller.workspace === workspace
-  }
-
-  #touch(session: StreamableSession): void {
+  const touch = (session: StreamableSession): void => {
     session.touch()
-    this.#byId.delete(session.id)
-    this.#byId.set(session.id, session)
+    byId.delete(session.id)
+    byId.set(session.id, session)
   }
 
-  #expire(now: number): void {
-    for (const session of this.#byId.values()) {
-      if (now - session.lastUsed < this.#context.limits.sessionIdleMs) return
-      if (session.isBusy) this.#touch(session)
-      else this.end(session)
+  context.keepAlive.onTick(now => {
+    for (const session of byId.values()) {
+      if (now - session.lastUsed < sessionIdleMs) return
+      if (session.isBusy) touch(session)
+      else end(session)
     }
+  })
+
+  return {
+    get size() {
+      return byId.size
+    },
+    /** A session with an id that cannot be guessed; `add` makes it known. */
+    create: (caller: SessionCaller, owner: string): StreamableSession =>
+      new StreamableSession(randomBytes(32).toString('base64url'), caller, owner, context),
+    /** Keeps a session until it ends or its token is revoked; may end another session of its owner. */
+    add: (session: StreamableSession, opener: RequestInfo): void => {
+      const { capabilities, info } = session.caller
+      byId.set(session.id, session)
+      releases.set(
+        session,
+        onRevoked(opener, () => end(session)),
+      )
+      for (const other of quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))) {
+        const { principal, workspace } = other.caller
+        context.log.debug({ principal, workspace }, 'session evicted: its principal has too many')
+        end(other)
+      }
+    },
+    /** The session, if it is open and belongs to this principal and workspace. */
+    find: (id: string, principal: string | undefined, workspace: string): StreamableSession | undefined => {
+      const session = byId.get(id)
+      if (!session?.isOwnedBy(principal) || session.caller.workspace !== workspace) return undefined
+      touch(session)
+      return session
+    },
+    end,
+    endAll: (): void => {
+      for (const session of [...byId.values()]) end(session)
+    },
+    /** Ends the sessions of a removed workspace; those with calls in flight only if `all` is true. */
+    endIn: (workspace: string, all: boolean): void => {
+      for (const session of [...byId.values()])
+        if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) end(session)
+    },
+    has: (id: unknown, workspace: string): boolean =>
+      typeof id === 'string' && byId.get(id)?.caller.workspace === workspace,
   }
 }
