@@ -59,6 +59,10 @@ export interface Closing<Old extends FactTimes> {
 
 const isKnown = (at: Instant | undefined): at is Instant => at !== undefined
 
+/** Whether a fact is valid at a time; without a beginning it always was, without an end it still is. */
+export const isValidAt = ({ validAt, invalidAt }: Omit<FactTimes, 'expiredAt'>, at: Instant): boolean =>
+  (validAt === undefined || validAt <= at) && (invalidAt === undefined || at < invalidAt)
+
 /** Whether one ended before the other began: such facts do not contradict each other. */
 const isApart = (one: FactTimes, other: FactTimes): boolean =>
   (isKnown(one.invalidAt) && isKnown(other.validAt) && one.invalidAt <= other.validAt) ||

@@ -1,54 +1,29 @@
-import type {
-  Attributes,
-  Community,
-  Doc,
-  Enrichment,
-  Entity,
-  Episode,
-  EpisodeState,
-  Fact,
-  Instant,
-  Job,
-  JobKind,
-  JobState,
-  NewEpisode,
-  NewJob,
-  Saga,
-} from './model.ts'
+import type { Entity, Episode, EpisodeState, Fact, Instant, JobState } from './model.ts'
+import type { createMemoryStore } from './store/memory-store.ts'
 import type { QueryTerm } from './text/query.ts'
 
 /** The groups that a query covers; `all` is every group of the tenant. */
 export type Groups = readonly string[] | 'all'
 
-/** Column weights of a full-text query over passages, as BM25 uses them. */
-export interface DocWeights {
-  readonly text: number
-  readonly actor: number
-  readonly prev: number
-  readonly next: number
-  readonly dt: number
-}
+/** The columns of the full-text index of each kind of row. */
+export const INDEX_COLUMNS = {
+  doc: ['text', 'actor', 'prev', 'next', 'dt'],
+  fact: ['fact', 'ents', 'dt'],
+  entity: ['name', 'aliases', 'summary'],
+} as const
 
-/** Column weights of a full-text query over facts. */
-export interface FactWeights {
-  readonly fact: number
-  readonly ents: number
-  readonly dt: number
-}
+/** The kinds of rows that have a full-text index. */
+export type IndexKind = keyof typeof INDEX_COLUMNS
 
-/** Column weights of a full-text query over entities. */
-export interface EntityWeights {
-  readonly name: number
-  readonly aliases: number
-  readonly summary: number
-}
+/** The weight of each column of an index, as BM25 uses it. */
+export type ColumnWeights<Kind extends IndexKind> = Readonly<Record<(typeof INDEX_COLUMNS)[Kind][number], number>>
 
 /** A full-text query: rows with any of the terms, the best first. */
-export interface TextQuery<Weights> {
+export interface TextQuery<Kind extends IndexKind = IndexKind> {
   readonly terms: readonly QueryTerm[]
   readonly groups: Groups
   readonly limit: number
-  readonly weights: Weights
+  readonly weights: ColumnWeights<Kind>
 }
 
 /** A row with its score; greater is better, and scores of different queries cannot be compared. */
@@ -252,126 +227,8 @@ export interface By {
   readonly actor?: string | undefined
 }
 
-/** Full-text search, vectors and the graph: the rows that search fuses and ranks. */
-export interface SearchStore {
-  searchDocs(query: TextQuery<DocWeights>): Promise<readonly Hit<Doc>[]>
-  /** Facts of an agent, a model or a triplet by their own text. A rule's fact quotes its passage and is found through `searchDocs` and `factsOfDocs`. */
-  searchFacts(query: TextQuery<FactWeights>, filter?: FactFilter): Promise<readonly Hit<Fact>[]>
-  searchEntities(query: TextQuery<EntityWeights>): Promise<readonly Hit<Entity>[]>
-  docs(ids: readonly number[]): Promise<readonly Doc[]>
-  docsOfEpisodes(episodes: readonly string[]): Promise<readonly Doc[]>
-  factsOfDocs(ids: readonly number[], filter?: FactFilter): Promise<readonly Fact[]>
-  factsOfEntities(ids: readonly number[], limit: number, filter?: FactFilter): Promise<readonly Fact[]>
-  /** Facts by time alone, latest first, for a query that is only a date range. */
-  factsByTime(groups: Groups, limit: number, filter: FactFilter): Promise<readonly Fact[]>
-  /** Entities by normalised name or alias; `norm` is the name that matched. */
-  entitiesNamed(norms: readonly string[], groups: Groups): Promise<readonly (Entity & { readonly norm: string })[]>
-  aliasesOf(ids: readonly number[]): Promise<readonly { readonly entityId: number; readonly norm: string }[]>
-  /** Entities that these episodes mention. */
-  entitiesOfEpisodes(episodeIds: readonly number[]): Promise<readonly (Entity & { readonly episodeId: number })[]>
-  /** Steps from these entities along facts, in both directions. */
-  neighbours(ids: readonly number[], limit: number): Promise<readonly Step[]>
-  putVectors(vectors: readonly NewVector[]): Promise<void>
-  nearest(query: {
-    readonly kind: VectorKind
-    readonly model: string
-    readonly vector: Float32Array
-    readonly groups: Groups
-    readonly limit: number
-  }): Promise<readonly { readonly rowId: number; readonly score: number }[]>
-  /** Rows without an embedding of this model, among those named or all, oldest first. */
-  unembedded(kind: VectorKind, model: string, limit: number, among?: readonly number[]): Promise<readonly Unembedded[]>
-  /** Drops the embeddings of every other model; returns how many. */
-  dropVectorsExcept(model: string): Promise<number>
-}
-
-/** Reading single rows and lists. */
-export interface ReadStore {
-  episode(uuid: string): Promise<Episode | undefined>
-  episodes(query: EpisodeQuery): Promise<readonly Episode[]>
-  episodesByUuid(uuids: readonly string[]): Promise<readonly Episode[]>
-  entity(uuid: string): Promise<Entity | undefined>
-  entitiesById(ids: readonly number[]): Promise<readonly Entity[]>
-  /** Entities with their number of facts, the most first; among those named, or all but the Notes. */
-  entities(groups: Groups, limit: number, among?: readonly number[]): Promise<readonly CountedEntity[]>
-  fact(uuid: string): Promise<Fact | undefined>
-  factsById(ids: readonly number[]): Promise<readonly Fact[]>
-  facts(groups: Groups, limit: number, after?: number): Promise<readonly Fact[]>
-  /** The entities that these episodes mention and the facts they state. */
-  episodeGraph(
-    uuids: readonly string[],
-  ): Promise<{ readonly entities: readonly Entity[]; readonly facts: readonly Fact[] }>
-  saga(group: string, name: string): Promise<Saga | undefined>
-  sagas(groups: Groups): Promise<readonly Saga[]>
-  communities(groups: Groups): Promise<readonly Community[]>
-  /** Every valid fact as a pair of entity ids, for label propagation. */
-  links(groups: Groups): Promise<readonly { readonly group: string; readonly from: number; readonly to: number }[]>
-  groups(): Promise<readonly string[]>
-  stats(): Promise<StoreStats>
-  audit(limit: number): Promise<readonly AuditRow[]>
-}
-
-/** Writing; every call is one transaction, durable when it resolves. */
-export interface WriteStore {
-  /** Stores the episode with all its passages, entities, facts, index rows and jobs, or nothing of it. */
-  add(episode: NewEpisode, enrichment: Enrichment, by?: By): Promise<Added>
-  /** Adds entities and facts to a stored episode, and finishes the job that found them. Rejects if the lease was lost. */
-  enrich(episode: string, found: Omit<Enrichment, 'docs'>, lease?: Lease): Promise<Added>
-  /** Stores entities and facts without an episode. */
-  addFacts(
-    group: string,
-    found: Pick<Enrichment, 'entities' | 'facts'>,
-    by?: By,
-  ): Promise<Omit<Added, 'episode' | 'outcome'>>
-  setEntity(
-    uuid: string,
-    change: { readonly summary?: string; readonly labels?: readonly string[]; readonly attributes?: Attributes },
-  ): Promise<Entity>
-  addAlias(uuid: string, alias: string, by?: By): Promise<void>
-  deleteEpisode(uuid: string, by?: By): Promise<void>
-  deleteFact(uuid: string, by?: By): Promise<void>
-  clear(groups: Groups, by?: By): Promise<void>
-  forget(what: Forget, by?: By): Promise<ForgetProof>
-  previewForget(what: Forget): Promise<ForgetPreview>
-  setSagaSummary(group: string, name: string, summary: string, summarisedTo: number): Promise<Saga>
-  replaceCommunities(
-    groups: Groups,
-    found: readonly Pick<Community, 'group' | 'name' | 'summary' | 'members'>[],
-  ): Promise<readonly Community[]>
-}
-
-/** Durable background work: leased, retried, in order within a group. */
-export interface JobStore {
-  enqueue(group: string, job: NewJob, episode?: string): Promise<Job>
-  /** The oldest job that is due in a group without an older unfinished job of its kind, or undefined. */
-  lease(owner: string, kinds: readonly JobKind[], leaseMs: number): Promise<Job | undefined>
-  renew(lease: Lease, leaseMs: number): Promise<boolean>
-  finish(lease: Lease): Promise<boolean>
-  /** Lets the job wait until `retryAt`, or gives it up without one. `counts` is false if it was not an attempt. */
-  fail(lease: Lease, error: string, retryAt?: Instant, counts?: boolean): Promise<boolean>
-  /** Lets a job that was given up wait again. */
-  retry(job: number): Promise<boolean>
-  jobs(query: JobQuery): Promise<readonly Job[]>
-  /** When the next job is due that has no older unfinished one before it. */
-  nextDue(kinds: readonly JobKind[]): Promise<Instant | undefined>
-}
-
-/** Operations on the whole store. */
-export interface MaintenanceStore {
-  /** Writes a consistent copy while the store is in use; it is complete or not there. */
-  backup(path: string): Promise<{ readonly bytes: number }>
-  /** Everything as JSON lines in a stable order, a versioned header first. */
-  exportLines(groups: Groups): AsyncIterable<string>
-  /** Imports the lines of `exportLines`; rows that exist already stay as they are. */
-  importLines(lines: AsyncIterable<string> | Iterable<string>, by?: By): Promise<Imported>
-  /** Changes the JSON value of a key of the background jobs, atomically; returns the new value. */
-  amend(key: string, change: (known: unknown) => unknown): Promise<unknown>
-  onChange(listener: (change: StoreChange) => void): () => void
-  close(): Promise<void>
-}
-
-/** One tenant's memory, on any engine. */
-export type MemoryStore = SearchStore & ReadStore & WriteStore & JobStore & MaintenanceStore
+/** One tenant's memory, on any engine. Every write is one transaction, durable when it resolves. */
+export type MemoryStore = ReturnType<typeof createMemoryStore>
 
 /** The stores of all tenants; the number of open ones is bounded. */
 export interface MemoryStores {

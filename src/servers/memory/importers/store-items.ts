@@ -78,7 +78,7 @@ export const storeItems = async (items: AsyncIterable<ImportItem>, target: Impor
         report[await storeEpisode(item.input, item.isUndated ?? false, target)]++
         return
       case 'facts': {
-        const added = await target.store.addFacts(item.group, item, target.by)
+        const added = await target.store.addFacts(item.group, item)
         report.entities += item.entities.length
         report.facts += added.facts.length
         return

@@ -1,4 +1,5 @@
-import type { Doc, Entity, Fact, Instant } from '../model.ts'
+import { isValidAt } from '../fact-validity.ts'
+import type { Doc, Entity, Fact } from '../model.ts'
 import type { FactFilter } from '../store.ts'
 import { nearestRows, rankPassages, type Search } from './passages.ts'
 import {
@@ -36,9 +37,6 @@ const passes = (fact: Fact, filter: FactFilter = {}): boolean =>
   isBetween(fact.validAt, filter.validAfter, filter.validBefore) &&
   isBetween(fact.invalidAt, filter.invalidAfter, filter.invalidBefore) &&
   (filter.asOf === undefined || isValidAt(fact, filter.asOf))
-
-const isValidAt = ({ validAt, invalidAt }: Fact, at: Instant): boolean =>
-  (validAt === undefined || validAt <= at) && (invalidAt === undefined || at < invalidAt)
 
 const wantsPast = ({ question, filter }: FactSearch): boolean => question.isAboutPast || hasDates(filter)
 

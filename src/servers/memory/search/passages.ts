@@ -1,5 +1,5 @@
 import type { Doc } from '../model.ts'
-import type { Groups, Hit, ReadStore, SearchStore, VectorKind } from '../store.ts'
+import type { Groups, Hit, MemoryStore, VectorKind } from '../store.ts'
 import { sentencesOf } from '../text/sentences.ts'
 import { foldWord, wordsOf } from '../text/words.ts'
 import type { ParsedQuery } from './question.ts'
@@ -17,7 +17,7 @@ export type EmbedQuery = (text: string) => Promise<Embedding | undefined>
 
 /** A query and where to search. */
 export interface Search {
-  readonly store: SearchStore & Pick<ReadStore, 'factsById' | 'entitiesById'>
+  readonly store: MemoryStore
   readonly groups: Groups
   readonly question: ParsedQuery
   readonly embedding?: Embedding | undefined

@@ -1,5 +1,5 @@
 import type { Instant } from '../model.ts'
-import type { SearchStore, Step } from '../store.ts'
+import type { MemoryStore, Step } from '../store.ts'
 import { isUnspaced, type QueryTerm } from '../text/query.ts'
 import { isStopWord, stemOf, wordsOf } from '../text/words.ts'
 
@@ -130,7 +130,7 @@ export interface Neighbourhood {
 
 /** Walks along facts in both directions, up to `hops` away. */
 export const neighbourhoodOf = async (
-  store: Pick<SearchStore, 'neighbours'>,
+  store: Pick<MemoryStore, 'neighbours'>,
   from: readonly number[],
   hops: number,
   most = MOST_STEPS,
@@ -153,7 +153,7 @@ export const neighbourhoodOf = async (
 
 /** Sorts items by the distance of their entities from the center; equally near ones keep their order. */
 export const sortByDistance = async <Item>(
-  store: Pick<SearchStore, 'neighbours'>,
+  store: Pick<MemoryStore, 'neighbours'>,
   items: readonly Item[],
   center: number | undefined,
   entitiesOf: (item: Item) => readonly number[],

@@ -1,10 +1,10 @@
-import type { DocWeights, EntityWeights, FactWeights } from '../store.ts'
+import type { ColumnWeights } from '../store.ts'
 
 /** All weights of the search. Tuned on English conversations of two people, checked on others: docs/benchmarks.md. */
 export const WEIGHTS = {
-  docs: { text: 1, actor: 1, prev: 0.5, next: 0.4, dt: 0.2 } satisfies DocWeights,
-  facts: { fact: 1, ents: 0.5, dt: 0.2 } satisfies FactWeights,
-  entities: { name: 3, aliases: 2, summary: 1 } satisfies EntityWeights,
+  docs: { text: 1, actor: 1, prev: 0.5, next: 0.4, dt: 0.2 } satisfies ColumnWeights<'doc'>,
+  facts: { fact: 1, ents: 0.5, dt: 0.2 } satisfies ColumnWeights<'fact'>,
+  entities: { name: 3, aliases: 2, summary: 1 } satisfies ColumnWeights<'entity'>,
   /** Factors on the score of a passage or a fact. */
   boosts: {
     actor: 1.25, // the query names the speaker

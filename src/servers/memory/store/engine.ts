@@ -1,8 +1,5 @@
 import type { Sql, SqlDatabase } from '../../../stores/sql.ts'
-import type { FactFilter, Groups, TextQuery } from '../store.ts'
-
-/** The tables that have a full-text index. */
-export type IndexKind = 'doc' | 'fact' | 'entity'
+import type { FactFilter, Groups, IndexKind, TextQuery } from '../store.ts'
 
 /** A row to index: its texts in the order of the index's columns. */
 export interface IndexedRow {
@@ -21,7 +18,7 @@ export interface TextIndex {
   /** The ids that match best with their scores, the best first: BM25 with weighted columns. */
   best(
     kind: IndexKind,
-    query: TextQuery<unknown>,
+    query: TextQuery,
     weights: readonly number[],
     filter?: FactFilter,
   ): Promise<ReadonlyMap<number, number>>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../../../../test/support/memory/engines.ts'
-import { DAY, START, stated, tell } from '../../../../test/support/memory/sqlite-store.ts'
+import { DAY, FACT_WEIGHTS, START, stated, tell } from '../../../../test/support/memory/sqlite-store.ts'
+import { queryTerms } from '../text/query.ts'
 
 describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   const lives = (place: string, day: number, more = {}) =>
@@ -29,6 +30,10 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
       const found = await store.factsByTime('all', 9, { names: ['OWNS'], asOf: START + day * DAY })
       return found.map(({ fact }) => fact)
     }
+    const terms = queryTerms('Ann owns')
+    const searched = (day: number) =>
+      store.searchFacts({ terms, groups: 'all', limit: 9, weights: FACT_WEIGHTS }, { asOf: START + day * DAY })
+    expect((await searched(1)).map(({ fact }) => fact)).toEqual(['Ann owns Bike'])
     expect([await asOf(-1), await asOf(0), await asOf(5), await asOf(9)]).toEqual([
       [],
       ['Ann owns Bike'],

@@ -1,6 +1,16 @@
 import { isSqlFailure } from '../../../stores/sql.ts'
 import type { Instant } from '../model.ts'
-import { type Added, type By, type Groups, type MemoryStore, type StoreChange, StoreError } from '../store.ts'
+import {
+  type Added,
+  type By,
+  type Forget,
+  type ForgetPreview,
+  type ForgetProof,
+  type Groups,
+  type Imported,
+  type StoreChange,
+  StoreError,
+} from '../store.ts'
 import { addEpisode, addLooseFacts, enrichEpisode } from './add.ts'
 import { listCommunities, replaceCommunities } from './communities.ts'
 import { amend, createContext, type StoreContext } from './context.ts'
@@ -30,8 +40,8 @@ const episodeChanges = (added: Added): StoreChange[] => {
 
 type Operation<Args extends readonly unknown[], Result> = (context: StoreContext, ...args: Args) => Promise<Result>
 
-/** One tenant's memory on an engine. */
-export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now): MemoryStore => {
+/** One tenant's memory on an engine. Writes are one transaction each, durable when they resolve. */
+export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now) => {
   const { database, begin } = engine
   const listeners = new Set<(change: StoreChange) => void>()
   let isClosed = false
@@ -79,12 +89,12 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
   const writing =
     <Args extends readonly unknown[], Result>(
       operation: Operation<Args, Result>,
-      changesOf: (result: Result, ...args: Args) => readonly StoreChange[] = () => [],
+      changesOf: (result: Result, subject: Args[0]) => readonly StoreChange[] = () => [],
     ) =>
     (...args: Args): Promise<Result> =>
       guarded(async () => {
         const result = await changeTwice(context => operation(context, ...args))
-        emit(changesOf(result, ...args))
+        emit(changesOf(result, args[0]))
         return result
       })
   const deleting = (operation: Operation<[string, By?], { group: string }>, kind: StoreChange['kind']) => {
@@ -112,7 +122,6 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     factsOfEntities: reading(search.readFactsOfEntities),
     factsByTime: reading(search.readFactsByTime),
     entitiesNamed: reading(search.findEntitiesNamed),
-    aliasesOf: reading(search.readAliases),
     entitiesOfEpisodes: reading(search.readEntitiesOfEpisodes),
     neighbours: reading(search.readNeighbours),
     putVectors: writing(putVectors),
@@ -148,7 +157,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     clear: writing(clearGroups, (_, groups) =>
       (groups === 'all' ? ['all'] : groups).map(group => ({ kind: 'episode', op: 'delete', group, uuids: [group] })),
     ),
-    forget: (what, by) =>
+    forget: (what: Forget, by?: By): Promise<ForgetProof> =>
       guarded(async () => {
         const erased = await change(context => erase(context, what, by))
         const proof = proofOf(erased, await engine.purge(erasedTexts(erased)))
@@ -160,7 +169,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
         ])
         return proof
       }),
-    previewForget: what =>
+    previewForget: (what: Forget): Promise<ForgetPreview> =>
       guarded(async () => {
         try {
           return await change<never>(async context => {
@@ -185,11 +194,14 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     jobs: reading(jobs.listJobs),
     nextDue: reading(jobs.readNextDue),
 
-    backup: path => guarded(() => writeBackup(path, draft => engine.copyTo(draft, () => exporting('all')))),
+    /** Writes a consistent copy while the store is in use; it is complete or not there. */
+    backup: (path: string) => guarded(() => writeBackup(path, draft => engine.copyTo(draft, () => exporting('all')))),
+    /** Everything as JSON lines in a stable order, a versioned header first. */
     exportLines: exporting,
-    importLines: (lines, by) => guarded(() => importLines(change, lines, by)),
+    importLines: (lines: AsyncIterable<string> | Iterable<string>, by?: By): Promise<Imported> =>
+      guarded(() => importLines(change, lines, by)),
     amend: writing(amend),
-    onChange: listener => {
+    onChange: (listener: (change: StoreChange) => void) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },

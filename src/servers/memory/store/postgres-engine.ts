@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import type { Sql, SqlDatabase, SqlValue } from '../../../stores/sql.ts'
 import { SqlError } from '../../../stores/sql.ts'
-import type { FactFilter, TextQuery } from '../store.ts'
+import type { FactFilter, IndexKind, TextQuery } from '../store.ts'
 import { type QueryTerm, queryTerms } from '../text/query.ts'
-import type { Engine, ErasureCheck, IndexedRow, IndexKind, TextIndex } from './engine.ts'
+import type { Engine, ErasureCheck, IndexedRow, TextIndex } from './engine.ts'
 import { explainDatabaseError, type MemoryDatabase } from './postgres-database.ts'
 import { groupScope, indexRow, labelWeights, tenantScope } from './postgres-index-row.ts'
 import {
@@ -69,7 +69,7 @@ const findBest = async (
   db: Sql,
   tenant: string,
   kind: IndexKind,
-  query: TextQuery<unknown>,
+  query: TextQuery,
   weights: readonly number[],
   filter?: FactFilter,
 ): Promise<Map<number, number>> => {

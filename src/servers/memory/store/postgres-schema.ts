@@ -1,5 +1,5 @@
 import { POSTGRES } from '../../../stores/dialect.ts'
-import type { IndexKind } from './engine.ts'
+import type { IndexKind } from '../store.ts'
 import { createTables, type SchemaLayout } from './schema.ts'
 
 // All tenants share the tables. Statements do not name the tenant: its column gets the value of a setting of the

@@ -1,5 +1,14 @@
+import { isValidAt } from '../fact-validity.ts'
 import type { Doc, Entity, Fact } from '../model.ts'
-import type { DocWeights, EntityWeights, FactFilter, FactWeights, Groups, Hit, Step, TextQuery } from '../store.ts'
+import {
+  type FactFilter,
+  type Groups,
+  type Hit,
+  INDEX_COLUMNS,
+  type IndexKind,
+  type Step,
+  type TextQuery,
+} from '../store.ts'
 import type { StoreContext } from './context.ts'
 import { readEntities } from './entities.ts'
 import { readFacts } from './facts.ts'
@@ -23,28 +32,42 @@ export const readDocsOfEpisodes = async ({ db }: StoreContext, uuids: readonly s
   return (await db.all(sql, uuids)).map(docOf)
 }
 
+const findBest = <Kind extends IndexKind>(
+  { index }: StoreContext,
+  kind: Kind,
+  query: TextQuery<Kind>,
+  filter?: FactFilter,
+): Promise<ReadonlyMap<number, number>> => {
+  const weights: Readonly<Record<string, number>> = query.weights
+  return index.best(
+    kind,
+    query,
+    INDEX_COLUMNS[kind].map(column => weights[column] ?? 0),
+    filter,
+  )
+}
+
 /** The passages that match best. */
-export const searchDocs = async (context: StoreContext, query: TextQuery<DocWeights>): Promise<Hit<Doc>[]> => {
-  const { text, actor, prev, next, dt } = query.weights
-  const scores = await context.index.best('doc', query, [text, actor, prev, next, dt])
+export const searchDocs = async (context: StoreContext, query: TextQuery<'doc'>): Promise<Hit<Doc>[]> => {
+  const scores = await findBest(context, 'doc', query)
   return withScores(await readDocs(context, [...scores.keys()]), scores)
 }
 
-/** The indexed facts that match best. */
+/** The indexed facts that match best. A rule's fact quotes its passage and is found through that, not here. */
 export const bestFacts = async (
   context: StoreContext,
-  query: TextQuery<FactWeights>,
-  filter?: FactFilter,
+  query: TextQuery<'fact'>,
+  filter: FactFilter = {},
 ): Promise<Hit<Fact>[]> => {
-  const { fact, ents, dt } = query.weights
-  const scores = await context.index.best('fact', query, [fact, ents, dt], filter)
-  return withScores(await readFacts(context, [...scores.keys()]), scores)
+  const scores = await findBest(context, 'fact', query, filter)
+  const facts = await readFacts(context, [...scores.keys()])
+  const { asOf } = filter // PostgreSQL's index does not know this bound
+  return withScores(asOf === undefined ? facts : facts.filter(fact => isValidAt(fact, asOf)), scores)
 }
 
 /** The entities that match best. */
-export const bestEntities = async (context: StoreContext, query: TextQuery<EntityWeights>): Promise<Hit<Entity>[]> => {
-  const { name, aliases, summary } = query.weights
-  const scores = await context.index.best('entity', query, [name, aliases, summary])
+export const bestEntities = async (context: StoreContext, query: TextQuery<'entity'>): Promise<Hit<Entity>[]> => {
+  const scores = await findBest(context, 'entity', query)
   return withScores(await readEntities(context, [...scores.keys()]), scores)
 }
 
@@ -110,16 +133,6 @@ export const findEntitiesNamed = async (
   const rows = await db.all(sql, ...scope.values, norms)
   return rows.map(row => ({ ...entityOf(row), norm: String(row.norm) }))
 }
-
-/** Every normalised name of these entities. */
-export const readAliases = (
-  { db }: StoreContext,
-  ids: readonly number[],
-): Promise<{ entityId: number; norm: string }[]> =>
-  db.all(
-    `SELECT entity_id AS "entityId", norm FROM alias WHERE ${db.dialect.inList('entity_id')} ORDER BY entity_id, norm`,
-    ids,
-  )
 
 /** The entities that these episodes mention. */
 export const readEntitiesOfEpisodes = async (

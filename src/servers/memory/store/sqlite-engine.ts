@@ -2,21 +2,15 @@ import { statSync } from 'node:fs'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { isSqlFailure, type Sql, type SqlDatabase, SqlError } from '../../../stores/sql.ts'
 import { retryWhileBusy } from '../../../stores/sqlite.ts'
-import { StoreError } from '../store.ts'
+import { INDEX_COLUMNS, type IndexKind, StoreError } from '../store.ts'
 import { ftsQuery, queryTerms } from '../text/query.ts'
-import type { Engine, ErasureCheck, IndexKind, TextIndex } from './engine.ts'
+import type { Engine, ErasureCheck, TextIndex } from './engine.ts'
 import { findResidue, notIn, samplesOf } from './residue.ts'
 import { ALWAYS, inGroups, passesFilter } from './rows.ts'
 import { createPrivateFile, explainFileError, SQLITE_MIGRATIONS } from './sqlite-file.ts'
 
-const COLUMNS: Readonly<Record<IndexKind, readonly string[]>> = {
-  doc: ['text', 'actor', 'prev', 'next', 'dt'],
-  fact: ['fact', 'ents', 'dt'],
-  entity: ['name', 'aliases', 'summary'],
-}
-
 const insertInto = (kind: IndexKind): string => {
-  const columns = COLUMNS[kind]
+  const columns = INDEX_COLUMNS[kind]
   return `INSERT INTO ${kind}_fts (rowid, ${columns.join(', ')}) VALUES (?, ${columns.map(() => '?').join(', ')})`
 }
 
@@ -28,7 +22,7 @@ const INSERTS: Readonly<Record<IndexKind, string>> = {
 
 // An index with external content needs the indexed texts to remove a row.
 const DELETES: Readonly<Record<IndexKind, string>> = {
-  doc: `INSERT INTO doc_fts (doc_fts, rowid, ${COLUMNS.doc.join(', ')}) VALUES ('delete', ?, ?, ?, ?, ?, ?)`,
+  doc: `INSERT INTO doc_fts (doc_fts, rowid, ${INDEX_COLUMNS.doc.join(', ')}) VALUES ('delete', ?, ?, ?, ?, ?, ?)`,
   fact: 'DELETE FROM fact_fts WHERE rowid = ?',
   entity: 'DELETE FROM entity_fts WHERE rowid = ?',
 }
@@ -44,7 +38,7 @@ const createTextIndex = (db: Sql): TextIndex => ({
   },
   remove: async (kind, ids) => {
     if (ids.length === 0) return
-    const columns = COLUMNS.doc.join(', ')
+    const columns = INDEX_COLUMNS.doc.join(', ')
     const sql =
       kind === 'doc'
         ? `INSERT INTO doc_fts (doc_fts, rowid, ${columns}) SELECT 'delete', id, ${columns} FROM doc_index

@@ -1,4 +1,5 @@
-import type { MemoryStore, NewVector, Unembedded, VectorKind } from '../store.ts'
+import type { Embedding } from '../search/passages.ts'
+import type { Groups, NewVector, Unembedded, VectorKind } from '../store.ts'
 import type { StoreContext } from './context.ts'
 import { inGroups } from './rows.ts'
 
@@ -45,7 +46,7 @@ const BATCH = 4_000 // vectors in memory at once
 /** The rows with the nearest embeddings by cosine; embeddings of another length are of another model. */
 export const findNearest = async (
   { db }: StoreContext,
-  query: Parameters<MemoryStore['nearest']>[0],
+  query: Embedding & { readonly kind: VectorKind; readonly groups: Groups; readonly limit: number },
 ): Promise<{ rowId: number; score: number }[]> => {
   const length = Math.hypot(...query.vector) || 1
   const scope = inGroups(db, 'group_id', query.groups)

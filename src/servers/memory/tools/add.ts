@@ -174,7 +174,7 @@ export const addTriplet = memoryTool({
     target_node_uuid: optionalText('The target, if its uuid is known'),
   },
   success: 'TripletResponse',
-  run: async (args, { store, by, groupFor, embedLater }) => {
+  run: async (args, { store, groupFor, embedLater }) => {
     for (const key of ['source_node_name', 'edge_name', 'fact', 'target_node_name'] as const)
       if (args[key].trim() === '') throw new RequestError(`${key} must not be blank`)
       else checkLength(key, args[key], key === 'fact' ? LONGEST.sentence : LONGEST.name)
@@ -189,7 +189,7 @@ export const addTriplet = memoryTool({
       confidence: 1,
     } as const
     const group = groupFor(args.group_id)
-    const { entities, facts } = await store.addFacts(group, { entities: [], facts: [fact] }, by)
+    const { entities, facts } = await store.addFacts(group, { entities: [], facts: [fact] })
     await embedLater(store, group)
     return {
       message: 'Triplet added successfully',
