@@ -3,34 +3,20 @@ import { newUuid } from '../ids.ts'
 import type { Community } from '../model.ts'
 import type { Groups } from '../store.ts'
 import type { StoreContext } from './context.ts'
-import { inGroups } from './rows.ts'
+import { inGroups, recordReader } from './rows.ts'
 
-interface CommunityRow {
-  readonly uuid: string
-  readonly group_id: string
-  readonly name: string
-  readonly summary: string
-  readonly created_at: number
-  readonly members: string
-}
+const communityOf = recordReader<Community>('members')
 
 /** The communities of some groups with the uuids of their members. */
 export const listCommunities = async ({ db }: StoreContext, groups: Groups): Promise<Community[]> => {
   const scope = inGroups(db, 'c.group_id', groups)
-  const rows = await db.all<CommunityRow>(
-    `SELECT c.*, (SELECT ${db.dialect.jsonArrayOf('n.uuid', 'n.id')} FROM community_member m
+  const rows = await db.all(
+    `SELECT c.uuid, c.group_id AS "group", c.name, c.summary, c.created_at AS "createdAt", (SELECT ${db.dialect.jsonArrayOf('n.uuid', 'n.id')} FROM community_member m
       JOIN entity n ON n.id = m.entity_id WHERE m.community_id = c.id) AS members
       FROM community c WHERE ${scope.sql} ORDER BY c.id`,
     ...scope.values,
   )
-  return rows.map(({ uuid, group_id, name, summary, created_at, members }) => ({
-    uuid,
-    group: group_id,
-    name,
-    summary,
-    createdAt: created_at,
-    members: JSON.parse(members) as string[],
-  }))
+  return rows.map(communityOf)
 }
 
 const MEMBERS: InsertTarget = {

@@ -58,7 +58,7 @@ export const readLocked = async <Row = SqlRow>(
 ): Promise<Row | undefined> => {
   const found = await context.db.get(sql, uuid)
   if (found && context.db.dialect.locksRows) {
-    await lockGroups(context, [String(found.group_id)])
+    await lockGroups(context, [String(found.group)])
     return context.db.get<Row>(sql, uuid)
   }
   return found as Row | undefined

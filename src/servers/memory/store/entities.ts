@@ -6,9 +6,9 @@ import { StatementError, StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
 import { readLocked, type StoreContext } from './context.ts'
-import { entityOf } from './rows.ts'
+import { ENTITY_COLUMNS, entityOf, entityReader } from './rows.ts'
 
-const BY_UUID = 'SELECT * FROM entity WHERE uuid = ?'
+const BY_UUID = `SELECT ${ENTITY_COLUMNS} FROM entity n WHERE n.uuid = ?`
 
 /** One entity, or undefined. */
 export const findEntity = async ({ db }: StoreContext, uuid: string): Promise<Entity | undefined> => {
@@ -17,7 +17,7 @@ export const findEntity = async ({ db }: StoreContext, uuid: string): Promise<En
 }
 
 const readEntity = async ({ db }: StoreContext, id: number): Promise<Entity> => {
-  const row = await db.get('SELECT * FROM entity WHERE id = ?', id)
+  const row = await db.get(`SELECT ${ENTITY_COLUMNS} FROM entity n WHERE n.id = ?`, id)
   if (!row) throw new StoreError('missing', `There is no entity ${id}.`)
   return entityOf(row)
 }
@@ -32,9 +32,11 @@ const nameKey = ({ db }: StoreContext, group: string, norm: string): string =>
   `${group}\0${db.dialect.storedText(norm)}`
 
 const BY_NORMS = perDialect(
-  ({ inList }) => `SELECT n.*, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
+  ({ inList }) => `SELECT ${ENTITY_COLUMNS}, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
     WHERE a.group_id = ? AND ${inList('a.norm')}`,
 )
+
+const namedEntityOf = entityReader<{ readonly norm: string }>()
 
 /** Reads the entities of many names at once; the context remembers them. */
 export const readNames = async (context: StoreContext, group: string, wanted: readonly string[]): Promise<void> => {
@@ -43,8 +45,8 @@ export const readNames = async (context: StoreContext, group: string, wanted: re
   if (norms.length === 0) return
   for (const norm of norms) names.set(nameKey(context, group, norm), undefined)
   for (const row of await db.all(BY_NORMS(db), group, norms)) {
-    const entity = entityOf(row)
-    names.set(nameKey(context, group, String(row.norm)), entity.id)
+    const { norm, ...entity } = namedEntityOf(row)
+    names.set(nameKey(context, group, norm), entity.id)
     if (!entities.has(entity.id)) entities.set(entity.id, entity)
   }
 }
@@ -244,7 +246,7 @@ export const resolveRef = async (
   throw new StoreError('missing', `There is no entity ${ref.uuid} in group ${group}. Refer to it by name to create it.`)
 }
 
-const BY_IDS = perDialect(({ inList }) => `SELECT * FROM entity WHERE ${inList('id')}`)
+const BY_IDS = perDialect(({ inList }) => `SELECT ${ENTITY_COLUMNS} FROM entity n WHERE ${inList('n.id')}`)
 
 /** Entities by row id, in the order of the ids. */
 export const readEntities = async ({ db }: StoreContext, ids: readonly number[]): Promise<Entity[]> => {

@@ -8,7 +8,7 @@ import { dateWords } from '../text/dates.ts'
 import { indexText } from '../text/query.ts'
 import type { StoreContext } from './context.ts'
 import { type ResolvedEntities, resolveRef } from './entities.ts'
-import { factOf, selectFacts } from './rows.ts'
+import { factOf, recordReader, selectFacts } from './rows.ts'
 
 /** Where new facts come from: the group, and the episode with its passages if one states them. */
 export interface FactSource {
@@ -37,23 +37,9 @@ interface KnownFact extends FactTimes {
   readonly confidence: number
 }
 
-interface SpanRow {
-  readonly id: number
-  readonly valid_at: number | null
-  readonly invalid_at: number | null
-  readonly expired_at: number | null
-  readonly confidence: number
-}
+const SELECT_SPANS = `SELECT id, valid_at AS "validAt", invalid_at AS "invalidAt", expired_at AS "expiredAt", confidence FROM fact`
 
-const SELECT_SPANS = 'SELECT id, valid_at, invalid_at, expired_at, confidence FROM fact'
-
-const knownOf = ({ id, valid_at, invalid_at, expired_at, confidence }: SpanRow): KnownFact => ({
-  id,
-  validAt: valid_at ?? undefined,
-  invalidAt: invalid_at ?? undefined,
-  expiredAt: expired_at ?? undefined,
-  confidence,
-})
+const knownOf = recordReader<KnownFact>()
 
 // It cannot expire before it was created, whatever the clock says now.
 const SET_SPAN = `UPDATE fact SET invalid_at = ?1, expired_at = CASE WHEN CAST(?2 AS BIGINT) < created_at THEN created_at
@@ -64,7 +50,7 @@ const setSpan = async ({ db }: StoreContext, id: number, span: FactTimes, supers
 }
 
 const readNamed = async ({ db }: StoreContext, group: string, uuid: string, role: string): Promise<KnownFact> => {
-  const row = await db.get<SpanRow>(`${SELECT_SPANS} WHERE uuid = ? AND group_id = ?`, uuid, group)
+  const row = await db.get(`${SELECT_SPANS} WHERE uuid = ? AND group_id = ?`, uuid, group)
   if (row) return knownOf(row)
   throw new StatementError(`There is no fact ${uuid} in group ${group} for ${role}. Nothing was stored.`)
 }
@@ -113,7 +99,7 @@ const BY_HASH = `${SELECT_SPANS} WHERE norm_hash = ? ORDER BY id`
 
 /** The stored fact with the same words and entities that is still valid when the new one begins, or at `statedAt`. */
 const findSame = async ({ db }: StoreContext, hash: Uint8Array, fact: NewFact, statedAt: Instant) => {
-  const rows = await db.all<SpanRow>(BY_HASH, hash)
+  const rows = await db.all(BY_HASH, hash)
   return rows
     .map(knownOf)
     .find(
@@ -142,7 +128,7 @@ const readContradicted = async (
   const named = await readAllNamed(context, group, fact.contradicts, 'contradicts')
   if (!fact.singleValued) return named
   const sql = `${SELECT_SPANS} WHERE src = ? AND name = ? AND dst <> ? ORDER BY id`
-  const rivals = (await context.db.all<SpanRow>(sql, ends[0], fact.name, ends[1])).map(knownOf)
+  const rivals = (await context.db.all(sql, ends[0], fact.name, ends[1])).map(knownOf)
   return [...new Map([...named, ...rivals].map(known => [known.id, known])).values()]
 }
 

@@ -32,8 +32,8 @@ const groupTargets = async (context: StoreContext, group: string): Promise<Forge
 }
 
 const entityTargets = async (context: StoreContext, uuid: string): Promise<ForgetTargets> => {
-  const sql = `SELECT id, group_id, ${isNotNote(context.db, 'entity.id')} AS is_specific FROM entity WHERE uuid = ?`
-  const row = await readLocked<{ id: number; group_id: string; is_specific: unknown }>(context, sql, uuid)
+  const sql = `SELECT id, group_id AS "group", ${isNotNote(context.db, 'entity.id')} AS is_specific FROM entity WHERE uuid = ?`
+  const row = await readLocked<{ id: number; group: string; is_specific: unknown }>(context, sql, uuid)
   if (!row) throw new StoreError('missing', `There is no entity ${uuid}. Nothing was erased.`)
   if (!row.is_specific)
     throw new StoreError(

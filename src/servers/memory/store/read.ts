@@ -1,7 +1,18 @@
 import type { Entity, Episode, Fact, JobState } from '../model.ts'
 import type { AuditRow, CountedEntity, EpisodeQuery, GroupStats, Groups, StoreStats } from '../store.ts'
 import type { StoreContext } from './context.ts'
-import { entityOf, episodeOf, factOf, inGroups, isNotNote, SELECT_EPISODES, selectFacts } from './rows.ts'
+import {
+  ENTITY_COLUMNS,
+  entityOf,
+  entityReader,
+  episodeOf,
+  factOf,
+  inGroups,
+  isNotNote,
+  recordReader,
+  SELECT_EPISODES,
+  selectFacts,
+} from './rows.ts'
 
 const ORDERS: Readonly<Record<NonNullable<EpisodeQuery['order']>, string>> = {
   newest: 'e.valid_at DESC, e.id DESC',
@@ -47,7 +58,9 @@ export const readEpisodes = async ({ db }: StoreContext, uuids: readonly string[
 }
 
 const COUNT_FACTS =
-  '(SELECT count(*) FROM fact WHERE src = o.id) + (SELECT count(*) FROM fact WHERE dst = o.id AND src <> o.id)'
+  '(SELECT count(*) FROM fact WHERE src = n.id) + (SELECT count(*) FROM fact WHERE dst = n.id AND src <> n.id)'
+
+const countedEntityOf = entityReader<CountedEntity>()
 
 /** Entities with their number of facts, the most first; among those named, or all but the Notes. */
 export const listEntities = async (
@@ -56,12 +69,11 @@ export const listEntities = async (
   limit: number,
   among?: readonly number[],
 ): Promise<CountedEntity[]> => {
-  const scope = inGroups(db, 'o.group_id', groups)
-  const [wanted, values] = among ? [db.dialect.inList('o.id'), [among]] : [isNotNote(db, 'o.id'), []]
-  const sql = `SELECT o.*, ${COUNT_FACTS} AS facts FROM entity o WHERE ${scope.sql} AND ${wanted}
-    ORDER BY facts DESC, o.id LIMIT ?`
-  const rows = await db.all(sql, ...scope.values, ...values, limit)
-  return rows.map(row => ({ ...entityOf(row), facts: Number(row.facts) }))
+  const scope = inGroups(db, 'n.group_id', groups)
+  const [wanted, values] = among ? [db.dialect.inList('n.id'), [among]] : [isNotNote(db, 'n.id'), []]
+  const sql = `SELECT ${ENTITY_COLUMNS}, ${COUNT_FACTS} AS facts FROM entity n WHERE ${scope.sql} AND ${wanted}
+    ORDER BY facts DESC, n.id LIMIT ?`
+  return (await db.all(sql, ...scope.values, ...values, limit)).map(countedEntityOf)
 }
 
 /** One fact, or undefined. */
@@ -83,24 +95,26 @@ export const readEpisodeGraph = async (
   uuids: readonly string[],
 ): Promise<{ entities: Entity[]; facts: Fact[] }> => {
   const wanted = `SELECT id FROM episode WHERE ${db.dialect.inList('uuid')}`
-  const entities = `SELECT * FROM entity WHERE id IN (SELECT entity_id FROM mention WHERE episode_id IN (${wanted}))`
+  const entities = `SELECT ${ENTITY_COLUMNS} FROM entity n
+    WHERE n.id IN (SELECT entity_id FROM mention WHERE episode_id IN (${wanted}))`
   const facts = `${selectFacts(db)} WHERE f.id IN (SELECT fact_id FROM fact_episode WHERE episode_id IN (${wanted}))`
   return {
-    entities: (await db.all(`${entities} ORDER BY id`, uuids)).map(entityOf),
+    entities: (await db.all(`${entities} ORDER BY n.id`, uuids)).map(entityOf),
     facts: (await db.all(`${facts} ORDER BY f.id`, uuids)).map(factOf),
   }
 }
 
-interface Link {
+/** Two entities that a fact connects, and their group. */
+export interface GroupLink {
   readonly group: string
   readonly from: number
   readonly to: number
 }
 
 /** The facts that are valid now, as pairs of entities. */
-export const listLinks = async ({ db }: StoreContext, groups: Groups): Promise<Link[]> => {
+export const listLinks = async ({ db }: StoreContext, groups: Groups): Promise<GroupLink[]> => {
   const scope = inGroups(db, 'group_id', groups)
-  return db.all<Link>(
+  return db.all<GroupLink>(
     `SELECT group_id AS "group", src AS "from", dst AS "to" FROM fact WHERE ${scope.sql} AND expired_at IS NULL
       AND src <> dst AND ${isNotNote(db, 'src')} AND ${isNotNote(db, 'dst')} ORDER BY id`,
     ...scope.values,
@@ -113,16 +127,12 @@ const SELECT_GROUPS = 'SELECT group_id FROM episode UNION SELECT group_id FROM e
 export const listGroups = async ({ db }: StoreContext): Promise<string[]> =>
   (await db.all<{ group_id: string }>(`${SELECT_GROUPS} ORDER BY group_id`)).map(row => row.group_id)
 
+const auditRowOf = recordReader<AuditRow>('ids')
+
 /** The latest entries of the audit log, newest first. */
 export const listAudit = async ({ db }: StoreContext, limit: number): Promise<AuditRow[]> => {
   const sql = 'SELECT at, actor, op, ids FROM audit ORDER BY id DESC LIMIT ?'
-  const rows = await db.all<{ at: number; actor: string | null; op: string; ids: string }>(sql, limit)
-  return rows.map(({ at, actor, op, ids }) => ({
-    at,
-    actor: actor ?? undefined,
-    op,
-    ids: JSON.parse(ids) as string[],
-  }))
+  return (await db.all(sql, limit)).map(auditRowOf)
 }
 
 const GROUP_STATS = `SELECT g.group_id AS "group",
@@ -134,34 +144,21 @@ const GROUP_STATS = `SELECT g.group_id AS "group",
 
 const COUNTS = `SELECT (SELECT count(*) FROM doc) AS docs, (SELECT count(*) FROM saga) AS sagas,
   (SELECT count(*) FROM community) AS communities, (SELECT count(*) FROM vec) AS vectors,
-  (SELECT min(valid_at) FROM episode) AS first, (SELECT max(valid_at) FROM episode) AS last`
+  (SELECT min(valid_at) FROM episode) AS "firstAt", (SELECT max(valid_at) FROM episode) AS "lastAt"`
 
-interface Counts {
-  readonly docs: number
-  readonly sagas: number
-  readonly communities: number
-  readonly vectors: number
-  readonly first: number | null
-  readonly last: number | null
-}
+const countsOf = recordReader<Pick<StoreStats, 'docs' | 'sagas' | 'communities' | 'vectors' | 'firstAt' | 'lastAt'>>()
 
 /** Counts of everything in the store. */
 export const readStats = async ({ db, engine }: StoreContext): Promise<StoreStats> => {
   const jobs: Record<JobState, number> = { waiting: 0, leased: 0, failed: 0 }
   const states = 'SELECT state, count(*) AS n FROM job GROUP BY state'
   for (const { state, n } of await db.all<{ state: JobState; n: number }>(states)) jobs[state] = n
-  const counts = await db.get<Counts>(COUNTS)
   return {
     driver: engine.database.driver,
     version: engine.schemaVersion,
     bytes: await engine.sizeOf(db),
     groups: (await db.all<GroupStats>(GROUP_STATS)).map(row => ({ ...row })),
-    docs: counts?.docs ?? 0,
-    sagas: counts?.sagas ?? 0,
-    communities: counts?.communities ?? 0,
-    vectors: counts?.vectors ?? 0,
+    ...countsOf((await db.get(COUNTS)) ?? {}),
     jobs,
-    firstAt: counts?.first ?? undefined,
-    lastAt: counts?.last ?? undefined,
   }
 }

@@ -106,8 +106,8 @@ export const eraseEpisode = async (context: StoreContext, id: number): Promise<v
 }
 
 const readLockedRow = async (context: StoreContext, table: 'episode' | 'fact', uuid: string) => {
-  const sql = `SELECT id, group_id FROM ${table} WHERE uuid = ?`
-  const row = await readLocked<{ id: number; group_id: string }>(context, sql, uuid)
+  const sql = `SELECT id, group_id AS "group" FROM ${table} WHERE uuid = ?`
+  const row = await readLocked<{ id: number; group: string }>(context, sql, uuid)
   if (!row) throw new StoreError('missing', `There is no ${table} ${uuid}.`)
   return row
 }
@@ -121,7 +121,7 @@ export const deleteEpisode = async (
   const row = await readLockedRow(context, 'episode', uuid)
   await eraseEpisode(context, row.id)
   await writeAudit(context, 'delete episode', [uuid], by)
-  return { group: row.group_id }
+  return { group: row.group }
 }
 
 /** Deletes one fact, and the entities that only it connected. */
@@ -129,7 +129,7 @@ export const deleteFact = async (context: StoreContext, uuid: string, by?: By): 
   const row = await readLockedRow(context, 'fact', uuid)
   await dropOrphans(context, await eraseFacts(context, [row.id]))
   await writeAudit(context, 'delete fact', [uuid], by)
-  return { group: row.group_id }
+  return { group: row.group }
 }
 
 // In the order in which no row refers to one that is gone.

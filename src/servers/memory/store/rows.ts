@@ -1,32 +1,8 @@
 import { perDialect } from '../../../stores/dialect.ts'
 import type { Sql, SqlRow, SqlValue } from '../../../stores/sql.ts'
-import type {
-  Attributes,
-  Doc,
-  DocKind,
-  Entity,
-  Episode,
-  EpisodeState,
-  Fact,
-  Granularity,
-  Job,
-  JobKind,
-  JobState,
-  Origin,
-  Saga,
-  Source,
-} from '../model.ts'
+import type { Doc, Entity, Episode, Fact, Job, Saga } from '../model.ts'
 import type { FactFilter, Groups } from '../store.ts'
 import { NOTE } from '../text/names.ts'
-
-type Cell = SqlRow[string] | undefined
-
-const text = (value: Cell): string => String(value ?? '')
-const optionalText = (value: Cell): string | undefined => (value == null ? undefined : String(value))
-const number = (value: Cell): number => Number(value ?? 0)
-const optionalNumber = (value: Cell): number | undefined => (value == null ? undefined : Number(value))
-const json = <Value>(value: Cell, absent: Value): Value =>
-  typeof value === 'string' ? (JSON.parse(value) as Value) : absent
 
 /** A condition of a statement with its values. */
 export interface Condition {
@@ -67,121 +43,63 @@ export const passesFilter = ({ dialect }: Sql, alias: string, filter: FactFilter
 
 /** The condition that an entity is not its group's Note, which every sentence without an entity points to. */
 export const isNotNote = ({ dialect }: Sql, id: string): string =>
-  `NOT EXISTS (SELECT 1 FROM entity n WHERE n.id = ${id} AND ${dialect.contains('n.labels', `'"${NOTE}"'`)})`
+  `NOT EXISTS (SELECT 1 FROM entity note WHERE note.id = ${id} AND ${dialect.contains('note.labels', `'"${NOTE}"'`)})`
 
 /** Reads the ids that a statement finds. */
 export const readIds = async (db: Sql, sql: string, ...values: readonly SqlValue[]): Promise<number[]> =>
   (await db.all<{ id: number }>(sql, ...values)).map(({ id }) => id)
 
+/** A row as a record: NULL is undefined, and the named columns are JSON. */
+export const recordReader =
+  <Row>(...jsonColumns: readonly string[]) =>
+  (row: SqlRow): Row => {
+    const record: Record<string, unknown> = {}
+    for (const name in row) record[name] = row[name] ?? undefined
+    for (const name of jsonColumns) record[name] = JSON.parse(String(row[name]))
+    return record as Row
+  }
+
 /** Selects episodes with the names of their saga and previous episode. */
-export const SELECT_EPISODES = `SELECT e.*, saga.name AS saga, before.uuid AS previous FROM episode e
+export const SELECT_EPISODES = `SELECT e.id, e.uuid, e.group_id AS "group", e.name, e.content, e.source,
+  e.source_description AS "sourceDescription", e.actor, e.created_at AS "createdAt", e.valid_at AS "validAt", saga.name AS saga,
+  before.uuid AS previous, e.meta, e.state, e.error FROM episode e
   LEFT JOIN saga ON saga.id = e.saga_id LEFT JOIN episode before ON before.id = e.prev_id`
 
-export const episodeOf = (row: SqlRow): Episode => ({
-  id: number(row.id),
-  uuid: text(row.uuid),
-  group: text(row.group_id),
-  name: text(row.name),
-  content: text(row.content),
-  source: text(row.source) as Source,
-  sourceDescription: text(row.source_description),
-  actor: optionalText(row.actor),
-  createdAt: number(row.created_at),
-  validAt: number(row.valid_at),
-  saga: optionalText(row.saga),
-  previous: optionalText(row.previous),
-  meta: json<Attributes>(row.meta, {}),
-  state: text(row.state) as EpisodeState,
-  error: optionalText(row.error),
-})
+export const episodeOf = recordReader<Episode>('meta')
 
 /** Selects passages with what they need of their episode. */
-export const SELECT_DOCS = `SELECT d.*, e.uuid AS episode, e.valid_at, e.name AS episode_name, e.source_description
-  FROM doc d JOIN episode e ON e.id = d.episode_id`
+export const SELECT_DOCS = `SELECT d.id, d.episode_id AS "episodeId", e.uuid AS episode, d.group_id AS "group", d.kind, d.ord,
+  d.text, d.actor, d.prev, d.next, d.dt, e.valid_at AS "validAt", e.name AS "episodeName",
+  e.source_description AS "sourceDescription" FROM doc d JOIN episode e ON e.id = d.episode_id`
 
-export const docOf = (row: SqlRow): Doc => ({
-  id: number(row.id),
-  episodeId: number(row.episode_id),
-  episode: text(row.episode),
-  group: text(row.group_id),
-  kind: text(row.kind) as DocKind,
-  ord: number(row.ord),
-  text: text(row.text),
-  actor: optionalText(row.actor),
-  prev: text(row.prev),
-  next: text(row.next),
-  dt: text(row.dt),
-  validAt: number(row.valid_at),
-  episodeName: text(row.episode_name),
-  sourceDescription: text(row.source_description),
-})
+export const docOf = recordReader<Doc>()
 
-export const entityOf = (row: SqlRow): Entity => ({
-  id: number(row.id),
-  uuid: text(row.uuid),
-  group: text(row.group_id),
-  name: text(row.name),
-  labels: json<string[]>(row.labels, []),
-  summary: text(row.summary),
-  attributes: json<Attributes>(row.attributes, {}),
-  createdAt: number(row.created_at),
-})
+/** The columns of an entity in a SELECT; `n` is the alias of the table. */
+export const ENTITY_COLUMNS = `n.id, n.uuid, n.group_id AS "group", n.name, n.labels, n.summary, n.attributes,
+  n.created_at AS "createdAt"`
+
+export const entityReader = <More = unknown>() => recordReader<Entity & More>('labels', 'attributes')
+export const entityOf = entityReader()
 
 /** Selects facts with the uuids of their entities, episodes and successor. */
 export const selectFacts = perDialect(
-  dialect => `SELECT f.*, s.uuid AS source, t.uuid AS target,
-  n.uuid AS superseding, (SELECT ${dialect.jsonArrayOf('e.uuid', 'fe.ord')} FROM fact_episode fe
-    JOIN episode e ON e.id = fe.episode_id WHERE fe.fact_id = f.id) AS episodes
+  dialect => `SELECT f.id, f.uuid, f.group_id AS "group", f.src AS "sourceId", f.dst AS "targetId", s.uuid AS source,
+  t.uuid AS target, f.name, f.fact, f.valid_at AS "validAt", f.valid_gran AS granularity, f.invalid_at AS "invalidAt",
+  f.created_at AS "createdAt", f.expired_at AS "expiredAt", f.reference_time AS "referenceTime", f.attributes, f.origin,
+  f.confidence, n.uuid AS "supersededBy", (SELECT ${dialect.jsonArrayOf('e.uuid', 'fe.ord')} FROM fact_episode fe
+    JOIN episode e ON e.id = fe.episode_id WHERE fe.fact_id = f.id) AS episodes, f.doc_id AS "docId"
   FROM fact f JOIN entity s ON s.id = f.src JOIN entity t ON t.id = f.dst LEFT JOIN fact n ON n.id = f.superseded_by`,
 )
 
-export const factOf = (row: SqlRow): Fact => ({
-  id: number(row.id),
-  uuid: text(row.uuid),
-  group: text(row.group_id),
-  sourceId: number(row.src),
-  targetId: number(row.dst),
-  source: text(row.source),
-  target: text(row.target),
-  name: text(row.name),
-  fact: text(row.fact),
-  validAt: optionalNumber(row.valid_at),
-  granularity: optionalText(row.valid_gran) as Granularity | undefined,
-  invalidAt: optionalNumber(row.invalid_at),
-  createdAt: number(row.created_at),
-  expiredAt: optionalNumber(row.expired_at),
-  referenceTime: optionalNumber(row.reference_time),
-  attributes: json<Attributes>(row.attributes, {}),
-  origin: text(row.origin) as Origin,
-  confidence: Number(row.confidence),
-  supersededBy: optionalText(row.superseding),
-  episodes: json<string[]>(row.episodes, []),
-  docId: optionalNumber(row.doc_id),
-})
+export const factOf = recordReader<Fact>('attributes', 'episodes')
 
 /** Selects jobs with the uuid of their episode. */
-export const SELECT_JOBS = 'SELECT j.*, e.uuid AS episode FROM job j LEFT JOIN episode e ON e.id = j.episode_id'
+export const SELECT_JOBS = `SELECT j.id, j.group_id AS "group", e.uuid AS episode, j.kind, j.state, j.attempts,
+  j.next_at AS "nextAt", j.lease_owner AS "leaseOwner", j.lease_until AS "leaseUntil", j.error, j.payload,
+  j.created_at AS "createdAt" FROM job j LEFT JOIN episode e ON e.id = j.episode_id`
 
-export const jobOf = (row: SqlRow): Job => ({
-  id: number(row.id),
-  group: text(row.group_id),
-  episode: optionalText(row.episode),
-  kind: text(row.kind) as JobKind,
-  state: text(row.state) as JobState,
-  attempts: number(row.attempts),
-  nextAt: number(row.next_at),
-  leaseOwner: optionalText(row.lease_owner),
-  leaseUntil: optionalNumber(row.lease_until),
-  error: optionalText(row.error),
-  payload: json<Attributes>(row.payload, {}),
-  createdAt: number(row.created_at),
-})
+export const jobOf = recordReader<Job>('payload')
 
-export const sagaOf = (row: SqlRow): Saga => ({
-  uuid: text(row.uuid),
-  group: text(row.group_id),
-  name: text(row.name),
-  summary: text(row.summary),
-  createdAt: number(row.created_at),
-  summarisedTo: number(row.summarised_to),
-})
+export const SAGA_COLUMNS = `uuid, group_id AS "group", name, summary, created_at AS "createdAt", summarised_to AS "summarisedTo"`
+
+export const sagaOf = recordReader<Saga>()

@@ -3,18 +3,18 @@ import { newUuid } from '../ids.ts'
 import type { NewEpisode, Saga } from '../model.ts'
 import { type Groups, StoreError } from '../store.ts'
 import type { StoreContext } from './context.ts'
-import { inGroups, sagaOf } from './rows.ts'
+import { inGroups, SAGA_COLUMNS, sagaOf } from './rows.ts'
 
 /** One saga by its name, or undefined. */
 export const findSaga = async ({ db }: StoreContext, group: string, name: string): Promise<Saga | undefined> => {
-  const row = await db.get('SELECT * FROM saga WHERE group_id = ? AND name = ?', group, name)
+  const row = await db.get(`SELECT ${SAGA_COLUMNS} FROM saga WHERE group_id = ? AND name = ?`, group, name)
   return row && sagaOf(row)
 }
 
 /** Sagas in the order of their creation. */
 export const listSagas = async ({ db }: StoreContext, groups: Groups): Promise<Saga[]> => {
   const scope = inGroups(db, 'group_id', groups)
-  return (await db.all(`SELECT * FROM saga WHERE ${scope.sql} ORDER BY id`, ...scope.values)).map(sagaOf)
+  return (await db.all(`SELECT ${SAGA_COLUMNS} FROM saga WHERE ${scope.sql} ORDER BY id`, ...scope.values)).map(sagaOf)
 }
 
 const findOrCreate = async ({ db, now }: StoreContext, group: string, name: string): Promise<number> => {
@@ -55,7 +55,7 @@ export const storeSagaSummary = async (
   summary: string,
   summarisedTo: number,
 ): Promise<Saga> => {
-  const sql = 'UPDATE saga SET summary = ?, summarised_to = ? WHERE group_id = ? AND name = ? RETURNING *'
+  const sql = `UPDATE saga SET summary = ?, summarised_to = ? WHERE group_id = ? AND name = ? RETURNING ${SAGA_COLUMNS}`
   const row = await db.get(sql, summary, summarisedTo, group, name)
   if (!row) throw new StoreError('missing', `There is no saga "${name}" in group ${group}.`)
   return sagaOf(row)

@@ -12,7 +12,17 @@ import {
 import type { StoreContext } from './context.ts'
 import { readEntities } from './entities.ts'
 import { readFacts } from './facts.ts'
-import { docOf, entityOf, factOf, inGroups, isNotNote, passesFilter, SELECT_DOCS, selectFacts } from './rows.ts'
+import {
+  docOf,
+  ENTITY_COLUMNS,
+  entityReader,
+  factOf,
+  inGroups,
+  isNotNote,
+  passesFilter,
+  SELECT_DOCS,
+  selectFacts,
+} from './rows.ts'
 
 const withScores = <Row extends { readonly id: number }>(
   rows: readonly Row[],
@@ -80,13 +90,13 @@ export const readFactsOfDocs = async (
   if (ids.length === 0) return []
   const wanted = passesFilter(db, 'f', filter)
   const rows = await db.all(
-    `SELECT link.doc_id AS stated_in, g.* FROM fact_episode link
+    `SELECT g.*, link.doc_id AS "statedIn" FROM fact_episode link
       JOIN (${selectFacts(db)} WHERE ${wanted.sql}) g ON g.id = link.fact_id
       WHERE ${db.dialect.inList('link.doc_id')} ORDER BY link.doc_id, g.id`,
     ...wanted.values,
     ids,
   )
-  return rows.map(row => ({ ...factOf(row), docId: Number(row.stated_in) }))
+  return rows.map(({ statedIn = null, ...row }) => factOf({ ...row, docId: statedIn }))
 }
 
 const LATEST = 'ORDER BY f.valid_at DESC NULLS LAST, f.id DESC'
@@ -121,6 +131,9 @@ export const readFactsByTime = async (
   return (await db.all(sql, ...scope.values, ...wanted.values, limit)).map(factOf)
 }
 
+const namedEntityOf = entityReader<{ readonly norm: string }>()
+const mentionedEntityOf = entityReader<{ readonly episodeId: number }>()
+
 /** Entities by normalised name or alias. */
 export const findEntitiesNamed = async (
   { db }: StoreContext,
@@ -128,10 +141,10 @@ export const findEntitiesNamed = async (
   groups: Groups,
 ): Promise<(Entity & { norm: string })[]> => {
   const scope = inGroups(db, 'a.group_id', groups)
-  const sql = `SELECT n.*, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
+  const sql = `SELECT ${ENTITY_COLUMNS}, a.norm FROM alias a JOIN entity n ON n.id = a.entity_id
     WHERE ${scope.sql} AND ${db.dialect.inList('a.norm')} ORDER BY a.group_id, a.norm`
   const rows = await db.all(sql, ...scope.values, norms)
-  return rows.map(row => ({ ...entityOf(row), norm: String(row.norm) }))
+  return rows.map(namedEntityOf)
 }
 
 /** The entities that these episodes mention. */
@@ -139,9 +152,9 @@ export const readEntitiesOfEpisodes = async (
   { db }: StoreContext,
   ids: readonly number[],
 ): Promise<(Entity & { episodeId: number })[]> => {
-  const sql = `SELECT n.*, m.episode_id FROM mention m JOIN entity n ON n.id = m.entity_id
+  const sql = `SELECT ${ENTITY_COLUMNS}, m.episode_id AS "episodeId" FROM mention m JOIN entity n ON n.id = m.entity_id
     WHERE ${db.dialect.inList('m.episode_id')} ORDER BY m.episode_id, n.id`
-  return (await db.all(sql, ids)).map(row => ({ ...entityOf(row), episodeId: Number(row.episode_id) }))
+  return (await db.all(sql, ids)).map(mentionedEntityOf)
 }
 
 /** Steps from these entities along facts, in both directions. A path through a Note would connect everything. */

@@ -69,11 +69,13 @@ export const findNearest = async (
   }
 }
 
+const ROW = 'id AS "rowId", group_id AS "group"'
+
 const TEXTS: Readonly<Record<VectorKind, string>> = {
-  doc: "SELECT id, group_id, CASE WHEN actor IS NULL THEN text ELSE actor || ': ' || text END AS text FROM doc r WHERE true",
+  doc: `SELECT ${ROW}, CASE WHEN actor IS NULL THEN text ELSE actor || ': ' || text END AS text FROM doc r WHERE true`,
   // The embedding of the passage that a rule's fact quotes is enough.
-  fact: "SELECT id, group_id, fact AS text FROM fact r WHERE NOT (origin = 'rule' AND doc_id IS NOT NULL)",
-  entity: "SELECT id, group_id, trim(name || '\n' || summary) AS text FROM entity r WHERE true",
+  fact: `SELECT ${ROW}, fact AS text FROM fact r WHERE NOT (origin = 'rule' AND doc_id IS NOT NULL)`,
+  entity: `SELECT ${ROW}, trim(name || '\n' || summary) AS text FROM entity r WHERE true`,
 }
 
 /** Rows that have no embedding of this model yet, oldest first. */
@@ -85,7 +87,7 @@ export const listUnembedded = async (
   among?: readonly number[],
 ): Promise<Unembedded[]> => {
   const named = among === undefined ? '' : `AND ${db.dialect.inList('id')}`
-  const rows = await db.all<{ id: number; group_id: string; text: string }>(
+  return db.all<Unembedded>(
     `${TEXTS[kind]} ${named} AND NOT EXISTS (SELECT 1 FROM vec v WHERE v.kind = ? AND v.row_id = r.id AND v.model = ?)
       ORDER BY id LIMIT ?`,
     ...(among === undefined ? [] : [among]),
@@ -93,7 +95,6 @@ export const listUnembedded = async (
     model,
     limit,
   )
-  return rows.map(({ id, group_id, text }) => ({ rowId: id, group: group_id, text }))
 }
 
 /** Drops the embeddings of every other model; returns how many. */

@@ -97,19 +97,6 @@ export const presentNode = (entity: Entity): PlainObject => ({
   attributes: entity.attributes as PlainObject,
 })
 
-/** The short form of a fact, for triplets and episodes. */
-export const presentEdge = (fact: Fact): PlainObject => ({
-  uuid: fact.uuid,
-  name: fact.name,
-  fact: fact.fact,
-  source_node_uuid: fact.source,
-  target_node_uuid: fact.target,
-  group_id: fact.group,
-  created_at: isoDate(fact.createdAt),
-  valid_at: isoDate(fact.validAt),
-  invalid_at: isoDate(fact.invalidAt),
-})
-
 /** All of a fact: the members of the contract, and its origin. */
 export const presentFact = (fact: Fact): PlainObject => ({
   uuid: fact.uuid,
@@ -132,6 +119,14 @@ export const presentFact = (fact: Fact): PlainObject => ({
     ...(fact.supersededBy && { superseded_by: fact.supersededBy }),
   },
 })
+
+const EDGE_MEMBERS = Object.keys(RESULTS.EdgeResult.properties as object)
+
+/** The short form of a fact, for triplets and episodes. */
+export const presentEdge = (fact: Fact): PlainObject => {
+  const whole = presentFact(fact)
+  return Object.fromEntries(EDGE_MEMBERS.map(key => [key, whole[key] ?? null]))
+}
 
 export const presentEpisode = (episode: Episode): PlainObject => ({
   uuid: episode.uuid,
