@@ -138,7 +138,11 @@ const serve = async (
   const options = { ...given, control }
   const gateway = await startGateway(snapshot, options).catch(error => explainStartError(error, data))
   const reload = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
-  const replaced = await announce(gateway, file, options).catch(async error => {
+  const replaced = await announce(
+    gateway,
+    { config: file, isLasting: !flags['until-idle'] && snapshot.listen.port !== 0 },
+    options,
+  ).catch(async error => {
     await gateway.close()
     throw error
   })
@@ -182,7 +186,7 @@ const NOTHING_TO_RELOAD = 'the gateway runs without a configuration file: there 
 /** Announces this daemon to programs of the same user. Returns the daemon it replaces, if one runs. */
 const announce = async (
   { origin, localSecret }: ServedGateway,
-  config: string | undefined,
+  about: Pick<Daemon, 'config' | 'isLasting'>,
   { data, log }: ServeOptions,
 ): Promise<Daemon | undefined> => {
   const other = await findDaemon(data)
@@ -192,7 +196,7 @@ const announce = async (
       `another dragoman serves ${data}, at ${other.origin}: both use the same tokens and memories, and until this one ` +
         'ends, "dragoman stdio" and "dragoman plan" find this one. Give one of them another --data',
     )
-  await announceDaemon(data, { origin, pid: process.pid, token: localSecret, config })
+  await announceDaemon(data, { origin, pid: process.pid, token: localSecret, ...about })
   return other
 }
 

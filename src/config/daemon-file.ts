@@ -8,6 +8,7 @@ export interface Daemon {
   readonly origin: string
   readonly pid: number
   readonly token: string // valid while that process runs
+  readonly isLasting?: boolean | undefined // it runs until it is stopped, on a port that stays the same
   readonly config?: string | undefined // the path of its configuration file; undefined: it has none
 }
 

@@ -1,10 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join, posix, win32 } from 'node:path'
 import { parseJsonText } from './json-text.ts'
 import { isGateway } from './own-entries.ts'
 import { entriesOf } from './server-entries.ts'
-import type { Environment } from './variables.ts'
+import { type Environment, homeOf } from './variables.ts'
 
 /** What the search for a configuration file depends on. */
 export interface ConfigSearch {
@@ -37,7 +36,11 @@ export const findUserConfig = async (search: ConfigSearch): Promise<string | und
 }
 
 /** Where the configuration file of the user may be; the first is where a new one belongs. */
-export const userConfigFiles = ({ env, platform = process.platform, home = homedir() }: ConfigSearch): string[] => {
+export const userConfigFiles = ({
+  env,
+  platform = process.platform,
+  home = homeOf(env, platform),
+}: ConfigSearch): string[] => {
   if (platform === 'win32') return [win32.join(env.APPDATA || win32.join(home, 'AppData', 'Roaming'), 'dragoman', NAME)]
   const { XDG_CONFIG_HOME: base = '' } = env
   // The XDG base directory specification: relative paths are ignored.

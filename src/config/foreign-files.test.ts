@@ -138,7 +138,7 @@ describe('an entry that leads back to the gateway', () => {
     [{ command: 'dragoman', args: ['stdio'] }],
     [{ command: '/usr/local/bin/dragoman', args: ['stdio', '--workspace', 'team'] }],
     [{ command: 'npx', args: ['-y', 'dragoman@latest', 'stdio'] }],
-    [{ command: 'node', args: ['/opt/dragoman/dist/main.js', 'stdio'] }],
+    [{ command: 'node', args: ['/opt/dragoman/dist/main.js', 'stdio', '--data', '/elsewhere'] }],
     [{ type: 'http', url: 'http://localhost:8765/mcp' }],
     [{ serverUrl: 'http://127.0.0.1:8765/mcp/team' }],
   ])('%j is ignored with a warning', async entry => {
@@ -148,7 +148,7 @@ describe('an entry that leads back to the gateway', () => {
   })
 
   it.each([
-    [{ command: 'dragoman', args: ['stdio', '--data', '/elsewhere'] }],
+    [{ command: 'dragoman', args: ['serve'] }],
     [{ url: 'http://localhost:8766/mcp' }],
     [{ url: 'https://example.com:8765/mcp' }],
     [{ command: 'other', args: ['stdio'] }],

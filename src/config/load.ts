@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { checkConfig, DEFAULT_SERVERS, DEMO_SERVERS, type EmbeddedServers } from './check.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
@@ -7,7 +6,7 @@ import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
 import { ConfigError, formatProblems } from './problems.ts'
 import { entriesOf } from './server-entries.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
-import { type Environment, withEditorVariables, workspaceFolderOf } from './variables.ts'
+import { type Environment, homeOf, withEditorVariables, workspaceFolderOf } from './variables.ts'
 
 /** The sources of a configuration: flags override the file, the file overrides the defaults. */
 export interface ConfigSource {
@@ -27,7 +26,7 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
   const text: JsonText = file === undefined ? { value, ...NO_LINES } : parse(file, await read(file))
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const workspaceFolder = file === undefined ? folder : workspaceFolderOf(file)
-  const env = withEditorVariables(given, workspaceFolder, homedir())
+  const env = withEditorVariables(given, workspaceFolder, homeOf(given))
   const entries = entriesOf(text.value)
   const named = namedFiles(entries, { env, folder, workspaceFolder })
   const { snapshot, problems } = checkConfig(text, {

@@ -3,7 +3,7 @@ import { isRawObject } from './server-entries.ts'
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'])
 const PROGRAM = /(^|[\\/])dragoman(\.(cmd|exe|ps1))?$/i
-const SCRIPT = /(^|[\\/])dragoman([\\/]dist[\\/]main\.js|@[\w.^~-]+)?$/i
+const SCRIPT = /(^|[\\/])(dist[\\/]main\.js|dragoman(@[\w.^~-]+)?)$/i
 
 /**
  * True for an entry that connects a client to this gateway: `dragoman stdio`, or an address on the port of the gateway.
@@ -18,9 +18,9 @@ export const isGateway = (raw: unknown, port?: number): boolean => {
   return address !== null && port !== undefined && LOOPBACK.has(address.hostname) && Number(address.port) === port
 }
 
-/** `dragoman stdio`, also by npx or node. With --data it may be another gateway. */
+/** `dragoman stdio`, also by npx or node. */
 const runsStdio = (words: readonly string[]): boolean => {
   const at = words.indexOf('stdio')
   const program = words[at - 1] ?? ''
-  return at > 0 && (PROGRAM.test(program) || SCRIPT.test(program)) && !words.some(word => word.startsWith('--data'))
+  return at > 0 && (PROGRAM.test(program) || SCRIPT.test(program))
 }

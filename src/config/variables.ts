@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 
 /** Values for references: variables by name, and the texts of files under `fileKey` and `fileErrorKey`. */
@@ -13,6 +14,10 @@ const FILE = /^file:(.+)$/s
 const VARIABLE = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 const INPUT = /^input:(.+)$/s
 const UNDERSTOOD = 'write ${NAME}, ${NAME:-default} or ${file:PATH}'
+
+/** The home directory of the user whose variables these are. */
+export const homeOf = (env: Environment, platform = process.platform): string =>
+  (platform === 'win32' ? env.USERPROFILE : env.HOME) || homedir()
 
 /** The variables that VS Code and Cursor define, unless the environment has variables of these names. */
 export const withEditorVariables = (env: Environment, folder: string, home: string): Environment => ({

@@ -1,0 +1,149 @@
+import { relative } from 'node:path'
+import { currentPlace, MCP_CLIENTS, type McpClient } from '../config/clients/client-files.ts'
+import { clientFile, isSameEntry, openClient } from '../config/clients/edit-client.ts'
+import { type Daemon, findDaemon } from '../config/daemon-file.ts'
+import { findConfig, userConfigFiles } from '../config/find-config.ts'
+import { isGateway } from '../config/own-entries.ts'
+import { suggest } from '../config/problems.ts'
+import { DEFAULT_LISTEN } from '../config/snapshot.ts'
+import type { GatewayStatus } from '../protocol/status.ts'
+import type { Run } from './command.ts'
+import { requestDaemon } from './daemon-client.ts'
+import {
+  DATA_FLAG,
+  dataDirectoryOf,
+  type Flags,
+  type FlagValues,
+  flagHelp,
+  print,
+  printError,
+  readLine,
+  textOf,
+  UsageError,
+} from './usage.ts'
+
+const FLAGS: Flags = {
+  workspace: { value: 'NAME', help: 'the workspace to connect to (default: default)' },
+  name: { value: 'NAME', help: 'the name of the entry (default: dragoman, or dragoman-WORKSPACE)' },
+  transport: { value: 'NAME', help: 'http or stdio (default: http while a daemon runs on a fixed port, else stdio)' },
+  token: { value: 'TOKEN', help: 'with http: the token that the client sends' },
+  project: { help: "write the client's file of the current directory, not the one of the user" },
+  config: { value: 'FILE', help: 'with stdio: the configuration of the daemon that is started' },
+  force: { help: 'replace an entry of the same name that is another server' },
+  'dry-run': { help: 'show the entry, change nothing' },
+  ...DATA_FLAG,
+}
+
+const HELP = `Usage: dragoman link CLIENT [flags]
+
+Writes the entry that connects an MCP client to a workspace of this gateway. Everything else in the client's file stays, and a backup
+is kept. With stdio, the client starts "dragoman stdio", which starts the gateway if none runs and needs no token.
+
+Clients: ${Object.keys(MCP_CLIENTS).join(', ')}
+
+${flagHelp(FLAGS)}
+`
+
+/** Connects a client to a workspace. */
+export const run: Run = async args => {
+  const { flags, words } = readLine(args, FLAGS, 1)
+  if (flags.help) return print(HELP)
+  const client = clientOf(words[0])
+  const workspace = textOf(flags, 'workspace') ?? 'default'
+  const name = nameOfEntry(flags)
+  const daemon = await findDaemon(dataDirectoryOf(flags))
+  await checkWorkspace(daemon, workspace)
+  const entry = await entryOf(client, workspace, daemon, flags)
+  const file = await clientFile(client, currentPlace(), flags.project === true)
+  const { entries, change, save } = await openClient(client, file)
+  const found = entries[name]
+  if (isSameEntry(found, entry)) return print(`${client.title} is linked already: ${file}\n`)
+  if (found !== undefined && !isGateway(found, portOf(daemon)) && !flags.force)
+    return printError(`${file} has another server ${JSON.stringify(name)}; choose a --name, or give --force`)
+  const text = change(name, entry)
+  const shown = JSON.stringify({ [client.key]: { [name]: entry } }, undefined, 2).replace(/Bearer [^"]+/, 'Bearer …')
+  if (flags['dry-run']) return print(`${file} would get:\n\n${shown}\n`)
+  const backup = await save(text)
+  const kept = backup === undefined ? '' : `Backup: ${backup}\n`
+  return print(
+    `Linked ${client.title} to the workspace ${JSON.stringify(workspace)}: ${file}\n\n${shown}\n\n${kept}Restart ${client.title} if it runs.\n`,
+  )
+}
+
+/** The client of that name; a UsageError names the ones there are. */
+export const clientOf = (word: string | undefined): McpClient => {
+  const client = word !== undefined && Object.hasOwn(MCP_CLIENTS, word) ? MCP_CLIENTS[word] : undefined
+  if (client) return client
+  const names = Object.keys(MCP_CLIENTS)
+  if (word === undefined) throw new UsageError(`expected a client: ${names.join(', ')}`)
+  throw new UsageError(`${JSON.stringify(word)} is not a known client; ${suggest(word, names)}`)
+}
+
+/** The name of the entry in the client's file. */
+export const nameOfEntry = (flags: FlagValues): string => {
+  const workspace = textOf(flags, 'workspace') ?? 'default'
+  return textOf(flags, 'name') ?? (workspace === 'default' ? 'dragoman' : `dragoman-${workspace}`)
+}
+
+export const portOf = (daemon: Daemon | undefined): number =>
+  daemon ? Number(new URL(daemon.origin).port) : DEFAULT_LISTEN.port
+
+const checkWorkspace = async (daemon: Daemon | undefined, workspace: string): Promise<void> => {
+  if (!daemon) return
+  const { workspaces } = (await (await requestDaemon(daemon, '/admin/status')).json()) as GatewayStatus
+  const names = workspaces.map(({ name }) => name)
+  if (!names.includes(workspace))
+    throw new UsageError(
+      `--workspace: the daemon has no workspace ${JSON.stringify(workspace)}; ${suggest(workspace, names)}`,
+    )
+}
+
+const entryOf = async (
+  client: McpClient,
+  workspace: string,
+  daemon: Daemon | undefined,
+  flags: FlagValues,
+): Promise<object> => {
+  const wanted = textOf(flags, 'transport')
+  const token = textOf(flags, 'token')
+  if (wanted !== undefined && wanted !== 'http' && wanted !== 'stdio')
+    throw new UsageError('--transport: expected http or stdio')
+  if (wanted === 'http' && !client.httpEntry) throw new UsageError(`--transport: ${client.title} supports only stdio`)
+  const needsToken = daemon !== undefined && token === undefined && (await requiresToken(daemon))
+  if (wanted === 'http' && needsToken)
+    throw new UsageError('the gateway needs a token; give --token, or --transport stdio')
+  const isHttp =
+    wanted === 'http' || token !== undefined || (wanted === undefined && daemon?.isLasting === true && !needsToken)
+  if (!isHttp || !client.httpEntry) {
+    if (token !== undefined) throw new UsageError('--token goes with http; stdio needs none')
+    return client.stdioEntry(...(await stdioCommand(workspace, flags)))
+  }
+  const origin = daemon?.origin ?? `http://${DEFAULT_LISTEN.host}:${DEFAULT_LISTEN.port}`
+  const url = workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
+  return client.httpEntry(url, token === undefined ? {} : { Authorization: `Bearer ${token}` })
+}
+
+const requiresToken = async ({ origin }: Daemon): Promise<boolean> => (await fetch(`${origin}/`)).status === 401
+
+/** How clients start `dragoman stdio`: by absolute paths, because applications have another PATH than shells. */
+const stdioCommand = async (workspace: string, flags: FlagValues): Promise<[string, string[]]> => {
+  const [, main = ''] = process.argv
+  const isNpx = /[\\/]_npx[\\/]/.test(main)
+  const [command, first] = isNpx ? ['npx', ['-y', 'dragoman']] : [process.execPath, [main]]
+  const config = textOf(flags, 'config') ?? (await projectConfig())
+  const data = textOf(flags, 'data') ?? process.env.DRAGOMAN_DATA
+  const more = [
+    ...(workspace === 'default' ? [] : ['--workspace', workspace]),
+    ...(config === undefined ? [] : ['--config', config]),
+    ...(data ? ['--data', dataDirectoryOf(flags)] : []),
+  ]
+  return [command, [...first, 'stdio', ...more]]
+}
+
+/** The file of the current project, which `dragoman stdio` does not find by itself. */
+const projectConfig = async (): Promise<string | undefined> => {
+  const search = { env: process.env }
+  const found = await findConfig(search)
+  const isOwn = found !== undefined && relative(process.cwd(), found) === 'dragoman.json'
+  return isOwn && !userConfigFiles(search).includes(found) ? found : undefined
+}
