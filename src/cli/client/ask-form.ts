@@ -9,7 +9,9 @@ import { safeLine, safeText, styleOf, type Terminal } from './terminal.ts'
 export class TerminalDialog {
   readonly #terminal: Terminal
   readonly #interrupt: () => void
+  readonly #typed: string[] = [] // lines that were typed or pasted before they were asked for
   #lines: Interface | undefined
+  #receive: ((line: string | undefined) => void) | undefined
 
   constructor(terminal: Terminal, interrupt: () => void) {
     this.#terminal = terminal
@@ -23,16 +25,20 @@ export class TerminalDialog {
   /** One line; undefined at the end of the input, or if the question was withdrawn. */
   ask(prompt: string, withdrawn: Signal): Promise<string | undefined> {
     const lines = this.#open()
+    const typed = this.#typed.shift()
+    if (typed !== undefined) {
+      this.say(`${prompt}${typed}`)
+      return Promise.resolve(typed)
+    }
     return new Promise(resolve => {
-      const settle = (line: string | undefined): void => {
+      const stop = withdrawn.onAbort(() => this.#receive?.(undefined))
+      this.#receive = line => {
+        this.#receive = undefined
         stop()
-        lines.off('close', onClose)
         resolve(line)
       }
-      const onClose = (): void => settle(undefined)
-      const stop = withdrawn.onAbort(() => settle(undefined))
-      lines.once('close', onClose)
-      lines.question(prompt, line => settle(line.trim()))
+      lines.setPrompt(prompt)
+      lines.prompt()
     })
   }
 
@@ -45,12 +51,17 @@ export class TerminalDialog {
     if (this.#lines) return this.#lines
     const { input, error } = this.#terminal
     const lines = createInterface({ input, output: error, terminal: true, historySize: 0 })
+    lines.on('line', line => {
+      if (this.#receive) this.#receive(line.trim())
+      else this.#typed.push(line.trim())
+    })
     lines.on('SIGINT', () => {
       this.#interrupt()
       this.close()
     })
     lines.on('close', () => {
       this.#lines = undefined
+      this.#receive?.(undefined)
     })
     this.#lines = lines
     return lines

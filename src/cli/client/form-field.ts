@@ -32,9 +32,16 @@ export const readField = (field: FormField, text: string): FieldValue => {
   if (chosen) return { value: chosen }
   const plain = typesOf(field.schema).includes('boolean') ? booleanText(text) : text
   const typed = typeValue(plain, field.schema, field.schema)
-  if ('problem' in typed) return typed
+  const words = field.choices ? undefined : TYPE_PROBLEMS[typesOf(field.schema)[0] ?? '']
+  if ('problem' in typed) return words === undefined ? typed : { problem: words }
   const problem = ruleProblem(typed.value, field.schema)
   return problem === undefined ? typed : { problem }
+}
+
+const TYPE_PROBLEMS: Readonly<Record<string, string>> = {
+  integer: 'expected a whole number',
+  number: 'expected a number',
+  boolean: 'expected yes or no',
 }
 
 const BOOLEANS: Readonly<Record<string, string>> = { y: 'true', yes: 'true', n: 'false', no: 'false' }

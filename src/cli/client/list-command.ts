@@ -48,7 +48,8 @@ export const printItems = (client: Client, items: readonly Item[], lists: readon
   const rows = items.map(item => ({ label: safeLine(shownLabel(item)), about: safeLine(aboutOf(item.definition)) }))
   if (rows.length === 0) return client.note(`no ${lists.map(list => LISTS[list].one).join(' and no ')} found`)
   if (output.isTTY !== true) return client.write(rows.map(({ label, about }) => `${label}\t${about}\n`).join(''))
-  const width = Math.min(WIDEST, Math.max(...rows.map(({ label }) => label.length)))
+  const widest = Math.min(WIDEST, Math.floor((output.columns ?? WIDEST * 2) / 2))
+  const width = Math.min(widest, Math.max(...rows.map(({ label }) => label.length)))
   for (const { label, about } of rows) {
     const left = label.padEnd(width)
     const right = fitLine(`${left}  ${about}`, output).slice(left.length)
