@@ -18,7 +18,7 @@ export const run = createClientCommand({
   usage: ['call SERVER/TOOL [KEY=VALUE…]', 'call URL TOOL [KEY=VALUE…]', 'call TOOL [KEY=VALUE…] -- COMMAND…'],
   about: `Calls a tool and prints its result. Values get the type that the tool's schema says: key=value is text, a number or
 a truth value; repeat it for a list; a.b=value sets a member; key:=JSON is any JSON; key=@FILE is the content of a file;
-@FILE and - (stdin) are all arguments as one JSON object. Questions of the server are asked in the terminal.`,
+{…}, @FILE and - (stdin) are all arguments as one JSON object. Questions of the server are asked in the terminal.`,
   examples: [
     ['dragoman call demo/example-echo message=hello', 'text'],
     ['dragoman call demo/test_x_mcp_header region=eu level=3', 'a number, because the schema says so'],

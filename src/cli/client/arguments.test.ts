@@ -51,6 +51,7 @@ describe('values get the type of the schema', () => {
     [['any=5'], '{"any":"5"}'],
     [['any:=5'], '{"any":5}'],
     [['address:={"city":"Oslo"}'], '{"address":{"city":"Oslo"}}'],
+    [['{"any":1.0}', 'count=2'], '{"any":1.0,"count":2}'],
     [['-'], '{"text":"from stdin"}'],
     [['-', 'count=1'], '{"text":"from stdin","count":1}'],
   ])('%j', async (words, expected) => {
@@ -82,6 +83,10 @@ describe('a wrong argument is explained', () => {
     [['text=@scope/name'], `there is no such file; a text that begins with @ is written text:='"@…"'`],
   ])('%j', async (words, message) => {
     await expect(build(...words)).rejects.toThrow(message)
+  })
+
+  it('key:value, as other programs write it', () => {
+    expect(() => readWords(['count:5'])).toThrow('expected key=value, key:=json, @file or -; did you mean count=5?')
   })
 })
 

@@ -29,11 +29,9 @@ const addWord = async (args: Json, word: ArgumentWord, schema: Json, reader: Arg
   if (word.kind === 'all') {
     const where = word.file === '-' ? 'stdin' : word.file
     const text = word.file === '-' ? await reader.readStdin() : await readText(word.file, `@${word.file}`)
-    const whole = parseJson(text, where)
-    if (!whole.isObject)
-      throw new ArgumentError(`${where}: expected a JSON object with the arguments, got ${whole.kind}`)
-    return whole.entries().reduce((merged, [key, value]) => merged.with(key, value), args)
+    return addObject(args, parseJson(text, where), where)
   }
+  if (word.kind === 'object') return addObject(args, parseJson(word.text, 'the argument {…}'), 'the argument {…}')
   const path = pathOf(word.key, schema)
   const target = schemaAt(path, schema)
   if (word.kind === 'json') return setJson(args, path, parseJson(word.text, `${word.key}:=`), target, schema)
@@ -42,6 +40,12 @@ const addWord = async (args: Json, word: ArgumentWord, schema: Json, reader: Arg
   const text = await readText(word.file, `${word.key}=@${word.file}`, quoting)
   if (word.isJson) return setJson(args, path, parseJson(text, word.file), target, schema)
   return setText(args, path, text, target, schema)
+}
+
+const addObject = (args: Json, object: Json, where: string): Json => {
+  if (!object.isObject)
+    throw new ArgumentError(`${where}: expected a JSON object with the arguments, got ${object.kind}`)
+  return object.entries().reduce((merged, [key, value]) => merged.with(key, value), args)
 }
 
 const readText = async (file: string, word: string, hint?: string): Promise<string> => {

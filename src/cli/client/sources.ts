@@ -72,7 +72,8 @@ const daemonSources = async (
   const isOnly = ({ servers }: { servers: readonly string[] }) => servers.length === 1 && servers[0] === meant.server
   const own = workspace === undefined && meant.server !== undefined ? workspaces.find(isOnly) : undefined
   const { name, servers } = own ?? chosen
-  const isPlain = connect.revision === undefined && connect.transport === undefined
+  const hasHeaders = Object.keys(connect.headers).length > 0
+  const isPlain = connect.revision === undefined && connect.transport === undefined && !hasHeaders
   const connection = isPlain
     ? ({ kind: 'daemon', daemon, workspace: name } as const)
     : ({ kind: 'server', config: daemonServer(daemon, name, connect) } as const)
