@@ -5,6 +5,7 @@ import { sendRequest } from '../protocol/send-request.ts'
 import type { CheckReport, ServerReport } from '../protocol/status.ts'
 import { within } from '../std/time.ts'
 import type { Log } from '../telemetry/log.ts'
+import { LogHistory, withHistory } from '../telemetry/log-history.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { KnownEras } from '../upstreams/stdio/known-era.ts'
@@ -19,6 +20,7 @@ interface CheckOptions {
   readonly log: Log
   readonly version: string
   readonly data?: string | undefined // the data directory
+  readonly timeoutMs?: number | undefined // for all requests to one server
   /** Called for every server as soon as it is checked. */
   readonly met?: (report: ServerReport) => void
 }
@@ -28,17 +30,19 @@ interface CheckedServer {
   readonly lists?: ServerLists | undefined
 }
 
-const TIMEOUT_MS = 15_000
+const TIMEOUT_MS = 30_000 // npx and uvx download a program when it is first started
+const PRINTED_LINES = 10
 
 /** Connects to every server of a configuration once, all at the same time, and previews what the workspaces would show. */
 export const checkServers = async (
   snapshot: Snapshot,
-  { log, version, data, met }: CheckOptions,
+  { log, version, data, timeoutMs = TIMEOUT_MS, met }: CheckOptions,
 ): Promise<CheckReport> => {
   const host = new ProcessHost(snapshot.limits.concurrentStarts)
   const knownEras = new KnownEras()
+  const history = new LogHistory()
   const options = {
-    log,
+    log: withHistory(log, history),
     version,
     host,
     knownEras,
@@ -49,9 +53,12 @@ export const checkServers = async (
   const self = gatewayCaller(Json.of({ name: 'dragoman', version }))
   const checked = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
-      const server = await checkServer(config, () => buildServer(config, options), self)
-      met?.(server.report)
-      return server
+      const { report, lists } = await checkServer(config, () => buildServer(config, options), { self, timeoutMs })
+      const lines = report.state === 'down' ? history.lines(config.name).filter(({ level }) => level === 'stderr') : []
+      const stderr = lines.slice(-PRINTED_LINES).map(({ text }) => text)
+      const shown = stderr.length > 0 ? { ...report, stderr } : report
+      met?.(shown)
+      return { report: shown, lists }
     }),
   )
   const lists = new Map(checked.flatMap(server => (server.lists ? [[server.report.name, server.lists] as const] : [])))
@@ -61,16 +68,29 @@ export const checkServers = async (
   }
 }
 
-const checkServer = async (config: ServerConfig, build: () => Upstream, self: Caller): Promise<CheckedServer> => {
+interface ServerCheck {
+  readonly self: Caller
+  readonly timeoutMs: number
+}
+
+const checkServer = async (
+  config: ServerConfig,
+  build: () => Upstream,
+  { self, timeoutMs }: ServerCheck,
+): Promise<CheckedServer> => {
   const base = { name: config.name, transport: transportOf(config) }
   if (config.disabled) return { report: { ...base, state: 'disabled' } }
   if (config.kind === 'unavailable') return { report: { ...base, state: 'unavailable', reason: config.reason } }
   const upstream = build()
   const begun = performance.now()
   try {
-    const reading = readLists(upstream, self, config.kind === 'remote')
-    const { revision, readings } = await within<Readings, never>(TIMEOUT_MS, reading, () => {
-      throw new Error(`no answer within ${TIMEOUT_MS / 1000} s`)
+    let pending = 'to the first message'
+    const onRequest = (method: string): void => {
+      pending = `to ${method}`
+    }
+    const reading = readLists(upstream, self, { isRemote: config.kind === 'remote', onRequest })
+    const { revision, readings } = await within<Readings, never>(timeoutMs, reading, () => {
+      throw new Error(`no answer ${pending} within ${timeoutMs / 1000} s; --timeout gives it more time`)
     })
     const lists = itemsOf(readings)
     const figures = {
@@ -95,17 +115,26 @@ interface Readings {
   readonly readings: Readonly<Record<ListKind, ListReading>>
 }
 
+interface ReadOptions {
+  readonly isRemote: boolean
+  readonly onRequest: (method: string) => void
+}
+
 /** Reads every list of a server as the gateway would. */
-const readLists = async (upstream: Upstream, self: Caller, isRemote: boolean): Promise<Readings> => {
+const readLists = async (upstream: Upstream, self: Caller, { isRemote, onRequest }: ReadOptions): Promise<Readings> => {
   const peer = await upstream.open(self)
   const release = peer.hold?.()
   try {
-    const capabilities = (await sendRequest(peer.dispatch, self, 'server/discover')).get('capabilities')
+    const send = (method: string, params?: Json): Promise<Json> => {
+      onRequest(method)
+      return sendRequest(peer.dispatch, self, method, params)
+    }
+    const capabilities = (await send('server/discover')).get('capabilities')
     const read = async (kind: ListKind): Promise<ListReading> => {
       const { method, capability } = LIST_KINDS[kind]
       if (!capabilities?.has(capability)) return EMPTY_READING
       const show = (_: string, item: Json) => (kind === 'tools' ? usableTool(item, isRemote) : { item })
-      return readList(kind, params => sendRequest(peer.dispatch, self, method, params), show)
+      return readList(kind, params => send(method, params), show)
     }
     const readings = {
       tools: await read('tools'),

@@ -9,17 +9,20 @@ import {
   DATA_FLAG,
   dataDirectoryOf,
   type Flags,
+  type FlagValues,
   flagHelp,
   JSON_FLAG,
   print,
   printJson,
   readLine,
   table,
+  textOf,
   UsageError,
 } from './usage.ts'
 
 const FLAGS: Flags = {
   ...DATA_FLAG,
+  timeout: { value: 'SECONDS', help: 'time for each server to answer (default: 30)' },
   offline: { help: 'check the file only, connect to no server' },
   ...JSON_FLAG,
 }
@@ -47,13 +50,24 @@ export const run: Run = async (args, { inspect, version }) => {
   const file = words[0] ?? (await configFileOf(flags))
   if (file === undefined) throw new UsageError('found no configuration file; name the one to check')
   const data = dataDirectoryOf(flags)
+  const timeoutMs = timeoutOf(flags)
   const loaded = await load(file)
   const result =
     typeof loaded === 'string'
       ? { ok: false, file, problem: loaded, warnings: [] }
-      : await checkLoaded(file, loaded, flags.offline ? undefined : inspect, { version, data })
+      : await checkLoaded(file, loaded, flags.offline ? undefined : inspect, { version, data, timeoutMs })
   const code = result.ok ? 0 : 1
   return flags.json ? printJson(result, code) : print(describe(result), code)
+}
+
+const LONGEST_TIMEOUT_S = 3600
+
+const timeoutOf = (flags: FlagValues): number | undefined => {
+  const text = textOf(flags, 'timeout')
+  if (text === undefined) return undefined
+  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0
+  if (seconds > 0 && seconds <= LONGEST_TIMEOUT_S) return seconds * 1000
+  throw new UsageError(`--timeout: expected seconds, more than 0 and at most ${LONGEST_TIMEOUT_S}`)
 }
 
 const load = async (file: string): Promise<Snapshot | string> => {
@@ -69,7 +83,7 @@ const checkLoaded = async (
   file: string,
   snapshot: Snapshot,
   inspect: Inspect | undefined,
-  { version, data }: { version: string; data: string },
+  options: { version: string; data: string; timeoutMs: number | undefined },
 ): Promise<CheckResult> => {
   const { warnings, servers } = snapshot
   if (!inspect) {
@@ -79,7 +93,7 @@ const checkLoaded = async (
     return { ok: unavailable.length === 0, file, warnings: [...warnings, ...unavailable] }
   }
   const progress = showProgress(servers.size)
-  const found = await inspect(snapshot, { version, data, log: SILENT, met: progress.met })
+  const found = await inspect(snapshot, { ...options, log: SILENT, met: progress.met })
   progress.end()
   const isOk =
     found.servers.every(isHealthy) &&
@@ -109,7 +123,7 @@ const describe = ({ ok, file, problem, warnings, servers, workspaces }: CheckRes
   if (problem !== undefined) return `${problem}\n`
   const parts = [
     ...(warnings.length > 0 ? [`${warnings.map(warning => `warning: ${warning}`).join('\n')}\n`] : []),
-    ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers)] : []),
+    ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers), printedLines(servers)] : []),
     ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), nameProblems(workspaces)] : []),
     ok ? `${file} is valid.\n` : `${file} has problems${unhealthyText(servers)}.\n`,
   ]
@@ -150,6 +164,14 @@ const hiddenText = ({ policy, overlays }: WorkspaceReport['hidden']): string =>
 
 const flaws = (servers: readonly ServerReport[]): string =>
   servers.flatMap(({ name, flaws = [] }) => flaws.map(flaw => `${name}: ${flaw}\n`)).join('')
+
+/** What servers that are down printed on stderr, which often says why. */
+const printedLines = (servers: readonly ServerReport[]): string =>
+  servers
+    .flatMap(({ name, stderr = [] }) =>
+      stderr.length > 0 ? [`${name} printed on stderr:`, ...stderr.map(line => `  ${line}`), ''] : [],
+    )
+    .join('\n')
 
 /** Names that collide, that no server has, or that cannot be called. */
 const nameProblems = (workspaces: readonly WorkspaceReport[]): string =>

@@ -55,7 +55,13 @@ type ServePipe = (options: {
 /** Connects to every server of a configuration once. */
 export type Inspect = (
   snapshot: Snapshot,
-  options: { log: Log; version: string; data: string; met?: (report: ServerReport) => void },
+  options: {
+    log: Log
+    version: string
+    data: string
+    timeoutMs?: number | undefined
+    met?: (report: ServerReport) => void
+  },
 ) => Promise<CheckReport>
 
 /** What a client subscribes to. */

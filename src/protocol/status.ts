@@ -68,6 +68,7 @@ export interface ServerReport {
   readonly ms?: number | undefined // until it had answered all requests
   readonly reason?: string | undefined
   readonly flaws?: readonly string[] | undefined // errors in its lists
+  readonly stderr?: readonly string[] | undefined // the last lines that a server that is down printed
 }
 
 /** What a workspace shows of the servers that answered. */

@@ -127,3 +127,31 @@ it.each([[[]], [['a', 'b']], [['a', '--ofline']]])('called with %j says how it i
   expect(code).toBe(2)
   expect(stderr).toContain('Try "dragoman check --help"')
 })
+
+it('says what a silent server printed on stderr, where it hangs, and how long it waited', async () => {
+  const silent = "console.error('waiting for the database'); process.stdin.resume()"
+  const hangs = `require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+    const { id, method } = JSON.parse(line)
+    const info = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
+    if (method === 'initialize') console.log(JSON.stringify({ jsonrpc: '2.0', id, result: info }))
+    else if (method === 'server/discover') console.log(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } }))
+  })`
+  const file = await write({
+    mcpServers: {
+      silent: { command: process.execPath, args: ['-e', silent] },
+      hangs: { command: process.execPath, args: ['-e', hangs] },
+      dies: { command: process.execPath, args: ['-e', "console.error('no KEY'); process.exit(1)"] },
+    },
+  })
+  const { code, stdout } = await runCommand(['check', file, '--timeout', '2.5'])
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^silent +down .*no answer to the first message within 2\.5 s; --timeout gives it more time$/m)
+  expect(stdout).toMatch(/^hangs +down .*no answer to tools\/list within 2\.5 s/m)
+  expect(stdout).toContain('silent printed on stderr:\n  waiting for the database\n')
+  expect(stdout).toContain('dies printed on stderr:\n  no KEY\n')
+})
+
+it.each(['0', 'soon', '-1', '4000'])('--timeout %s is wrong', async timeout => {
+  const { code, stderr } = await runCommand(['check', 'x.json', `--timeout=${timeout}`])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--timeout: expected seconds, more than 0')])
+})
