@@ -116,14 +116,15 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
    * A slow or missing list does not make the server unhealthy. A server that connects for the first time is ready once its
    * lists are known, so that clients that wait for the gateway to be ready get them at once.
    */
-  const connected = async (probed: ProbedServer): Promise<void> => {
+  const connected = (probed: ProbedServer): void => {
     revision = probed.revision
-    const setTools = (count: number | undefined): void => {
+    const listed = (count: number | undefined): void => {
       tools = count
+      if (state.kind === 'connecting') apply({ kind: 'answered' })
     }
-    counting = probed.countTools(onTool).then(setTools, () => setTools(undefined))
-    if (state.kind === 'connecting') await within(LISTS_MS, counting, () => undefined)
-    apply({ kind: 'answered' })
+    counting = probed.countTools(onTool).then(listed, () => listed(undefined))
+    if (state.kind === 'connecting') setTimeout(() => listed(tools), LISTS_MS).unref()
+    else apply({ kind: 'answered' })
   }
 
   /** Whether the failure of one caller's call concerns every caller; that a program cannot start always does. */

@@ -60,6 +60,22 @@ describe('a server is', () => {
     expect(state()).toMatchObject({ name: 'x', state: 'ready', tools: 1, since: Date.now() })
   })
 
+  test.each([
+    ['as soon as its lists are read', 0, [Json.of({ name: 't' })]],
+    ['after five seconds if its lists are not', 1, undefined],
+  ])('ready %s', async (_, waitMs, tools) => {
+    const health = createHealth(Json.of({ name: 'test' }))
+    let read: (tools: readonly Json[]) => void = () => {}
+    health.add(REMOTE, farSide().upstream, () => new Promise(resolve => (read = resolve)))
+    void health.probeAll()
+    await vi.advanceTimersByTimeAsync(4999)
+    expect(health.statusOf('x')).toMatchObject({ state: 'connecting', reason: undefined })
+    if (tools) read(tools)
+    await vi.advanceTimersByTimeAsync(waitMs)
+    expect(health.statusOf('x')).toMatchObject({ state: 'ready', tools: tools?.length })
+    health.close()
+  })
+
   test('degraded with the reason when it fails the handshake of a caller, until it accepts one', async () => {
     const { far, guard, state } = await start()
     far.opening = lossOf('upstream_protocol')

@@ -43,7 +43,7 @@ const everyKindInTurn = (name: string, body: Body, { prepare = () => {}, ...opti
   test(name, () =>
     amongMany(MEMBERS, options, async many => {
       prepare(many.servers)
-      for (const kind of KINDS) await body(many, await many.client(kind))
+      for (const kind of KINDS) await body(many, many.lateClient(kind))
     }),
   )
 }

@@ -66,13 +66,16 @@ const isTold = async ({ era, notices }: TestClient): Promise<void> => {
   if (era === 'legacy') await notices.next(CHANGED)
 }
 
+/** Long enough for processes to start on a busy machine. */
+const eventually = <T>(value: () => T) => expect.poll(value, { timeout: 15_000 })
+
 const isReady = async ({ origin }: Gateway): Promise<boolean> => (await fetch(`${origin}/readyz`)).ok
 
 describe.each(CLIENTS)('%s', (_, connect) => {
   test('gets every tool once the gateway is ready, with any capabilities, while no process answers it', async () => {
     const { slow, quick } = await servers()
     const { gateway, url } = await start([slow.config, quick.config])
-    await expect.poll(() => isReady(gateway)).toBe(true)
+    await eventually(() => isReady(gateway)).toBe(true)
     slow.close() // whatever is asked of it from now on is not answered
     for (const capabilities of CAPABILITIES) {
       const client = await opened(connect({ url, capabilities }))
@@ -93,8 +96,8 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     for (const server of [slow, quick]) server.open()
     await isTold(sampling)
     const more = ['slow__one', 'slow__two', 'slow__sample', 'quick__x', 'quick__sample']
-    await expect.poll(() => sampling.toolNames()).toEqual(more)
-    await expect.poll(() => slow.asked.filter(method => method === 'tools/list').length).toBe(3)
+    await eventually(() => sampling.toolNames()).toEqual(more)
+    await eventually(() => slow.asked.filter(method => method === 'tools/list').length).toBe(3)
     expect(await plain.toolNames()).toEqual(ALL)
     expect(plain.notices.pending(CHANGED)).toEqual([])
   })
@@ -104,7 +107,7 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     slow.close()
     const { url } = await start([slow.config, quick.config])
     const listing = opened(connect({ url, capabilities: { roots: {} } })).then(client => client.toolNames())
-    await expect.poll(() => slow.asked).toContain('initialize')
+    await eventually(() => slow.asked).toContain('initialize')
     slow.open()
     expect(await listing).toEqual(ALL)
   })
@@ -113,12 +116,12 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     const { slow, quick } = await servers()
     slow.close()
     const { url, gateway } = await start([slow.config, quick.config], { listWaitMs: 50 })
-    await expect.poll(() => gateway.status()[0]?.servers[1]?.state).toBe('ready')
+    await eventually(() => gateway.status()[0]?.servers[1]?.state).toBe('ready')
     const client = await opened(connect({ url, capabilities: { roots: {} } }))
     expect(await client.toolNames()).toEqual(['quick__x'])
     slow.open()
     await isTold(client)
-    await expect.poll(() => client.toolNames()).toEqual(ALL)
+    await eventually(() => client.toolNames()).toEqual(ALL)
   })
 
   test('gets every tool after a restart while the server still starts, and calls wait for it', async () => {
@@ -132,7 +135,7 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     const client = await opened(connect({ url, capabilities: { roots: {} } }))
     expect(await client.toolNames()).toEqual(ALL)
     const calling = client.call('slow__one')
-    await expect.poll(() => slow.asked.filter(method => method === 'initialize').length).toBeGreaterThan(1)
+    await eventually(() => slow.asked.filter(method => method === 'initialize').length).toBeGreaterThan(1)
     slow.open()
     expect(await calling).toMatchObject({ content: [{ text: 'called slow' }] })
   })
