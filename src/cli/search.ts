@@ -1,14 +1,14 @@
 import { createClientCommand } from './client/client-command.ts'
 import { EXIT } from './client/exit-codes.ts'
 import { findItems, type Item, LISTS, type ListName, labelOf } from './client/items.ts'
-import { listJson, printItems, reportErrors } from './client/list-command.ts'
+import { listJson, noteMissing, printItems, reportErrors } from './client/list-command.ts'
 
 const ALL: readonly ListName[] = ['tools', 'prompts', 'resources', 'templates']
 const NOTHING_FOUND = 1
 
 /** Finds tools, prompts and resources by words. */
 export const run = createClientCommand({
-  usage: ['search WORD…', 'search WORD… -- COMMAND…'],
+  usage: ['search WORD…', 'search URL WORD…', 'search WORD… -- COMMAND…'],
   about: `Finds the tools, prompts, resources and templates of all servers whose name or description has every word; the best
 first. Exit code 1: nothing was found.`,
   examples: [
@@ -18,7 +18,7 @@ first. Exit code 1: nothing was found.`,
   words: [1, Number.POSITIVE_INFINITY],
   hasServerWord: false,
   run: async client => {
-    const { items, errors } = await findItems(client, ALL)
+    const { items, errors, missing } = await findItems(client, ALL)
     const wanted = client.words.flatMap(words => words.toLowerCase().split(/\s+/)).filter(word => word !== '')
     const found = items
       .map(item => ({ item, score: scoreOf(item, wanted) }))
@@ -28,6 +28,7 @@ first. Exit code 1: nothing was found.`,
     if (client.isJson) client.write(`${listJson(found, ALL)}\n`)
     else if (found.length > 0) printItems(client, found, ALL)
     else client.note(`nothing has ${client.words.join(' ')} in its name or description`)
+    noteMissing(client, missing)
     const code = reportErrors(client, errors)
     return code === EXIT.ok && found.length === 0 ? NOTHING_FOUND : code
   },

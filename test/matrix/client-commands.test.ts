@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { isMethodOf } from '../../src/protocol/methods.ts'
-import { runCli, startCli } from '../support/cli.ts'
+import { runCli, startCli, startTestDaemon } from '../support/cli.ts'
 import { SERVERS } from './cells.ts'
-import type { MatrixServer } from './server.ts'
+import { type MatrixServer, ToolError } from './server.ts'
+import { sessionServer } from './session-server.ts'
 
 const FORM = {
   mode: 'form',
@@ -85,4 +86,67 @@ describe('the other commands', () => {
       await server.close()
     }
   })
+})
+
+test('a server that asks for roots as soon as it is initialized gets them', async () => {
+  const server = await sessionServer('2025-06-18')
+  void server.arrived('notifications/initialized').then(() => server.askOutside('roots/list', {}))
+  server.tools.set('wait', async () => {
+    await expect.poll(() => server.arrivals.filter(({ message }) => 'result' in message).length).toBe(1)
+    return { content: [{ type: 'text', text: 'done' }] }
+  })
+  try {
+    expect(await runCli(lineTo(server, 'call', 'wait', '--root', '/tmp'))).toEqual({
+      code: 0,
+      stdout: 'done\n',
+      stderr: '',
+    })
+    const answer = server.arrivals.find(({ message }) => 'result' in message)?.message
+    expect(answer).toMatchObject({ result: { roots: [{ uri: 'file:///tmp', name: 'tmp' }] } })
+  } finally {
+    await server.close()
+  }
+})
+
+test('a server that refuses a call until a link was opened is called again', async () => {
+  const server = await sessionServer('2025-11-25')
+  let isOpened = false
+  server.tools.set('pay', () => {
+    if (isOpened) return { content: [{ type: 'text', text: 'paid' }] }
+    isOpened = true
+    setTimeout(() => server.say('notifications/elicitation/complete', { elicitationId: 'e1' }))
+    const elicitations = [{ mode: 'url', url: 'https://x.test/pay', message: 'Pay', elicitationId: 'e1' }]
+    throw new ToolError(-32042, 'links', { elicitations })
+  })
+  try {
+    expect(await runCli(lineTo(server, 'call', 'pay', '--accept'))).toEqual({
+      code: 0,
+      stdout: 'paid\n',
+      stderr: 'the server asks to open https://x.test/pay\n',
+    })
+  } finally {
+    await server.close()
+  }
+})
+
+test('Ctrl-C during a question ends the call that the daemon keeps for the answer', async () => {
+  const server = await sessionServer('2025-06-18')
+  server.tools.set('ask', async call => {
+    const { action } = await call.ask('n', 'elicitation/create', FORM)
+    return { content: [{ type: 'text', text: String(action) }] }
+  })
+  const { url } = server.config as { url: string }
+  const daemon = await startTestDaemon({ mcpServers: { legacy: { url } } })
+  try {
+    const cli = startCli(['call', 'legacy/ask', '--data', daemon.data], { isTerminal: true, env: { NO_COLOR: '1' } })
+    await expect.poll(cli.stderr).toContain('name:')
+    cli.interrupt()
+    expect((await cli.ended).code).toBe(130)
+    await expect
+      .poll(() => server.arrivals.map(({ message }) => message))
+      .toContainEqual(expect.objectContaining({ result: { action: 'cancel' } }))
+  } finally {
+    await daemon.close()
+    await server.close()
+  }
 })

@@ -1,10 +1,6 @@
-import { Abort } from '../../protocol/cancellation.ts'
-import type { Question } from '../../protocol/exchange.ts'
-import type { LogSeverity } from '../../protocol/methods.ts'
-import { MODERN } from '../../protocol/revisions.ts'
-import { SILENT } from '../../telemetry/log.ts'
+import type { Abort } from '../../protocol/cancellation.ts'
 import { Json } from '../../wire/json/json.ts'
-import type { CommandContext, Run } from '../command.ts'
+import type { Run } from '../command.ts'
 import {
   columns,
   configFileOf,
@@ -18,11 +14,13 @@ import {
   textOf,
   UsageError,
 } from '../usage.ts'
-import { type FrameHandlers, ServerConnection } from './connection.ts'
-import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
+import type { ServerConnection } from './connection.ts'
+import { EXIT } from './exit-codes.ts'
+import type { FrameHandlers } from './pending-request.ts'
+import { type ClientOffer, RunningCommand } from './running-command.ts'
 import { findSources, type TargetSource, type TargetSources } from './sources.ts'
 import { CONNECT_FLAGS, readConnectOptions, splitCommand, takeUrl } from './target.ts'
-import { processTerminal, styleOf, type Terminal } from './terminal.ts'
+import { processTerminal, type Terminal } from './terminal.ts'
 
 /** A client command: its help, and what it does. */
 export interface ClientCommand {
@@ -50,22 +48,7 @@ export interface Client {
   note(text: string): void
 }
 
-/** What the client offers the server. */
-export interface ClientOffer {
-  readonly capabilities: Json
-  readonly logLevel?: LogSeverity | undefined
-}
-
 const NO_OFFER: ClientOffer = { capabilities: Json.empty }
-const DEFAULT_MS: Readonly<Record<ClientState, number>> = {
-  connecting: 60_000, // a first start by npx or uvx may have to fetch the program
-  handshake: 30_000,
-  listing: 30_000,
-  calling: 300_000,
-  reading: 30_000,
-  watching: 0,
-}
-const NO_LIMIT_MS = 24 * 60 * 60_000
 
 /** Makes a command of a description: reads its line, connects, reports errors with their exit codes. */
 export const createClientCommand =
@@ -117,121 +100,6 @@ export const createClientCommand =
       await running.close()
     }
   }
-
-interface ConnectRequest {
-  readonly connect: ReturnType<typeof readConnectOptions>
-  readonly handlers: Partial<FrameHandlers>
-  readonly offer: ClientOffer
-  readonly data: string
-}
-
-/** The connections of a command that runs, and its end. */
-class RunningCommand {
-  readonly interrupted = new Abort()
-  readonly #context: CommandContext
-  readonly #terminal: Terminal
-  readonly #timeoutMs: number | undefined
-  readonly #sessions: ServerConnection[] = []
-  readonly #stopListening: () => void
-
-  constructor(context: CommandContext, terminal: Terminal, timeoutMs: number | undefined) {
-    this.#context = context
-    this.#terminal = terminal
-    this.#timeoutMs = timeoutMs
-    this.#stopListening = terminal.onInterrupt(() => {
-      if (this.interrupted.reason) process.exit(EXIT.cancelled) // a second Ctrl-C does not wait for servers
-      this.interrupted.abort({ kind: 'cancelled', text: 'interrupted by the user' })
-    })
-  }
-
-  async connect(source: TargetSource, { connect, handlers, offer, data }: ConnectRequest): Promise<ServerConnection> {
-    const { openServer, openDaemon, version } = this.#context
-    const caller = {
-      workspace: 'default',
-      principal: 'local',
-      revision: connect.revision ?? MODERN,
-      capabilities: offer.capabilities,
-      info: Json.of({ name: 'dragoman', version }),
-      logLevel: offer.logLevel,
-      session: 'cli', // a legacy server gets a session for this command alone
-      headers: new Map<string, string>(),
-    }
-    let session: ServerConnection | undefined
-    const { connection } = source
-    const open = async () =>
-      connection.kind === 'daemon'
-        ? openDaemon(connection.daemon, connection.workspace)
-        : openServer(connection.config, {
-            caller,
-            timeoutMs: this.#timeoutMs || (this.#timeoutMs === 0 ? NO_LIMIT_MS : DEFAULT_MS.connecting),
-            isRevisionForced: connect.revision !== undefined,
-            version,
-            data,
-            log: SILENT,
-            sink: frame => session?.outside(frame),
-          })
-    const peer = await this.#race(open())
-    session = new ServerConnection(peer, {
-      name: source.label,
-      caller,
-      signal: this.interrupted,
-      timeoutMs: this.#timeouts(),
-      handlers: { notice: () => {}, answer: refuseQuestion, ...handlers },
-    })
-    this.#sessions.push(session)
-    return session
-  }
-
-  report(thrown: unknown, isJson: boolean): number {
-    const error = thrown instanceof ClientError || !this.interrupted.reason ? thrown : INTERRUPTED
-    if (!(error instanceof ClientError)) throw error
-    const { output, error: stderr, env } = this.#terminal
-    const { rpc, message } = error
-    if (isJson && rpc) output.write(`${Json.of({ error: { code: rpc.code, message: rpc.message, data: rpc.data } })}\n`)
-    stderr.write(`${styleOf(stderr, env).red('dragoman:')} ${message}\n`)
-    return error.code
-  }
-
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#sessions.map(session => session.close()))
-    this.#stopListening()
-  }
-
-  /** The user need not wait for a server that hangs. What is opened late is closed. */
-  #race<T extends { close(): Promise<void> }>(opening: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const stop = this.interrupted.onAbort(() => {
-        opening.then(peer => peer.close()).catch(() => {})
-        reject(new ClientError(`cancelled ${STATE_WORDS.connecting}`, EXIT.cancelled))
-      })
-      opening.then(
-        peer => {
-          stop()
-          resolve(peer)
-        },
-        (thrown: unknown) => {
-          stop()
-          try {
-            reject(toClientError(thrown, 'connecting'))
-          } catch (other) {
-            reject(other)
-          }
-        },
-      )
-    })
-  }
-
-  #timeouts(): Readonly<Record<ClientState, number>> {
-    const ms = this.#timeoutMs
-    if (ms === undefined) return DEFAULT_MS
-    return { connecting: ms, handshake: ms, listing: ms, calling: ms, reading: ms, watching: 0 }
-  }
-}
-
-const INTERRUPTED = new ClientError('cancelled', EXIT.cancelled)
-
-const refuseQuestion = ({ method }: Question): Promise<Json> =>
-  Promise.reject(new ClientError(`the server asked for ${method}, which this command does not answer`, EXIT.protocol))
 
 const EXIT_HELP = `Exit codes: 0 success, 1 the tool reported an error, 2 invalid arguments, 3 protocol error, 4 unreachable or no answer
 in time, 5 credentials rejected, 130 cancelled.`

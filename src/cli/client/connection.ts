@@ -1,22 +1,17 @@
-import { Abort, type Signal } from '../../protocol/cancellation.ts'
+import type { Signal } from '../../protocol/cancellation.ts'
 import { answerQuestion } from '../../protocol/deliver.ts'
-import { RpcFailure, rpcError } from '../../protocol/errors.ts'
-import type { Answer, Caller, Frame, Question, Sink } from '../../protocol/exchange.ts'
+import { RpcFailure } from '../../protocol/errors.ts'
+import type { Caller, Question, Sink } from '../../protocol/exchange.ts'
+import { META } from '../../protocol/meta.ts'
 import { isMethodOf, type LogSeverity } from '../../protocol/methods.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { listItems } from '../../protocol/send-request.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { ClientPeer, WatchRequest } from '../command.ts'
 import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
+import { type FrameHandlers, PendingRequest, refusalOf } from './pending-request.ts'
 
-/** What a command does with frames that are no results. */
-export interface FrameHandlers {
-  notice(method: string, params: Json): void
-  /** Resolves with the result for the server; a ClientError ends the command. */
-  answer(question: Question): Promise<Json>
-}
-
-interface SessionOptions {
+interface ConnectionOptions {
   readonly name: string // of the server, for messages
   readonly caller: Caller
   readonly signal: Signal // aborted by Ctrl-C
@@ -26,13 +21,13 @@ interface SessionOptions {
 
 /** One connection of a command: sends requests, answers questions, and ends what takes too long. */
 export class ServerConnection {
-  readonly #options: SessionOptions
+  readonly missingServers = new Set<string>() // whose items the lists of the daemon lack
+  readonly #options: ConnectionOptions
   readonly #caller: Caller
-  readonly #failed = new Abort() // a question that cannot be answered ends the request it belongs to
-  #peer: ClientPeer
-  #failure: ClientError | undefined
+  readonly #peer: ClientPeer
+  readonly #pending = new Set<PendingRequest>()
 
-  constructor(peer: ClientPeer, options: SessionOptions) {
+  constructor(peer: ClientPeer, options: ConnectionOptions) {
     this.#peer = peer
     this.#options = options
     this.#caller = { ...options.caller, revision: peer.revision }
@@ -48,17 +43,39 @@ export class ServerConnection {
 
   /** Rejects with ClientError. */
   async request(method: string, params: Json, state: ClientState): Promise<Json> {
+    const { signal, handlers, timeoutMs } = this.#options
+    const pending = new PendingRequest({
+      handlers,
+      timeoutMs: timeoutMs[state],
+      silent: () => this.#silence(method, state),
+    })
+    this.#pending.add(pending)
+    const stopListening = signal.onAbort(({ kind }) =>
+      pending.fail(new ClientError(`cancelled ${STATE_WORDS[state]}`, EXIT.cancelled), INTERRUPT_REASONS[kind] ?? kind),
+    )
     try {
-      return await this.#send(method, params, state)
+      const { sink, signal: ending } = pending
+      if (!signal.reason)
+        this.#peer.dispatch({ kind: 'request', method, params, caller: this.#caller, signal: ending, sink })
+      return await pending.result
     } catch (thrown) {
       throw toClientError(thrown, state)
+    } finally {
+      stopListening()
+      void pending.over.then(() => this.#pending.delete(pending))
     }
   }
 
   /** All items of a list, page by page. */
   async list(method: string, member: string): Promise<Json[]> {
     const items: Json[] = []
-    for await (const item of listItems(member, params => this.request(method, params, 'listing'))) items.push(item)
+    const fetchPage = async (params: Json): Promise<Json> => {
+      const page = await this.request(method, params, 'listing')
+      const missing = page.at('_meta', META.unavailable)?.elements() ?? []
+      for (const server of missing) this.missingServers.add(server.asString() ?? '')
+      return page
+    }
+    for await (const item of listItems(member, fetchPage)) items.push(item)
     return items
   }
 
@@ -89,98 +106,33 @@ export class ServerConnection {
   /** Takes what the server sends outside requests. */
   readonly outside: Sink = frame => {
     if (frame.kind === 'notice') this.#options.handlers.notice(frame.method, frame.params)
-    else if (frame.kind === 'question') this.#ask(frame)
+    else if (frame.kind === 'question') this.#answerOutside(frame)
   }
 
-  close(): Promise<void> {
-    return this.#peer.close()
+  async close(): Promise<void> {
+    await Promise.all([...this.#pending].map(({ over }) => over))
+    await this.#peer.close()
   }
 
-  #send(method: string, params: Json, state: ClientState): Promise<Json> {
-    return new Promise((resolve, reject) => {
-      const { signal: interrupted, handlers } = this.#options
-      const ending = new Abort()
-      const timer = this.#startTimer(state, () => {
-        ending.abort({ kind: 'cancelled', text: 'timed out' })
-        reject(this.#silence(method, state))
-      })
-      const stops = [
-        interrupted.onAbort(reason => {
-          timer.end()
-          ending.abort(reason)
-          reject(new ClientError(`cancelled ${STATE_WORDS[state]}`, EXIT.cancelled))
-        }),
-        this.#failed.onAbort(() => {
-          timer.end()
-          ending.abort({ kind: 'cancelled', text: 'the question has no answer' })
-          if (this.#failure) reject(this.#failure)
-        }),
-      ]
-      const end = (settle: () => void): void => {
-        timer.end()
-        for (const stop of stops) stop()
-        settle()
-      }
-      const sink = (frame: Frame): void => {
-        timer.restart()
-        if (frame.kind === 'result') end(() => resolve(frame.result))
-        else if (frame.kind === 'failure') end(() => reject(new RpcFailure(frame.error)))
-        else if (frame.kind === 'notice') handlers.notice(frame.method, frame.params)
-        else this.#ask(frame, timer)
-      }
-      if (ending.reason) return
-      this.#peer.dispatch({ kind: 'request', method, params, caller: this.#caller, signal: ending, sink })
-    })
-  }
-
-  #ask(question: Question, timer?: SilenceTimer): void {
-    timer?.pause() // the server waits for the user
-    this.#options.handlers
-      .answer(question)
-      .then(
-        result => answerQuestion(question, { kind: 'result', result }),
-        (thrown: unknown) => {
-          if (!(thrown instanceof ClientError)) throw thrown
-          this.#failure = thrown
-          answerQuestion(question, refusalOf(question.method, thrown.message))
-          this.#failed.abort({ kind: 'cancelled' })
-        },
-      )
-      .finally(() => timer?.restart())
+  #answerOutside(question: Question): void {
+    this.#options.handlers.answer(question).then(
+      result => answerQuestion(question, { kind: 'result', result }),
+      (thrown: unknown) => {
+        const error = toClientError(thrown, 'calling')
+        answerQuestion(question, refusalOf(question.method, error.message))
+        for (const pending of this.#pending) pending.fail(error, 'a question has no answer')
+      },
+    )
   }
 
   #silence(method: string, state: ClientState): ClientError {
     const seconds = this.#options.timeoutMs[state] / 1000
-    const text = `${this.name} did not answer ${method} within ${seconds} s (${STATE_WORDS[state]})\nWait longer with --timeout SECONDS.`
-    return new ClientError(text, EXIT.unreachable)
-  }
-
-  #startTimer(state: ClientState, expired: () => void): SilenceTimer {
-    const ms = this.#options.timeoutMs[state]
-    let timer: NodeJS.Timeout | undefined
-    let isOver = false
-    const pause = (): void => clearTimeout(timer)
-    const restart = (): void => {
-      pause()
-      if (ms > 0 && !isOver) timer = setTimeout(expired, ms)
-    }
-    const end = (): void => {
-      isOver = true
-      pause()
-    }
-    restart()
-    return { restart, pause, end }
+    const text = `${this.name} did not answer ${method} within ${seconds} s (${STATE_WORDS[state]})`
+    return new ClientError(`${text}\nWait longer with --timeout SECONDS.`, EXIT.unreachable)
   }
 }
 
-/** Fires after a silence of the server. */
-interface SilenceTimer {
-  restart(): void
-  pause(): void
-  end(): void
+const INTERRUPT_REASONS: Readonly<Record<string, string>> = {
+  cancelled: 'interrupted by the user',
+  gone: 'the reader of the output has gone',
 }
-
-const refusalOf = (method: string, message: string): Answer =>
-  method === 'elicitation/create'
-    ? { kind: 'result', result: Json.of({ action: 'cancel' }) }
-    : { kind: 'error', error: rpcError('internal', message) }

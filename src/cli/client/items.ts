@@ -61,6 +61,7 @@ const listItemsOf = async (
 export interface Found {
   readonly items: readonly Item[]
   readonly errors: readonly ClientError[]
+  readonly missing: readonly string[] // servers that the daemon cannot list yet
 }
 
 /** Reads lists of every connection at the same time. */
@@ -75,10 +76,10 @@ export const findItems = async (
       try {
         const session = await open(source)
         const read = await Promise.all(lists.map(list => listItemsOf(source, session, list)))
-        return { items: read.flat(), errors: [] }
+        return { items: read.flat(), errors: [], missing: [...session.missingServers] }
       } catch (error) {
         if (!(error instanceof ClientError) || error.code === EXIT.cancelled) throw error
-        return { items: [], errors: [error] }
+        return { items: [], errors: [error], missing: [] }
       }
     }),
   )
@@ -89,6 +90,7 @@ export const findItems = async (
         ? items
         : items.filter(({ server }) => server === undefined || server === sources.server),
     errors: results.flatMap(result => result.errors),
+    missing: results.flatMap(result => result.missing),
   }
 }
 

@@ -10,10 +10,17 @@ import { fitLine, safeLine, styleOf } from './terminal.ts'
 export const listCommand = async (client: Client, lists: readonly ListName[]): Promise<number> => {
   const { sources } = client
   if (sources.item !== undefined && sources.server === undefined) throw unknownServer(sources.item, sources.all)
-  const { items, errors } = await findItems(client, lists)
+  const { items, errors, missing } = await findItems(client, lists)
   if (client.isJson) client.write(`${listJson(items, lists)}\n`)
   else if (items.length > 0 || errors.length === 0) printItems(client, items, lists)
+  noteMissing(client, missing)
   return reportErrors(client, errors)
+}
+
+/** Names the servers that are still starting, or down, and whose items the daemon does not know. */
+export const noteMissing = (client: Client, missing: readonly string[]): void => {
+  if (missing.length > 0)
+    client.note(`without ${missing.join(', ')}, which the daemon cannot list yet; see "dragoman status"`)
 }
 
 /** Names the servers that failed; returns the exit code. */
