@@ -5,6 +5,8 @@ import { SERVERS } from './cells.ts'
 import { type MatrixServer, ToolError } from './server.ts'
 import { sessionServer } from './session-server.ts'
 
+const SLOW = { timeout: 10_000 } // on a busy machine
+
 const FORM = {
   mode: 'form',
   message: 'Who?',
@@ -49,7 +51,7 @@ describe('call completes questions, progress, logs and cancellation', () => {
       slow.interrupt()
       expect(await slow.ended).toEqual({ code: 130, stdout: '', stderr: 'dragoman: cancelled while calling\n' })
       const isTold = () => arrived.isGone || server.of('notifications/cancelled').length > 0
-      await expect.poll(isTold).toBe(true)
+      await expect.poll(isTold, SLOW).toBe(true)
     } finally {
       await server.close()
     }
@@ -70,16 +72,16 @@ describe('the other commands', () => {
       expect(results).toEqual(lines.map(([, stdout]) => ({ code: 0, stdout, stderr: '' })))
 
       const watching = startCli(lineTo(server, 'watch', 'test://a', '--json'))
-      await expect.poll(watching.stderr).toContain('watching test://a')
+      await expect.poll(watching.stderr, SLOW).toContain('watching test://a')
       server.say('notifications/resources/updated', { uri: 'test://a' })
-      await expect.poll(watching.stdout).toContain('"notifications/resources/updated"')
+      await expect.poll(watching.stdout, SLOW).toContain('"notifications/resources/updated"')
       watching.interrupt()
       expect((await watching.ended).code).toBe(130)
 
       const lists = startCli(lineTo(server, 'watch', 'lists'))
-      await expect.poll(lists.stderr).toContain('watching lists')
+      await expect.poll(lists.stderr, SLOW).toContain('watching lists')
       server.say('notifications/tools/list_changed')
-      await expect.poll(lists.stdout).toMatch(/^\S+\tthe list of tools changed\n$/)
+      await expect.poll(lists.stdout, SLOW).toMatch(/^\S+\tthe list of tools changed\n$/)
       lists.interrupt()
       expect((await lists.ended).code).toBe(130)
     } finally {
@@ -92,7 +94,7 @@ test('a server that asks for roots as soon as it is initialized gets them', asyn
   const server = await sessionServer('2025-06-18')
   void server.arrived('notifications/initialized').then(() => server.askOutside('roots/list', {}))
   server.tools.set('wait', async () => {
-    await expect.poll(() => server.arrivals.filter(({ message }) => 'result' in message).length).toBe(1)
+    await expect.poll(() => server.arrivals.filter(({ message }) => 'result' in message).length, SLOW).toBe(1)
     return { content: [{ type: 'text', text: 'done' }] }
   })
   try {
@@ -139,11 +141,11 @@ test('Ctrl-C during a question ends the call that the daemon keeps for the answe
   const daemon = await startTestDaemon({ mcpServers: { legacy: { url } } })
   try {
     const cli = startCli(['call', 'legacy/ask', '--data', daemon.data], { isTerminal: true, env: { NO_COLOR: '1' } })
-    await expect.poll(cli.stderr).toContain('name:')
+    await expect.poll(cli.stderr, SLOW).toContain('name:')
     cli.interrupt()
     expect((await cli.ended).code).toBe(130)
     await expect
-      .poll(() => server.arrivals.map(({ message }) => message))
+      .poll(() => server.arrivals.map(({ message }) => message), SLOW)
       .toContainEqual(expect.objectContaining({ result: { action: 'cancel' } }))
   } finally {
     await daemon.close()

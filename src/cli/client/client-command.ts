@@ -14,9 +14,9 @@ import {
   textOf,
   UsageError,
 } from '../usage.ts'
+import type { FrameHandlers } from './client-request.ts'
 import type { ServerConnection } from './connection.ts'
 import { EXIT } from './exit-codes.ts'
-import type { FrameHandlers } from './pending-request.ts'
 import { type ClientOffer, RunningCommand } from './running-command.ts'
 import { findSources, type TargetSource, type TargetSources } from './sources.ts'
 import { CONNECT_FLAGS, readConnectOptions, splitCommand, takeUrl } from './target.ts'

@@ -8,8 +8,8 @@ import type { Revision } from '../../protocol/revisions.ts'
 import { listItems } from '../../protocol/send-request.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { ClientPeer, WatchRequest } from '../command.ts'
+import { ClientRequest, type FrameHandlers, refusalOf } from './client-request.ts'
 import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
-import { type FrameHandlers, PendingRequest, refusalOf } from './pending-request.ts'
 
 interface ConnectionOptions {
   readonly name: string // of the server, for messages
@@ -25,7 +25,7 @@ export class ServerConnection {
   readonly #options: ConnectionOptions
   readonly #caller: Caller
   readonly #peer: ClientPeer
-  readonly #pending = new Set<PendingRequest>()
+  readonly #pending = new Set<ClientRequest>()
 
   constructor(peer: ClientPeer, options: ConnectionOptions) {
     this.#peer = peer
@@ -44,7 +44,7 @@ export class ServerConnection {
   /** Rejects with ClientError. */
   async request(method: string, params: Json, state: ClientState): Promise<Json> {
     const { signal, handlers, timeoutMs } = this.#options
-    const pending = new PendingRequest({
+    const pending = new ClientRequest({
       handlers,
       timeoutMs: timeoutMs[state],
       silent: () => this.#silence(method, state),

@@ -1,9 +1,9 @@
 import { compileTemplate } from '../../protocol/uri-template.ts'
 import type { Client } from './client-command.ts'
+import type { FrameHandlers } from './client-request.ts'
 import type { ServerConnection } from './connection.ts'
 import { ClientError, EXIT } from './exit-codes.ts'
 import { findItems } from './items.ts'
-import type { FrameHandlers } from './pending-request.ts'
 import type { ClientOffer } from './running-command.ts'
 import { unknownServer } from './sources.ts'
 

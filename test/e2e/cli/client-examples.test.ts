@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
 
+const SLOW = { timeout: 10_000 } // on a busy machine
+
 const ROOT = resolve(import.meta.dirname, '../../..')
 const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 const COMMANDS = 'tools prompts resources describe search call read prompt complete watch ping'.split(' ')
@@ -56,7 +58,7 @@ const runLine = async (line: string) => {
   const { args, input } = readShell(line)
   if (args[0] !== 'watch') return runCli(localize(args), { input })
   const cli = startCli(localize(args))
-  await expect.poll(cli.stderr).toContain('watching ')
+  await expect.poll(cli.stderr, SLOW).toContain('watching ')
   cli.interrupt()
   const { code, ...output } = await cli.ended
   expect(code).toBe(130)

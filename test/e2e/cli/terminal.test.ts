@@ -9,6 +9,8 @@ import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
 import { pseudoTerminalProblem, startInTerminal } from '../../support/pseudo-terminal.ts'
 import { scriptedServer } from '../../support/scripted-server.ts'
 
+const SLOW = { timeout: 10_000 } // on a busy machine
+
 const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const PLAIN = { env: { NO_COLOR: '1' } }
 const problem = pseudoTerminalProblem()
@@ -114,7 +116,7 @@ Elicitation completed: action=accept, content={"name":"Ann","age":41,"score":95.
     terminal.type('y\r')
     expect(await terminal.ended).toBe(0)
     expect(terminal.screen()).toContain('User response: action=accept')
-    await expect.poll(opened).toBe('https://example.com/visit\n')
+    await expect.poll(opened, SLOW).toBe('https://example.com/visit\n')
   })
 
   it('Ctrl-C and Ctrl-D end a question', async () => {
@@ -159,7 +161,7 @@ Elicitation completed: action=accept, content={"name":"Ann","age":41,"score":95.
     terminal.type('\u0003')
     expect(await terminal.ended).toBe(130)
     expect(terminal.screen()).toBe('dragoman: cancelled while calling\n')
-    await expect.poll(() => server.arrivals.map(({ body }) => body.method)).toContain('notifications/cancelled')
+    await expect.poll(() => server.arrivals.map(({ body }) => body.method), SLOW).toContain('notifications/cancelled')
     await server.close()
   })
 })
@@ -172,7 +174,7 @@ describe('in a terminal of this process', () => {
     const { browser, opened } = fakeBrowser()
     const args = ['call', 'demo/test_elicitation_url', '--data', daemon.data]
     const cli = startCli(args, { isTerminal: true, env: { NO_COLOR: '1', BROWSER: browser } })
-    await expect.poll(cli.stderr).toContain('Open it?')
+    await expect.poll(cli.stderr, SLOW).toContain('Open it?')
     cli.type(`${typed}\r`)
     expect(await cli.ended).toMatchObject({ code: 0, stdout: `${result}\n` })
     expect(opened()).toBe('')

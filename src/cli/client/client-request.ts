@@ -21,7 +21,7 @@ interface PendingOptions {
 const GRACE_MS = 500 // for a server to end a call whose question was cancelled
 
 /** One request of a command, until its result or until the command gives it up. */
-export class PendingRequest {
+export class ClientRequest {
   readonly result: Promise<Json>
   readonly over: Promise<void> // the server does not work on it any more, as far as we can tell
   readonly #options: PendingOptions
