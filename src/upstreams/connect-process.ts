@@ -1,11 +1,9 @@
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer } from '../config/snapshot.ts'
 import { isSameUser } from '../protocol/callers.ts'
-import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
-import { within } from '../std/time.ts'
 import { type CallerUpstream, connectPerCaller } from './connect-per-caller.ts'
-import { DISCONNECTED, errorOfThrown, forOtherCallers, UpstreamFailure } from './failures.ts'
+import { DISCONNECTED, forOtherCallers, UpstreamFailure } from './failures.ts'
 import type { Era } from './probe.ts'
 import { ProcessLimit } from './process/process-limits.ts'
 import { chooseEra } from './session/legacy-support.ts'
@@ -16,6 +14,7 @@ import { ModernProcess } from './stdio/modern-process.ts'
 import { ModernProcesses } from './stdio/modern-processes.ts'
 import type { Pipe } from './stdio/pipe.ts'
 import { createProcessOpener, WrongEra } from './stdio/process-opener.ts'
+import { createRedirect } from './stdio/redirect.ts'
 import { SessionSharing } from './stdio/session-sharing.ts'
 import { SpareProcess } from './stdio/spare-process.ts'
 import { createInvalidLineLog, createStdioLink, type StdioOptions } from './stdio/stdio-link.ts'
@@ -43,7 +42,6 @@ export interface ProcessUpstream extends Upstream {
 }
 
 const ATTEMPTS = 3 // to open: the era of the server, its legacy sessions, and then what there is
-const TURN_MS = 1000
 const DAY = 24 * 60 * 60_000
 
 type Server = ProcessServer & { readonly name: string }
@@ -85,6 +83,13 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   const sessions = new Map<LegacySession<Pipe>, StdioTransport>()
   const isUnused = () => [...sessions.values()].every(({ isRunning }) => !isRunning)
   const sharing = new SessionSharing({ server, known, peek: key => pool.peek(key) })
+  const redirect = createRedirect({
+    name: server.name,
+    known,
+    sharing,
+    open: caller => open(caller),
+    settling: (session, caller) => sessions.get(session)?.settling(caller),
+  })
   const spare = new SpareProcess(limit, bounds.idleMs, isUnused)
   let probing: { readonly caller: Caller; readonly peer: Promise<Peer> } | undefined
   let closing: Promise<void> | undefined
@@ -99,55 +104,22 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     }
     const handshake = isLegacyUnknown() ? undefined : known.handshake
     const startsAtOnce = slot.index > 0
-    const onQuestion = () => known.recordQuestion()
+    const onQuestion = (method: string) => known.recordQuestion(method)
     const transportOptions = { limit, bounds, handshake, startsAtOnce, start: openLegacy, spare, onQuestion }
-    const redirect = (exchange: Exchange): boolean => !slot.isDedicated && redirectFrom(session, exchange)
-    const session: LegacySession<Pipe> = new LegacySession<Pipe>({ ...slot, onClosed, holdMs, redirect }, created => {
-      const transport = new StdioTransport(created, link, caller, transportOptions)
-      sessions.set(created, transport)
-      return transport
-    })
+    const redirectCall = (exchange: Exchange): boolean => !slot.isDedicated && redirect(session, exchange)
+    const session: LegacySession<Pipe> = new LegacySession<Pipe>(
+      { ...slot, onClosed, holdMs, redirect: redirectCall },
+      created => {
+        const transport = new StdioTransport(created, link, caller, transportOptions)
+        sessions.set(created, transport)
+        return transport
+      },
+    )
     if (slot.isDedicated) moveTo(session, caller)
     return session.open().catch(error => {
       void session.close()
       throw error
     })
-  }
-
-  /**
-   * Takes a call that must not run in a shared session now. Whether a server asks for roots shows when its process starts:
-   * another client waits until then, because it must not call a process that has the roots of the first.
-   */
-  const redirectFrom = (session: LegacySession<Pipe>, exchange: Exchange): boolean => {
-    const { caller, method } = exchange
-    const isUncertain = !known.asks && sharing.isAskable(caller, method)
-    const settling = isUncertain ? sessions.get(session)?.settling(caller) : undefined
-    if (settling) void settling.then(() => dispatchElsewhere(exchange))
-    else if (sharing.isConflicting(exchange, session)) void awaitTurn(session, exchange)
-    else return false
-    return true
-  }
-
-  /** Most calls end sooner than another process could start; otherwise the client gets its own. */
-  const awaitTurn = async (session: LegacySession<Pipe>, exchange: Exchange): Promise<void> => {
-    const { caller, signal } = exchange
-    const until = Date.now() + TURN_MS
-    const restMs = () => (known.asks || session.isClosing ? 0 : until - Date.now())
-    while (sharing.isConflicting(exchange, session) && restMs() > 0)
-      await within(restMs(), session.onceAskedByNoOther(caller), () => {})
-    if (signal.reason) return
-    if (!sharing.isConflicting(exchange, session) && !session.isClosing) return session.dispatch(exchange)
-    sharing.separate(caller)
-    dispatchElsewhere(exchange)
-  }
-
-  const dispatchElsewhere = (exchange: Exchange): void => {
-    open(exchange.caller).then(
-      peer => {
-        if (!exchange.signal.reason) peer.dispatch(exchange)
-      },
-      (thrown: unknown) => void deliver(exchange.sink, { kind: 'failure', error: errorOfThrown(server.name, thrown) }),
-    )
   }
 
   /** The client has shared another session so far: what it has there moves. */

@@ -258,29 +258,39 @@ describe('clients with roots', () => {
     expect(new Set(pids).size).toBe(1)
   })
 
+  const heard = async (small: Small, caller: Caller, name: string) => {
+    const params = { name: 'heard', arguments: {} }
+    const call = exchangeWith(await small.open(caller), 'tools/call', { caller, params, onFrame: rootsOf(name) })
+    return ((await call.result()) as { content: { text: string }[] }).content[0]?.text
+  }
+  const given = (name: string) => JSON.stringify([{ roots: [{ uri: `file:///${name}` }] }])
+
   it.each(['one after the other', 'at the same time'])(
-    'have one each of a server that does, if they call %s',
+    'have one for each set of roots of a server that does, if they call %s',
     async how => {
       const small = connectSmall({ roots: true })
-      const clients = ['a', 'b'].map(async name => {
-        const caller = rooted(name)
-        await join(small, caller, { onFrame: rootsOf(name) })
-        return caller
-      })
-      const heard = async (caller: Caller) => {
-        const params = { name: 'heard', arguments: {} }
-        const call = exchangeWith(await small.open(caller), 'tools/call', {
-          caller,
-          params,
-          onFrame: rootsOf(caller.session ?? ''),
-        })
-        return ((await call.result()) as { content: { text: string }[] }).content[0]?.text
-      }
-      const [a, b] = (await Promise.all(clients)) as [Caller, Caller]
-      const told =
-        how === 'at the same time' ? await Promise.all([heard(a), heard(b)]) : [await heard(a), await heard(b)]
-      expect(told).toEqual(['a', 'b'].map(name => JSON.stringify([{ roots: [{ uri: `file:///${name}` }] }])))
-      expect(small.living()).toHaveLength(2)
+      const folders = ['a', 'b', 'b', 'a']
+      const callers = folders.map((_, at) => rooted(`client ${at}`))
+      const names = folders.entries()
+      for (const [at, name] of names) await join(small, callers[at] as Caller, { onFrame: rootsOf(name) })
+      const call = (at: number) => heard(small, callers[at] as Caller, folders[at] ?? '')
+      const told: (string | undefined)[] = []
+      if (how === 'at the same time') told.push(...(await Promise.all(folders.map((_, at) => call(at)))))
+      else for (const at of folders.keys()) told.push(await call(at))
+      expect(told).toEqual(folders.map(given))
+      expect(small.living().length).toBeLessThanOrEqual(3) // the two clients with `b` do not find each other
     },
   )
+
+  it('leave the process they share when their roots change', async () => {
+    const small = connectSmall({ roots: true })
+    const [a, b] = [rooted('a'), rooted('b')]
+    for (const caller of [a, b]) await join(small, caller, { onFrame: rootsOf('same') })
+    expect([await heard(small, a, 'same'), await heard(small, b, 'same')]).toEqual([given('same'), given('same')])
+    expect(small.living()).toHaveLength(1)
+    const method = 'notifications/roots/list_changed'
+    exchangeWith(await small.open(b), method, { caller: b, kind: 'notification' })
+    expect(await heard(small, b, 'other')).toBe(given('other'))
+    expect(await heard(small, a, 'same')).toBe(given('same'))
+  })
 })

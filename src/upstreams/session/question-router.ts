@@ -1,4 +1,4 @@
-import type { Exchange, Question } from '../../protocol/exchange.ts'
+import type { Answer, Exchange, Question } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeResult } from '../../wire/json-rpc.ts'
 import { Questions, type ServerRequest } from './questions.ts'
@@ -21,6 +21,7 @@ export class QuestionRouter {
   readonly #options: RouterOptions
   readonly #questions: Questions
   readonly #unclear = new UnclearQuestions()
+  #roots: Json | undefined
 
   constructor(options: RouterOptions) {
     this.#options = options
@@ -28,6 +29,11 @@ export class QuestionRouter {
       (pieces, what) => options.post(pieces, what),
       () => options.unsent(),
     )
+  }
+
+  /** The client's latest answer to `roots/list`. */
+  get roots(): Json | undefined {
+    return this.#roots
   }
 
   /** The open questions. */
@@ -51,6 +57,9 @@ export class QuestionRouter {
   /** Asks the client that these calls are of, the latest first; if they are of several clients, as soon as it is clear which. */
   askOneOf(calls: readonly AskableCall[], message: ServerRequest): void {
     if (areOfOneSharer(calls) || message.method === 'ping') return void this.ask(calls.at(-1), message)
+    if (message.method === 'roots/list' && this.#roots)
+      // clients that share a session have equal roots
+      return this.#options.post(encodeResult(message.id, this.#roots), 'roots')
     const owner = {} // until it is clear
     let asked: AskableCall | undefined
     const question = this.#open(message, owner, () => asked?.settleQuestion())
@@ -105,6 +114,11 @@ export class QuestionRouter {
       settled?.()
     })
     if (!question) settled?.()
-    return question
+    if (question?.method !== 'roots/list') return question
+    const answer = (reply: Answer): void => {
+      if (reply.kind === 'result') this.#roots = reply.result.compact()
+      question.answer(reply)
+    }
+    return { ...question, answer }
   }
 }

@@ -1,4 +1,3 @@
-import { areSameUser } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
@@ -22,7 +21,7 @@ import { type Sharer, Sharers, sharerOf } from './sharers.ts'
 /** What a session is opened with. */
 export interface SessionOptions extends PoolSlot {
   readonly holdMs: number // how long a question of the server waits for a listener
-  /** Whether another session serves the request. */
+  /** Whether another session serves the exchange. */
   readonly redirect?: (exchange: Exchange) => boolean
 }
 
@@ -150,6 +149,24 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return new Promise(resolve => this.#waiting.push({ caller, resolve }))
   }
 
+  /** The roots that the server was given; undefined if it has not asked for any. */
+  get roots(): Json | undefined {
+    return this.#questions.roots
+  }
+
+  get hasSeveralClients(): boolean {
+    return this.#sharers.areSeveral
+  }
+
+  /** Whether that client has the roots that the server was given, as far as is known. */
+  hasSameRoots(caller: Caller): boolean {
+    return this.#sharers.hasSameRoots(caller)
+  }
+
+  setSameRoots(caller: Caller): void {
+    this.#sharers.setSameRoots(caller)
+  }
+
   /** Whether the server may hold state of that client. */
   hasServed(caller: Caller): boolean {
     return this.#sharers.isServed(caller)
@@ -185,7 +202,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly dispatch: Dispatch = exchange => {
     this.touch()
     this.#transport.noteUser?.(exchange.caller)
-    if (exchange.kind === 'notification') return this.#notify(exchange)
+    if (exchange.kind === 'notification') return this.#options.redirect?.(exchange) ? undefined : this.#notify(exchange)
     if (this.#closing)
       return void deliver(exchange.sink, {
         kind: 'failure',
@@ -341,23 +358,13 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     this.#listeners.notify(method, params, listener => this.#sharers.isFor(listener, method, params))
   }
 
-  /**
-   * On a shared stream a log message names no call: it belongs to the only one, if there is only one. Otherwise it is for
-   * the clients whose calls run, and without a call for all; for none of them where they are several users.
-   */
+  /** On a shared stream a log message names no call: it belongs to the only one, if there is only one. */
   #logged(params: Json, message: Message): void {
+    const [first, ...others] = this.#calls
     const callers = this.#calls.map(({ exchange }) => exchange.caller)
-    const [first] = this.#calls
-    if (first && callers.length === 1) {
-      if (this.#sharers.wantsLog(first.exchange.caller, params)) void first.message(message)
-      return
-    }
-    const areSeveralUsers = first ? !areSameUser(callers) : this.#sharers.areSeveralUsers
-    if (areSeveralUsers) return
-    const keys = new Set(callers.map(sharerOf))
-    const isFor = (listener: Caller): boolean =>
-      (keys.size === 0 || keys.has(sharerOf(listener))) && this.#sharers.wantsLog(listener, params)
-    this.#listeners.notify(NOTIFICATIONS.message, params, isFor)
+    const isFor = this.#sharers.logFilter(callers, params)
+    if (!first || others.length > 0) this.#listeners.notify(NOTIFICATIONS.message, params, isFor)
+    else if (isFor(first.exchange.caller)) void first.message(message)
   }
 
   /** Our ids are numbers: an error with any other id, or none, is about everything under way. */

@@ -1,4 +1,4 @@
-import { ServedUsers } from '../../protocol/callers.ts'
+import { areSameUser, ServedUsers } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { isCall, isLogSeverity, LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
@@ -9,6 +9,7 @@ import { Json } from '../../wire/json/json.ts'
 export interface Sharer {
   readonly uris: Set<string> // of the resources it is subscribed to
   level: LogSeverity | undefined // as it has set it
+  hasSameRoots: boolean // as those that the server was given
   isServed: boolean // it has called the server or was asked something, so the server may hold state of it
 }
 
@@ -52,12 +53,21 @@ export class Sharers {
     this.join(caller).isServed = true
   }
 
+  hasSameRoots(caller: Caller): boolean {
+    const { isServed, hasSameRoots } = this.join(caller)
+    return isServed || hasSameRoots
+  }
+
+  setSameRoots(caller: Caller): void {
+    this.join(caller).hasSameRoots = true
+  }
+
   join(caller: Caller): Sharer {
     const key = sharerOf(caller)
     const known = this.#byKey.get(key)
     this.#users.add(caller)
     if (known) return known
-    const sharer: Sharer = { uris: new Set(), level: undefined, isServed: false }
+    const sharer: Sharer = { uris: new Set(), level: undefined, hasSameRoots: false, isServed: false }
     if (this.#byKey.size >= MOST) this.#forgetOne()
     this.#byKey.set(key, sharer)
     return sharer
@@ -104,7 +114,7 @@ export class Sharers {
     }
   }
 
-  /** Whether a notification that belongs to no call is for that listener. Log messages: see `wantsLog`. */
+  /** Whether a notification that belongs to no call is for that listener. Log messages: see `logFilter`. */
   isFor(listener: Caller, method: string, params: Json): boolean {
     const key = sharerOf(listener)
     if (!this.areSeveral || key === MODERN || method.endsWith('/list_changed')) return true
@@ -114,8 +124,19 @@ export class Sharers {
     return [...(this.#byKey.get(key)?.uris ?? [])].some(own => uri === own || uri.startsWith(`${own}/`))
   }
 
-  /** Whether a log message is at the sharer's level; a sharer without one gets what other sharers have not asked for. */
-  wantsLog(caller: Caller, params: Json): boolean {
+  /**
+   * Which clients get a log message that names no call: those whose calls run, and without a call all of them; none where
+   * they are several users.
+   */
+  logFilter(callers: readonly Caller[], params: Json): (client: Caller) => boolean {
+    const areSeveralUsers = callers.length > 0 ? !areSameUser(callers) : this.areSeveralUsers
+    if (areSeveralUsers) return () => false
+    const keys = new Set(callers.map(sharerOf))
+    return client => (keys.size === 0 || keys.has(sharerOf(client))) && this.#wantsLog(client, params)
+  }
+
+  /** Whether a log message is at the sharer's level; one that has set none gets no more than `info` because of the others. */
+  #wantsLog(caller: Caller, params: Json): boolean {
     const key = sharerOf(caller)
     if (!this.areSeveral || key === MODERN || this.level === undefined) return true
     const least = this.#byKey.get(key)?.level ?? DEFAULT_LEVEL

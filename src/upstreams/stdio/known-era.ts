@@ -4,12 +4,15 @@ import type { Handshake } from '../session/handshake.ts'
 import { LegacySupport } from '../session/legacy-support.ts'
 import type { OpenedProcess } from './open-process.ts'
 
+/** What the processes of a program have asked their clients: nothing, only for roots, or during calls. */
+export type QuestionHabit = 'nothing' | 'roots' | 'anything'
+
 interface KnownProgram {
   readonly era: Era
   readonly at: number
   readonly handshake: Handshake | undefined
   readonly legacy: LegacySupport
-  readonly asks: boolean // one of its processes has asked a client something
+  readonly asks: QuestionHabit
 }
 
 const MOST_PROGRAMS = 1000
@@ -52,14 +55,14 @@ export class KnownEra {
     return this.#known?.legacy ?? this.#unknown
   }
 
-  /** Whether a process of the program has asked a client something: roots, elicitation or sampling. */
-  get asks(): boolean {
-    return this.#known?.asks === true
+  get asks(): QuestionHabit {
+    return this.#known?.asks ?? 'nothing'
   }
 
-  recordQuestion(): void {
+  recordQuestion(method: string): void {
     const known = this.#known
-    if (known && !known.asks) this.#programs.set(this.#key, { ...known, asks: true })
+    const asks = method === 'roots/list' && known?.asks !== 'anything' ? 'roots' : 'anything'
+    if (known && known.asks !== asks) this.#programs.set(this.#key, { ...known, asks })
   }
 
   detected(opened: OpenedProcess): void {
@@ -70,7 +73,7 @@ export class KnownEra {
       at: same?.at ?? Date.now(),
       handshake: opened.era === 'legacy' ? opened.handshake : same?.handshake,
       legacy: same?.legacy ?? new LegacySupport(this.#legacyMs),
-      asks: same?.asks ?? false,
+      asks: same?.asks ?? 'nothing',
     })
   }
 
@@ -80,7 +83,7 @@ export class KnownEra {
       era = 'modern',
       at = Date.now(),
       legacy = new LegacySupport(this.#legacyMs),
-      asks = false,
+      asks = 'nothing',
     } = this.#known ?? {}
     legacy.confirm()
     this.#programs.set(this.#key, { era, at, handshake, legacy, asks })

@@ -15,6 +15,7 @@ interface SharingOptions {
 }
 
 const EVERYONE = 'everyone'
+const MOST_OWN = 10_000 // a client may leave before it uses its own process
 
 /**
  * Decides which callers of a legacy server share a session, which over stdio is a process. Where nothing tells which call
@@ -39,7 +40,17 @@ export class SessionSharing {
   isConflicting({ caller, method }: Exchange, session: LegacySession<Pipe>): boolean {
     if (!this.isAskable(caller, method) || !session.isAskedByOthers(caller)) return false
     // A client stays where the server may hold state of it, unless the server is known to ask.
-    return this.#options.known.asks || !session.hasServed(caller)
+    return this.#options.known.asks === 'anything' || !session.hasServed(caller)
+  }
+
+  /** Whether the server has been given roots in that session, and it is not known whether the client has the same. */
+  mayHaveOtherRoots({ caller, method }: Exchange, session: LegacySession<Pipe>): boolean {
+    return (
+      session.roots !== undefined &&
+      caller.capabilities.has('roots') &&
+      this.isAskable(caller, method) &&
+      !session.hasSameRoots(caller)
+    )
   }
 
   /** Whether a client session may be asked something because of that method. */
@@ -49,6 +60,8 @@ export class SessionSharing {
 
   /** From now on the client session has a process of its own. */
   separate({ session = '' }: Caller): void {
+    const [oldest = ''] = this.#own.size >= MOST_OWN ? this.#own : []
+    this.#own.delete(oldest)
     this.#own.add(session)
   }
 
@@ -70,10 +83,10 @@ export class SessionSharing {
     return poolPlace({ ...caller, principal, workspace: '', session: undefined }, pool, index)
   }
 
-  /** A server that asks gets a session for each client that can answer, and so the roots of the right client. */
+  /** A server that asks gets a session for each client that can answer. */
   #needsOwn(caller: Caller, shared: PoolPlace): boolean {
     const { known, peek } = this.#options
     if (caller.session === undefined || !canBeAsked(caller.capabilities)) return false
-    return this.#own.has(caller.session) || (known.asks && peek(shared.key)?.hasServed(caller) !== true)
+    return this.#own.has(caller.session) || (known.asks === 'anything' && peek(shared.key)?.hasServed(caller) !== true)
   }
 }

@@ -25,7 +25,7 @@ interface StdioTransportOptions extends SupervisorOptions {
   ): Promise<{ readonly pipe: Pipe; readonly handshake: Handshake }>
   readonly spare: SpareProcess
   /** The server has asked a client something. */
-  onQuestion(): void
+  onQuestion(method: string): void
 }
 
 const RESTART_MS = 1000
@@ -132,7 +132,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
   }
 
   questionAsked(method: string): (() => void) | undefined {
-    this.#options.onQuestion()
+    this.#options.onQuestion(method)
     return method === 'roots/list' ? this.#rootsWait?.asked() : undefined
   }
 
