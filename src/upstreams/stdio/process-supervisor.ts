@@ -39,7 +39,7 @@ export interface SupervisorOptions {
   readonly bounds: UsageLimits
 }
 
-const LISTED_MS = 30_000 // a process that only listed what it has is ended after this time
+const LISTED_MS = 10_000 // a process that only listed what it has is ended after this time
 const ANSWER_MS = [50, 450, 4500] // an answer to a ping is looked for after each
 
 /** Runs the process of one session or modern server: starts it when it is needed, sends to it, and ends it when it is idle or broken. */

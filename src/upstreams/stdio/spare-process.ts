@@ -13,7 +13,7 @@ export interface Spare {
   readonly lastId: number // of a request that was sent to it
 }
 
-const SPARE_MS = 30_000
+const SPARE_MS = 10_000
 const NO_CAPABILITIES = capabilitiesFingerprint(Json.empty)
 
 /**
