@@ -327,5 +327,4 @@ const keyOf = ({ server }: Pick<Member, 'server'>, kind: ListKind): string => `$
 
 const splitKey = (key: string): [server: string, kind: ListKind] => key.split('\n') as [string, ListKind]
 
-const slowKey = ({ server }: Member, { principal }: Caller): string =>
-  `${server}\n${principal === undefined ? '' : `=${principal}`}`
+const slowKey = ({ server }: Member, caller: Caller): string => `${server}\n${cacheOwnerOf(caller)}`

@@ -50,10 +50,11 @@ export const learnServer = (peer: Peer, self: Caller, discovery: Json): Promise<
       return []
     }
   }
+  /** One after the other: the server may have a limit of concurrent requests. */
   const readAll = async (): Promise<LearntServer> => {
-    const first = await read('tools') // alone, because the other lists need not wait for the handshake again
-    const others = await Promise.all(ALL_LIST_KINDS.filter(kind => kind !== 'tools').map(read))
-    return { revision, discovery: discovery.compact(), lists: Object.fromEntries([...first, ...others.flat()]) }
+    const lists: [ListKind, LearntList][] = []
+    for (const kind of ALL_LIST_KINDS) lists.push(...(await read(kind)))
+    return { revision, discovery: discovery.compact(), lists: Object.fromEntries(lists) }
   }
   return within<LearntServer, never>(TIMEOUT_MS, readAll(), () => {
     abort.abort({ kind: 'expired' })

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -8,6 +8,8 @@ import { SILENT } from '../../../src/telemetry/log.ts'
 import type { ClientOptions, TestClient } from '../../support/client.ts'
 import { connectV1 } from '../../support/client-v1.ts'
 import { connectV2 } from '../../support/client-v2.ts'
+import { modern, send } from '../../support/raw.ts'
+import { type Created, createToken } from '../auth/guarded.ts'
 import { type GatedServer, startGated } from './gated-server.ts'
 
 const CHANGED = 'notifications/tools/list_changed'
@@ -139,6 +141,30 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     slow.open()
     expect(await calling).toMatchObject({ content: [{ text: 'called slow' }] })
   })
+})
+
+test("what a user's process lists after a call is shown to no other user, nor stored", async () => {
+  const { slow, quick } = await servers()
+  const data = await folder()
+  const [ann, bob] = [await createToken(data), await createToken(data)]
+  const ask = async (url: string, { headers }: Created, method: string, params = {}): Promise<string> => {
+    const request = modern(1, method, params, { capabilities: { roots: {} } })
+    return (await send(url, { ...request, headers: { ...request.headers, ...headers } })).text
+  }
+  const first = await start([slow.config, quick.config], { data })
+  await first.gateway.ready
+  expect(await ask(first.url, ann, 'tools/call', { name: 'slow__one', arguments: {} })).toContain('called slow')
+  await eventually(() => ask(first.url, ann, 'tools/list')).toContain('slow__made_by_process')
+  const others = [await ask(first.url, bob, 'tools/list')]
+  await first.gateway.close()
+  const second = await start([slow.config, quick.config], { data })
+  for (const token of [ann, bob]) others.push(await ask(second.url, token, 'tools/list'))
+  for (const text of others) {
+    expect(text).toContain('slow__two')
+    expect(text).not.toContain('made_by_process')
+  }
+  for (const file of await readdir(join(data, 'lists')))
+    expect(await readFile(join(data, 'lists', file), 'utf8')).not.toContain('made_by_process')
 })
 
 test('the instructions of all servers are in the first answer to initialize', async () => {

@@ -12,7 +12,7 @@ interface Request {
 /** A legacy stdio server whose processes answer nothing while the gate is closed, as if they were still starting. */
 export interface GatedServer {
   readonly config: ServerConfig
-  readonly tools: string[] // clients with sampling get one more
+  readonly tools: string[] // clients with sampling get one more, and a process that was called has its own
   readonly asked: string[] // methods in order of arrival
   open(): void
   close(): void
@@ -31,13 +31,15 @@ export const startGated = async (name: string, ...tools: string[]): Promise<Gate
   let processes = 0
 
   const server = createServer(socket => {
-    processes++
+    const number = ++processes
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => {})
     let canSample = false
+    let own: string[] = []
     const answer = ({ id, method, params }: Request): void => {
       if (method === 'initialize') canSample = 'sampling' in (params?.capabilities ?? {})
-      const names = canSample ? [...tools, 'sample'] : tools
+      if (method === 'tools/call') own = [`made_by_process_${number}`]
+      const names = [...tools, ...(canSample ? ['sample'] : []), ...own]
       const results: Record<string, object> = {
         initialize: {
           protocolVersion: '2025-06-18',
