@@ -102,7 +102,7 @@ test('the package is small: no maps, no sources, no tests', () => {
   expect(packed.size).toBeLessThan(700_000)
 })
 
-test('npx dragoman serve runs in an empty folder', async () => {
+test('npx dragoman serve runs in an empty folder; tools and call use it, stop ends it', async () => {
   const empty = await mkdtemp(join(folder, 'empty-'))
   const args = [
     '--prefix',
@@ -117,7 +117,7 @@ test('npx dragoman serve runs in an empty folder', async () => {
     '--data',
     join(empty, 'data'),
   ]
-  const child = spawn('npm', args, { cwd: empty, shell: isWindows, detached: !isWindows })
+  const child = spawn('npm', args, { cwd: empty, shell: isWindows })
   let printed = ''
   child.stdout.setEncoding('utf8')
   for await (const text of child.stdout) {
@@ -127,10 +127,15 @@ test('npx dragoman serve runs in an empty folder', async () => {
   const [, url = ''] = /default +(http\S+)/.exec(printed) ?? []
   expect((await fetch(url.replace('/mcp', '/healthz'))).status).toBe(200)
   expect(printed).toMatch(/memory +connected/)
-  if (isWindows) child.kill()
-  else process.kill(-(child.pid ?? 0), 'SIGTERM')
-  await once(child, 'exit')
-}, 30_000)
+  const data = ['--data', join(empty, 'data')]
+  expect((await dragoman('tools', ...data)).stdout).toMatch(/^(\w+\/)?list_dir\t/m)
+  await writeFile(join(empty, 'note.txt'), 'hello from the folder')
+  const read = await dragoman('call', 'files/read_file', 'relative_path=note.txt', ...data)
+  expect(read.stdout).toContain('hello from the folder')
+  const ended = once(child, 'exit')
+  expect((await dragoman('stop', ...data)).stdout).toContain('Stopped the daemon')
+  await ended
+}, 60_000)
 
 test('the installed command runs', async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
