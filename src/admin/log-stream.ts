@@ -4,6 +4,8 @@ import { LogHistory, type LogLine } from '../telemetry/log-history.ts'
 
 const HEADERS = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no', ...PRIVATE_HEADERS }
 
+const KEEP_ALIVE_MS = 30_000 // an empty line; HTTP clients end a response that is silent for minutes
+
 /** Sends the last lines of the log, one JSON object per line: `?server=NAME` of one server, `?follow=1` also later lines. */
 export const streamLog = (
   request: IncomingMessage,
@@ -26,8 +28,12 @@ export const streamLog = (
   )
   if (query.get('follow') === null) return void response.end()
   const leave = history.follow(write)
+  const keepAlive = setInterval(() => void response.write('\n'), KEEP_ALIVE_MS).unref()
   response.on('drain', () => {
     isBehind = false
   })
-  response.on('close', leave)
+  response.on('close', () => {
+    clearInterval(keepAlive)
+    leave()
+  })
 }

@@ -39,6 +39,7 @@ export const run: Run = async args => {
   try {
     for await (const line of lines) {
       if (process.stdout.destroyed) break
+      if (line === '') continue // keeps the connection open
       print(flags.json ? `${line}\n` : logText(JSON.parse(line) as LogLine))
     }
   } catch {

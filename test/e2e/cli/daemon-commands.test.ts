@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runCommand } from './in-process.ts'
-import { endPrograms, startServe } from './program.ts'
+import { endPrograms, startProgram, startServe } from './program.ts'
 
 const SMALL = fileURLToPath(new URL('../../support/servers/stdio/server.mjs', import.meta.url))
 
@@ -66,6 +66,23 @@ test.each(['status', 'logs', 'reload', 'restart', 'stop'])('%s says that no daem
     1,
     `dragoman: no daemon runs on ${join(folder, 'none')}; start one with "dragoman serve"\n`,
   ])
+})
+
+test('status --watch and logs --follow go on until the daemon ends', async () => {
+  const own = join(folder, 'watched')
+  const config = join(folder, 'watched.json')
+  await writeFile(config, JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
+  const daemon = await startServe(['--config', config, '--no-watch', '--data', own])
+  const watch = startProgram(['status', '--watch', '--data', own])
+  const follow = startProgram(['logs', '--follow', '--data', own])
+  await watch.saw(/(dragoman \d.*\n[^]*){2}WORKSPACE/)
+  await vi.waitFor(async () => {
+    await runCommand(['reload', '--data', own])
+    expect(follow.stdout()).toMatch(/info +the configuration is unchanged\n/)
+  })
+  daemon.signal('SIGTERM')
+  expect([await watch.ended, watch.stderr()]).toEqual([1, expect.stringContaining('dragoman: ')])
+  expect(await follow.ended).toBeLessThanOrEqual(1)
 })
 
 test('serve -- command serves one server without a file, with the variables of the shell', async () => {
