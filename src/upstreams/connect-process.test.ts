@@ -123,6 +123,9 @@ describe('a server that cannot be started', () => {
     expect(await failureOf({}, { command: './no/server' })).toContain(
       '"./no/server" was not found (there is no such file)',
     )
+    expect(await failureOf({}, { command: 'npx -y x', args: [] })).toContain(
+      '"npx -y x" is taken for the name of one program; write "command": "npx", "args": ["-y", "x"]',
+    )
   })
 
   it('says that its folder does not exist, or that it is no program', async () => {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { commandHint } from '../../config/foreign-keys.ts'
 import type { ProcessServer } from '../../config/snapshot.ts'
 import { type FailureDetails, UpstreamFailure } from '../failures.ts'
 import { Child, type ChildHandler, type ProcessExit } from './child.ts'
@@ -35,11 +36,13 @@ export const startChild = async (
 
 const failureOfStart = (
   error: NodeJS.ErrnoException,
-  { command, cwd }: ProcessServer,
+  { command, args, cwd }: ProcessServer,
   path: string | undefined,
 ): FailureDetails => {
   if (cwd !== undefined && !existsSync(cwd)) return notStarted(`its folder "${cwd}" does not exist`)
   if (error.code === 'ENOENT') {
+    const hint = commandHint(command, args)
+    if (hint !== undefined) return notStarted(`"${command}" ${hint}`)
     const where = /[\\/]/.test(command) ? 'there is no such file' : `PATH was searched: ${path || '(empty)'}`
     return notStarted(`"${command}" was not found (${where})`)
   }
