@@ -75,7 +75,7 @@ test('status --watch and logs --follow go on until the daemon ends', async () =>
   const daemon = await startServe(['--config', config, '--no-watch', '--data', own])
   const watch = startProgram(['status', '--watch', '--data', own])
   const follow = startProgram(['logs', '--follow', '--data', own])
-  await watch.saw(/(dragoman \d.*\n[^]*){2}WORKSPACE/)
+  await watch.saw(/(dragoman \d.*\n[\s\S]*){2}WORKSPACE/)
   await vi.waitFor(async () => {
     await runCommand(['reload', '--data', own])
     expect(follow.stdout()).toMatch(/info +the configuration is unchanged\n/)
