@@ -14,7 +14,8 @@ process.exitCode = await run(process.argv.slice(2), {
   startGateway: async (snapshot, options) => (await import('./app/gateway.ts')).startGateway(snapshot, options),
   inspect: async (snapshot, options) => (await import('./app/check.ts')).checkServers(snapshot, options),
   openServer: async (server, options) => (await import('./app/client-server.ts')).openServer(server, options),
-  openDaemon: async (daemon, workspace) => (await import('./app/client-daemon.ts')).openDaemon(daemon, workspace),
+  openDaemon: async (daemon, workspace, asks) =>
+    (await import('./app/client-daemon.ts')).openDaemon(daemon, workspace, asks),
   openMemory: async options => (await import('./servers/memory/memory-admin.ts')).openMemoryAdmin(options),
   servePipe: async options => (await import('./app/stdio-proxy.ts')).serveStdioProxy(options),
 })

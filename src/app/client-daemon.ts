@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { OpenDaemon } from '../cli/command.ts'
+import { DEFAULT_LIMITS } from '../config/snapshot.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
@@ -10,21 +11,28 @@ import { Json } from '../wire/json/json.ts'
 import { encodeRequest, joinBuffers, type Message, readIncoming } from '../wire/json-rpc.ts'
 import { isEventStream } from '../wire/media-type.ts'
 import { SseDecoder } from '../wire/sse.ts'
-import { modernDispatch, watchByListen } from './client-modern.ts'
+import { watchByListen } from './client-watch.ts'
 
 const MAX_BYTES = 256 * 1024 * 1024
 
 /** Connects to a workspace of the daemon. Loads nothing of the gateway: a command in a shell must start quickly. */
-export const openDaemon: OpenDaemon = async ({ origin, token }, workspace) => {
+export const openDaemon: OpenDaemon = async ({ origin, token }, workspace, asks) => {
   const agent = new Agent({ keepAlive: true })
   const url = new URL(`/mcp/${encodeURIComponent(workspace)}`, origin)
   const send = createPost(url, token, agent)
   return {
     revision: MODERN,
-    dispatch: modernDispatch(send),
+    dispatch: asks ? await withQuestions(send) : send,
     watch: watchByListen(send),
     close: async () => agent.destroy(),
   }
+}
+
+/** Questions come with results, and some arguments go into headers. Commands that call nothing do not load this. */
+const withQuestions = async (send: Dispatch): Promise<Dispatch> => {
+  const { askInRounds } = await import('../bridge/rounds.ts')
+  const { ParamHeaderWriter } = await import('../bridge/param-header-writer.ts')
+  return askInRounds(new ParamHeaderWriter().wrap(send), DEFAULT_LIMITS)
 }
 
 /** Each request is a POST of its own; closing it cancels it. */

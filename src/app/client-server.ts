@@ -1,3 +1,5 @@
+import { ParamHeaderWriter } from '../bridge/param-header-writer.ts'
+import { askInRounds } from '../bridge/rounds.ts'
 import { askForUrls } from '../bridge/url-elicitation.ts'
 import type { ClientPeer, OpenServer } from '../cli/command.ts'
 import { DEFAULT_LIMITS } from '../config/snapshot.ts'
@@ -11,7 +13,7 @@ import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
 import { buildServer } from './build-server.ts'
-import { ALL_LISTS, modernDispatch, watchByListen } from './client-modern.ts'
+import { ALL_LISTS, watchByListen } from './client-watch.ts'
 
 /** Connects to one server as its only client, in the server's own revision; rejects with RpcFailure. */
 export const openServer: OpenServer = async (
@@ -42,7 +44,7 @@ export const openServer: OpenServer = async (
 const openStateless = (peer: Peer): ClientPeer => ({
   revision: peer.revision,
   // A server in this process asks with question frames already.
-  dispatch: peer.asks ? peer.dispatch : modernDispatch(peer.dispatch),
+  dispatch: peer.asks ? peer.dispatch : askInRounds(new ParamHeaderWriter().wrap(peer.dispatch), DEFAULT_LIMITS),
   watch: watchByListen(peer.dispatch),
   close: async () => {},
 })

@@ -93,8 +93,8 @@ export type OpenServer = (
   },
 ) => Promise<ClientPeer>
 
-/** Connects to a workspace of the daemon. */
-export type OpenDaemon = (daemon: Daemon, workspace: string) => Promise<ClientPeer>
+/** Connects to a workspace of the daemon; `asks`: the client can answer questions. */
+export type OpenDaemon = (daemon: Daemon, workspace: string, asks: boolean) => Promise<ClientPeer>
 
 /** What main.ts hands to the commands: cli/ may not import the parts that implement it. */
 export interface Programs {

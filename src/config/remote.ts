@@ -1,3 +1,4 @@
+import { HEADER_NAME, headerValueError } from '../std/header-text.ts'
 import {
   type CallerTemplate,
   type PieceEnds,
@@ -23,14 +24,6 @@ const RESERVED_HEADERS = new Set(
   `accept connection content-length content-type expect host keep-alive last-event-id mcp-method mcp-name
   mcp-protocol-version mcp-session-id te trailer transfer-encoding upgrade`.split(/\s+/),
 )
-
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what HTTP forbids
-const NOT_IN_HEADERS = /[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/
-
-/** Why a text cannot be sent as the value of a header. */
-export const headerValueError = (value: string): string | undefined =>
-  NOT_IN_HEADERS.test(value) ? 'holds a character that cannot be sent in an HTTP header' : undefined
 
 const urlError = (url: string): string | undefined => {
   const parsed = URL.parse(url)

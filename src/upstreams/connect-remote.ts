@@ -1,6 +1,6 @@
-import { headerValueError } from '../config/remote.ts'
 import type { RemoteServer } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
+import { headerValueError } from '../std/header-text.ts'
 import { within } from '../std/time.ts'
 import { type CallerUpstream, connectPerCaller } from './connect-per-caller.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from './failures.ts'

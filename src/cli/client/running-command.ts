@@ -71,7 +71,7 @@ export class RunningCommand {
     const { connection: target } = source
     const open = async () =>
       target.kind === 'daemon'
-        ? openDaemon(target.daemon, target.workspace)
+        ? openDaemon(target.daemon, target.workspace, offer.capabilities !== Json.empty)
         : openServer(target.config, {
             caller,
             timeoutMs: this.#timeoutMs || (this.#timeoutMs === 0 ? NO_LIMIT_MS : DEFAULT_MS.connecting),

@@ -1,6 +1,6 @@
-import { headerValueError } from '../../config/remote.ts'
 import { DEFAULT_PROCESS_LIMITS, type ProcessServer, type RemoteServer } from '../../config/snapshot.ts'
 import { isModern, isRevision, REVISIONS, type Revision } from '../../protocol/revisions.ts'
+import { readHeaderLine } from '../../std/header-text.ts'
 import { type Flags, type FlagValues, textOf, textsOf, UsageError } from '../usage.ts'
 
 /** Where a command finds its servers. */
@@ -80,10 +80,9 @@ const readHeaders = (flags: FlagValues): Record<string, string> => {
   const token = textOf(flags, 'token')
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   for (const text of textsOf(flags, 'header')) {
-    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)$/s.exec(text) ?? []
-    if (name === undefined || value === undefined || headerValueError(value))
-      throw new UsageError(`--header: expected "Name: value", got ${JSON.stringify(text)}`)
-    headers[name.toLowerCase()] = value.trim()
+    const header = readHeaderLine(text)
+    if (!header) throw new UsageError(`--header: expected "Name: value", got ${JSON.stringify(text)}`)
+    headers[header[0]] = header[1]
   }
   return headers
 }

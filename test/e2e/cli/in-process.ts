@@ -12,8 +12,8 @@ const PROGRAMS: Programs = {
   inspect: async (snapshot, options) => (await import('../../../src/app/check.ts')).checkServers(snapshot, options),
   openServer: async (server, options) =>
     (await import('../../../src/app/client-server.ts')).openServer(server, options),
-  openDaemon: async (daemon, workspace) =>
-    (await import('../../../src/app/client-daemon.ts')).openDaemon(daemon, workspace),
+  openDaemon: async (daemon, workspace, asks) =>
+    (await import('../../../src/app/client-daemon.ts')).openDaemon(daemon, workspace, asks),
   openMemory: async options => (await import('../../../src/servers/memory/memory-admin.ts')).openMemoryAdmin(options),
   servePipe: async options => (await import('../../../src/app/stdio-proxy.ts')).serveStdioProxy(options),
 }

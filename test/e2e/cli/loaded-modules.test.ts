@@ -60,7 +60,7 @@ it('tools of a running daemon loads the few modules that it needs', async () => 
   const own = modules.filter(url => url.includes('/dist/'))
   expect(own.join('\n')).toContain('/dist/app/client-daemon.js')
   expect(modules.filter(url => /node_modules|workspace\/|health\/|fronts\/|config\/load/.test(url))).toEqual([])
-  expect(own.length).toBeLessThan(70)
+  expect(own.length).toBeLessThan(60)
   gateway.signal('SIGTERM')
   await gateway.ended
 })

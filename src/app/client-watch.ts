@@ -1,14 +1,7 @@
-import { ParamHeaderWriter } from '../bridge/param-header-writer.ts'
-import { askInRounds } from '../bridge/rounds.ts'
 import type { ClientPeer } from '../cli/command.ts'
-import { DEFAULT_LIMITS } from '../config/snapshot.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import { CHANGING_LISTS, LIST_CHANGES } from '../protocol/notifications.ts'
 import { Json } from '../wire/json/json.ts'
-
-/** The requests of a modern client: questions come with results, and some arguments go into headers. */
-export const modernDispatch = (dispatch: Dispatch): Dispatch =>
-  askInRounds(new ParamHeaderWriter().wrap(dispatch), DEFAULT_LIMITS)
 
 /** The flags of `subscriptions/listen` for every list. */
 export const ALL_LISTS: Readonly<Record<string, true>> = Object.fromEntries(
