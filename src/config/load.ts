@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { checkConfig, DEFAULT_SERVERS, DEMO_SERVERS, type EmbeddedServers } from './check.ts'
+import { backupOf } from './edit/safe-write.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
 import { ConfigError, formatProblems } from './problems.ts'
@@ -41,7 +42,13 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
   const listen = { ...snapshot.listen, host, port }
   if (file === undefined) return { ...snapshot, listen, sources: [] }
   const servers = new Map([...snapshot.servers].map(withRoot(folder)))
-  return { ...snapshot, servers, listen, file: resolve(file), sources: [resolve(file), ...named.values()] }
+  return {
+    ...snapshot,
+    servers,
+    listen,
+    file: resolve(file),
+    sources: [resolve(file), backupOf(resolve(file)), ...named.values()],
+  }
 }
 
 /** A relative `root` counts from the folder of the file. */

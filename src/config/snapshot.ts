@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens
   readonly warnings: readonly string[]
   readonly file?: string | undefined // the configuration file, as an absolute path
-  readonly sources?: readonly string[] | undefined // the file and the secret files it was read from, as absolute paths
+  readonly sources?: readonly string[] | undefined // the file, its backup and the secret files it was read from, as absolute paths
 }
 
 /** Where the gateway listens, and which Host and Origin headers it accepts besides loopback ones. */

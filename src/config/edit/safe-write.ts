@@ -5,6 +5,9 @@ import { ConfigError } from '../problems.ts'
 
 const OWNER_ONLY = 0o600 // a new file may hold secrets
 
+/** Where the text before the last change is kept. */
+export const backupOf = (file: string): string => `${file}.bak`
+
 /** The text of a file that is about to be edited; undefined if there is none. */
 export const readForEdit = async (file: string): Promise<string | undefined> => {
   try {
@@ -37,8 +40,8 @@ export const writeEdited = async (
     () => OWNER_ONLY,
   )
   await mkdir(dirname(target), { recursive: true })
-  const suffix = backups === 'each' ? `.${timestamp(new Date())}.bak` : '.bak'
-  const backup = before === undefined ? undefined : file + suffix
+  const name = backups === 'each' ? `${file}.${timestamp(new Date())}` : file
+  const backup = before === undefined ? undefined : backupOf(name)
   if (backup !== undefined) await copyFile(target, backup)
   const draft = `${target}.${randomBytes(6).toString('hex')}.tmp`
   try {

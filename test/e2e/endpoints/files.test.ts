@@ -48,8 +48,9 @@ test('neither the data directory, the configuration file nor its secret files ar
   const { folder, gateway: started } = configured
   const url = started.url('project')
   await mkdir(join(folder, 'state'), { recursive: true })
-  for (const path of ['state/daemon.json', 'key.txt', 'note.txt']) await writeFile(join(folder, path), 'needle')
-  for (const path of ['state/daemon.json', 'mcp.json', 'key.txt']) {
+  for (const path of ['state/daemon.json', 'key.txt', 'note.txt', 'mcp.json.bak'])
+    await writeFile(join(folder, path), 'needle')
+  for (const path of ['state/daemon.json', 'mcp.json', 'mcp.json.bak', 'key.txt']) {
     const call = { name: 'read_file', arguments: { relative_path: path } }
     expect((await send(url, modern(1, 'tools/call', call))).json.result).toMatchObject({ isError: true })
     const read = await send(url, modern(2, 'resources/read', { uri: `file:///${path}` }))
