@@ -177,6 +177,16 @@ describe('a server that cannot be used', () => {
     expect([result.code, result.stdout, result.stderr]).toEqual([code, '', expect.stringContaining(message)])
   })
 
+  it('--json prints the bytes of the result', async () => {
+    const raw = '{"content":[],"big":12345678901234567890,"one":1.0,"escape":"\\u00e9"}'
+    const url = await scripted((arrived, response) => {
+      if (arrived.body.method !== 'tools/call') return hangsIn('')(arrived, response)
+      response.setHeader('content-type', 'application/json')
+      response.end(`{"jsonrpc":"2.0","id":${arrived.body.id},"result":${raw}}`)
+    })
+    expect(await runCli(['call', url, 'run', '--json'])).toEqual({ code: 0, stdout: `${raw}\n`, stderr: '' })
+  })
+
   it('a JSON-RPC error is a protocol error, and --json prints it', async () => {
     const url = await scripted((arrived, response) => {
       if (arrived.body.method !== 'tools/call') return hangsIn('')(arrived, response)
