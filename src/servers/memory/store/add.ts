@@ -1,4 +1,4 @@
-import { type InsertTarget, idOf } from '../../../stores/sql.ts'
+import type { InsertTarget } from '../../../stores/sql.ts'
 import { checkFacts } from '../fact-validity.ts'
 import { contentHash, newUuid } from '../ids.ts'
 import type { Enrichment, Episode, NewEpisode } from '../model.ts'
@@ -9,7 +9,7 @@ import { readCachedEntities, readNames, resolveEntity } from './entities.ts'
 import { type FactSource, linkNewFacts, readFacts, storeFact } from './facts.ts'
 import { addJob, finishJob, isOfGroup } from './jobs.ts'
 import { dropOrphans, unlinkFacts, unsummariseSaga } from './remove.ts'
-import { episodeOf, readIds, SELECT_EPISODES } from './rows.ts'
+import { episodeOf, insertRow, readIds, SELECT_EPISODES } from './rows.ts'
 import { placeInSaga } from './sagas.ts'
 
 type Found = Omit<Enrichment, 'docs'>
@@ -108,31 +108,29 @@ const putEpisode = async (
   hash: Uint8Array,
   isPending: boolean,
 ): Promise<number> => {
-  const values = [
-    episode.name,
-    episode.content,
-    episode.source,
-    episode.sourceDescription,
-    episode.actor ?? null,
-    episode.validAt,
-    hash,
-    chainOf(episode) ?? null,
-    JSON.stringify(episode.meta ?? {}),
-    isPending ? 'pending' : 'ready',
-    ...(await placeInSaga(context, episode)),
-  ]
-  if (known === undefined) {
-    const sql = `INSERT INTO episode (name, content, source, source_description, actor, valid_at, content_hash, chain, meta,
-      state, saga_id, prev_id, uuid, group_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-    const uuid = episode.uuid ?? newUuid(context.now())
-    return idOf(await context.db.insert(sql, ...values, uuid, episode.group, context.now()))
+  const [saga, previous] = await placeInSaga(context, episode)
+  const row = {
+    name: episode.name,
+    content: episode.content,
+    source: episode.source,
+    source_description: episode.sourceDescription,
+    actor: episode.actor ?? null,
+    valid_at: episode.validAt,
+    content_hash: hash,
+    chain: chainOf(episode) ?? null,
+    meta: JSON.stringify(episode.meta ?? {}),
+    state: isPending ? 'pending' : 'ready',
+    error: null,
+    saga_id: saga,
+    prev_id: previous,
   }
-  await context.db.run(
-    `UPDATE episode SET name = ?, content = ?, source = ?, source_description = ?, actor = ?, valid_at = ?,
-      content_hash = ?, chain = ?, meta = ?, state = ?, saga_id = ?, prev_id = ?, error = NULL WHERE id = ?`,
-    ...values,
-    known,
-  )
+  const { db, now } = context
+  if (known === undefined) {
+    const identity = { uuid: episode.uuid ?? newUuid(now()), group_id: episode.group, created_at: now() }
+    return insertRow(db, 'episode', { ...row, ...identity })
+  }
+  const changes = Object.keys(row).map(column => `${column} = ?`)
+  await db.run(`UPDATE episode SET ${changes.join(', ')} WHERE id = ?`, ...Object.values(row), known)
   return known
 }
 

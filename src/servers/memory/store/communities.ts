@@ -1,9 +1,9 @@
-import { type InsertTarget, idOf } from '../../../stores/sql.ts'
+import type { InsertTarget } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { Community } from '../model.ts'
 import type { Groups } from '../store.ts'
 import type { StoreContext } from './context.ts'
-import { inGroups, recordReader } from './rows.ts'
+import { inGroups, insertRow, recordReader } from './rows.ts'
 
 const communityOf = recordReader<Community>('members')
 
@@ -29,16 +29,13 @@ export const addCommunity = async (
   { db, now }: StoreContext,
   found: Omit<Community, 'uuid' | 'createdAt'> & Partial<Community>,
 ): Promise<void> => {
-  const id = idOf(
-    await db.insert(
-      'INSERT INTO community (uuid, group_id, name, summary, created_at) VALUES (?, ?, ?, ?, ?)',
-      found.uuid ?? newUuid(now()),
-      found.group,
-      found.name,
-      found.summary,
-      found.createdAt ?? now(),
-    ),
-  )
+  const id = await insertRow(db, 'community', {
+    uuid: found.uuid ?? newUuid(now()),
+    group_id: found.group,
+    name: found.name,
+    summary: found.summary,
+    created_at: found.createdAt ?? now(),
+  })
   const sql = `SELECT id, group_id FROM entity WHERE ${db.dialect.inList('uuid')}`
   const entities = await db.all<{ id: number; group_id: string }>(sql, found.members)
   const members = entities.filter(({ group_id }) => group_id === found.group).map(entity => [id, entity.id])

@@ -1,12 +1,12 @@
 import { perDialect } from '../../../stores/dialect.ts'
-import { type InsertTarget, idOf } from '../../../stores/sql.ts'
+import type { InsertTarget } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { Entity, EntityRef, NewEntity } from '../model.ts'
 import { StatementError, StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
 import { readLocked, type StoreContext } from './context.ts'
-import { ENTITY_COLUMNS, entityOf, entityReader } from './rows.ts'
+import { ENTITY_COLUMNS, entityOf, entityReader, insertRow } from './rows.ts'
 
 const BY_UUID = `SELECT ${ENTITY_COLUMNS} FROM entity n WHERE n.uuid = ?`
 
@@ -109,18 +109,15 @@ const addName = async (context: StoreContext, group: string, id: number, name: s
 const createEntity = async (context: StoreContext, group: string, given: NewEntity, norm: string): Promise<number> => {
   const { db, now } = context
   const name = given.name.trim()
-  const id = idOf(
-    await db.insert(
-      'INSERT INTO entity (uuid, group_id, name, labels, summary, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      given.uuid ?? newUuid(now()),
-      group,
-      name,
-      JSON.stringify(given.labels ?? []),
-      given.summary ?? '',
-      JSON.stringify(given.attributes ?? {}),
-      now(),
-    ),
-  )
+  const id = await insertRow(db, 'entity', {
+    uuid: given.uuid ?? newUuid(now()),
+    group_id: group,
+    name,
+    labels: JSON.stringify(given.labels ?? []),
+    summary: given.summary ?? '',
+    attributes: JSON.stringify(given.attributes ?? {}),
+    created_at: now(),
+  })
   await addName(context, group, id, name, norm)
   return id
 }

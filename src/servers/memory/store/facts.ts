@@ -1,5 +1,5 @@
 import { perDialect } from '../../../stores/dialect.ts'
-import { type InsertTarget, idOf } from '../../../stores/sql.ts'
+import type { InsertTarget } from '../../../stores/sql.ts'
 import { closeContradicted, type FactTimes, supersede } from '../fact-validity.ts'
 import { newUuid, normHash } from '../ids.ts'
 import type { Fact, Instant, NewFact } from '../model.ts'
@@ -8,7 +8,7 @@ import { dateWords } from '../text/dates.ts'
 import { indexText } from '../text/query.ts'
 import type { StoreContext } from './context.ts'
 import { type ResolvedEntities, resolveRef } from './entities.ts'
-import { factOf, recordReader, selectFacts } from './rows.ts'
+import { factOf, insertRow, recordReader, selectFacts } from './rows.ts'
 
 /** Where new facts come from: the group, and the episode with its passages if one states them. */
 export interface FactSource {
@@ -132,10 +132,6 @@ const readContradicted = async (
   return [...new Map([...named, ...rivals].map(known => [known.id, known])).values()]
 }
 
-const INSERT = `INSERT INTO fact (uuid, group_id, src, dst, name, fact, norm_hash, doc_id, valid_at, valid_gran, invalid_at,
-  created_at, expired_at, reference_time, attributes, origin, confidence)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 const insertFact = async (
   context: StoreContext,
   batch: FactBatch,
@@ -148,28 +144,25 @@ const insertFact = async (
   const doc = docOf(batch, fact)
   if (fact.uuid !== undefined && (await db.get('SELECT 1 AS taken FROM fact WHERE uuid = ?', fact.uuid)))
     throw new StatementError(`There is a fact ${fact.uuid} already. Omit the uuid, or delete the old fact first.`)
-  const id = idOf(
-    await db.insert(
-      INSERT,
-      fact.uuid ?? newUuid(now()),
-      batch.group,
-      ends[0],
-      ends[1],
-      fact.name,
-      fact.fact,
-      hash,
-      doc ?? null,
-      span.validAt ?? null,
-      fact.granularity ?? null,
-      span.invalidAt ?? null,
-      now(),
-      span.expiredAt ?? null,
-      batch.referenceTime ?? null,
-      JSON.stringify(fact.attributes ?? {}),
-      fact.origin,
-      fact.confidence,
-    ),
-  )
+  const id = await insertRow(db, 'fact', {
+    uuid: fact.uuid ?? newUuid(now()),
+    group_id: batch.group,
+    src: ends[0],
+    dst: ends[1],
+    name: fact.name,
+    fact: fact.fact,
+    norm_hash: hash,
+    doc_id: doc ?? null,
+    valid_at: span.validAt ?? null,
+    valid_gran: fact.granularity ?? null,
+    invalid_at: span.invalidAt ?? null,
+    created_at: now(),
+    expired_at: span.expiredAt ?? null,
+    reference_time: batch.referenceTime ?? null,
+    attributes: JSON.stringify(fact.attributes ?? {}),
+    origin: fact.origin,
+    confidence: fact.confidence,
+  })
   // A fact that a rule found quotes its passage, which is indexed already.
   if (fact.origin !== 'rule' || doc === undefined) await indexFact(context, id)
   batch.unlinked.set(id, doc)

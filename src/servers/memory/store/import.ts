@@ -1,5 +1,4 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { idOf } from '../../../stores/sql.ts'
 import { contentHash, normHash } from '../ids.ts'
 import type { DocKind, NewDoc } from '../model.ts'
 import { type By, type Imported, StoreError } from '../store.ts'
@@ -11,7 +10,7 @@ import { restoreEntity } from './entities.ts'
 import type { LineType } from './export.ts'
 import { indexFact } from './facts.ts'
 import * as read from './import-line.ts'
-import { readIds } from './rows.ts'
+import { insertRow, readIds } from './rows.ts'
 
 type ImportLine = read.ImportLine
 
@@ -127,10 +126,6 @@ const storeEpisode: StoreLine = async (context, rows, line) => {
 const SAME_FACT = `SELECT 1 AS known FROM fact WHERE uuid = ?
   OR (norm_hash = ? AND valid_at IS NOT DISTINCT FROM ? AND invalid_at IS NOT DISTINCT FROM ?)`
 
-const INSERT_FACT = `INSERT INTO fact (uuid, group_id, src, dst, name, fact, norm_hash, valid_at, valid_gran, invalid_at,
-  created_at, expired_at, reference_time, attributes, origin, confidence)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 const LINK_EPISODE = `INSERT INTO fact_episode (fact_id, episode_id, doc_id, ord)
   VALUES (?1, ?2, (SELECT id FROM doc WHERE episode_id = ?2 AND ord = ?3), ?4) ON CONFLICT DO NOTHING`
 
@@ -149,27 +144,24 @@ const storeFact: StoreLine = async (context, rows, line) => {
   const [validAt, invalidAt] = [read.optionalDateIn(line, 'valid_at'), read.optionalDateIn(line, 'invalid_at')]
   const origin = read.optionalTextIn(line, 'origin') ?? 'agent'
   if (await db.get(SAME_FACT, uuid, hash, validAt, invalidAt)) return false
-  const id = idOf(
-    await db.insert(
-      INSERT_FACT,
-      uuid,
-      group,
-      src,
-      dst,
-      read.requireText(line, 'name'),
-      fact,
-      hash,
-      validAt,
-      read.optionalTextIn(line, 'granularity'),
-      invalidAt,
-      read.dateIn(line, 'created_at'),
-      read.optionalDateIn(line, 'expired_at'),
-      read.optionalDateIn(line, 'reference_time'),
-      read.jsonMember(line, 'attributes'),
-      origin,
-      read.numberIn(line, 'confidence', 1),
-    ),
-  )
+  const id = await insertRow(db, 'fact', {
+    uuid,
+    group_id: group,
+    src,
+    dst,
+    name: read.requireText(line, 'name'),
+    fact,
+    norm_hash: hash,
+    valid_at: validAt,
+    valid_gran: read.optionalTextIn(line, 'granularity'),
+    invalid_at: invalidAt,
+    created_at: read.dateIn(line, 'created_at'),
+    expired_at: read.optionalDateIn(line, 'expired_at'),
+    reference_time: read.optionalDateIn(line, 'reference_time'),
+    attributes: read.jsonMember(line, 'attributes'),
+    origin,
+    confidence: read.numberIn(line, 'confidence', 1),
+  })
   for (const [ord, item] of read.listIn(line, 'told').entries()) {
     const [episode, passage] = Array.isArray(item) ? item : []
     const known = rows.episodes.get(String(episode))
@@ -209,19 +201,17 @@ const storeJob: StoreLine = async ({ db }, { episodes }, line) => {
     read.jsonMember(line, 'payload'),
   ]
   if (await db.get(SAME_JOB, group, kind, episode, payload)) return false
-  await db.run(
-    `INSERT INTO job (group_id, episode_id, kind, state, attempts, next_at, error, payload, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    group,
-    episode,
+  await insertRow(db, 'job', {
+    group_id: group,
+    episode_id: episode,
     kind,
-    read.optionalTextIn(line, 'state') === 'failed' ? 'failed' : 'waiting',
-    read.numberIn(line, 'attempts', 0),
-    read.dateIn(line, 'next_at'),
-    read.optionalTextIn(line, 'error'),
+    state: read.optionalTextIn(line, 'state') === 'failed' ? 'failed' : 'waiting',
+    attempts: read.numberIn(line, 'attempts', 0),
+    next_at: read.dateIn(line, 'next_at'),
+    error: read.optionalTextIn(line, 'error'),
     payload,
-    read.dateIn(line, 'created_at'),
-  )
+    created_at: read.dateIn(line, 'created_at'),
+  })
   return true
 }
 

@@ -1,8 +1,8 @@
-import { idOf, type Sql } from '../../../stores/sql.ts'
+import type { Sql } from '../../../stores/sql.ts'
 import type { Instant, Job, JobKind, NewJob } from '../model.ts'
 import { type JobQuery, type Lease, StoreError } from '../store.ts'
 import { lockGroups, type StoreContext } from './context.ts'
-import { inGroups, jobOf, SELECT_JOBS } from './rows.ts'
+import { inGroups, insertRow, jobOf, SELECT_JOBS } from './rows.ts'
 
 /** Whether a job is about a group rather than an episode: one waiting job is enough. */
 export const isOfGroup = (kind: JobKind): boolean => kind === 'communities' || kind === 'summarise'
@@ -27,17 +27,15 @@ export const addJob = async (context: StoreContext, group: string, job: NewJob, 
   const payload = JSON.stringify(job.payload ?? {})
   const waiting = await findWaiting(context, group, job.kind, payload)
   if (waiting !== undefined) return waiting
-  const id = await db.insert(
-    `INSERT INTO job (group_id, episode_id, kind, state, next_at, payload, created_at)
-      VALUES (?, ?, ?, 'waiting', ?, ?, ?)`,
-    group,
-    isOfGroup(job.kind) ? null : (episode ?? null),
-    job.kind,
-    job.notBefore ?? now(),
+  return insertRow(db, 'job', {
+    group_id: group,
+    episode_id: isOfGroup(job.kind) ? null : (episode ?? null),
+    kind: job.kind,
+    state: 'waiting',
+    next_at: job.notBefore ?? now(),
     payload,
-    now(),
-  )
-  return idOf(id)
+    created_at: now(),
+  })
 }
 
 const readJob = async ({ db }: StoreContext, id: number): Promise<Job> => {

@@ -1,5 +1,5 @@
 import { perDialect } from '../../../stores/dialect.ts'
-import type { Sql, SqlRow, SqlValue } from '../../../stores/sql.ts'
+import { idOf, type Sql, type SqlRow, type SqlValue } from '../../../stores/sql.ts'
 import type { Doc, Entity, Episode, Fact, Job, Saga } from '../model.ts'
 import type { FactFilter, Groups } from '../store.ts'
 import { NOTE } from '../text/names.ts'
@@ -48,6 +48,16 @@ export const isNotNote = ({ dialect }: Sql, id: string): string =>
 /** Reads the ids that a statement finds. */
 export const readIds = async (db: Sql, sql: string, ...values: readonly SqlValue[]): Promise<number[]> =>
   (await db.all<{ id: number }>(sql, ...values)).map(({ id }) => id)
+
+/** A row to insert, by column. */
+export type NewRow = Readonly<Record<string, SqlValue>>
+
+/** Inserts a row, and returns its id. */
+export const insertRow = async (db: Sql, table: string, row: NewRow): Promise<number> => {
+  const columns = Object.keys(row)
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+  return idOf(await db.insert(sql, ...Object.values(row)))
+}
 
 /** A row as a record: NULL is undefined, and the named columns are JSON. */
 export const recordReader =

@@ -1,9 +1,8 @@
-import { idOf } from '../../../stores/sql.ts'
 import { newUuid } from '../ids.ts'
 import type { NewEpisode, Saga } from '../model.ts'
 import { type Groups, StoreError } from '../store.ts'
 import type { StoreContext } from './context.ts'
-import { inGroups, SAGA_COLUMNS, sagaOf } from './rows.ts'
+import { inGroups, insertRow, SAGA_COLUMNS, sagaOf } from './rows.ts'
 
 /** One saga by its name, or undefined. */
 export const findSaga = async ({ db }: StoreContext, group: string, name: string): Promise<Saga | undefined> => {
@@ -20,8 +19,7 @@ export const listSagas = async ({ db }: StoreContext, groups: Groups): Promise<S
 const findOrCreate = async ({ db, now }: StoreContext, group: string, name: string): Promise<number> => {
   const known = await db.get<{ id: number }>('SELECT id FROM saga WHERE group_id = ? AND name = ?', group, name)
   if (known) return known.id
-  const sql = 'INSERT INTO saga (uuid, group_id, name, created_at) VALUES (?, ?, ?, ?)'
-  return idOf(await db.insert(sql, newUuid(now()), group, name, now()))
+  return insertRow(db, 'saga', { uuid: newUuid(now()), group_id: group, name, created_at: now() })
 }
 
 const findPrevious = async ({ db }: StoreContext, saga: number, episode: NewEpisode): Promise<number | null> => {
