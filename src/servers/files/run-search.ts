@@ -63,21 +63,21 @@ interface TextFile {
 /** Reads the files of a scope, matches them in batches, and stops at the first limit it reaches. */
 export const runSearch = async (root: Root, scope: SearchScope, call: Call): Promise<SearchResult> => {
   const budget = createWalkBudget(MAX_SEEN, SEARCH_MS)
-  const collector = new MatchCollector(scope)
+  const collector = createCollector(scope)
   const matcher = createMatcher(scope.pattern)
   const stopListening = call.signal.onAbort(() => matcher.close())
   try {
     for await (const batch of batchesOf(readTexts(root, scope, budget, call, collector))) {
       await matchBatch(matcher, batch, budget, collector)
-      void call.progress(collector.searched)
-      if (collector.stopped) break
+      void call.progress(collector.result.searched)
+      if (collector.result.stopped) break
     }
   } finally {
     stopListening()
     matcher.close()
   }
   if (budget.isSpent) collector.stop('The search took too long or met too many files; search a smaller part')
-  return collector.result()
+  return collector.result
 }
 
 const matchBatch = async (
@@ -96,62 +96,41 @@ const matchBatch = async (
   }
 }
 
+type MatchCollector = ReturnType<typeof createCollector>
+
 /** Collects matches up to the limits of a result. */
-class MatchCollector {
-  readonly #scope: SearchScope
-  readonly #files: FileMatches[] = []
-  #matches = 0
-  #characters = 0
-  #searched = 0
-  #skipped = 0
-  #stopped: string | undefined
-
-  constructor(scope: SearchScope) {
-    this.#scope = scope
+const createCollector = ({ maxMatches, context }: SearchScope) => {
+  const files: FileMatches[] = []
+  const result: { -readonly [Member in keyof SearchResult]: SearchResult[Member] } = {
+    files,
+    matches: 0,
+    searched: 0,
+    passed_over: 0,
+    stopped: undefined,
   }
-
-  get searched(): number {
-    return this.#searched
-  }
-
-  get stopped(): boolean {
-    return this.#stopped !== undefined
-  }
-
+  let characters = 0
   /** The first reason counts. */
-  stop(reason: string): void {
-    this.#stopped ??= reason
+  const stop = (reason: string): void => {
+    result.stopped ??= reason
   }
-
-  skip(): void {
-    this.#skipped++
+  const skip = (): void => {
+    result.passed_over++
   }
-
-  add({ path, text }: TextFile, spans: Spans): void {
-    this.#searched++
-    if (spans.length === 0 || this.stopped) return
-    const { maxMatches, context } = this.#scope
+  const add = ({ path, text }: TextFile, spans: Spans): void => {
+    result.searched++
+    if (spans.length === 0 || result.stopped) return
     const matches: Excerpt[] = []
     for (const excerpt of excerptsOf(text, spans, context)) {
-      if (this.#matches === maxMatches) this.stop(`There are more than ${maxMatches} matches; search more narrowly`)
-      else if (this.#characters > MAX_SHOWN_CHARACTERS) this.stop('The answer would be too long; search more narrowly')
-      if (this.stopped) break
+      if (result.matches === maxMatches) stop(`There are more than ${maxMatches} matches; search more narrowly`)
+      else if (characters > MAX_SHOWN_CHARACTERS) stop('The answer would be too long; search more narrowly')
+      if (result.stopped) break
       matches.push(excerpt)
-      this.#matches++
-      this.#characters += excerpt.text.length
+      result.matches++
+      characters += excerpt.text.length
     }
-    if (matches.length > 0) this.#files.push({ path, matches })
+    if (matches.length > 0) files.push({ path, matches })
   }
-
-  result(): SearchResult {
-    return {
-      files: this.#files,
-      matches: this.#matches,
-      searched: this.#searched,
-      passed_over: this.#skipped,
-      stopped: this.#stopped,
-    }
-  }
+  return { result: result as SearchResult, stop, skip, add }
 }
 
 /** The text of every file in the scope. */

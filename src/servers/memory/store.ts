@@ -1,3 +1,4 @@
+import { SqlError, type SqlFailure } from '../../stores/sql.ts'
 import type { Entity, Episode, EpisodeState, Fact, Instant, JobState } from './model.ts'
 import type { createMemoryStore } from './store/memory-store.ts'
 import type { QueryTerm } from './text/query.ts'
@@ -213,6 +214,16 @@ export class StoreError extends Error {
     this.name = 'StoreError'
     this.kind = kind
   }
+}
+
+/** What each failure of a database means for a memory: the kind of error, and what to do. */
+export type ExplainedFailures = Readonly<Partial<Record<SqlFailure, readonly [StoreFailure, string]>>>
+
+/** An error of a database as a StoreError that says what to do; any other error unchanged. `what` names the database. */
+export const explainSqlError = (error: unknown, what: string, failures: ExplainedFailures): unknown => {
+  const known = error instanceof SqlError ? failures[error.kind] : undefined
+  if (!known || !(error instanceof SqlError)) return error
+  return new StoreError(known[0], `${what} ${known[1]} (${error.message}).`, { cause: error })
 }
 
 /** An entity or fact to store is invalid: it has no name, contradicts itself or another, or names facts that do not exist. */

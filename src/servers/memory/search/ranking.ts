@@ -64,26 +64,20 @@ export const overlapWith = (terms: readonly QueryTerm[], candidates: readonly st
   }
 }
 
-const MOST_COMPARED = 50
-const FEWEST_SHARED = 2 // words, and half of the shorter statement
+const MOST_COMPARED = 30
+const FEWEST_SHARED = 2 // words, and half of the longer statement
 
 /** What `newerFirst` reads of an item. */
 export interface RankedStatement {
   readonly text: string
   readonly at: Instant
-  readonly kind: unknown // only statements of one kind are compared
+  readonly kind: string // only statements of one kind are compared
 }
 
-interface ComparedStatement extends RankedStatement {
-  readonly place: number
-  readonly stems: ReadonlySet<string>
-  readonly matched: string // the terms of the query that it contains
-}
-
-const isAlike = (one: ComparedStatement, other: ComparedStatement): boolean => {
-  if (one.kind !== other.kind || one.matched !== other.matched) return false
-  const shared = [...one.stems].filter(stem => other.stems.has(stem)).length
-  return shared >= FEWEST_SHARED && shared * 2 >= Math.max(one.stems.size, other.stems.size)
+/** Whether statements have most of their words in common. */
+const isAlike = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => {
+  const shared = [...one].filter(word => other.has(word)).length
+  return shared >= FEWEST_SHARED && shared * 2 >= Math.max(one.size, other.size)
 }
 
 /**
@@ -95,25 +89,29 @@ export const newerFirst = <Item>(
   terms: readonly QueryTerm[],
   statementOf: (item: Item) => RankedStatement,
 ): Item[] => {
-  const clusters: ComparedStatement[][] = []
+  const prefixes = new Set(terms.map(({ stem }) => stem.slice(0, 2)))
+  const rivals = new Map<string, { readonly place: number; readonly at: Instant; readonly text: string }[]>()
   for (const [place, item] of items.slice(0, MOST_COMPARED).entries()) {
     const { text, at, kind } = statementOf(item)
-    const stems = new Set(
-      wordsOf(text)
-        .filter(word => !isStopWord(word))
-        .map(stemOf),
-    )
-    const found = terms.filter(term => contains(text, stems, term))
-    const read = { text, at, kind, place, stems, matched: found.map(({ stem }) => stem).join(' ') }
-    const isMatch = found.length >= Math.min(FEWEST_SHARED, terms.length)
-    const cluster = isMatch ? clusters.find(([first]) => first && isAlike(first, read)) : undefined
-    if (cluster) cluster.push(read)
-    else clusters.push([read])
+    const stems = stemsOf(text, prefixes)
+    const matched = terms.filter(term => contains(text, stems, term)).map(({ stem }) => stem)
+    if (matched.length < Math.min(FEWEST_SHARED, terms.length)) continue
+    const key = [kind, ...matched].join(' ')
+    rivals.set(key, [...(rivals.get(key) ?? []), { place, at, text }])
   }
   const sorted = [...items]
-  for (const cluster of clusters) {
-    const newest = cluster.toSorted((a, b) => b.at - a.at)
-    for (const [rank, { place }] of cluster.entries()) sorted[place] = items[newest[rank]?.place ?? place] as Item
+  for (const found of rivals.values()) {
+    const clusters: { readonly words: ReadonlySet<string>; readonly members: typeof found }[] = []
+    for (const member of found.length > 1 ? found : []) {
+      const words = new Set(wordsOf(member.text).filter(word => !isStopWord(word)))
+      const cluster = clusters.find(known => isAlike(known.words, words))
+      if (cluster) cluster.members.push(member)
+      else clusters.push({ words, members: [member] })
+    }
+    for (const { members } of clusters) {
+      const newest = members.toSorted((a, b) => b.at - a.at)
+      for (const [rank, { place }] of members.entries()) sorted[place] = items[newest[rank]?.place ?? place] as Item
+    }
   }
   return sorted
 }

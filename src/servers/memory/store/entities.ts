@@ -6,7 +6,7 @@ import { StatementError, StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
 import { indexText } from '../text/query.ts'
 import { readLocked, type StoreContext } from './context.ts'
-import { ENTITY_COLUMNS, entityOf, entityReader, insertRow } from './rows.ts'
+import { ENTITY_COLUMNS, entityOf, entityReader, inOrderOf, insertRow } from './rows.ts'
 
 const BY_UUID = `SELECT ${ENTITY_COLUMNS} FROM entity n WHERE n.uuid = ?`
 
@@ -248,9 +248,7 @@ const BY_IDS = perDialect(({ inList }) => `SELECT ${ENTITY_COLUMNS} FROM entity 
 /** Entities by row id, in the order of the ids. */
 export const readEntities = async ({ db }: StoreContext, ids: readonly number[]): Promise<Entity[]> => {
   if (ids.length === 0) return []
-  const rows = await db.all(BY_IDS(db), ids)
-  const found = new Map(rows.map(row => [Number(row.id), entityOf(row)]))
-  return ids.flatMap(id => found.get(id) ?? [])
+  return inOrderOf(ids, (await db.all(BY_IDS(db), ids)).map(entityOf), ({ id }) => id)
 }
 
 /** The same, but only those are read that this transaction has not read yet. */

@@ -8,7 +8,7 @@ import { dateWords } from '../text/dates.ts'
 import { indexText } from '../text/query.ts'
 import type { StoreContext } from './context.ts'
 import { type ResolvedEntities, resolveRef } from './entities.ts'
-import { factOf, insertRow, recordReader, selectFacts } from './rows.ts'
+import { factOf, inOrderOf, insertRow, recordReader, selectFacts } from './rows.ts'
 
 /** Where new facts come from: the group, and the episode with its passages if one states them. */
 export interface FactSource {
@@ -238,7 +238,5 @@ const BY_IDS = perDialect(dialect => `${selectFacts({ dialect })} WHERE ${dialec
 /** Facts by row id, in the order of the ids. */
 export const readFacts = async ({ db }: StoreContext, ids: readonly number[]): Promise<Fact[]> => {
   if (ids.length === 0) return []
-  const rows = await db.all(BY_IDS(db), ids)
-  const found = new Map(rows.map(row => [Number(row.id), factOf(row)]))
-  return ids.flatMap(id => found.get(id) ?? [])
+  return inOrderOf(ids, (await db.all(BY_IDS(db), ids)).map(factOf), ({ id }) => id)
 }

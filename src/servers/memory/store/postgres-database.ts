@@ -1,7 +1,7 @@
 import { migrate, type SchemaVersion } from '../../../stores/migrations.ts'
 import { identifier, literal, openPostgres } from '../../../stores/postgres.ts'
-import { isSqlFailure, type Sql, type SqlDatabase, SqlError, type SqlFailure } from '../../../stores/sql.ts'
-import { StoreError, type StoreFailure } from '../store.ts'
+import { isSqlFailure, type Sql, type SqlDatabase } from '../../../stores/sql.ts'
+import { type ExplainedFailures, explainSqlError, StoreError } from '../store.ts'
 import { POSTGRES_MIGRATIONS, TENANT_TABLES } from './postgres-schema.ts'
 
 export interface MemoryDatabaseOptions {
@@ -26,7 +26,7 @@ export interface MemoryDatabase {
 const DEFAULT_SCHEMA = 'dragoman_memory'
 const OLDEST_VERSION = 15 // the first in which ON DELETE SET NULL can name one column of a key
 
-const FAILURES: Readonly<Partial<Record<SqlFailure, readonly [StoreFailure, string]>>> = {
+const FAILURES: ExplainedFailures = {
   conflict: ['busy', 'is written to by others at the same places for too long. Nothing was stored; try again'],
   busy: ['busy', 'did not release a lock in time. Nothing was stored; try again'],
   full: ['full', 'cannot grow. Nothing of this call was stored. Make room and try again'],
@@ -40,11 +40,8 @@ const FAILURES: Readonly<Partial<Record<SqlFailure, readonly [StoreFailure, stri
 }
 
 /** An error of PostgreSQL as a StoreError that says what to do; any other unchanged. */
-export const explainDatabaseError = (error: unknown, location: string): unknown => {
-  const known = error instanceof SqlError ? FAILURES[error.kind] : undefined
-  if (!known || !(error instanceof SqlError)) return error
-  return new StoreError(known[0], `The memory database ${location} ${known[1]} (${error.message}).`, { cause: error })
-}
+export const explainDatabaseError = (error: unknown, location: string): unknown =>
+  explainSqlError(error, `The memory database ${location}`, FAILURES)
 
 const EXISTS_STATES: readonly (string | undefined)[] = ['42P06', '42P07', '42710', 'XX000']
 

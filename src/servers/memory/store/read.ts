@@ -8,6 +8,7 @@ import {
   episodeOf,
   factOf,
   inGroups,
+  inOrderOf,
   isNotNote,
   recordReader,
   SELECT_EPISODES,
@@ -53,8 +54,7 @@ export const listEpisodes = async ({ db }: StoreContext, query: EpisodeQuery): P
 /** Episodes by uuid, in the order of the uuids; unknown ones are left out. */
 export const readEpisodes = async ({ db }: StoreContext, uuids: readonly string[]): Promise<Episode[]> => {
   const rows = await db.all(`${SELECT_EPISODES} WHERE ${db.dialect.inList('e.uuid')}`, uuids)
-  const found = new Map(rows.map(row => [String(row.uuid), episodeOf(row)]))
-  return uuids.flatMap(uuid => found.get(uuid) ?? [])
+  return inOrderOf(uuids, rows.map(episodeOf), ({ uuid }) => uuid)
 }
 
 const COUNT_FACTS =

@@ -59,15 +59,21 @@ export const insertRow = async (db: Sql, table: string, row: NewRow): Promise<nu
   return idOf(await db.insert(sql, ...Object.values(row)))
 }
 
-/** A row as a record: NULL is undefined, and the named columns are JSON. */
+/** Makes a row a record: NULL is undefined, and the named columns are JSON. In place, because searches read many rows. */
 export const recordReader =
   <Row>(...jsonColumns: readonly string[]) =>
   (row: SqlRow): Row => {
-    const record: Record<string, unknown> = {}
-    for (const name in row) record[name] = row[name] ?? undefined
-    for (const name of jsonColumns) record[name] = JSON.parse(String(row[name]))
+    const record = row as Record<string, unknown>
+    for (const name in record) if (record[name] === null) record[name] = undefined
+    for (const name of jsonColumns) record[name] = JSON.parse(String(record[name]))
     return record as Row
   }
+
+/** Records in the order of the keys they were asked for; missing ones are left out. */
+export const inOrderOf = <Key, Row>(keys: readonly Key[], rows: readonly Row[], keyOf: (row: Row) => Key): Row[] => {
+  const found = new Map(rows.map(row => [keyOf(row), row]))
+  return keys.flatMap(key => found.get(key) ?? [])
+}
 
 /** Selects episodes with the names of their saga and previous episode. */
 export const SELECT_EPISODES = `SELECT e.id, e.uuid, e.group_id AS "group", e.name, e.content, e.source,

@@ -96,7 +96,7 @@ export const readFactsOfDocs = async (
     ...wanted.values,
     ids,
   )
-  return rows.map(({ statedIn = null, ...row }) => factOf({ ...row, docId: statedIn }))
+  return rows.map(row => Object.assign(factOf(row), { docId: Number(row.statedIn) }))
 }
 
 const LATEST = 'ORDER BY f.valid_at DESC NULLS LAST, f.id DESC'

@@ -4,9 +4,9 @@ import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SQLITE } from '../../../stores/dialect.ts'
 import { migrate, type SchemaVersion } from '../../../stores/migrations.ts'
-import { type Sql, type SqlDatabase, SqlError, type SqlFailure } from '../../../stores/sql.ts'
+import type { Sql, SqlDatabase } from '../../../stores/sql.ts'
 import { IN_MEMORY, openSqlite } from '../../../stores/sqlite.ts'
-import { StoreError, type StoreFailure } from '../store.ts'
+import { type ExplainedFailures, explainSqlError, StoreError } from '../store.ts'
 import { createTables, type SchemaLayout } from './schema.ts'
 
 /** Marks a file as a memory ("drgm"), so that a database of another program is never written to. */
@@ -51,7 +51,7 @@ export const SQLITE_VERSION: SchemaVersion = {
   write: (sql, version) => sql.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`),
 }
 
-const FAILURES: Readonly<Partial<Record<SqlFailure, readonly [StoreFailure, string]>>> = {
+const FAILURES: ExplainedFailures = {
   busy: ['busy', 'is locked by another process for too long. Try again; if it stays so, end the other process'],
   full: ['full', 'cannot grow: the disk is full. Nothing of this call was stored. Make room and try again'],
   damaged: ['damaged', 'is damaged. It was not changed. Move it away and put a backup in its place'],
@@ -68,9 +68,7 @@ export const explainFileError = (error: unknown, path: string): unknown => {
       `The memory file ${path} cannot be opened or created. Check its folder and the permissions there (${error.message}).`,
       { cause: error },
     )
-  const known = error instanceof SqlError ? FAILURES[error.kind] : undefined
-  if (!known || !(error instanceof SqlError)) return error
-  return new StoreError(known[0], `The memory file ${path} ${known[1]} (${error.message}).`, { cause: error })
+  return explainSqlError(error, `The memory file ${path}`, FAILURES)
 }
 
 const RESTORE = 'It was not changed. Move it away and put a backup in its place, or start without it.'
