@@ -46,7 +46,7 @@ const launch = async (
   settings: Config,
   nodeFlags: readonly string[],
   channel: 'ipc' | 'ignore',
-): Promise<{ target: Target; child: ChildProcess }> => {
+): Promise<{ target: Target; child: ChildProcess; data: string }> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-bench-'))
   const config = join(folder, 'config.json')
   await writeFile(config, JSON.stringify(settings))
@@ -59,7 +59,7 @@ const launch = async (
     rmSync(folder, { recursive: true })
   })
   await untilHealthy(`http://127.0.0.1:${port}`, () => child.exitCode !== null)
-  return { target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }, child }
+  return { target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }, child, data: folder }
 }
 
 /** Starts the built daemon in a process of its own. */
@@ -74,4 +74,10 @@ export const startDragoman = (server: object, nodeFlags: readonly string[] = [])
 export const startProbedDragoman = async (config: Config): Promise<Probed> => {
   const { target, child } = await launch(config, PROBE_FLAGS, 'ipc')
   return probe(target, adopt(child))
+}
+
+/** Starts the built daemon; its commands find it by the data directory. */
+export const startDragomanWithData = async (config: Config): Promise<{ url: string; data: string }> => {
+  const { target, data } = await launch(config, [], 'ignore')
+  return { url: target.url, data }
 }

@@ -23,5 +23,6 @@ run(process.execPath, [join(root, 'scripts/ready.mjs')], root)
 if (!isInstalled()) run('npm', ['ci', '--include=dev'], here)
 run(process.execPath, [join(here, 'node_modules/typescript/bin/tsc'), '-p', here], here)
 // Flags are about the timing of calls, so with any of them nothing else is measured.
-const steps = program !== 'all' ? [program] : args.length > 0 ? ['run'] : ['run', 'idle', 'parked', 'workspace']
+const steps =
+  program !== 'all' ? [program] : args.length > 0 ? ['run'] : ['run', 'idle', 'parked', 'workspace', 'commands']
 for (const step of steps) run(process.execPath, [join(here, 'dist', `${step}.js`), ...args], here)
