@@ -97,6 +97,7 @@ const byHand = async (write: (say: (message: object) => void, id: unknown, serve
       )
     if (id === undefined || !method) return void response.writeHead(202).end()
     if (method === 'tools/list') return sendJson(response, { jsonrpc: '2.0', id, result: { tools: [] } })
+    if (method === 'ping') return sendJson(response, { jsonrpc: '2.0', id, result: {} })
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     write(message => void response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`), id, server)
   })

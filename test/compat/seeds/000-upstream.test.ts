@@ -76,12 +76,15 @@ describe.each(CLIENTS)('a client of %s', (_, open) => {
 
   it('does not notice that the server forgot its session', async () => {
     const { server, sessions, client } = await play(open)
-    await client.call('tools/list')
+    const getStatus = () => client.call('tools/call', { name: 'get_status', arguments: {} })
+    await getStatus()
     const before = server.of('initialize').length
     sessions.clear()
-    const { result } = await client.call('tools/call', { name: 'get_status', arguments: {} })
+    const { result } = await getStatus()
     expect(result).toMatchObject({ structuredContent: STATUS })
-    expect(server.of('initialize')).toHaveLength(before + 1)
+    const opened = server.of('initialize').length - before
+    expect(opened).toBeGreaterThanOrEqual(1)
+    expect(opened).toBeLessThanOrEqual(2) // the client's, and that of a list which is fetched meanwhile
   })
 })
 

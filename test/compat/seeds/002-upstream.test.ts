@@ -41,7 +41,7 @@ describe.each(CLIENTS)('a client of %s', (_, open) => {
     const { daemon, client } = await play(open)
     expect(JSON.parse(textOf(await listDir(client, '.')) ?? '')).toEqual(LISTING)
     const posts = daemon.of('POST').filter(({ url }) => url.startsWith('/messages/'))
-    const session = posts.at(-1)?.url
+    const session = posts.find(({ body }) => body.method === 'tools/call')?.url
     expect(posts.filter(({ url }) => url === session).map(({ body }) => body.method)).toEqual(
       expect.arrayContaining(['initialize', 'notifications/initialized', 'tools/call']),
     )
