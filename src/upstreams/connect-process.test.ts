@@ -374,10 +374,19 @@ describe('a process is ended', () => {
       const { open, living } = connectSmall({ era }, { limits: { idleMs: 150 } })
       const caller = callerOf({ session: 'a' })
       const peer = await open(caller)
-      if (era === 'legacy') exchangeWith(peer, 'subscriptions/listen', { caller })
+      const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+      const listen = () => exchangeWith(peer, 'subscriptions/listen', { caller, params: { notifications } })
+      const first = listen()
+      await first.notice('notifications/subscriptions/acknowledged')
+      await exchangeWith(peer, 'server/discover', { caller }).result()
       const pid = await callTool(peer, 'pid')
       await eventually(living).toEqual([])
+      const second = listen()
+      await second.notice('notifications/subscriptions/acknowledged')
+      expect(living()).toEqual([])
       expect(await callTool(await open(caller), 'pid')).not.toBe(pid)
+      await callTool(await open(caller), 'change')
+      for (const each of [first, second]) await each.notice('notifications/tools/list_changed')
     }
   })
 

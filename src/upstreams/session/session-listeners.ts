@@ -132,8 +132,8 @@ export class SessionListeners {
   }
 }
 
-/** The changes that the listener asked for and that the server announces. */
-const acknowledgement = (params: Json, capabilities: Json | undefined): Json => {
+/** The acknowledgement of a listen: the changes that it asked for and that the server announces. */
+export const acknowledgement = (params: Json, capabilities: Json | undefined): Json => {
   const wanted = params.get('notifications')
   const lists = CHANGING_LISTS.filter(
     list =>

@@ -12,6 +12,7 @@ import { DISCONNECTED, errorOfFailure, errorOfThrown, type FailureDetails } from
 import { discoverParams } from '../probe.ts'
 import { type CallOwner, type CallTransport, UpstreamCall } from '../session/call.ts'
 import type { Pooled } from '../session/pool.ts'
+import { acknowledgement } from '../session/session-listeners.ts'
 import { withEnvelope } from '../stateless/envelope.ts'
 import type { Pipe } from './pipe.ts'
 import { ProcessSupervisor, type SupervisorHandler, type SupervisorOptions } from './process-supervisor.ts'
@@ -38,6 +39,9 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly #supervisor: ProcessSupervisor
   readonly #calls: UpstreamCall<Pipe>[] = [] // in order of arrival
   readonly #acknowledged = new WeakSet<UpstreamCall<Pipe>>() // listens
+  readonly #dormant = new Set<UpstreamCall<Pipe>>() // listens that are sent as soon as a process runs
+  #capabilities: Json | undefined // of the server, as it last told
+  #isIdle = false // the process was ended because it was not used
   #lastId = 0
   #lastUsed = Date.now()
   #hasCalled = false
@@ -57,8 +61,9 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     return this.#supervisor.hasServedUsers
   }
 
+  /** A listen keeps the process only for updates of resources: a process that does not run changes no list. */
   get isBusy(): boolean {
-    return this.#calls.length > 0
+    return this.#calls.some(call => !call.isListen || needsProcess(call))
   }
 
   get hasCalled(): boolean {
@@ -121,6 +126,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   send(call: UpstreamCall<Pipe>): undefined {
     const { pipe } = this.#supervisor
     if (pipe) return void this.#write(call, pipe)
+    if (call.isListen && this.#waitForProcess(call)) return
     this.#supervisor.ensure().then(
       started => this.#write(call, started),
       (thrown: unknown) => this.#notStarted(call, thrown),
@@ -136,9 +142,12 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     if (target) this.#supervisor.suspect(target)
   }
 
-  finished(call: UpstreamCall<Pipe>): void {
+  finished(call: UpstreamCall<Pipe>, frame: Frame | undefined): void {
+    if (frame?.kind === 'result' && call.exchange.method === 'server/discover')
+      this.#capabilities = frame.result.get('capabilities')?.compact()
     const at = this.#calls.indexOf(call)
     if (at >= 0) this.#calls.splice(at, 1)
+    this.#dormant.delete(call)
     this.touch()
     if (call.target && call.target !== this.#supervisor.pipe) this.#endIfUnused(call.target)
   }
@@ -147,7 +156,17 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     return this.#options.start(signal)
   }
 
-  ready(): void {}
+  ready(): void {
+    this.#isIdle = false
+    const dormant = [...this.#dormant]
+    this.#dormant.clear()
+    for (const call of dormant) call.post()
+  }
+
+  idleEnded(): void {
+    this.#isIdle = true
+    for (const call of [...this.#calls]) call.post() // all are listens
+  }
 
   message(message: Message): void {
     switch (message.kind) {
@@ -180,6 +199,30 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
 
   #write(call: UpstreamCall<Pipe>, pipe: Pipe): void {
     this.#supervisor.write(call, pipe, withEnvelope(call.params, call.exchange.caller))
+  }
+
+  /** Whether the listen can wait until a call starts a process; the server has said before what it announces. */
+  #waitForProcess(call: UpstreamCall<Pipe>): boolean {
+    if (!this.#isIdle || needsProcess(call)) return false
+    if (!this.#acknowledged.has(call)) {
+      if (!this.#capabilities) return false
+      this.#acknowledged.add(call)
+      void call.notify(NOTIFICATIONS.acknowledged, acknowledgement(call.exchange.params, this.#capabilities))
+    }
+    this.#dormant.add(call)
+    if (subscribedIn(call).length > 0) this.#awaitClient(call)
+    return true
+  }
+
+  /** The client is gone, but has not ended its subscription: when it is back, it gets its updates again. */
+  #awaitClient(call: UpstreamCall<Pipe>): void {
+    const look = (): void => {
+      if (!this.#dormant.has(call)) return
+      if (!needsProcess(call)) return this.#awaitClient(call)
+      this.#dormant.delete(call)
+      call.post()
+    }
+    setTimeout(look, RETRY_MS).unref()
   }
 
   #endIfUnused(pipe: Pipe): void {
@@ -234,6 +277,13 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     return this.#calls.find(call => call.id === number)
   }
 }
+
+const subscribedIn = ({ exchange }: UpstreamCall<Pipe>): readonly Json[] =>
+  exchange.params.at('notifications', 'resourceSubscriptions')?.elements() ?? []
+
+/** Whether its client is there and would miss updates of resources without a process. */
+const needsProcess = (call: UpstreamCall<Pipe>): boolean =>
+  subscribedIn(call).length > 0 && call.exchange.hasClient?.() !== false
 
 /** Every notification, method and params, that the server acknowledged it would send. */
 const missedNotifications = (acknowledged: Json): [string, Json][] => {

@@ -143,6 +143,7 @@ export class ProcessSupervisor implements ProcessOwner {
 
   endProcess(): void {
     if (this.#pipe) void this.end(this.#pipe)
+    this.#handler.idleEnded?.()
   }
 
   /** Sends nothing more to the process; `end` it after its last answer. */
@@ -236,7 +237,6 @@ export class ProcessSupervisor implements ProcessOwner {
     if (why === 'lifetime') return this.#handler.aged()
     this.#link.log.info({ pid: pipe.child.pid }, 'idle process ended')
     this.endProcess()
-    this.#handler.idleEnded?.()
   }
 
   #kill(pipe: Pipe, text: string): void {
