@@ -34,6 +34,8 @@ describe('the result of a tool', () => {
     const structured = '"structuredContent":{"a":1}'
     expect(await render(`{"content":[{"type":"text","text":"{\\"a\\": 1}"}],${structured}}`)).toBe('{\n  "a": 1\n}\n')
     expect(await render(`{"content":[{"type":"text","text":"one"}],${structured}}`)).toBe('one\n{\n  "a": 1\n}\n')
+    const wrapped = '{"content":[{"type":"text","text":"one"}],"structuredContent":{"result":"one"}}'
+    expect(await render(wrapped)).toBe('one\n')
   })
 
   it('cannot steer a terminal, and goes into a pipe as it is', async () => {

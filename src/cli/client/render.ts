@@ -31,7 +31,7 @@ export const renderToolResult = async (result: Json, output: ContentOutput): Pro
   const shown = structured ? blocks.filter(block => !isSameJson(block.get('text')?.asString(), structured)) : blocks
   const parts: string[] = []
   for (const block of shown) parts.push(await renderBlock(block, output))
-  if (structured) parts.push(shownText(prettyJson(structured), output.stream))
+  if (structured && !isWrappedText(structured, blocks)) parts.push(shownText(prettyJson(structured), output.stream))
   return joinParts(parts)
 }
 
@@ -43,6 +43,13 @@ const isSameJson = (text: string | undefined, structured: Json): boolean => {
   } catch {
     return false
   }
+}
+
+/** Several libraries send a text also as the only member of structured content. */
+const isWrappedText = (structured: Json, blocks: readonly Json[]): boolean => {
+  const [[, only] = [], ...others] = structured.entries()
+  const text = only?.asString()
+  return text !== undefined && others.length === 0 && blocks.some(block => block.get('text')?.asString() === text)
 }
 
 const joinParts = (parts: readonly string[]): string =>
