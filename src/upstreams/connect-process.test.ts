@@ -287,6 +287,14 @@ describe('how many processes there are', () => {
     expect(new Set(await pidsOf([a, asked, { ...asked, session: 'e' }])).size).toBe(2)
   })
 
+  it('one for the modern clients that can be asked, whose roots may differ from those of a legacy client', async () => {
+    const capabilities = Json.of({ roots: {} })
+    const callers = [{ session: 'd' }, {}, {}, { workspace: 'other' }].map(more => callerOf({ ...more, capabilities }))
+    const [legacy, first, second, elsewhere] = await pidsOf(callers)
+    expect(second).toBe(first)
+    expect(new Set([legacy, first, elsewhere]).size).toBe(3)
+  })
+
   it('one for each client session if the configuration says so', async () => {
     expect(new Set(await pidsOf([a, b, callerOf(), ana], 'session')).size).toBe(4)
   })

@@ -31,7 +31,7 @@ export class SessionSharing {
 
   placeOf(caller: Caller, index: number): PoolPlace {
     const { pool } = this.#options.server
-    if (!this.#mayShare(caller)) return poolPlace(caller, pool, index)
+    if (!this.#mayShare(caller)) return poolPlace(this.#ownerOf(caller), pool, index)
     const shared = this.#sharedPlace(caller, index)
     return this.#needsOwn(caller, shared) ? poolPlace(caller, pool, index) : shared
   }
@@ -70,17 +70,25 @@ export class SessionSharing {
     this.#own.delete(session)
   }
 
-  #mayShare({ session, principal }: Caller): boolean {
+  /**
+   * Requests without a session that can be asked share one only with each other: a client's roots arrive as the answer
+   * to one of its calls, so they cannot be compared with those that a process has been given before.
+   */
+  #mayShare({ session, principal, capabilities }: Caller): boolean {
     const { share = 'user', pool = 'sticky' } = this.#options.server
+    if (session === undefined && canBeAsked(capabilities)) return false
     if (share === 'everyone') return true
     return principal !== undefined && (session === undefined || (share === 'user' && pool === 'sticky'))
   }
 
   /** A server that everyone shares does not tell principals apart; none tells the workspaces of a user apart. */
   #sharedPlace(caller: Caller, index: number): PoolPlace {
-    const { share, pool } = this.#options.server
-    const principal = share === 'everyone' ? EVERYONE : caller.principal
-    return poolPlace({ ...caller, principal, workspace: '', session: undefined }, pool, index)
+    const { pool } = this.#options.server
+    return poolPlace({ ...this.#ownerOf(caller), workspace: '', session: undefined }, pool, index)
+  }
+
+  #ownerOf(caller: Caller): Caller {
+    return this.#options.server.share === 'everyone' ? { ...caller, principal: EVERYONE } : caller
   }
 
   /** A server that asks gets a session for each client that can answer. */
