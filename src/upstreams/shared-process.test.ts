@@ -293,4 +293,10 @@ describe('clients with roots', () => {
     expect(await heard(small, b, 'other')).toBe(given('other'))
     expect(await heard(small, a, 'same')).toBe(given('same'))
   })
+
+  it('get an answer to a request that is named like a notification about roots', async () => {
+    const small = connectSmall()
+    const [a] = [await join(small, client('a')), await join(small, client('b'))]
+    await expect(a.request('notifications/roots/list_changed', {})).rejects.toThrow()
+  })
 })

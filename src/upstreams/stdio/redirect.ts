@@ -64,8 +64,9 @@ export const createRedirect = ({ name, known, sharing, open, settling }: Redirec
    * another client waits until then, because it must not call a process that has the roots of the first.
    */
   const redirect = (session: LegacySession<Pipe>, exchange: Exchange): boolean => {
-    const { caller, method } = exchange
-    if (method === NOTIFICATIONS.rootsChanged && session.hasSeveralClients) return separateAtNextCall(caller)
+    const { caller, method, kind } = exchange
+    const hasOtherRoots = kind === 'notification' && method === NOTIFICATIONS.rootsChanged
+    if (hasOtherRoots && session.hasSeveralClients) return separateAtNextCall(caller)
     const settled = sharing.isAskable(caller, method) ? settling(session, caller) : undefined
     if (settled) void settled.then(() => dispatchElsewhere(exchange))
     else if (sharing.mayHaveOtherRoots(exchange, session)) void compareRoots(session, exchange)
