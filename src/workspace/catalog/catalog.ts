@@ -134,7 +134,10 @@ export class Catalog {
       const ownerEntry = fetched.isPublic ? entry : this.#lists.ownerEntry(caller, key)
       if (entry !== ownerEntry) ownerEntry.store(fetched)
       const principal = principalOf(cacheOwnerOf(caller))
-      this.#lists.seedEmpty(key, owner => (principalOf(owner) === principal ? { value: fetched.value } : undefined))
+      const { server } = member
+      this.#lists.seedEmpty(key, owner =>
+        principalOf(owner) === principal ? this.#seeds.list(server, kind, owner, fetched.value) : undefined,
+      )
       return fetched
     })
   }

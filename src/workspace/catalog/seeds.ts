@@ -10,6 +10,7 @@ import type { MemberList } from './member-list.ts'
 
 /** What the cached values of an owner start with; undefined: nothing that the owner may see is known. */
 export interface Seeds {
+  /** `sibling`: what the same principal was sent with other capabilities. */
   list(server: string, kind: ListKind, owner: string, sibling: MemberList | undefined): Seed<MemberList> | undefined
   discovery(server: string, sibling: Discovery | undefined): Seed<Discovery> | undefined
 }
@@ -44,7 +45,7 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
       const list = learnt?.lists[kind]
       if (!learnt || !list) return sibling && { value: sibling }
       const isSame = hasSameList(owner, learnt.revision)
-      if (sibling && !isSame) return { value: sibling }
+      if (sibling && !isSame && !isOfOtherEra(owner, learnt.revision, sibling.revision)) return { value: sibling }
       // A fetch may have to start a process, so it waits until a list this old would be fetched again.
       const hints = isSame && member.isProcess ? list.hints : undefined
       return { value: show(member, kind, learnt.revision, list), hints }
@@ -64,3 +65,7 @@ const hasSameList = (owner: string, revision: Revision): boolean => {
   const key = publicKeyIn(owner)
   return key === keyWithout(MODERN) || (!isModern(revision) && key === keyWithout(NEWEST_LEGACY))
 }
+
+/** A modern caller of a server of both eras does not get what its legacy clients got, which may be another list. */
+const isOfOtherEra = (owner: string, learnt: Revision, sibling: Revision): boolean =>
+  publicKeyIn(owner).startsWith('modern ') && isModern(learnt) && !isModern(sibling)
