@@ -128,7 +128,10 @@ export class Catalog {
     const isForSession = this.#lists.isSessionEntry(caller, key)
     return entry.refresh(async () => {
       const fetched = this.#listOf(member, kind, await this.#fetch(member, caller, kind, isForSession))
-      if (isForSession) return fetched
+      if (isForSession) {
+        this.#replaceProvisional(this.#lists.ownerEntry(caller, key), fetched)
+        return fetched
+      }
       this.#lists.publish(caller, key, fetched)
       // A list that is no longer public must reach only the caller it was fetched for.
       const ownerEntry = fetched.isPublic ? entry : this.#lists.ownerEntry(caller, key)
@@ -140,6 +143,13 @@ export class Catalog {
       )
       return fetched
     })
+  }
+
+  /** The list of one session is closer to what the owner's other sessions get than one that was fetched for another caller. */
+  #replaceProvisional(entry: CacheEntry<MemberList>, fetched: FetchResult<MemberList>): void {
+    if (!entry.isProvisional) return
+    entry.store(fetched)
+    entry.markStale()
   }
 
   /** Fetches the discovery result of a member, unless a fetch is pending; never rejects. */
