@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { stopAll } from './children.ts'
 import { figure, spread, table } from './markdown.ts'
 import { publish } from './page.ts'
 import { type Facts, facts, factsLine, OURS_ALONE, save } from './results.ts'
@@ -78,9 +77,9 @@ try {
   publish({ 'Command line': section })
   console.log(section)
 } finally {
-  await stopAll()
   rmSync(folder, { recursive: true, force: true })
 }
+process.exit() // the gateway ends with this process, and keeps it alive until then
 
 function sectionOf(results: CommandResults): string {
   const of = (name: string, figureOf: (timing: Timing) => number): Summary =>
