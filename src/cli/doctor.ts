@@ -2,6 +2,7 @@ import { loadConfig } from '../config/load.ts'
 import type { ServerConfig } from '../config/snapshot.ts'
 import { type DoctorTarget, examine } from '../doctor/doctor.ts'
 import type { DoctorReport } from '../doctor/report.ts'
+import { readHeaders } from './client/target.ts'
 import type { Run } from './command.ts'
 import { doctorText } from './doctor-text.ts'
 import {
@@ -14,13 +15,12 @@ import {
   printJson,
   readLine,
   textOf,
-  textsOf,
   UsageError,
 } from './usage.ts'
 
 const FLAGS: Flags = {
   config: { value: 'FILE', help: 'the configuration with the named server (default: the one that is found)' },
-  header: { value: 'NAME:VALUE', many: true, help: 'send this header; repeatable' },
+  header: { value: 'TEXT', many: true, help: 'send this HTTP header, as in "Name: value" (repeatable)' },
   token: { value: 'TOKEN', help: 'send this bearer token' },
   timeout: { value: 'SECONDS', help: 'for each request (default: 15)' },
   strict: { help: 'exit with 1 also if a SHOULD is not followed' },
@@ -80,7 +80,7 @@ const targetOf = async (
   if (word === undefined) throw new UsageError('expected a URL, the name of a server, or -- and a command')
   if (/^https?:\/\//.test(word)) {
     if (!URL.canParse(word)) throw new UsageError(`${JSON.stringify(word)} is not a URL`)
-    return { kind: 'remote', url: new URL(word), headers: headersOf(flags) }
+    return { kind: 'remote', url: new URL(word), headers: readHeaders(flags) }
   }
   const { servers } = await loadConfig({ file: await configFileOf(flags), env: process.env })
   return configuredTarget(word, servers, flags)
@@ -99,22 +99,10 @@ const configuredTarget = (
       `the configuration has no server ${JSON.stringify(name)}; it has ${[...servers.keys()].join(', ')}`,
     )
   if (server.kind === 'remote')
-    return { kind: 'remote', url: new URL(server.url), headers: { ...server.headers, ...headersOf(flags) } }
+    return { kind: 'remote', url: new URL(server.url), headers: { ...server.headers, ...readHeaders(flags) } }
   if (server.kind === 'process') return server
   if (server.kind === 'unavailable') throw new UsageError(`${name} cannot be examined: ${server.reason}`)
   throw new UsageError(`${name} is built in; run a gateway and examine its URL`)
-}
-
-const headersOf = (flags: FlagValues): Record<string, string> => {
-  const token = textOf(flags, 'token')
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  for (const header of textsOf(flags, 'header')) {
-    const [, name, value] = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):\s*(.*)$/.exec(header) ?? []
-    if (name === undefined || value === undefined)
-      throw new UsageError(`--header: expected NAME:VALUE, got ${JSON.stringify(header)}`)
-    headers[name.toLowerCase()] = value
-  }
-  return headers
 }
 
 const timeoutOf = (flags: FlagValues): number => {

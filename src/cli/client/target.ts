@@ -76,7 +76,8 @@ export const readConnectOptions = (flags: FlagValues, target: Target): ConnectOp
   return { revision, transport, headers: readHeaders(flags), timeoutMs: readTimeout(flags) }
 }
 
-const readHeaders = (flags: FlagValues): Record<string, string> => {
+/** The headers that --token and --header ask for. */
+export const readHeaders = (flags: FlagValues): Record<string, string> => {
   const token = textOf(flags, 'token')
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   for (const text of textsOf(flags, 'header')) {
