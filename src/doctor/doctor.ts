@@ -125,11 +125,13 @@ const examineProgram = async (
       const isFirst = !spoken.has(examined.revision) && server === undefined
       spoken.add(examined.revision)
       if (isFirst) server = await checkServer(examined, deviations)
-      await examined.close()
+      programs.end(examined)
     }
   } catch (error) {
     if (error instanceof UpstreamFailure) return { ...UNREACHABLE, failure: error.details.text }
     throw error
+  } finally {
+    await programs.ended()
   }
   const transport = {
     transport: 'stdio',

@@ -26,6 +26,7 @@ export class ProgramStarter {
   readonly #server: ProcessServer & { readonly name: string }
   readonly #timeoutMs: number
   readonly #deviations: Deviations
+  readonly #ending: Promise<unknown>[] = []
 
   constructor(server: ProcessServer & { readonly name: string }, timeoutMs: number, deviations: Deviations) {
     this.#server = server
@@ -57,7 +58,7 @@ export class ProgramStarter {
       : await channel.request('initialize', handshakeParams(revision, identity))
     const isOpen = reply.kind === 'result' && (!isModern(revision) || speaksModern(reply.result))
     if (!isOpen) {
-      await stop(started)
+      this.#ending.push(stop(started))
       const reason =
         reply.kind === 'error' ? quote(reply.message) : reply.kind === 'none' ? reply.reason : 'no modern result'
       return { kind: 'none', reason, stderr: lastLines(started.stderr.text(), Object.values(this.#server.env)) }
@@ -70,6 +71,16 @@ export class ProgramStarter {
       meta: isModern(revision) ? { _meta: modernMeta(identity) } : {},
     })
     return { kind: 'open', examined }
+  }
+
+  /** Ends a process; the next one may start meanwhile. */
+  end(examined: ExaminedProcess): void {
+    this.#ending.push(examined.close())
+  }
+
+  /** Resolves when every process has ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#ending)
   }
 }
 

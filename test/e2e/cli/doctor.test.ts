@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -5,7 +6,7 @@ import type { Programs } from '../../../src/cli/command.ts'
 import { run } from '../../../src/cli/run.ts'
 import { type DoctorTarget, examine } from '../../../src/doctor/doctor.ts'
 import type { DoctorReport } from '../../../src/doctor/report.ts'
-import type { RuleName } from '../../../src/doctor/rules.ts'
+import { RULES, type RuleName } from '../../../src/doctor/rules.ts'
 import { type ProxiedRequest, type ResponseChange, startChangingProxy } from '../../support/changing-proxy.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { scriptedServer } from '../../support/scripted-server.ts'
@@ -84,6 +85,14 @@ const MODERN_FLAWS: readonly [RuleName, (request: ProxiedRequest) => ResponseCha
   [
     'header-mismatch',
     request => request.headers['mcp-method'] === 'tools/list' && asks(request, 'server/discover') && { status: 500 },
+  ],
+  ['unknown-method', request => asks(request, 'dragoman/no-such-method') && edit('-32601', '-32000')],
+  ['discover-result', request => asks(request, 'server/discover') && edit('"capabilities"', '"features"')],
+  ['output-schema', request => asks(request, 'tools/list') && edit('"outputSchema":{', '"outputSchema":["x"],"x":{')],
+  ['param-headers', request => asks(request, 'tools/list') && edit('"x-mcp-header":"', '"x-mcp-header":"not a token ')],
+  [
+    'unknown-resource',
+    request => asks(request, 'resources/read') && edit(/"error":.*\}\}/, '"result":{"contents":[]}}'),
   ],
   ['meta-required', ({ body }) => body.includes('"_meta":{}') && { status: 200 }],
   ['origin', ({ headers }) => headers.origin !== undefined && { status: 200 }],
@@ -228,6 +237,16 @@ describe('no server', () => {
     expect(report).toMatchObject({ verdict: 'unreachable', failure: 'did not answer within 0.1 s' })
   })
 
+  test('metadata that a challenge names and that is absent is a deviation', async () => {
+    const guarded = await listen((_, response) => {
+      response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="/nothing"' })
+      response.end()
+    })
+    const report = await examineUrl(guarded.url)
+    guarded.close()
+    expect(rulesIn(report)).toEqual(['resource-metadata'])
+  })
+
   test('a server that wants a login is described', async () => {
     const guarded = await listen((request, response) => {
       if (request.url?.startsWith('/.well-known/oauth-protected-resource')) {
@@ -319,6 +338,20 @@ describe('a program', () => {
     expect(rulesIn(report)).toEqual(['stdout-only-messages'])
   })
 
+  test('that leaves a request without an answer is found out', async () => {
+    const silent = ANSWERS.replace(
+      'if (id === undefined) return',
+      'if (id === undefined || /no-such/.test(method)) return',
+    )
+    const report = await examine(program(silent), { ...OPTIONS, timeoutMs: 500 })
+    expect(rulesIn(report)).toContain('answers-requests')
+  })
+
+  test('that goes on after its stdin was closed is found out', async () => {
+    const report = await examine(program(`${ANSWERS}; setInterval(() => {}, 1000)`), OPTIONS)
+    expect(rulesIn(report)).toEqual(['exits-with-stdin'])
+  })
+
   test('that ends without an answer shows what it printed', async () => {
     const report = await examine(program(`console.error('API_KEY is missing'); process.exit(3)`), OPTIONS)
     expect(report).toMatchObject({
@@ -382,4 +415,9 @@ describe('the command', () => {
     expect(String(errors.mock.calls[0]?.[0])).toMatch(message)
     errors.mockRestore()
   })
+})
+
+test('every rule has a server that breaks it', () => {
+  const here = readFileSync(import.meta.filename, 'utf8')
+  expect(Object.keys(RULES).filter(rule => !here.includes(`'${rule}'`))).toEqual([])
 })
