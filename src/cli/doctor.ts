@@ -5,6 +5,7 @@ import type { DoctorReport } from '../doctor/report.ts'
 import { readHeaders } from './client/target.ts'
 import type { Run } from './command.ts'
 import { doctorText } from './doctor-text.ts'
+import { splitAtDashes } from './one-server.ts'
 import {
   configFileOf,
   type Flags,
@@ -48,9 +49,8 @@ const LOGIN_REQUIRED = 5
 
 /** Examines one server and prints what was found. */
 export const run: Run = async (args, { version }) => {
-  const dashes = args.indexOf('--')
-  const command = dashes < 0 ? undefined : args.slice(dashes + 1)
-  const { flags, words } = readLine(dashes < 0 ? args : args.slice(0, dashes), FLAGS, 1)
+  const { own, command } = splitAtDashes(args)
+  const { flags, words } = readLine(own, FLAGS, 1)
   if (flags.help) return print(HELP)
   const target = await targetOf(words[0], command, flags)
   const progress = showStep()

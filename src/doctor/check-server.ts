@@ -1,6 +1,6 @@
 import { ERRORS } from '../protocol/errors.ts'
 import { META } from '../protocol/meta.ts'
-import { MODERN } from '../protocol/revisions.ts'
+import { isModern, isRevision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import { checkItems, type DoctorList } from './check-items.ts'
 import type { Deviations } from './deviations.ts'
@@ -50,7 +50,7 @@ export const checkServer = async (examined: ExaminedServer, deviations: Deviatio
   }
 }
 
-const isModernRevision = (revision: string): boolean => revision >= MODERN
+const isModernRevision = (revision: string): boolean => isRevision(revision) && isModern(revision)
 
 const infoOf = ({ opening, revision }: ExaminedServer): Json | undefined =>
   isModernRevision(revision) ? opening.at('_meta', META.serverInfo) : opening.get('serverInfo')

@@ -32,20 +32,18 @@ export const sendHttp = (url: URL, timeoutMs: number, sent: ProbeRequest): Promi
     const begun = performance.now()
     const open = url.protocol === 'https:' ? requestHttps : requestHttp
     let answered: IncomingMessage | undefined
-    let body = Buffer.alloc(0)
     const chunks: Buffer[] = []
     let bytes = 0
 
     const finish = (): void => {
       clearTimeout(timer)
       if (!answered) return
-      body = Buffer.concat(chunks)
       outgoing.destroy()
       resolve({
         status: answered.statusCode ?? 0,
         headers: answered.headers,
         mediaType: mediaTypeOf(answered.headers['content-type']),
-        body,
+        body: Buffer.concat(chunks),
         ms: performance.now() - begun,
       })
     }
