@@ -10,14 +10,31 @@ const ALGORITHM = 'aes-256-gcm'
 const NONCE = 12
 const TAG = 16
 
-/** Encrypts and authenticates: `<key id>.<base64url of nonce, text and tag>`. */
-export const seal = ({ id, key }: SealKey, content: Uint8Array | string): string => {
+/** Encrypts and authenticates: nonce, ciphertext and tag. Only `unsealBytes` with the same key and purpose opens it. */
+export const sealBytes = (key: Uint8Array, purpose: string, content: Uint8Array | string): Buffer => {
   const nonce = randomBytes(NONCE)
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })
-  cipher.setAAD(Buffer.from(id))
+  cipher.setAAD(Buffer.from(purpose))
   const text = typeof content === 'string' ? cipher.update(content, 'utf8') : cipher.update(content)
-  return `${id}.${Buffer.concat([nonce, text, cipher.final(), cipher.getAuthTag()]).toString('base64url')}`
+  return Buffer.concat([nonce, text, cipher.final(), cipher.getAuthTag()])
 }
+
+/** The content that was sealed with this key for this purpose; undefined for anything else. */
+export const unsealBytes = (key: Uint8Array, purpose: string, sealed: Buffer): Buffer | undefined => {
+  if (sealed.length < NONCE + TAG) return undefined
+  try {
+    const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE), { authTagLength: TAG })
+    decipher.setAAD(Buffer.from(purpose))
+    decipher.setAuthTag(sealed.subarray(-TAG))
+    return Buffer.concat([decipher.update(sealed.subarray(NONCE, -TAG)), decipher.final()])
+  } catch {
+    return undefined
+  }
+}
+
+/** Encrypts and authenticates: `<key id>.<base64url of nonce, ciphertext and tag>`. */
+export const seal = ({ id, key }: SealKey, content: Uint8Array | string): string =>
+  `${id}.${sealBytes(key, id, content).toString('base64url')}`
 
 /** The content that was sealed with this key; undefined for anything else. */
 export const unseal = ({ id, key }: SealKey, sealed: string): Buffer | undefined => {
@@ -25,13 +42,5 @@ export const unseal = ({ id, key }: SealKey, sealed: string): Buffer | undefined
   const encoded = sealed.slice(id.length + 1)
   const bytes = Buffer.from(encoded, 'base64url')
   // Node ignores unknown characters and spare bits when it decodes: accept only the encoding that seal writes.
-  if (bytes.length < NONCE + TAG || bytes.toString('base64url') !== encoded) return undefined
-  try {
-    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE), { authTagLength: TAG })
-    decipher.setAAD(Buffer.from(id))
-    decipher.setAuthTag(bytes.subarray(-TAG))
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE, -TAG)), decipher.final()])
-  } catch {
-    return undefined
-  }
+  return bytes.toString('base64url') === encoded ? unsealBytes(key, id, bytes) : undefined
 }
