@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { createBridge } from '../bridge/bridge.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from '../config/snapshot.ts'
@@ -28,6 +29,7 @@ interface RuntimeOptions {
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly calls?: ServerCalls | undefined // counts the calls of each server
   readonly learnt?: LearntServers // what is known of servers before they are reached
+  readonly cursorKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // undefined: cursors end with the process
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -66,6 +68,7 @@ interface WorkspaceEntry {
 
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
+  const { cursorKeys = [randomBytes(32)] } = options
   const bridge = createBridge(first.limits)
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -118,6 +121,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
       {
         log,
         identity,
+        cursorKeys,
         times: { listWaitMs: first.limits.listWaitMs },
         onServerStatus: health.onChange,
         onListFault: health.setListFault,

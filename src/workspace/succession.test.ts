@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { scriptedMember, toolsOf } from '../../test/support/scripted-member.ts'
-import { callerOf, toolsIn, workspaceOf } from '../../test/support/workspace.ts'
+import { CURSOR_KEYS, callerOf, toolsIn, workspaceOf } from '../../test/support/workspace.ts'
 import { defaultRules } from '../config/snapshot.ts'
 import { Abort } from '../protocol/cancellation.ts'
 import { EVERYTHING } from '../protocol/policy.ts'
@@ -121,7 +121,7 @@ test('a workspace of one server without rules does not keep the previous one in 
   const a = listing('a', 'x')
   const config = { name: 'w', servers: ['a'], ...defaultRules(1) }
   const open = (before?: ReturnType<typeof openWorkspace>) =>
-    openWorkspace(config, [a], { log: SILENT, identity: Json.empty, previous: before })
+    openWorkspace(config, [a], { log: SILENT, identity: Json.empty, cursorKeys: CURSOR_KEYS, previous: before })
   const list = (workspace: ReturnType<typeof openWorkspace>) =>
     new Promise(resolve => {
       const exchange = { kind: 'request' as const, method: 'tools/list', params: Json.empty, signal: new Abort() }

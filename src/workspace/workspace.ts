@@ -9,6 +9,7 @@ import { listKindOf } from './catalog/list-kinds.ts'
 import { createListSnapshots, type ListSnapshots } from './catalog/list-snapshots.ts'
 import { createLists } from './catalog/lists.ts'
 import { MergedLists } from './catalog/merged-lists.ts'
+import { ListPages } from './catalog/pages.ts'
 import { Provenance } from './catalog/provenance.ts'
 import type { OnListFault } from './catalog/read-list.ts'
 import { createDiscover } from './discover.ts'
@@ -23,6 +24,7 @@ import { createWorkspaceSubscriptions, type WorkspaceSubscriptions } from './sub
 export interface WorkspaceDeps {
   readonly log: Log
   readonly identity: Json // name and version of the gateway
+  readonly cursorKeys: readonly [Uint8Array, ...Uint8Array[]] // of all replicas: the first seals, all of them open
   readonly times?: Partial<CacheTimes>
   readonly previous?: Workspace | undefined // the workspace that this one replaces
   /** Calls the listener on every change of a server's status until the returned function is called. */
@@ -79,7 +81,7 @@ const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceCo
 export const createWorkspace = (
   config: WorkspaceConfig,
   members: readonly Member[],
-  { log, identity, times, previous, onServerStatus, onListFault }: WorkspaceDeps,
+  { log, identity, cursorKeys, times, previous, onServerStatus, onListFault }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
     members,
@@ -110,7 +112,13 @@ export const createWorkspace = (
   })
   const rulesKey = rulesKeyOf(config)
   const snapshots = previous?.snapshots?.rulesKey === rulesKey ? previous.snapshots : createListSnapshots(rulesKey)
-  const lists = createLists({ lists: merged, snapshots, isStrict: config.strict, log })
+  const lists = createLists({
+    lists: merged,
+    snapshots,
+    pages: new ListPages(cursorKeys),
+    isStrict: config.strict,
+    log,
+  })
   const discover = createDiscover({ config, members, catalog, lists: merged, identity })
   const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
 

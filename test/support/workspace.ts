@@ -8,6 +8,9 @@ import { Json, type PlainObject } from '../../src/wire/json/json.ts'
 import { createWorkspace, type WorkspaceDeps } from '../../src/workspace/workspace.ts'
 import type { ScriptedMember } from './scripted-member.ts'
 
+/** The keys of every workspace here, as replicas share them. */
+export const CURSOR_KEYS: WorkspaceDeps['cursorKeys'] = [Buffer.alloc(32, 7)]
+
 /** A modern caller called Ann, by default. */
 export const callerOf = (over: Partial<Caller> = {}): Caller => ({
   workspace: 'w',
@@ -37,6 +40,7 @@ export const workspaceOf = (
   const workspace = createWorkspace(config, members, {
     log: SILENT,
     identity: Json.of({ name: 'dragoman', version: '0' }),
+    cursorKeys: CURSOR_KEYS,
     onServerStatus: listener => {
       listeners.push(listener)
       return () => void listeners.splice(listeners.indexOf(listener), 1)

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { scriptedMember, toolsOf } from '../../../test/support/scripted-member.ts'
-import { toolsIn, workspaceOf } from '../../../test/support/workspace.ts'
+import { CURSOR_KEYS, toolsIn, workspaceOf } from '../../../test/support/workspace.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import { EVERYTHING } from '../../protocol/policy.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { openCursor } from './pages.ts'
+import { ListPages } from './pages.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -375,7 +375,8 @@ describe('a list that changes while a client pages through it', () => {
       cursors.push((await w.ask('tools/list')).nextCursor as string)
       await w.ask('tools/list', { cursor: begun }, bob)
     }
-    expect(new Set(cursors.map(cursor => openCursor(cursor)?.hash)).size).toBe(20)
+    const pages = new ListPages(CURSOR_KEYS)
+    expect(new Set(cursors.map(cursor => pages.openCursor(cursor)?.hash)).size).toBe(20)
     const answers = await Promise.all(cursors.map(cursor => w.ask('tools/list', { cursor })))
     expect(answers.filter(answer => 'tools' in answer).length).toBeLessThanOrEqual(8)
     expect(toolsIn(await w.ask('tools/list', { cursor: begun }, bob))).toHaveLength(1000)
@@ -402,4 +403,36 @@ test('a cached list of ten thousand tools is built once', async () => {
   expect(pages[0]?.bytes).toBeDefined()
   expect(pages[0]?.bytes?.buffer).toBe(pages[1]?.bytes?.buffer) // the same memory, not an equal one
   w.close()
+})
+
+describe('a cursor', () => {
+  const many = Array.from({ length: 1500 }, (_, i) => `t${i}`)
+  const open = (over: Parameters<typeof workspaceOf>[2] = {}) =>
+    workspaceOf(
+      ['a', 'b'].map(name => scriptedMember(name, { answers: listing(() => ({ tools: toolsOf(...many) })) })),
+      {},
+      over,
+    )
+
+  test('of one replica continues the list at another with the same keys, also while they are replaced', async () => {
+    const [one, two] = [open(), open({ cursorKeys: [Buffer.alloc(32, 9), ...CURSOR_KEYS] })]
+    const [first, same] = [await one.ask('tools/list'), await two.ask('tools/list')]
+    const [here, there] = await Promise.all(
+      [one, two].map(workspace => workspace.ask('tools/list', { cursor: first.nextCursor as string })),
+    )
+    expect(same.tools).toEqual(first.tools)
+    expect(toolsIn(there ?? {})).toHaveLength(1000)
+    expect(there?.tools).toEqual(here?.tools)
+    for (const workspace of [one, two]) workspace.close()
+  })
+
+  test('of another gateway is rejected', async () => {
+    const [one, two] = [open(), open({ cursorKeys: [Buffer.alloc(32, 9)] })]
+    const { nextCursor } = await one.ask('tools/list')
+    expect(await two.ask('tools/list', { cursor: nextCursor as string })).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('list again without a cursor'),
+    })
+    for (const workspace of [one, two]) workspace.close()
+  })
 })

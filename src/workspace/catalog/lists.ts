@@ -13,20 +13,22 @@ import { type ListKind, listKindOf } from './list-kinds.ts'
 import type { ListSnapshots } from './list-snapshots.ts'
 import type { MergedList } from './merged-list.ts'
 import type { MergedLists, MergedView } from './merged-lists.ts'
-import { openCursor, pageOf } from './pages.ts'
+import type { ListPages } from './pages.ts'
 
 interface ListsOptions {
   readonly lists: MergedLists
   readonly snapshots: ListSnapshots
+  readonly pages: ListPages
   readonly isStrict: boolean // a list without all its servers is an error
   readonly log: Log
 }
 
 /** Answers the four list methods. */
-export const createLists = ({ lists, snapshots, isStrict, log }: ListsOptions): Dispatch => {
+export const createLists = ({ lists, snapshots, pages, isStrict, log }: ListsOptions): Dispatch => {
   const answer = (exchange: Exchange, kind: ListKind, view: MergedView): void => {
     const { missingServers } = view.list
-    const result = isStrict && missingServers.length > 0 ? incomplete(missingServers) : page(exchange, kind, view)
+    const result =
+      isStrict && missingServers.length > 0 ? incomplete(missingServers) : page(exchange, kind, view, pages)
     if (exchange.signal.reason) return
     if ('code' in result) return void deliver(exchange.sink, { kind: 'failure', error: result })
     if (result.has('nextCursor')) snapshots.keep(exchange.caller, kind, view)
@@ -35,7 +37,7 @@ export const createLists = ({ lists, snapshots, isStrict, log }: ListsOptions): 
 
   /** A client that pages through a list gets all pages of the list as it was at the first page. */
   const snapshotFor = ({ caller, params }: Exchange, kind: ListKind): MergedView | undefined => {
-    const cursor = openCursor(params.get('cursor')?.asString() ?? '')
+    const cursor = pages.openCursor(params.get('cursor')?.asString() ?? '')
     return cursor && snapshots.find(caller, kind, cursor.hash)
   }
 
@@ -67,11 +69,16 @@ const incomplete = (missing: readonly string[]): RpcError =>
     Json.of({ reason: 'incomplete', upstream: missing[0], missing }),
   )
 
-const page = ({ params, caller }: Exchange, kind: ListKind, { list, promisedUntil, isPublic }: MergedView) => {
+const page = (
+  { params, caller }: Exchange,
+  kind: ListKind,
+  { list, promisedUntil, isPublic }: MergedView,
+  pages: ListPages,
+): Json | RpcError => {
   const { missingServers } = list
-  const at = pageAt(params.get('cursor'), kind, list)
+  const at = pageAt(params.get('cursor'), kind, list, pages)
   if (typeof at !== 'number') return at
-  const result = pageOf(kind, list, at)
+  const result = pages.pageOf(kind, list, at)
   if (!result) return rpcError('invalidParams', INVALID_CURSOR)
   const isIncomplete = missingServers.length > 0
   const marked = isIncomplete ? result.with('_meta', Json.of({ [META.unavailable]: missingServers })) : result
@@ -83,13 +90,18 @@ const page = ({ params, caller }: Exchange, kind: ListKind, { list, promisedUnti
 }
 
 const INVALID_CURSOR =
-  'Invalid cursor: the list has changed or the gateway was restarted since; list again without a cursor'
+  'Invalid cursor: the list has changed since, or the cursor is of another gateway; list again without a cursor'
 
-const pageAt = (cursor: Json | undefined, kind: ListKind, { hash }: MergedList): number | RpcError => {
+const pageAt = (
+  cursor: Json | undefined,
+  kind: ListKind,
+  { hash }: MergedList,
+  pages: ListPages,
+): number | RpcError => {
   if (!cursor) return 0
   const text = cursor.asString()
   if (text === undefined) return rpcError('invalidParams', '`cursor` must be a string')
-  const opened = openCursor(text)
+  const opened = pages.openCursor(text)
   const isValid = opened && opened.kind === kind && opened.hash === hash
   return isValid ? opened.page : rpcError('invalidParams', INVALID_CURSOR)
 }

@@ -5,8 +5,9 @@ import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { ListKind } from './list-kinds.ts'
 import type { ListItem, MergedList } from './merged-list.ts'
-import { openCursor, pageOf } from './pages.ts'
+import { ListPages } from './pages.ts'
 
+const lists = new ListPages([Buffer.alloc(32, 1)])
 const member = scriptedMember('a')
 const listOf = (items: readonly Json[]): MergedList => ({
   items: items.map(
@@ -20,7 +21,7 @@ const listOf = (items: readonly Json[]): MergedList => ({
 })
 const pagesOf = (kind: ListKind, list: MergedList): Json[] => {
   const pages: Json[] = []
-  for (let page = pageOf(kind, list, 0); page; page = pageOf(kind, list, pages.length)) pages.push(page)
+  for (let page = lists.pageOf(kind, list, 0); page; page = lists.pageOf(kind, list, pages.length)) pages.push(page)
   return pages
 }
 const tool = (name: string, bytes: number) => Json.of({ name, description: 'x'.repeat(bytes) })
@@ -50,7 +51,7 @@ test('all pages together are the list in order, none is empty, and each cursor l
       )
       if (items.length > 0) expect(read.every(page => page.length > 0 && page.length <= 1000)).toBe(true)
       const cursors = pages.map(page => page.get('nextCursor')?.asString())
-      expect(cursors.map(cursor => cursor && openCursor(cursor))).toEqual(
+      expect(cursors.map(cursor => cursor && lists.openCursor(cursor))).toEqual(
         pages.map((_, i) => (i + 1 < pages.length ? { kind: 'tools', hash: 'e', page: i + 1 } : undefined)),
       )
       const isWithin = (page: readonly Json[]) =>
@@ -77,10 +78,10 @@ test('a page is built once, when it is requested', () => {
     }),
   )
   const list = { ...listOf([]), items: counted }
-  expect(pageOf('tools', list, 0)).toBe(pageOf('tools', list, 0))
+  expect(lists.pageOf('tools', list, 0)).toBe(lists.pageOf('tools', list, 0))
   expect(made).toBe(1000)
-  expect(pageOf('tools', list, 2)?.get('tools')?.elements()).toHaveLength(500)
-  expect(pageOf('tools', list, 3)).toBeUndefined()
+  expect(lists.pageOf('tools', list, 2)?.get('tools')?.elements()).toHaveLength(500)
+  expect(lists.pageOf('tools', list, 3)).toBeUndefined()
   expect(made).toBe(2500)
 })
 
@@ -92,6 +93,6 @@ test('an item larger than a page has its own page', () => {
 test.each(['', 'x', 'l.', 'l.AAAA', 'other.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'])(
   'a foreign cursor (%s) is not read',
   cursor => {
-    expect(openCursor(cursor)).toBeUndefined()
+    expect(lists.openCursor(cursor)).toBeUndefined()
   },
 )
