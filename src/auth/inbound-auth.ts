@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigError } from '../config/problems.ts'
-import type { RateLimit, RateLimits } from '../config/snapshot.ts'
+import type { RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OnTokenRevoked, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openAuthenticator, type PolicyOf } from './authenticator.ts'
+import { createRateLimiter, type LimitRate, type RateSharing } from './rate-limiter.ts'
 import { tooManyRequests, unknownWorkspace } from './rejections.ts'
 import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
 
@@ -16,6 +16,7 @@ export interface InboundAuthOptions {
   readonly required?: boolean | undefined // undefined: as soon as there is a token
   readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
   readonly rate?: RateLimits | undefined
+  readonly sharing?: RateSharing | undefined // undefined: there are no other replicas
   readonly policyOf?: PolicyOf | undefined // of tokens
   readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
   readonly log: Log
@@ -42,7 +43,7 @@ const UNENCRYPTED = 'tokens are sent unencrypted to this address: use a proxy wi
 
 /** Decides how callers are authenticated. Throws a ConfigError instead of serving a network without tokens. */
 export const createInboundAuth = async (options: InboundAuthOptions): Promise<InboundAuth> => {
-  const { host, isLoopback, data, required, insecure = false, rate, log } = options
+  const { host, isLoopback, data, required, insecure = false, rate, sharing, log } = options
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
   const localSecret = createSecret()
@@ -68,13 +69,17 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     // Last: a rejected caller learns no names.
     return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : unknownWorkspace(workspace)
   }
+  const limiter = rate && createRateLimiter(rate, sharing)
   return {
-    admit: rate ? withRateLimit(check, rate) : check,
+    admit: limiter ? withRateLimit(check, limiter.take) : check,
     canAccess: (request, workspace) => !authenticator?.isRequired() || authenticator.canAccess(request, workspace),
     admitOperator: request => (authenticator?.isRequired() ? authenticator.checkOperator(request) : undefined),
     onRevoked: (request, end) => authenticator?.onRevoked(request, end) ?? (() => {}),
     localSecret,
-    close: async () => authenticator?.close(),
+    close: async () => {
+      limiter?.close()
+      await authenticator?.close()
+    },
   }
 }
 
@@ -87,41 +92,13 @@ const createLocalToken = (secret: string): Token => ({
   created: new Date().toISOString(),
 })
 
-const withRateLimit = (check: CheckRequest, rate: RateLimits): Admit => {
-  const limitRate = createRateLimiter(rate)
-  return async (request, workspace, response) => {
+const withRateLimit =
+  (check: CheckRequest, limitRate: LimitRate): Admit =>
+  (request, workspace, response) => {
     const admission = check(request, workspace, response)
     if (admission.kind === 'out') return admission
-    const waitMs = await limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
-    return waitMs === undefined ? admission : tooManyRequests(request, waitMs)
+    const decide = (waitMs: number | undefined): Admission =>
+      waitMs === undefined ? admission : tooManyRequests(request, waitMs)
+    const waitMs = limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
+    return waitMs instanceof Promise ? waitMs.then(decide) : decide(waitMs)
   }
-}
-
-const WINDOW_S = 1
-const BURST_WINDOW_S = 10
-
-/** Counts a request; resolves to the milliseconds to wait if there were too many. */
-type LimitRate = (owner: string, workspace: string) => Promise<number | undefined>
-
-export const createRateLimiter = ({ perPrincipal, perWorkspace }: RateLimits): LimitRate => {
-  const owners = perPrincipal && createLimiter(perPrincipal)
-  const workspaces = perWorkspace && createLimiter(perWorkspace)
-  return async (owner, workspace) =>
-    (owners && (await consume(owners, owner))) ?? (workspaces && (await consume(workspaces, workspace)))
-}
-
-/** Allows `perSecond` requests each second, and `burst` more in each ten. */
-const createLimiter = ({ perSecond, burst }: RateLimit): BurstyRateLimiter =>
-  new BurstyRateLimiter(
-    new RateLimiterMemory({ points: perSecond, duration: WINDOW_S }),
-    new RateLimiterMemory({ points: burst, duration: BURST_WINDOW_S }),
-  )
-
-const consume = (limiter: BurstyRateLimiter, key: string): Promise<number | undefined> =>
-  limiter.consume(key).then(
-    () => undefined,
-    (rejected: unknown) => {
-      if (rejected instanceof RateLimiterRes) return Math.max(1, rejected.msBeforeNext)
-      throw rejected
-    },
-  )
