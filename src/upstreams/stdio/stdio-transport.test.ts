@@ -193,7 +193,7 @@ describe('a legacy server over stdio', () => {
   })
 
   it('does not time out while it waits for the user', async () => {
-    const peer = await connectSmall({}, { server: { timeoutMs: 100 } }).open(caller)
+    const peer = await connectSmall({}, { server: { timeoutMs: 500 } }).open(caller)
     const asking = start(peer, 'ask')
     const question = await asking.question()
     expect((await start(peer, 'wait').failure()).data?.reason).toBe('upstream_timeout')
