@@ -6,7 +6,7 @@ import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
-import type { FrontContext } from '../fronts/http/front-request.ts'
+import type { FrontContext, FrontState } from '../fronts/http/front-request.ts'
 import { createRequestGuard, isLoopback } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
@@ -25,6 +25,9 @@ import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, type WorkspaceStatus } from '../protocol/status.ts'
+import { MemoryCluster } from '../stores/state/memory-state.ts'
+import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
+import type { StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -45,7 +48,18 @@ interface GatewayStartOptions {
   readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
   readonly control?: GatewayControl | undefined // for the user who runs the gateway
   readonly history?: LogHistory | undefined // the last lines of the log
+  /** Where state is kept; the caller opens and closes it. Undefined: in memory, for as long as the gateway runs. */
+  readonly state?: GatewayState | undefined
 }
+
+/** A store of state, and the keys that go with it. */
+interface GatewayState {
+  readonly store: StateStore
+  readonly keys: StateKeys
+}
+
+/** State that ends with the gateway. */
+const ownState = (): FrontState => ({ store: new MemoryCluster().join(), keys: randomKeys(), isLasting: false })
 
 /** A running gateway. */
 export interface Gateway {
@@ -70,6 +84,7 @@ const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may tak
 export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
   const { log, version = 'unknown', data, insecure, loadNext = noFile, control, history } = options
   const startedAt = Date.now()
+  const state: FrontState = options.state ? { ...options.state, isLasting: true } : ownState()
   const { limits } = snapshot
   const { host } = snapshot.listen
   const calls = createServerCalls()
@@ -113,7 +128,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
-  const sessions = createStreamableSessions(streamable, inbound.onRevoked)
+  const sessions = createStreamableSessions(streamable, state, inbound.tokens)
   const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
 
   const handlers = {
@@ -226,9 +241,10 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const close = async (): Promise<void> => {
     listener.stop()
     await context.activeCalls.drain(limits.shutdownMs)
-    sessions.endAll()
+    await sessions.stop()
     channels.endAll('shutdown')
     await runtime.close()
+    await state.store.releaseAll().catch((error: unknown) => log.warn({ err: error }, 'state not released to others'))
     await listener.close()
     await inbound.close()
     context.keepAlive.stop()

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Admission, RequestInfo } from '../protocol/admission.ts'
+import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -39,7 +39,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   const failures = new FailedLogins(log)
   const warnedTokens = new Set<string>() // ids of tokens whose policy is not in the configuration
   // What is open, with its token; undefined if it was admitted while none was needed.
-  const sessions = new Map<() => void, Token | undefined>() // by the function that ends it
+  const sessions = new Map<() => void, string | undefined>() // token ids by the function that ends it
   const responses = new Map<ServerResponse, Token | undefined>()
   let tokens: ReadonlyMap<string, Token> = new Map() // by hash
   let nextExpiry: NodeJS.Timeout | undefined
@@ -123,13 +123,10 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   /** Ends everything whose token is no longer valid; runs again when the next token expires. */
   const endInvalid = (): void => {
     const now = Date.now()
-    const isValid = (used: Token | undefined): boolean => {
-      if (!used) return !isRequired()
-      const token = tokens.get(used.hash)
-      return token !== undefined && !isExpired(token, now)
-    }
-    for (const [end, token] of [...sessions]) if (!isValid(token) && sessions.delete(end)) end()
-    for (const [{ req }, token] of [...responses]) if (!isValid(token)) req.socket.destroy()
+    const valid = new Set([...tokens.values()].filter(token => !isExpired(token, now)).map(({ id }) => id))
+    const isStillValid = (id: string | undefined): boolean => (id === undefined ? !isRequired() : valid.has(id))
+    for (const [end, id] of [...sessions]) if (!isStillValid(id) && sessions.delete(end)) end()
+    for (const [{ req }, token] of [...responses]) if (!isStillValid(token?.id)) req.socket.destroy()
     clearTimeout(nextExpiry)
     const ends = [...tokens.values()].map(({ expires }) => Date.parse(expires ?? '')).filter(end => end > now)
     if (ends.length === 0) return
@@ -152,11 +149,17 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     /** Tracks a request admitted without a token; its connection is destroyed when the first token is created. */
     trackAnonymous: (request: RequestInfo, response?: ServerResponse): void =>
       trackResponse(request, tokenOf(request), response),
-    /** Calls `end` when the token of this request is no longer valid, unless the returned function was called before. */
-    onRevoked: (request: RequestInfo, end: () => void): (() => void) => {
-      sessions.set(end, tokenOf(request))
-      return () => sessions.delete(end)
-    },
+    tokens: {
+      idOf: (request: RequestInfo): string | undefined => tokenOf(request)?.id,
+      isValid: (id: string | undefined): boolean => {
+        if (id === undefined) return !isRequired()
+        return [...tokens.values()].some(token => token.id === id && !isExpired(token, Date.now()))
+      },
+      onRevoked: (id: string | undefined, end: () => void): (() => void) => {
+        sessions.set(end, id)
+        return () => sessions.delete(end)
+      },
+    } satisfies OpenerTokens,
     /** Whether `check` would admit a request; counts and logs nothing. */
     canAccess: (request: RequestInfo, workspace: string): boolean => {
       const token = tokenOf(request)

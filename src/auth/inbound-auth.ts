@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { RateLimits } from '../config/snapshot.ts'
-import type { Admission, Admit, OnTokenRevoked, RequestInfo } from '../protocol/admission.ts'
+import type { Admission, Admit, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/admission.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openAuthenticator, type PolicyOf } from './authenticator.ts'
@@ -29,7 +29,7 @@ export interface InboundAuth {
   canAccess(request: RequestInfo, workspace: string): boolean
   /** Whether a request may see the state of the whole gateway; undefined if no token is needed. */
   admitOperator(request: RequestInfo): Admission | undefined
-  readonly onRevoked: OnTokenRevoked
+  readonly tokens: OpenerTokens
   /** A token for every workspace, valid while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>
@@ -74,7 +74,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     admit: limiter ? withRateLimit(check, limiter.take) : check,
     canAccess: (request, workspace) => !authenticator?.isRequired() || authenticator.canAccess(request, workspace),
     admitOperator: request => (authenticator?.isRequired() ? authenticator.checkOperator(request) : undefined),
-    onRevoked: (request, end) => authenticator?.onRevoked(request, end) ?? (() => {}),
+    tokens: authenticator?.tokens ?? NO_TOKENS,
     localSecret,
     close: async () => {
       limiter?.close()
@@ -82,6 +82,9 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     },
   }
 }
+
+/** While callers are not authenticated, what they opened does not end with a token. */
+const NO_TOKENS: OpenerTokens = { idOf: () => undefined, isValid: () => true, onRevoked: () => () => {} }
 
 const createLocalToken = (secret: string): Token => ({
   id: LOCAL,

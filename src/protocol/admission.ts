@@ -33,8 +33,15 @@ export type Admit = (
   response?: ServerResponse,
 ) => Admission | Promise<Admission>
 
-/** Calls `end` when the token of a request is revoked or expires, unless the returned function was called before. */
-export type OnTokenRevoked = (request: RequestInfo, end: () => void) => () => void
+/** The tokens that sessions were opened with. */
+export interface OpenerTokens {
+  /** The id of the token of a request; undefined if it was admitted without one. */
+  idOf(request: RequestInfo): string | undefined
+  /** Whether what was opened with this token may still be used. */
+  isValid(id: string | undefined): boolean
+  /** Calls `end` when the token is revoked or expires, unless the returned function was called before. */
+  onRevoked(id: string | undefined, end: () => void): () => void
+}
 
 const LOOPBACK_V6 = '::1'
 const GROUPS = 8

@@ -19,8 +19,12 @@ import { createStreamableSessions } from '../../src/fronts/streamable/sessions.t
 import { createStreamable } from '../../src/fronts/streamable/streamable.ts'
 import { KeepAlive } from '../../src/fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../../src/fronts/streams/stream-retention.ts'
+import type { OpenerTokens } from '../../src/protocol/admission.ts'
 import type { Dispatch, Exchange } from '../../src/protocol/exchange.ts'
 import { META } from '../../src/protocol/meta.ts'
+import { MemoryCluster } from '../../src/stores/state/memory-state.ts'
+import { randomKeys, type StateKeys } from '../../src/stores/state/secret.ts'
+import type { StateStore } from '../../src/stores/state/state-store.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
 import { Json } from '../../src/wire/json/json.ts'
 
@@ -40,6 +44,8 @@ const DEFAULTS: Script = {
   'subscriptions/listen': () => {},
 }
 
+const NO_TOKENS: OpenerTokens = { idOf: () => undefined, isValid: () => true, onRevoked: () => () => {} }
+
 /** Every HTTP front on a real port, in front of a scripted server. */
 export const startFront = async (
   script: Script = {},
@@ -49,6 +55,8 @@ export const startFront = async (
     readonly identify?: (header: string | undefined) => string | undefined
     readonly sse?: Partial<Sse>
     readonly log?: Log
+    readonly state?: { readonly store: StateStore; readonly keys: StateKeys } // by default nothing outlives the front
+    readonly tokens?: OpenerTokens
   } = {},
 ) => {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -71,7 +79,10 @@ export const startFront = async (
     activeCalls: new ActiveCalls(limits.principalSessions),
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
-  const sessions = createStreamableSessions(context)
+  const state = options.state
+    ? { ...options.state, isLasting: true }
+    : { store: new MemoryCluster().join(), keys: randomKeys(), isLasting: false }
+  const sessions = createStreamableSessions(context, state, options.tokens ?? NO_TOKENS)
   const channels = createClientChannels(context, { ...DEFAULT_SSE, ...options.sse })
   const fronts = {
     readRequest: createRequestReader(context, (request, workspace) => {
@@ -110,8 +121,15 @@ export const startFront = async (
     close: async () => {
       listener.stop()
       await context.activeCalls.drain(100)
-      sessions.endAll()
+      await sessions.stop()
       channels.endAll('shutdown')
+      await state.store.releaseAll()
+      await state.store.close()
+      await listener.close()
+      context.keepAlive.stop()
+    },
+    /** Ends as a crash does: connections break, and nothing is written any more. */
+    kill: async () => {
       await listener.close()
       context.keepAlive.stop()
     },

@@ -3,6 +3,8 @@ import type { Limits } from '../../config/snapshot.ts'
 import { quotaOwner } from '../../protocol/admission.ts'
 import type { Dispatch } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
+import type { StateKeys } from '../../stores/state/secret.ts'
+import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { KeepAlive } from '../streams/keep-alive.ts'
 import type { StreamRetention } from '../streams/stream-retention.ts'
@@ -16,6 +18,13 @@ export interface FrontContext {
   readonly keepAlive: KeepAlive
   readonly retention: StreamRetention
   readonly activeCalls: ActiveCalls
+}
+
+/** Where HTTP fronts keep what outlives a process, and the keys that replicas share. */
+export interface FrontState {
+  readonly store: StateStore
+  readonly keys: StateKeys
+  readonly isLasting: boolean // false: nothing outlives the process, and fronts store nothing
 }
 
 /** An HTTP request whose caller has been admitted to a workspace. */

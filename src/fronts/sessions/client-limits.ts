@@ -1,9 +1,13 @@
-import { boundedKey } from '../../protocol/capabilities.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Json } from '../../wire/json/json.ts'
+import { Json } from '../../wire/json/json.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
 
-const [SUBSCRIBE, UNSUBSCRIBE] = ['resources/subscribe', 'resources/unsubscribe']
+export const SUBSCRIBE = 'resources/subscribe'
+const UNSUBSCRIBE = 'resources/unsubscribe'
+export const SET_LEVEL = 'logging/setLevel'
+
+/** Requests whose effect is part of the session: it is stored before they are answered. */
+export const SESSION_REQUESTS: ReadonlySet<string> = new Set([SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE])
 
 /** Largest size of a client's capabilities, and of its `clientInfo`: the gateway keeps both and tells clients apart by them. */
 const IDENTITY_BYTES = 64 * 1024
@@ -50,7 +54,6 @@ export const findOversizedBody = (incoming: Incoming, bytes: number): string | u
 }
 
 const SUBSCRIPTION_BYTES = 1024 * 1024 // for one session, as much as one `subscriptions/listen` may have
-const KEY_LENGTH = 64
 const TOO_MANY = rpcError(
   'invalidParams',
   `The subscriptions of one session must have at most ${SUBSCRIPTION_BYTES} bytes together; unsubscribe from some first`,
@@ -59,34 +62,44 @@ const TOO_MANY = rpcError(
 /** How a request ended: `unknown` if it was aborted, because the server may have subscribed the session by then. */
 export type RequestEnding = 'result' | 'failure' | 'unknown'
 
-/** Bounds the resource subscriptions of one legacy session: the gateway and its upstreams keep each until the session ends. */
-export class SubscriptionLimit {
+/** The resource subscriptions of one legacy session, bounded: the gateway and its upstreams keep each until the session ends. */
+export class ResourceSubscriptions {
   #bytes = 0 // of subscriptions, and of subscribe requests in flight
   #sizes: Map<string, number> | undefined // by URI; absent while empty, as in most sessions
+
+  get uris(): readonly string[] {
+    return [...(this.#sizes?.keys() ?? [])]
+  }
 
   /** Counts a request until `settle`; returns an error if the session would exceed its limit. */
   reserve(method: string, params: Json): RpcError | undefined {
     if (method !== SUBSCRIBE) return undefined
-    const before = this.#sizes?.get(subscriptionKey(params)) ?? 0
+    const before = this.#sizes?.get(uriOf(params)) ?? 0
     if (this.#bytes - before + params.size > SUBSCRIPTION_BYTES) return TOO_MANY
     this.#bytes += params.size
     return undefined
+  }
+
+  /** Counts a subscription that was stored. */
+  restore(uri: string): void {
+    const params = Json.of({ uri })
+    if (!this.reserve(SUBSCRIBE, params)) this.settle(SUBSCRIBE, params, 'result')
   }
 
   /** Counts what the request has changed. Called once for each request that `reserve` accepted. */
   settle(method: string, params: Json, ending: RequestEnding): void {
     if (method === SUBSCRIBE && ending === 'failure') this.#bytes -= params.size
     else if (method === SUBSCRIBE) {
-      const key = subscriptionKey(params)
-      this.#delete(key)
-      this.#sizes = (this.#sizes ?? new Map<string, number>()).set(key, params.size)
-    } else if (method === UNSUBSCRIBE && ending === 'result') this.#delete(subscriptionKey(params))
+      const uri = uriOf(params)
+      this.#delete(uri)
+      this.#sizes = (this.#sizes ?? new Map<string, number>()).set(uri, params.size)
+    } else if (method === UNSUBSCRIBE && ending === 'result') this.#delete(uriOf(params))
   }
 
-  #delete(key: string): void {
-    this.#bytes -= this.#sizes?.get(key) ?? 0
-    this.#sizes?.delete(key)
+  #delete(uri: string): void {
+    this.#bytes -= this.#sizes?.get(uri) ?? 0
+    this.#sizes?.delete(uri)
   }
 }
 
-const subscriptionKey = (params: Json): string => boundedKey(params.get('uri')?.asString() ?? '', KEY_LENGTH)
+const uriOf = (params: Json): string => params.get('uri')?.asString() ?? ''

@@ -7,7 +7,7 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
-import { SubscriptionLimit } from './client-limits.ts'
+import { ResourceSubscriptions } from './client-limits.ts'
 import { type ClientIdentity, initializeResult } from './handshake.ts'
 import { InFlight } from './in-flight.ts'
 import { PendingQuestions } from './pending-questions.ts'
@@ -24,8 +24,9 @@ const ALL_LISTS = Json.of({
 export abstract class ClientSession {
   readonly questions = new PendingQuestions()
   readonly inFlight = new InFlight()
-  readonly subscriptions = new SubscriptionLimit()
+  readonly subscriptions = new ResourceSubscriptions()
   caller: Caller
+  level: LogSeverity | undefined // that the client has set
 
   readonly context: FrontContext
   #listener: Abort | undefined // of the `subscriptions/listen` that carries what belongs to no call
@@ -74,7 +75,18 @@ export abstract class ClientSession {
   }
 
   setLevel(logLevel: LogSeverity): void {
+    this.level = logLevel
     this.caller = { ...this.caller, logLevel }
+  }
+
+  /** Stores the session, if sessions of this transport are stored. The request that changed it is answered afterwards. */
+  save(): Promise<void> | undefined {
+    return undefined
+  }
+
+  /** Takes up a session that another process has initialized. */
+  protected markInitialized(): void {
+    this.#isInitialized = true
   }
 
   /** Runs the handshake and responds to `initialize`, once; `isInitialized` says whether it was accepted. */

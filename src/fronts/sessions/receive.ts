@@ -8,7 +8,7 @@ import { encodeError, encodeNotification, encodeResult, type Incoming, type Mess
 import type { FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
-import type { RequestEnding } from './client-limits.ts'
+import { type RequestEnding, SESSION_REQUESTS, SET_LEVEL } from './client-limits.ts'
 import type { ClientSession } from './client-session.ts'
 import { abortOutcome, type CallOutcome, type ResponseWriter } from './response-collector.ts'
 
@@ -114,8 +114,13 @@ const run = (
   const settle = (outcome: CallOutcome, ending: RequestEnding) => {
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
-    context.activeCalls.delete(call)
-    respond(outcome)
+    const saving = ending !== 'failure' && SESSION_REQUESTS.has(method) ? session.save() : undefined
+    const end = (): void => {
+      context.activeCalls.delete(call)
+      respond(outcome)
+    }
+    if (saving) void saving.then(end)
+    else end()
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {
@@ -125,7 +130,7 @@ const run = (
         if (writer.canSendMore) return session.questions.ask(frame, pieces => writer.send(pieces))
         return frame.answer({ kind: 'error', error: NOT_DURING_CALL })
       case 'result':
-        if (method === 'logging/setLevel') setLevel(session, params)
+        if (method === SET_LEVEL) setLevel(session, params)
         return settle(encodeResult(id, frame.result), 'result')
       case 'failure':
         return settle(encodeError(id, frame.error), 'failure')

@@ -2,7 +2,7 @@ import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { expectsEvents, streamTo } from '../http/response.ts'
 import { type CallOutcome, ResponseCollector } from '../sessions/response-collector.ts'
 import type { EventLog } from '../streams/event-log.ts'
-import type { StreamableSession } from './sessions.ts'
+import type { StreamableSession } from './streamable-session.ts'
 
 const COMMIT_MS = 100 // a longer call becomes a stream, so that its client can resume it after a lost connection
 const DELIVERED_MS = 30_000 // lifetime of a finished stream whose last byte went to an open socket

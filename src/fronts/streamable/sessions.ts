@@ -1,119 +1,64 @@
-import { randomBytes } from 'node:crypto'
-import type { OnTokenRevoked, RequestInfo } from '../../protocol/admission.ts'
-import type { Caller } from '../../protocol/exchange.ts'
+import type { OpenerTokens, RequestInfo } from '../../protocol/admission.ts'
 import { Quota } from '../../protocol/quota.ts'
-import { transportRulesOf } from '../../protocol/revisions.ts'
-import type { FrontContext } from '../http/front-request.ts'
-import { ClientSession } from '../sessions/client-session.ts'
-import { EventLog } from '../streams/event-log.ts'
+import { BoundedCache } from '../../std/bounded-cache.ts'
+import { SteadyClock } from '../../std/steady-clock.ts'
+import type { Claim, Held, TakeResult } from '../../stores/state/state-store.ts'
+import { mintId, openId } from '../../wire/sealed-id.ts'
+import type { FrontContext, FrontRequest, FrontState } from '../http/front-request.ts'
+import { restoreSession } from './restore-session.ts'
+import { decodeSession, encodeSession } from './session-record.ts'
+import { StoredSession } from './stored-session.ts'
+import { type SessionCaller, StreamableSession } from './streamable-session.ts'
 
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
-const GONE_MS = 60_000 // without a stream and without a request
-const SERVER_STREAM = 'g' // key of the server-to-client stream
+const SAVE_MS = 60_000 // between writes of the last use
+const SWEPT_AT_ONCE = 100
+const REMEMBERED = 100_000 // homes, and ended sessions
+const REMEMBERED_MS = 10 * 60_000
 
-type SessionCaller = Omit<Caller, 'session' | 'headers'>
+/** Where a session is. */
+export type SessionLocation =
+  | { readonly kind: 'here'; readonly session: StreamableSession }
+  | { readonly kind: 'elsewhere'; readonly home: string } // at another live replica
+  | { readonly kind: 'none' } // unknown, ended, or of another principal or workspace
 
-/** One legacy client over Streamable HTTP from its `initialize` to its end, with its streams. */
-export class StreamableSession extends ClientSession {
-  readonly id: string
-  readonly owner: string // whose quota it counts for
-  readonly #streams = new Map<string, EventLog>()
-  #streamCount = 0
-  #lastUsed = Date.now()
-
-  constructor(id: string, caller: SessionCaller, owner: string, context: FrontContext) {
-    super({ ...caller, session: id, headers: new Map() }, context)
-    this.id = id
-    this.owner = owner
-  }
-
-  get lastUsed(): number {
-    return this.#lastUsed
-  }
-
-  touch(): void {
-    this.#lastUsed = Date.now()
-  }
-
-  /** True while a client reads one of its streams or a call is running. */
-  get isBusy(): boolean {
-    return this.inFlight.size > 0 || [...this.#streams.values()].some(log => log.hasReader)
-  }
-
-  /** A client that reads no stream may still be there, and send its next request soon. */
-  override get hasClient(): boolean {
-    return this.isBusy || Date.now() - this.#lastUsed < GONE_MS
-  }
-
-  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
-    return this.serverStream().append(pieces, merge)
-  }
-
-  /** Opens a stream; its key is part of its event ids. */
-  openStream(key = `p${++this.#streamCount}`): EventLog {
-    const log = new EventLog(key, this.context, this.owner)
-    this.#streams.set(key, log)
-    return log
-  }
-
-  /** The server-to-client stream. */
-  serverStream(): EventLog {
-    const open = this.#streams.get(SERVER_STREAM)
-    if (open) return open
-    const log = this.openStream(SERVER_STREAM)
-    this.context.keepAlive.add(log)
-    return log
-  }
-
-  findStream(key: string): EventLog | undefined {
-    return this.#streams.get(key)
-  }
-
-  deleteStream(log: EventLog): void {
-    this.#streams.delete(log.key ?? '')
-  }
-
-  /**
-   * Sends the event that opens every stream of 2025-11-25, so that a client can reconnect before the first message: an
-   * id and empty data. There is no `retry` line: it belongs before a close that the client is to resume, and the gateway
-   * closes no stream that way; Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
-   */
-  prime(log: EventLog): void {
-    if (transportRulesOf(this.caller.revision).priming) void log.append([])
-  }
-
-  end(): void {
-    if (!this.stop()) return
-    const serverStream = this.#streams.get(SERVER_STREAM)
-    if (serverStream) this.context.keepAlive.delete(serverStream)
-    for (const log of this.#streams.values()) {
-      log.finish()
-      log.clear()
-    }
-    this.#streams.clear()
-  }
-}
+const NONE: SessionLocation = { kind: 'none' }
 
 export type StreamableSessions = ReturnType<typeof createStreamableSessions>
 
-/** The open sessions, least recently used first, so that the search for idle ones is cheap. */
-export const createStreamableSessions = (context: FrontContext, onRevoked: OnTokenRevoked = () => () => {}) => {
-  const { principalSessions: perOwner, sessionIdleMs } = context.limits
+/** The sessions of this replica, least recently used first, so that the search for idle ones is cheap. */
+export const createStreamableSessions = (context: FrontContext, state: FrontState, tokens: OpenerTokens) => {
+  const { log, limits } = context
+  const { store, keys, isLasting } = state
+  const { principalSessions: perOwner, sessionIdleMs } = limits
   const byId = new Map<string, StreamableSession>()
   const releases = new Map<StreamableSession, () => void>() // from the token each was opened with
+  const taking = new Map<string, Promise<TakeResult>>()
+  const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // of sessions that were taken over
+  const ended = new BoundedCache<true>(REMEMBERED, REMEMBERED_MS) // what is stored of them may not be removed yet
   const quota = new Quota<StreamableSession>(
     { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
     ({ isBusy, lastUsed }) => (isBusy ? BUSY_RANK : 0) + lastUsed,
   )
+  let isStopped = false
 
-  const end = (session: StreamableSession): void => {
+  /** Ends the live session; what is stored stays. */
+  const drop = (session: StreamableSession): void => {
     byId.delete(session.id)
     releases.get(session)?.()
     releases.delete(session)
     quota.delete(session)
     session.end()
+  }
+
+  /** Ends a session for good. */
+  const end = (session: StreamableSession): Promise<void> | undefined => {
+    drop(session)
+    if (!session.stored) return undefined
+    ended.set(session.id, true)
+    return session.stored.remove()
   }
 
   const touch = (session: StreamableSession): void => {
@@ -122,12 +67,132 @@ export const createStreamableSessions = (context: FrontContext, onRevoked: OnTok
     byId.set(session.id, session)
   }
 
-  context.keepAlive.onTick(now => {
+  const storedCopyOf = (session: StreamableSession, claim?: Claim): StoredSession =>
+    new StoredSession(
+      {
+        id: session.id,
+        store,
+        read: () => ({ body: encodeSession(session.record), expires: Date.now() + sessionIdleMs }),
+        onLost: () => drop(session),
+        log,
+      },
+      claim,
+    )
+
+  /** Keeps a session until it ends or its token is revoked; may end another session of its owner. */
+  const keep = (session: StreamableSession): void => {
+    const { capabilities, info } = session.caller
+    byId.set(session.id, session)
+    releases.set(
+      session,
+      tokens.onRevoked(session.token, () => void end(session)),
+    )
+    for (const other of quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))) {
+      const { principal, workspace } = other.caller
+      log.debug({ principal, workspace }, 'session evicted: its principal has too many')
+      void end(other)
+    }
+  }
+
+  /** A live session, if it belongs to the caller. */
+  const admit = (session: StreamableSession, { principal, workspace }: FrontRequest): SessionLocation => {
+    if (!session.isOwnedBy(principal) || session.caller.workspace !== workspace) return NONE
+    touch(session)
+    return { kind: 'here', session }
+  }
+
+  /** Makes a stored session live again, if it belongs to the caller. */
+  const revive = (held: Held, { principal, workspace, policy }: FrontRequest): SessionLocation => {
+    const record = decodeSession(held.body)
+    if (!record) {
+      log.warn({ workspace }, 'stored session not revived: another version has written it')
+      return NONE
+    }
+    const { caller, owner, token } = record
+    if (caller.principal !== principal) {
+      const fields = { security: true, principal, owner: caller.principal, workspace }
+      log.warn(fields, 'session id of another principal rejected')
+      return NONE
+    }
+    const session = new StreamableSession({ id: held.id, caller: { ...caller, policy }, owner, token }, context)
+    session.stored = storedCopyOf(session, held)
+    if (!tokens.isValid(token)) {
+      void end(session)
+      return NONE
+    }
+    session.restore(record)
+    keep(session)
+    restoreSession(session)
+    log.debug({ principal, workspace }, 'session revived')
+    return { kind: 'here', session }
+  }
+
+  /** Claims a stored session; requests that come meanwhile share the result. */
+  const take = (id: string): Promise<TakeResult> => {
+    const running = taking.get(id)
+    if (running) return running
+    const started = store.take('session', id).finally(() => taking.delete(id))
+    taking.set(id, started)
+    return started
+  }
+
+  const settle = (id: string, taken: TakeResult, request: FrontRequest): SessionLocation => {
+    const session = byId.get(id) // another request has revived it
+    if (session) return admit(session, request)
+    if (ended.get(id)) return NONE
+    if (isStopped) throw new Error('the gateway is shutting down')
+    if (taken.kind === 'mine') return revive(taken.held, request)
+    if (taken.kind === 'none') return NONE
+    homes.set(id, taken.home)
+    return { kind: 'elsewhere', home: taken.home }
+  }
+
+  /** Synchronous for a session in this process; otherwise asks the store, and rejects while that is away. */
+  const locate = (id: string, request: FrontRequest): SessionLocation | Promise<SessionLocation> => {
+    const session = byId.get(id)
+    if (session) return admit(session, request)
+    if (!isLasting || ended.get(id)) return NONE
+    const content = openId(keys.ids, 'session', id)
+    if (content?.workspace !== request.workspace) return NONE
+    const home = homes.get(id) ?? content.home
+    if (home !== store.members.self && store.members.at(home)) return { kind: 'elsewhere', home }
+    return take(id).then(taken => settle(id, taken, request))
+  }
+
+  const expire = (now: number): void => {
     for (const session of byId.values()) {
       if (now - session.lastUsed < sessionIdleMs) return
       if (session.isBusy) touch(session)
-      else end(session)
+      else void end(session)
     }
+  }
+
+  /** Writes the last use of sessions used since they were stored; open streams keep a session alive, too. */
+  const saveLastUses = (now: number): void => {
+    for (const session of byId.values()) {
+      const savedAt = session.stored?.savedAt ?? now
+      if (session.lastUsed > savedAt || (now - savedAt > sessionIdleMs / 2 && session.isBusy)) void session.save()
+    }
+  }
+
+  const sweep = async (): Promise<void> => {
+    const expired = await store.takeAbandoned('session', 'expired', SWEPT_AT_ONCE)
+    for (const held of expired) if (!byId.has(held.id)) await store.remove(held)
+  }
+
+  const clock = new SteadyClock()
+  let savedAt = Date.now()
+  context.keepAlive.onTick(now => {
+    if (clock.hasJumped(now)) return
+    expire(now)
+    if (!isLasting || (now >= savedAt && now - savedAt < SAVE_MS)) return
+    savedAt = now
+    saveLastUses(now)
+    sweep().catch((error: unknown) => log.debug({ err: error }, 'expired sessions not removed from the store'))
+  })
+  store.onLost(({ kind, id }) => {
+    const session = kind === 'session' && byId.get(id)
+    if (session) drop(session)
   })
 
   return {
@@ -135,37 +200,33 @@ export const createStreamableSessions = (context: FrontContext, onRevoked: OnTok
       return byId.size
     },
     /** A session with an id that cannot be guessed; `add` makes it known. */
-    create: (caller: SessionCaller, owner: string): StreamableSession =>
-      new StreamableSession(randomBytes(32).toString('base64url'), caller, owner, context),
-    /** Keeps a session until it ends or its token is revoked; may end another session of its owner. */
-    add: (session: StreamableSession, opener: RequestInfo): void => {
-      const { capabilities, info } = session.caller
-      byId.set(session.id, session)
-      releases.set(
-        session,
-        onRevoked(opener, () => end(session)),
-      )
-      for (const other of quota.add(session.owner, session, capabilities.retained + (info?.retained ?? 0))) {
-        const { principal, workspace } = other.caller
-        context.log.debug({ principal, workspace }, 'session evicted: its principal has too many')
-        end(other)
-      }
+    create: (caller: SessionCaller, owner: string, opener: RequestInfo): StreamableSession => {
+      const { workspace } = caller
+      const id = mintId(keys.ids[0], 'session', { home: store.members.self, workspace })
+      return new StreamableSession({ id, caller, owner, token: tokens.idOf(opener) }, context)
     },
-    /** The session, if it is open and belongs to this principal and workspace. */
-    find: (id: string, principal: string | undefined, workspace: string): StreamableSession | undefined => {
-      const session = byId.get(id)
-      if (!session?.isOwnedBy(principal) || session.caller.workspace !== workspace) return undefined
-      touch(session)
-      return session
+    /** Keeps a new session. The client is answered when it is stored. */
+    add: (session: StreamableSession): Promise<void> | undefined => {
+      keep(session)
+      if (isLasting) session.stored = storedCopyOf(session)
+      return session.save()
     },
+    /** A session in this process, whichever principal it belongs to. */
+    get: (id: string): StreamableSession | undefined => byId.get(id),
+    locate,
     end,
-    endAll: (): void => {
-      for (const session of [...byId.values()]) end(session)
+    /** Ends every session, unless it is stored: then it goes on in another process. */
+    stop: async (): Promise<void> => {
+      isStopped = true
+      const sessions = [...byId.values()]
+      const changed = sessions.filter(({ stored, lastUsed }) => stored && lastUsed > stored.savedAt)
+      await Promise.all(changed.map(session => session.save()))
+      for (const session of sessions) drop(session)
     },
     /** Ends the sessions of a removed workspace; those with calls in flight only if `all` is true. */
     endIn: (workspace: string, all: boolean): void => {
       for (const session of [...byId.values()])
-        if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) end(session)
+        if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) void end(session)
     },
     has: (id: unknown, workspace: string): boolean =>
       typeof id === 'string' && byId.get(id)?.caller.workspace === workspace,

@@ -231,7 +231,7 @@ test('a call whose connection is lost goes on, and its client resumes the stream
   void progress(exchange, 1)
   const seen = await stream.next()
   stream.close()
-  await expect.poll(() => front.sessions.find(headers['mcp-session-id'] ?? '', 'local', 'default')?.isBusy).toBe(true)
+  await expect.poll(() => front.sessions.get(headers['mcp-session-id'] ?? '')?.isBusy).toBe(true)
   void exchange.sink({
     kind: 'notice',
     method: 'notifications/message',

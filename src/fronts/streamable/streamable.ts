@@ -9,12 +9,21 @@ import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 import { SessionReply } from './session-reply.ts'
-import type { StreamableSession, StreamableSessions } from './sessions.ts'
+import type { SessionLocation, StreamableSessions } from './sessions.ts'
+import type { StreamableSession } from './streamable-session.ts'
 
 const UNKNOWN_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
 const UNKNOWN_EVENT = rpcError('invalidRequest', 'Unknown Last-Event-ID: the events after it are no longer kept')
 const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream')
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
+
+const STORE_AWAY = rpcError(
+  'internal',
+  'The session cannot be looked up now: the state store does not answer; try again',
+)
+const ELSEWHERE = rpcError('internal', 'Another replica serves this session; try again')
+
+type ServeSession = (session: StreamableSession) => void
 
 const RESPONDER: Responder<StreamableSession> = {
   createWriter: (session, request, isBatch) => new SessionReply(session, request, isBatch),
@@ -25,46 +34,72 @@ const RESPONDER: Responder<StreamableSession> = {
 export const createStreamable = (context: FrontContext, sessions: StreamableSessions) => {
   const { stallMs } = context.limits
 
-  /** The session a request names; undefined after the request was rejected. */
-  const findSession = (request: FrontRequest, id?: Json): StreamableSession | undefined => {
-    const { headers } = request.raw
-    const session = sessions.find(String(headers['mcp-session-id']), request.principal, request.workspace)
-    if (!session) {
-      sendError(request.response, 404, id, UNKNOWN_SESSION)
-      return undefined
-    }
-    session.setPolicy(request.policy)
-    const version = headers['mcp-protocol-version']
-    if (version === undefined || version === session.caller.revision) return session
-    const message = `Bad Request: MCP-Protocol-Version is '${version}', this session speaks ${session.caller.revision}`
-    sendError(request.response, 400, id, rpcError('invalidRequest', message))
-    return undefined
+  /** Serves a request with the session it names, or rejects it. Nothing waits if the session is in this process. */
+  const withSession = (request: FrontRequest, id: Json | undefined, serve: ServeSession): void => {
+    const located = sessions.locate(String(request.raw.headers['mcp-session-id']), request)
+    if (!(located instanceof Promise)) return serveLocated(located, request, id, serve)
+    located.then(
+      found => tryServe(found, request, id, serve),
+      error => {
+        context.log.warn({ err: error }, 'session not found: the store does not answer')
+        sendError(request.response, 503, id, STORE_AWAY, { 'retry-after': '1' })
+      },
+    )
   }
 
-  /** The session whose stream a GET asks for; undefined after the request was rejected. */
-  const findForStream = (request: FrontRequest): StreamableSession | undefined => {
-    if (request.acceptsSse) return findSession(request)
+  const tryServe: typeof serveLocated = (located, request, id, serve) => {
+    try {
+      if (!request.response.destroyed) serveLocated(located, request, id, serve)
+    } catch (error) {
+      context.log.error({ err: error }, 'request failed with an internal error')
+      if (!request.response.headersSent) sendError(request.response, 500, id, rpcError('internal'))
+    }
+  }
+
+  const serveLocated = (
+    located: SessionLocation,
+    request: FrontRequest,
+    id: Json | undefined,
+    serve: ServeSession,
+  ): void => {
+    const { raw, response, policy } = request
+    if (located.kind === 'none') return sendError(response, 404, id, UNKNOWN_SESSION)
+    if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, { 'retry-after': '1' })
+    const { session } = located
+    session.setPolicy(policy)
+    const version = raw.headers['mcp-protocol-version']
+    if (version === undefined || version === session.caller.revision) return serve(session)
+    const message = `Bad Request: MCP-Protocol-Version is '${version}', this session speaks ${session.caller.revision}`
+    sendError(response, 400, id, rpcError('invalidRequest', message))
+  }
+
+  /** Serves a GET with the session whose stream it asks for, or rejects it. */
+  const withStream = (request: FrontRequest, serve: ServeSession): void => {
+    if (request.acceptsSse) return withSession(request, undefined, serve)
     sendError(request.response, 406, undefined, NOT_ACCEPTABLE_STREAM)
-    return undefined
   }
 
   const initialize = (request: FrontRequest, { params, id }: Message & { kind: 'request' }): void => {
     const { raw, response, workspace, principal, policy } = request
-    if (raw.headers['mcp-session-id'] !== undefined) {
-      if (findSession(request, id)) sendError(response, 400, id, INITIALIZED)
-      return
-    }
+    if (raw.headers['mcp-session-id'] !== undefined)
+      return withSession(request, id, () => sendError(response, 400, id, INITIALIZED))
     const identity = readInitialize(params)
     if (typeof identity === 'string') return sendError(response, 400, id, rpcError('invalidParams', identity))
-    const session = sessions.create({ workspace, principal, policy, ...identity }, requestOwner(request))
+    const session = sessions.create({ workspace, principal, policy, ...identity }, requestOwner(request), raw)
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
     session.initialize(identity, id, abort, outcome => {
-      const isAccepted = session.isInitialized
-      if (isAccepted) sessions.add(session, raw)
-      sendOutcome(request, session, outcome, isAccepted ? { 'mcp-session-id': session.id } : {})
-      if (!isAccepted) session.end()
+      if (session.isInitialized) return accept(request, session, outcome)
+      sendOutcome(request, session, outcome, {})
+      session.end()
     })
+  }
+
+  const accept = (request: FrontRequest, session: StreamableSession, outcome: CallOutcome): void => {
+    const send = (): void => sendOutcome(request, session, outcome, { 'mcp-session-id': session.id })
+    const saving = sessions.add(session)
+    if (saving) void saving.then(send)
+    else send()
   }
 
   const sendOutcome = (
@@ -83,40 +118,37 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     streamTo(response, log, stallMs, 0, headers)
   }
 
-  const message = (request: FrontRequest, incoming: Incoming): void => {
-    const session = findSession(request, requestIdOf(incoming))
-    if (session) receiveMessage(session, request, incoming, RESPONDER)
-  }
+  const message = (request: FrontRequest, incoming: Incoming): void =>
+    withSession(request, requestIdOf(incoming), session => receiveMessage(session, request, incoming, RESPONDER))
 
-  const stream = (request: FrontRequest): void => {
-    const session = findForStream(request)
-    if (!session) return
-    session.listen()
-    const log = session.serverStream()
-    streamTo(request.response, log, stallMs)
-    session.prime(log) // after the attach: before, the event would go to the reader this one replaces
-  }
+  const stream = (request: FrontRequest): void =>
+    withStream(request, session => {
+      session.listen()
+      const log = session.serverStream()
+      streamTo(request.response, log, stallMs)
+      session.prime(log) // after the attach: before, the event would go to the reader this one replaces
+    })
 
-  const resume = (request: FrontRequest): void => {
-    const session = findForStream(request)
-    if (!session) return
-    const lastId = String(request.raw.headers['last-event-id'])
-    const [, key = '', number = ''] = /^(\w+)\.(\d+)$/.exec(lastId) ?? []
-    const log = session.findStream(key)
-    const sequence = Number(number)
-    if (!log?.holds(sequence)) return sendError(request.response, 400, undefined, UNKNOWN_EVENT)
-    // An empty stream would make the client reconnect for ever.
-    if (log.isFinished && sequence === log.next - 1)
-      return sendError(request.response, 405, undefined, NOTHING_LEFT, { allow: 'POST, DELETE' })
-    streamTo(request.response, log, stallMs, sequence + 1)
-  }
+  const resume = (request: FrontRequest): void =>
+    withStream(request, session => {
+      const lastId = String(request.raw.headers['last-event-id'])
+      const [, key = '', number = ''] = /^(\w+)\.(\d+)$/.exec(lastId) ?? []
+      const log = session.findStream(key)
+      const sequence = Number(number)
+      if (!log?.holds(sequence)) return sendError(request.response, 400, undefined, UNKNOWN_EVENT)
+      // An empty stream would make the client reconnect for ever.
+      if (log.isFinished && sequence === log.next - 1)
+        return sendError(request.response, 405, undefined, NOTHING_LEFT, { allow: 'POST, DELETE' })
+      streamTo(request.response, log, stallMs, sequence + 1)
+    })
 
-  const end = (request: FrontRequest): void => {
-    const session = findSession(request)
-    if (!session) return
-    sessions.end(session)
-    sendEmpty(request.response, 200)
-  }
+  const end = (request: FrontRequest): void =>
+    withSession(request, undefined, session => {
+      const removing = sessions.end(session)
+      const send = (): void => sendEmpty(request.response, 200)
+      if (removing) void removing.then(send)
+      else send()
+    })
 
   return { initialize, message, stream, resume, end }
 }

@@ -1,0 +1,261 @@
+import { afterEach, expect, test } from 'vitest'
+import { answerEmpty, type Front, rpcRequest, type Script, startFront } from '../../../test/support/front.ts'
+import { openSession, openStream, send } from '../../../test/support/raw.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { randomKeys } from '../../stores/state/secret.ts'
+import type { StateStore } from '../../stores/state/state-store.ts'
+import { Json } from '../../wire/json/json.ts'
+import { mintId } from '../../wire/sealed-id.ts'
+
+type FrontOptions = NonNullable<Parameters<typeof startFront>[1]>
+
+const SCRIPT: Script = {
+  'tools/call': answerEmpty,
+  'logging/setLevel': answerEmpty,
+  'resources/subscribe': answerEmpty,
+  'resources/unsubscribe': answerEmpty,
+}
+const DISCOVERED = Json.of({
+  capabilities: { tools: { listChanged: true }, prompts: { listChanged: true }, resources: {} },
+})
+const fronts: Front[] = []
+let cluster = new MemoryCluster()
+let keys = randomKeys()
+
+afterEach(async () => {
+  for (const front of fronts.splice(0)) await front.close()
+  cluster = new MemoryCluster()
+  keys = randomKeys()
+})
+
+/** Counts what is asked of a store. */
+const counted = (store: StateStore) => {
+  const calls: string[] = []
+  const count = new Proxy(store, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      return (...args: unknown[]) => {
+        calls.push(String(name))
+        return value.apply(target, args)
+      }
+    },
+  })
+  return { store: count, calls }
+}
+
+const start = async (options: FrontOptions = {}, script: Script = SCRIPT): Promise<Front & { replica: string }> => {
+  const store = options.state?.store ?? cluster.join()
+  const front = await startFront(script, { ...options, state: { store, keys } })
+  fronts.push(front)
+  return { ...front, replica: store.members.self }
+}
+
+const crash = async (front: Front & { replica: string }): Promise<void> => {
+  cluster.kill(front.replica)
+  await front.kill()
+}
+
+const call = (
+  front: Front,
+  headers: Record<string, string>,
+  method = 'tools/call',
+  params: object = { name: 'echo' },
+) => send(front.url, { headers, body: rpcRequest(1, method, params) })
+
+test.each(['a crash', 'a planned stop'])('a session goes on after %s', async how => {
+  const first = await start()
+  const { headers } = await openSession(first.url, '2025-06-18', { roots: { listChanged: true } })
+  await call(first, headers, 'logging/setLevel', { level: 'error' })
+  await call(first, headers, 'resources/subscribe', { uri: 'file:///a' })
+  await call(first, headers, 'resources/subscribe', { uri: 'file:///b' })
+  await call(first, headers, 'resources/unsubscribe', { uri: 'file:///a' })
+  if (how === 'a crash') await crash(first)
+  else await first.close()
+
+  const second = await start()
+  expect((await call(second, headers)).status).toBe(200)
+  expect(second.last('tools/call').caller).toMatchObject({
+    principal: 'local',
+    workspace: 'default',
+    revision: '2025-06-18',
+    logLevel: 'error',
+    session: headers['mcp-session-id'],
+  })
+  const { capabilities, info } = second.last('tools/call').caller
+  expect([String(capabilities), String(info)]).toEqual([
+    '{"roots":{"listChanged":true}}',
+    '{"name":"test","version":"1"}',
+  ])
+  await second.whenSeen('subscriptions/listen')
+  expect(String((await second.whenSeen('logging/setLevel')).params)).toBe('{"level":"error"}')
+  expect(String((await second.whenSeen('resources/subscribe')).params)).toBe('{"uri":"file:///b"}')
+})
+
+test('a revived session announces each list and each subscribed resource once', async () => {
+  const discover: Script['server/discover'] = exchange => exchange.sink({ kind: 'result', result: DISCOVERED })
+  const first = await start({}, { ...SCRIPT, 'server/discover': discover })
+  const { headers } = await openSession(first.url)
+  await call(first, headers, 'resources/subscribe', { uri: 'file:///a' })
+  await call(first, headers, 'resources/subscribe', { uri: 'file:///a' })
+  await crash(first)
+  const second = await start({}, { ...SCRIPT, 'server/discover': discover })
+  await call(second, headers)
+  const stream = await openStream(second.url, { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } })
+  const events = [await stream.next(), await stream.next(), await stream.next()].map(event => event?.json)
+  expect(events.map(event => [event?.method, event?.params?.uri])).toEqual(
+    expect.arrayContaining([
+      ['notifications/tools/list_changed', undefined],
+      ['notifications/prompts/list_changed', undefined],
+      ['notifications/resources/updated', 'file:///a'],
+    ]),
+  )
+  stream.close()
+})
+
+test('requests that come at once revive a session once', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  const { store, calls } = counted(cluster.join())
+  const second = await start({ state: { store, keys } })
+  const replies = await Promise.all(
+    Array.from({ length: 10 }, () => send(second.url, { headers, body: rpcRequest(Math.random().toString()) })),
+  )
+  expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(200))
+  expect(calls.filter(name => name === 'take')).toEqual(['take'])
+  expect(second.sessions.size).toBe(1)
+  await expect.poll(() => second.seen.filter(({ method }) => method === 'subscriptions/listen').length).toBe(1)
+})
+
+test('a call of a live session asks nothing of the store', async () => {
+  const { store, calls } = counted(cluster.join())
+  const front = await start({ state: { store, keys } })
+  const { headers } = await openSession(front.url)
+  calls.length = 0
+  for (let i = 0; i < 20; i++) await call(front, headers)
+  expect(calls).toEqual([])
+})
+
+test('a session that was ended stays ended', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  expect((await send(first.url, { method: 'DELETE', headers })).status).toBe(200)
+  expect(cluster.records.size).toBe(0)
+  expect((await call(first, headers)).status).toBe(404)
+  await crash(first)
+  expect((await call(await start(), headers)).status).toBe(404)
+})
+
+test('requests beside a DELETE do not revive the session', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  const second = await start()
+  const [ended, other] = await Promise.all([send(second.url, { method: 'DELETE', headers }), call(second, headers)])
+  expect(ended.status).toBe(200)
+  expect([200, 404]).toContain(other.status)
+  expect((await call(second, headers)).status).toBe(404)
+  expect([second.sessions.size, cluster.records.size]).toEqual([0, 0])
+})
+
+test('another principal does not revive a session, and the attempt is logged', async () => {
+  const warnings: object[] = []
+  const log = {
+    ...console,
+    warn: (fields: object) => warnings.push(fields),
+    debug: () => {},
+    info: () => {},
+    error: () => {},
+  }
+  const identify = (header: string | undefined) => header?.slice('Bearer '.length)
+  const first = await start({ identify })
+  const { headers } = await openSession(first.url, '2025-06-18', {}, { authorization: 'Bearer ada' })
+  await crash(first)
+  const second = await start({ identify, log: log as never })
+  expect((await call(second, { ...headers, authorization: 'Bearer eve' })).status).toBe(404)
+  expect(warnings).toEqual([expect.objectContaining({ security: true, principal: 'eve', owner: 'ada' })])
+  expect(second.sessions.size).toBe(0)
+  expect((await call(second, { ...headers, authorization: 'Bearer ada' })).status).toBe(200)
+  expect((await call(second, { ...headers, authorization: 'Bearer eve' })).status).toBe(404)
+})
+
+test('an id is only good for its workspace', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  const second = await start()
+  expect((await send(`${second.url}/other`, { headers, body: rpcRequest(1) })).status).toBe(404)
+  expect((await call(second, headers)).status).toBe(200)
+})
+
+test('a forged, mutated or foreign id is rejected without asking the store', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  const { store, calls } = counted(cluster.join())
+  const second = await start({ state: { store, keys } })
+  calls.length = 0
+  const id = headers['mcp-session-id'] ?? ''
+  const content = { home: 'x', workspace: 'default' }
+  const bad = [
+    `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`,
+    id.toUpperCase(),
+    `${id}00`,
+    mintId(randomKeys().ids[0], 'session', content),
+    mintId(keys.ids[0], 'channel', content),
+    'x'.repeat(4000),
+  ]
+  for (const forged of bad) expect((await call(second, { ...headers, 'mcp-session-id': forged })).status).toBe(404)
+  expect(calls).toEqual([])
+  expect((await call(second, { ...headers, 'mcp-session-id': mintId(keys.ids[0], 'session', content) })).status).toBe(
+    404,
+  )
+  expect(calls).toEqual(['take'])
+})
+
+test('the session of another live replica is not taken', async () => {
+  const [first, second] = [await start(), await start()]
+  const { headers } = await openSession(first.url)
+  expect((await call(second, headers)).status).toBe(503)
+  expect((await call(first, headers)).status).toBe(200)
+})
+
+test('an idle session is not revived, and its record is swept', async () => {
+  const limits = { sessionIdleMs: 50, keepAliveMs: 60_000 }
+  const first = await start({ limits })
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  await new Promise(resolve => setTimeout(resolve, 60))
+  expect((await call(await start({ limits }), headers)).status).toBe(404)
+})
+
+test('the sessions of one principal stay within its quota after a restart', async () => {
+  const limits = { principalSessions: 2 }
+  const first = await start({ limits })
+  const opened = [await openSession(first.url), await openSession(first.url)]
+  await crash(first)
+  const second = await start({ limits })
+  await openSession(second.url)
+  for (const { headers } of opened) expect((await call(second, headers)).status).toBe(200)
+  expect(second.sessions.size).toBe(2)
+  await expect.poll(() => cluster.records.size).toBe(2)
+})
+
+test('a session does not outlive the token it was opened with', async () => {
+  const tokens = { idOf: () => 't1', isValid: () => true, onRevoked: () => () => {} }
+  const first = await start({ tokens })
+  const { headers } = await openSession(first.url)
+  await crash(first)
+  const second = await start({ tokens: { ...tokens, isValid: id => id !== 't1' } })
+  expect((await call(second, headers)).status).toBe(404)
+  await expect.poll(() => cluster.records.size).toBe(0)
+})
+
+test('a replica that lost its lease drops its sessions, and revives them when they are used', async () => {
+  const front = await start()
+  const { headers } = await openSession(front.url)
+  cluster.lapse(front.replica)
+  expect(front.sessions.size).toBe(0)
+  expect((await call(front, headers)).status).toBe(200)
+})

@@ -1,0 +1,103 @@
+import { within } from '../../std/time.ts'
+import { type Claim, StateError, type StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+
+const WAIT_MS = 2000 // for the store, before a client is answered all the same
+
+interface StoredSessionOptions {
+  readonly id: string
+  readonly store: StateStore
+  readonly read: () => { readonly body: Buffer; readonly expires: number } // what is to be stored now
+  readonly onLost: () => void // another replica holds the session now
+  readonly log: Log
+}
+
+/** The stored copy of one session. While the store is away, it is written later. */
+export class StoredSession {
+  readonly #options: StoredSessionOptions
+  #claim: Claim | undefined
+  #saving: Promise<void> | undefined
+  #isChanged = false // since the last write began
+  #isOver = false // removed, or held by another replica
+  #savedAt = 0
+
+  constructor(options: StoredSessionOptions, claim?: Claim) {
+    this.#options = options
+    this.#claim = claim
+  }
+
+  get epoch(): number {
+    return this.#claim?.epoch ?? 1
+  }
+
+  /** When it was last written; 0 if the last write failed. */
+  get savedAt(): number {
+    return this.#isChanged && !this.#saving ? 0 : this.#savedAt
+  }
+
+  /** Writes the session as it is now. Resolves when it is stored, or after two seconds; never rejects. */
+  save(): Promise<void> {
+    this.#isChanged = true
+    this.#saving ??= this.#write().finally(() => {
+      this.#saving = undefined
+    })
+    return within(WAIT_MS, this.#saving, () => {})
+  }
+
+  /** Removes what is stored. Resolves as `save` does. */
+  remove(): Promise<void> {
+    this.#isOver = true
+    const { store, log } = this.#options
+    const remove = async (): Promise<void> => {
+      await this.#saving
+      if (this.#claim) await store.remove(this.#claim)
+    }
+    const removing = remove().catch((error: unknown) => log.warn({ err: error }, 'session not removed from the store'))
+    return within(WAIT_MS, removing, () => {})
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#isChanged && !this.#isOver) {
+        this.#isChanged = false
+        const startedAt = Date.now()
+        await this.#writeOnce()
+        this.#savedAt = startedAt
+      }
+    } catch (error) {
+      const isTooLarge = error instanceof StateError && error.reason === 'limit'
+      this.#isChanged = !isTooLarge
+      this.#savedAt = isTooLarge ? Date.now() : 0
+      this.#options.log.warn({ err: error }, 'session not stored: it would not survive a restart')
+    }
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { store, read, onLost } = this.#options
+    const { body, expires } = read()
+    if (this.#claim && (await store.write(this.#claim, body, { expires }))) return
+    const { id } = this.#options
+    // A write that was refused, or one that timed out and arrived all the same: the store tells who holds the record.
+    const taken = this.#claim ? await store.take('session', id) : await this.#create(body, expires)
+    if (taken === undefined) return
+    if (taken.kind === 'none') this.#claim = await store.create('session', id, body, { expires })
+    else if (taken.kind === 'mine') {
+      this.#claim = taken.held
+      await store.write(taken.held, body, { expires })
+    } else {
+      this.#isOver = true
+      onLost()
+    }
+  }
+
+  async #create(body: Buffer, expires: number) {
+    const { store, id } = this.#options
+    try {
+      this.#claim = await store.create('session', id, body, { expires })
+      return undefined
+    } catch (error) {
+      if (error instanceof StateError && error.reason === 'exists') return store.take('session', id)
+      throw error
+    }
+  }
+}

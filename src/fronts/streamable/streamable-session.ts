@@ -1,0 +1,124 @@
+import { Abort } from '../../protocol/cancellation.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import { transportRulesOf } from '../../protocol/revisions.ts'
+import type { FrontContext } from '../http/front-request.ts'
+import { ClientSession } from '../sessions/client-session.ts'
+import { EventLog } from '../streams/event-log.ts'
+import type { SessionRecord } from './session-record.ts'
+import type { StoredSession } from './stored-session.ts'
+
+const GONE_MS = 60_000 // without a stream and without a request
+const SERVER_STREAM = 'g' // key of the server-to-client stream
+
+export type SessionCaller = Omit<Caller, 'session' | 'headers'>
+
+interface StreamableSessionOptions {
+  readonly id: string
+  readonly caller: SessionCaller
+  readonly owner: string // whose quota it counts for
+  readonly token: string | undefined // id of the token it was opened with
+}
+
+/** One legacy client over Streamable HTTP from its `initialize` to its end, with its streams. */
+export class StreamableSession extends ClientSession {
+  readonly id: string
+  readonly owner: string
+  readonly token: string | undefined
+  stored: StoredSession | undefined // undefined: it ends with the process
+  readonly ending = new Abort()
+  readonly #streams = new Map<string, EventLog>()
+  #streamCount = 0
+  #lastUsed = Date.now()
+
+  constructor({ id, caller, owner, token }: StreamableSessionOptions, context: FrontContext) {
+    super({ ...caller, session: id, headers: new Map() }, context)
+    this.id = id
+    this.owner = owner
+    this.token = token
+  }
+
+  get lastUsed(): number {
+    return this.#lastUsed
+  }
+
+  touch(): void {
+    this.#lastUsed = Date.now()
+  }
+
+  /** True while a client reads one of its streams or a call is running. */
+  get isBusy(): boolean {
+    return this.inFlight.size > 0 || [...this.#streams.values()].some(log => log.hasReader)
+  }
+
+  /** A client that reads no stream may still be there, and send its next request soon. */
+  override get hasClient(): boolean {
+    return this.isBusy || Date.now() - this.#lastUsed < GONE_MS
+  }
+
+  override send(pieces: Buffer[], merge?: string): void | Promise<void> {
+    return this.serverStream().append(pieces, merge)
+  }
+
+  override save(): Promise<void> | undefined {
+    return this.stored?.save()
+  }
+
+  /** What is stored of it. */
+  get record(): SessionRecord {
+    const { caller, owner, token, level, subscriptions } = this
+    return { caller, owner, token, level, uris: subscriptions.uris }
+  }
+
+  /** Takes over from the process that had this session before. */
+  restore({ level, uris }: SessionRecord): void {
+    this.markInitialized()
+    if (level !== undefined) this.setLevel(level)
+    for (const uri of uris) this.subscriptions.restore(uri)
+  }
+
+  /** Opens a stream; its key is part of its event ids. */
+  openStream(key = `p${++this.#streamCount}`): EventLog {
+    const log = new EventLog(key, this.context, this.owner)
+    this.#streams.set(key, log)
+    return log
+  }
+
+  /** The server-to-client stream. */
+  serverStream(): EventLog {
+    const open = this.#streams.get(SERVER_STREAM)
+    if (open) return open
+    const log = this.openStream(SERVER_STREAM)
+    this.context.keepAlive.add(log)
+    return log
+  }
+
+  findStream(key: string): EventLog | undefined {
+    return this.#streams.get(key)
+  }
+
+  deleteStream(log: EventLog): void {
+    this.#streams.delete(log.key ?? '')
+  }
+
+  /**
+   * Sends the event that opens every stream of 2025-11-25, so that a client can reconnect before the first message: an
+   * id and empty data. There is no `retry` line: it belongs before a close that the client is to resume, and the gateway
+   * closes no stream that way; Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
+   */
+  prime(log: EventLog): void {
+    if (transportRulesOf(this.caller.revision).priming) void log.append([])
+  }
+
+  /** Ends the calls and streams of this process; what is stored stays. */
+  end(): void {
+    if (!this.stop()) return
+    this.ending.abort({ kind: 'gone' })
+    const serverStream = this.#streams.get(SERVER_STREAM)
+    if (serverStream) this.context.keepAlive.delete(serverStream)
+    for (const log of this.#streams.values()) {
+      log.finish()
+      log.clear()
+    }
+    this.#streams.clear()
+  }
+}
