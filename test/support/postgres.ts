@@ -7,6 +7,10 @@ import { promisify } from 'node:util'
 /** A PostgreSQL for tests, and how to end it. */
 export interface TestPostgres {
   readonly url: string
+  /** Ends it like a crash. */
+  kill(): Promise<void>
+  /** Starts it again with what it had stored. */
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -52,9 +56,14 @@ const asUser = async (program: string, args: readonly string[]): Promise<void> =
 const SETTINGS =
   '-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200'
 
+const refuse = async (): Promise<void> => {
+  throw new Error('the PostgreSQL of DATABASE_URL is not ours to end')
+}
+
 /** Starts a server of its own in a folder that goes with it, reached by a socket in that folder; or names the one of DATABASE_URL. */
 export const startPostgres = async (): Promise<TestPostgres> => {
-  if (process.env.DATABASE_URL) return { url: process.env.DATABASE_URL, stop: async () => {} }
+  if (process.env.DATABASE_URL)
+    return { url: process.env.DATABASE_URL, kill: refuse, restart: refuse, stop: async () => {} }
   const why = whyNoPostgres()
   const bin = programs()
   if (why || !bin) throw new Error(why)
@@ -63,17 +72,20 @@ export const startPostgres = async (): Promise<TestPostgres> => {
   if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid)
   const data = join(folder, 'data')
   const ctl = (...args: readonly string[]) => asUser(join(bin, 'pg_ctl'), ['-D', data, '-w', '-t', '60', ...args])
+  const start = () => ctl('start', '-l', join(folder, 'log'), '-o', `${SETTINGS} -k ${folder}`)
   try {
     await asUser(join(bin, 'initdb'), ['-D', data, '-U', NAME, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
-    await ctl('start', '-l', join(folder, 'log'), '-o', `${SETTINGS} -k ${folder}`)
+    await start()
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
   }
   return {
     url: `postgresql://${NAME}@localhost/${NAME}?host=${encodeURIComponent(folder)}`,
+    kill: () => ctl('stop', '-m', 'immediate'),
+    restart: start,
     stop: async () => {
-      await ctl('stop', '-m', 'immediate')
+      await ctl('stop', '-m', 'immediate').catch(() => {}) // it may have been killed
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { DEFAULT_PROCESS_LIMITS, type ProcessLimits, type ProcessServer } from '../../src/config/snapshot.ts'
@@ -8,6 +7,7 @@ import { type Log, SILENT } from '../../src/telemetry/log.ts'
 import { connectProcess, type ProcessOptions } from '../../src/upstreams/connect-process.ts'
 import { ProcessHost } from '../../src/upstreams/process/process-host.ts'
 import type { Plain } from '../../src/wire/json/json.ts'
+import { livingWith } from './run-processes.ts'
 import { callerOf, exchangeWith } from './scripted-server.ts'
 
 export const SERVER = fileURLToPath(new URL('./servers/stdio/server.mjs', import.meta.url))
@@ -64,20 +64,6 @@ export const callTool = async (peer: Peer, name: string, given: Plain = {}, call
 /** Calls a tool that fails, and waits for how. */
 export const failTool = (peer: Peer, name: string, given: Plain = {}) =>
   exchangeWith(peer, 'tools/call', { params: { name, arguments: given } }).failure()
-
-/** The processes whose environment holds that text. */
-export const livingWith = (text: string): number[] =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name) && environmentOf(name).includes(text))
-    .map(Number)
-
-const environmentOf = (pid: string): string => {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'latin1')
-  } catch {
-    return ''
-  }
-}
 
 /** A log that keeps the lines of one level. */
 export const keepLog = (level: 'warn' | 'info'): { log: Log; lines: string[] } => {

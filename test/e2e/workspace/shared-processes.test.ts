@@ -6,7 +6,8 @@ import { type ClientKind, type TestClient, textOf } from '../../support/client.t
 import { connectV1 } from '../../support/client-v1.ts'
 import { connectV2 } from '../../support/client-v2.ts'
 import { nodeServer, startGatewayBefore } from '../../support/gateway.ts'
-import { eventually, livingWith, SERVER } from '../../support/processes.ts'
+import { eventually, SERVER } from '../../support/processes.ts'
+import { livingWith } from '../../support/run-processes.ts'
 
 const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
 

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createRandom, subSeed } from '../../fuzz/random.ts'
+import type { Ledger, NumberedCall } from '../ledger.ts'
+import type { ChaosClient, ClientContext, Connect } from './client.ts'
+import { connectPipeV1, connectPipeV2 } from './pipe.ts'
+import { connectRawSession } from './raw-session.ts'
+import { connectRawStateless } from './raw-stateless.ts'
+import { connectV1Channel, connectV1Session } from './sdk-v1.ts'
+import { connectV2Stateless } from './sdk-v2.ts'
+
+/** Of twenty clients, how many are of each dialect; a `dragoman stdio` is a process. */
+const DIALECTS: readonly { readonly name: string; readonly connect: Connect; readonly share: number }[] = [
+  { name: '2025 raw', connect: connectRawSession, share: 5 },
+  { name: '2025 SDK v1', connect: connectV1Session, share: 4 },
+  { name: 'HTTP+SSE SDK v1', connect: connectV1Channel, share: 3 },
+  { name: '2026 raw', connect: connectRawStateless, share: 4 },
+  { name: '2026 SDK v2', connect: connectV2Stateless, share: 3 },
+  { name: 'stdio', connect: connectPipeV1, share: 0.5 },
+  { name: 'stdio SDK v2', connect: connectPipeV2, share: 0.5 },
+]
+
+/** Where the crowd connects. */
+export interface Station {
+  readonly origin: string
+  readonly data: readonly string[] // of the gateways
+  readonly run: string
+  readonly servers: readonly string[] // each is a workspace; `all` has them all
+}
+
+export interface Crowd {
+  readonly size: number
+  /** Lets running calls end; then asks every session whether it still answers. */
+  stop(): Promise<void>
+  /** Ends every session. */
+  leave(): Promise<void>
+}
+
+interface CrowdOptions {
+  readonly clients: number
+  readonly seed: number
+  readonly paceMs: number // between two calls of one client, on average
+  readonly ledger: Ledger
+}
+
+/** The dialects of so many clients, each at least once if there are enough. */
+const dialectsFor = (count: number): (typeof DIALECTS)[number][] => {
+  const wanted = DIALECTS.flatMap(dialect => Array(Math.max(1, Math.round((dialect.share * count) / 20))).fill(dialect))
+  return Array.from({ length: count }, (_, at) => wanted[at % wanted.length] as (typeof DIALECTS)[number])
+}
+
+/** What a client calls next. */
+const nextCall = (random: ReturnType<typeof createRandom>): Omit<NumberedCall, 'number'> => {
+  const choice = random.next()
+  if (choice < 0.4) return { tool: 'work', ms: 0, events: 0 }
+  if (choice < 0.65) return { tool: 'work', ms: 20 + random.below(800), events: 0 }
+  if (choice < 0.9) return { tool: 'work', ms: 50 + random.below(900), events: 5 }
+  return { tool: 'ask', ms: 0, events: 0 }
+}
+
+/** Connects the clients, which call until they are stopped. */
+export const gather = async (station: Station, { clients, seed, paceMs, ledger }: CrowdOptions): Promise<Crowd> => {
+  const workspaces = [...station.servers, 'all']
+  let isStopped = false
+
+  const live = async (client: ChaosClient, context: ClientContext, at: number): Promise<void> => {
+    const random = createRandom(subSeed(seed, at))
+    await sleep(random.below(paceMs))
+    while (!isStopped) {
+      const next = nextCall(random)
+      const call = ledger.begin(context.name, client.canBeAsked?.() === false ? { ...next, tool: 'work' } : next)
+      const outcome = await client.call(call)
+      ledger.end(call, outcome)
+      await sleep(outcome.kind === 'result' ? random.below(2 * paceMs) : paceMs)
+    }
+  }
+
+  const connected = await Promise.all(
+    dialectsFor(clients).map(async (dialect, at) => {
+      const workspace = workspaces[at % workspaces.length] ?? 'all'
+      const server = station.servers[at % station.servers.length]
+      const context: ClientContext = {
+        ...station,
+        name: `client ${at} (${dialect.name}, ${workspace})`,
+        data: station.data[at % station.data.length] ?? '',
+        workspace,
+        toolName: tool => (workspace === 'all' ? `${server}__${tool}` : tool),
+        ledger,
+      }
+      return { context, client: await dialect.connect(context) }
+    }),
+  )
+  const lives = Promise.all(connected.map(({ client, context }, at) => live(client, context, at)))
+  lives.catch(() => {}) // reported by `stop`
+  return {
+    size: connected.length,
+    stop: async () => {
+      isStopped = true
+      await lives
+      for (const { client, context } of connected)
+        if (!(await client.answers())) ledger.sessionLost(context.name, `at the end of ${context.name}`)
+    },
+    leave: async () => void (await Promise.all(connected.map(({ client }) => client.close().catch(() => {})))),
+  }
+}

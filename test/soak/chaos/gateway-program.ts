@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+const START_MS = 30_000
+const STOP_MS = 20_000
+const POLL_MS = 20
+
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** The built program on one port and one data directory, started as often as needed. */
+export interface GatewayProgram {
+  readonly origin: string
+  readonly data: string
+  readonly pid: number // of the process that runs now; 0: none
+  start(): Promise<void>
+  /** Sends a signal, without waiting for what it does. */
+  signal(signal: NodeJS.Signals): void
+  /** Waits until the process has ended. */
+  ended(): Promise<void>
+  stop(): Promise<void>
+  /** The last lines that it logged. */
+  logTail(): string
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+const isHealthy = (origin: string): Promise<boolean> =>
+  fetch(`${origin}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
+    response => response.ok,
+    () => false,
+  )
+
+/** Prepares a gateway in that folder; it runs after `start`. */
+export const prepareGateway = async (folder: string, config: object, run: string): Promise<GatewayProgram> => {
+  const data = join(folder, 'data')
+  await mkdir(data, { recursive: true })
+  const file = join(folder, 'config.json')
+  await writeFile(file, JSON.stringify(config))
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const logFile = join(folder, 'log')
+  let child: ChildProcess | undefined
+
+  const start = async (): Promise<void> => {
+    const log = openSync(logFile, 'a')
+    const args = [PROGRAM, 'serve', '--config', file, '--port', String(port), '--data', data, '--log-level', 'info']
+    const env = { ...process.env, DRAGOMAN_DATA: data, CHAOS_RUN: run }
+    const started = spawn(process.execPath, args, { stdio: ['ignore', log, log], env })
+    closeSync(log)
+    child = started
+    running.add(started)
+    started.once('exit', () => running.delete(started))
+    const deadline = Date.now() + START_MS
+    while (!(await isHealthy(origin))) {
+      if (started.exitCode !== null) throw new Error(`the gateway ended with ${started.exitCode}:\n${logTail()}`)
+      if (Date.now() > deadline) throw new Error(`the gateway did not start:\n${logTail()}`)
+      await sleep(POLL_MS)
+    }
+  }
+
+  const ended = async (): Promise<void> => {
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+
+  const logTail = (): string => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-20).join('\n')
+
+  return {
+    origin,
+    data,
+    get pid() {
+      return child && running.has(child) ? (child.pid ?? 0) : 0
+    },
+    start,
+    signal: signal => void child?.kill(signal),
+    ended,
+    stop: async () => {
+      child?.kill('SIGCONT')
+      child?.kill('SIGTERM')
+      const impatience = setTimeout(() => child?.kill('SIGKILL'), STOP_MS)
+      await ended()
+      clearTimeout(impatience)
+    },
+    logTail,
+  }
+}

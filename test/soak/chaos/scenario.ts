@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
+import { livingWith } from '../../support/run-processes.ts'
+import { type Balancer, startBalancer } from './balancer.ts'
+import { gather } from './clients/crowd.ts'
+import { type FaultKind, inflict, planFaults } from './faults.ts'
+import { type GatewayProgram, prepareGateway } from './gateway-program.ts'
+import { type Counts, Ledger } from './ledger.ts'
+import { type ChaosServers, startServers } from './servers/servers.ts'
+import type { OpenSession } from './servers/session-server.ts'
+
+/** A deployment, and what is done to it. */
+export interface Scenario {
+  readonly name: string
+  readonly about: string
+  readonly fault: FaultKind
+  readonly gateways: number // more than one: on PostgreSQL, behind a balancer
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'one', about: 'one gateway on SQLite, killed and started again', fault: 'kill', gateways: 1 },
+  { name: 'replicas', about: 'three replicas on PostgreSQL, one at random killed', fault: 'kill', gateways: 3 },
+  { name: 'stopped', about: 'three replicas, one stopped (SIGSTOP) for 0.5–10 s', fault: 'stop', gateways: 3 },
+  { name: 'postgres', about: 'three replicas, PostgreSQL killed and restarted', fault: 'postgres', gateways: 3 },
+  { name: 'rolling', about: 'three replicas, restarted in turn (SIGTERM)', fault: 'term', gateways: 3 },
+]
+
+export interface ChaosOptions {
+  readonly clients: number
+  readonly faults: number
+  readonly seed: number
+  readonly paceMs: number
+  readonly report?: (line: string) => void
+}
+
+/** What a scenario counted. */
+export interface ScenarioResult extends Counts {
+  readonly name: string
+  readonly clients: number
+  readonly faults: number
+  readonly seed: number
+  readonly seconds: number
+  readonly orphans: number // processes of servers whose gateway is gone
+  readonly leaked: number // sessions at servers that no gateway knows
+  readonly leakedAtKill: number // of these, opened so shortly before a kill that nothing was stored yet
+  readonly findings: readonly string[] // one line for each thing that must never happen
+}
+
+const CALM_MS = 3_000 // with calls and without faults, at the end
+const LEAVE_MS = 90_000 // the gateway sweeps abandoned sessions once a minute
+const KILL_WINDOW_MS = 300 // a handshake and one batch on a busy machine
+const POLL_MS = 250
+
+const workspacesOf = (servers: readonly string[]): object =>
+  Object.fromEntries([...servers.map(name => [name, { servers: [name] }]), ['all', { servers }]])
+
+/** Whatever runs during a scenario. */
+interface Stage {
+  readonly folder: string
+  readonly run: string
+  readonly ledger: Ledger
+  readonly servers: ChaosServers
+  readonly gateways: readonly GatewayProgram[]
+  readonly postgres: TestPostgres | undefined
+  readonly balancer: Balancer | undefined
+}
+
+/** Builds the stage, uses it, and takes everything down whatever happened. */
+const onStage = async <T>(count: number, use: (stage: Stage) => Promise<T>): Promise<T> => {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-chaos-'))
+  const run = randomUUID()
+  const closing: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })]
+  try {
+    const ledger = new Ledger()
+    const servers = await startServers(folder, ledger, run)
+    closing.push(() => servers.close())
+    const postgres = count > 1 ? await startPostgres() : undefined
+    if (postgres) closing.push(() => postgres.stop())
+    const gateways: GatewayProgram[] = []
+    const config = {
+      mcpServers: servers.entries,
+      workspaces: workspacesOf(Object.keys(servers.entries)),
+      ...(postgres && { store: postgres.url }),
+    }
+    for (let at = 0; at < count; at++) {
+      const own = join(folder, `gateway-${at}`)
+      await mkdir(own)
+      gateways.push(await prepareGateway(own, config, run))
+    }
+    closing.push(async () => void (await Promise.all(gateways.map(gateway => gateway.stop()))))
+    await Promise.all(gateways.map(gateway => gateway.start()))
+    const balancer = count > 1 ? await startBalancer(() => gateways.map(({ origin }) => origin)) : undefined
+    if (balancer) closing.push(() => balancer.close())
+    return await use({ folder, run, ledger, servers, gateways, postgres, balancer })
+  } finally {
+    for (const close of closing.reverse()) await close().catch(() => {})
+    for (const pid of livingWith(run)) if (pid !== process.pid) process.kill(pid, 'SIGKILL')
+  }
+}
+
+/** Processes of servers, and others, that no living gateway has started. */
+const orphansOf = ({ run, gateways }: Stage): number[] => {
+  const pids = new Set(gateways.map(({ pid }) => pid))
+  return livingWith(run).filter(pid => !pids.has(pid) && !pids.has(parentOf(pid)))
+}
+
+const parentOf = (pid: number): number => {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return 0
+  }
+}
+
+/** Waits until every session is ended or in use by a gateway; answers which are neither. */
+const leakedSessions = async (
+  { servers }: Stage,
+  lastFaultAt: number,
+  isAtKill: (session: OpenSession) => boolean,
+): Promise<OpenSession[]> => {
+  const find = () => servers.openSessions().filter(({ streams, usedAt }) => streams === 0 && usedAt < lastFaultAt)
+  const deadline = Date.now() + LEAVE_MS
+  while (find().some(session => !isAtKill(session)) && Date.now() < deadline) await sleep(POLL_MS)
+  return find()
+}
+
+/** Runs one scenario. */
+export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<ScenarioResult> =>
+  onStage(scenario.gateways, async stage => {
+    const { ledger, servers, gateways, postgres, balancer, run } = stage
+    const { seed, report = () => {} } = options
+    const startedAt = Date.now()
+    const station = {
+      origin: balancer?.origin ?? gateways[0]?.origin ?? '',
+      data: gateways.map(({ data }) => data),
+      run,
+      servers: Object.keys(servers.entries),
+    }
+    const crowd = await gather(station, { ...options, ledger })
+    report(`${scenario.name}: ${crowd.size} clients are connected`)
+    const plan = planFaults(scenario.fault, options.faults, gateways.length, seed)
+    const faultTimes: number[] = []
+    for (const [at, fault] of plan.entries()) {
+      faultTimes.push(await inflict(fault, { gateways, postgres }))
+      const { calls, results, sessionsLost } = ledger.counts()
+      report(`${scenario.name}: fault ${at + 1}, ${calls} calls, ${results} results, ${sessionsLost} sessions lost`)
+    }
+    await sleep(CALM_MS)
+    await crowd.stop()
+    await crowd.leave()
+    const isAtKill = ({ openedAt }: OpenSession): boolean =>
+      faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
+    const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill)
+    const orphans = orphansOf(stage)
+    servers.readExecuted()
+    return {
+      ...ledger.counts(),
+      name: scenario.name,
+      clients: crowd.size,
+      faults: plan.length,
+      seed,
+      seconds: Math.round((Date.now() - startedAt) / 1000),
+      orphans: orphans.length,
+      leaked: left.length,
+      leakedAtKill: left.filter(isAtKill).length,
+      findings: [
+        ...ledger.faults(),
+        ...orphans.map(pid => `orphaned process: ${pid}`),
+        ...left.filter(session => !isAtKill(session)).map(({ id }) => `session leaked at a server: ${id}`),
+      ],
+    }
+  })
