@@ -28,7 +28,9 @@ export const encodeLearnt = (fingerprint: string, { revision, discovery, lists }
     const items = lists[kind]?.items
     return items ? [[kind, items.map(({ native }) => native)] as const] : []
   })
-  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: Object.fromEntries(kinds) }).toBytes()
+  const rest = ALL_LIST_KINDS.flatMap(kind => (lists[kind]?.rest ? [[kind, lists[kind].rest] as const] : []))
+  const [listed, others] = [Object.fromEntries(kinds), Object.fromEntries(rest)]
+  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: listed, rest: others }).toBytes()
 }
 
 /** Reads a stored text; a string says why it cannot be used. */
@@ -52,7 +54,11 @@ export const decodeLearnt = (fingerprint: string, bytes: Buffer): LearntServer |
     return 'members are missing or invalid'
   const read = ALL_LIST_KINDS.flatMap((kind): [ListKind, LearntList][] => {
     const items = lists.get(kind)
-    return items?.kind === 'array' ? [[kind, { items: items.elements().flatMap(item => itemOf(kind, item)) }]] : []
+    const rest = stored.at('rest', kind)
+    if (items?.kind !== 'array') return []
+    return [
+      [kind, { items: items.elements().flatMap(item => itemOf(kind, item)), rest: rest?.isObject ? rest : undefined }],
+    ]
   })
   return { revision, discovery, lists: Object.fromEntries(read) }
 }

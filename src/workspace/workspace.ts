@@ -15,6 +15,7 @@ import type { OnListFault } from './catalog/read-list.ts'
 import { createDiscover } from './discover.ts'
 import type { Member } from './member.ts'
 import { createPolicy } from './policy/policy.ts'
+import { createKnownAnswers } from './routing/known-answers.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
 import { createRefetcher } from './subscriptions/refetch.ts'
@@ -49,7 +50,10 @@ export interface Workspace {
 export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
   const [only] = members
   if (!only || !isPlain(config)) return createWorkspace(config, members, deps)
-  const direct = createSingleServerRoute(only.server, only.bridged, deps.log, deps.onListFault)
+  const route = createSingleServerRoute(only.server, only.bridged, deps.log, deps.onListFault)
+  const times = { ...CACHE_TIMES, ...deps.times }
+  const known = only.learnt && createKnownAnswers(only, only.learnt, route, times)
+  const direct = known?.dispatch ?? route
   const { previous, ...others } = deps // the previous workspace must not be kept in memory
   let ruled = previous?.catalog && createWorkspace(config, members, deps)
   const general: Dispatch = exchange => {
@@ -67,7 +71,10 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
     get snapshots() {
       return ruled?.snapshots
     },
-    close: () => ruled?.close(),
+    close: () => {
+      known?.close()
+      ruled?.close()
+    },
   }
 }
 

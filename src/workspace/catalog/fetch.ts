@@ -74,7 +74,7 @@ const rejectQuestions =
         frame.kind === 'question' ? frame.answer({ kind: 'error', error: NO_CLIENT }) : exchange.sink(frame),
     })
 
-const NO_CLIENT = rpcError('methodNotFound', 'The gateway fetches a list: no client can answer questions')
+export const NO_CLIENT = rpcError('methodNotFound', 'The gateway fetches a list: no client can answer questions')
 
 export const fetchDiscovery = async (peer: Peer, query: PeerQuery): Promise<FetchResult<Discovery>> => {
   const result = (await query('server/discover')).compact() // the result is kept, the message is not

@@ -13,6 +13,7 @@ import { createMemberList, type MemberItem, type MemberList } from './member-lis
 export interface LearntList {
   readonly items: readonly Pick<MemberItem, 'original' | 'native'>[]
   readonly hints?: CacheHints | undefined // undefined: it was read before the gateway was started
+  readonly rest?: Json | undefined // the other members of the result; undefined: items were left out, or it is not known
 }
 
 /**
@@ -45,7 +46,8 @@ export const learnServer = (peer: Peer, self: Caller, discovery: Json): Promise<
     try {
       const { value, ttlMs } = await fetchList({ kind, peer, query, discovery: known, pinged })
       const items = value.reading.items.map(({ original, native }) => ({ original, native }))
-      return [[kind, { items, hints: { fetchedAt: Date.now(), ttlMs, isPublic: false } }]]
+      const hints = { fetchedAt: Date.now(), ttlMs, isPublic: false }
+      return [[kind, { items, hints, rest: value.reading.faults.length === 0 ? value.reading.rest : undefined }]]
     } catch {
       return []
     }

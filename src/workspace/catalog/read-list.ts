@@ -16,6 +16,7 @@ export interface ListReading {
   readonly ttlMs: number | undefined
   readonly isPublic: boolean
   readonly isComplete: boolean // false: the list was cut off
+  readonly rest: Json // the other members of the result, without the cursor
 }
 
 export const EMPTY_READING: ListReading = {
@@ -24,6 +25,7 @@ export const EMPTY_READING: ListReading = {
   ttlMs: undefined,
   isPublic: false,
   isComplete: true,
+  rest: Json.empty,
 }
 
 /** The definition of an item as clients see it, or the reason to hide it. */
@@ -69,6 +71,7 @@ class ListReader {
   #unnamed = 0
   #ttlMs: number | undefined
   #isPublic = true
+  #rest = Json.empty
 
   constructor(kind: ListKind, show: ShowItem) {
     this.#kind = kind
@@ -84,7 +87,8 @@ class ListReader {
     if (this.#duplicates > 0) faults.push(`${this.#duplicates} duplicate names; the first of each is used`)
     if (this.#unnamed > 0) faults.push(`${this.#unnamed} items without "${LIST_KINDS[this.#kind].key}"`)
     const items = [...this.#items.values()]
-    return { items, faults, ttlMs: this.#ttlMs, isPublic: this.#isPublic, isComplete: !this.isCut }
+    const [ttlMs, isPublic, rest] = [this.#ttlMs, this.#isPublic, this.#rest]
+    return { items, faults, ttlMs, isPublic, isComplete: !this.isCut, rest }
   }
 
   cut(reason: string): void {
@@ -95,6 +99,8 @@ class ListReader {
     const ttlMs = page.get('ttlMs')?.asNumber()
     if (ttlMs !== undefined && ttlMs >= 0) this.#ttlMs = Math.min(this.#ttlMs ?? ttlMs, ttlMs)
     this.#isPublic &&= page.get('cacheScope')?.isString('public') === true
+    for (const [key, value] of page.without(LIST_KINDS[this.#kind].member, 'nextCursor').entries())
+      if (!this.#rest.has(key)) this.#rest = this.#rest.with(key, value.compact())
     let begun = Date.now()
     // The items are kept, the rest of the message is not.
     for (const item of page.get(LIST_KINDS[this.#kind].member)?.compact().elements() ?? []) {

@@ -44,7 +44,7 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
       const { member, learnt } = found
       const list = learnt?.lists[kind]
       if (!learnt || !list) return sibling && { value: sibling }
-      const isSame = hasSameList(owner, learnt.revision)
+      const isSame = isListedAlike(owner, learnt)
       if (sibling && !isSame && !isOfOtherEra(owner, learnt.revision, sibling.revision)) return { value: sibling }
       // A fetch may have to start a process, so it waits until a list this old would be fetched again.
       const hints = isSame && member.isProcess ? list.hints : undefined
@@ -61,7 +61,7 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
 const keyWithout = (revision: Revision): string => publicKeyOf({ revision, capabilities: Json.empty })
 
 /** The gateway's own capabilities are empty: a caller with the same, in an era that the server has, gets the same list. */
-const hasSameList = (owner: string, revision: Revision): boolean => {
+export const isListedAlike = (owner: string, { revision }: LearntServer): boolean => {
   const key = publicKeyIn(owner)
   return key === keyWithout(MODERN) || (!isModern(revision) && key === keyWithout(NEWEST_LEGACY))
 }

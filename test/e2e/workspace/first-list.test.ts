@@ -48,7 +48,7 @@ const start = async (configs: readonly ServerConfig[], { data, listWaitMs = 8000
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200, listWaitMs },
       servers: new Map(configs.map(config => [config.name, config])),
-      workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(2) }]]),
+      workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length) }]]),
       warnings: [],
     },
     { log: SILENT, data },
@@ -140,6 +140,27 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     await eventually(() => slow.asked.filter(method => method === 'initialize').length).toBeGreaterThan(1)
     slow.open()
     expect(await calling).toMatchObject({ content: [{ text: 'called slow' }] })
+  })
+})
+
+describe('a workspace with one server', () => {
+  test.each(CLIENTS)('%s: lists and initialize wait for it only once', async (_, connect) => {
+    const { slow } = await servers()
+    const data = await folder()
+    const first = await start([slow.config], { data })
+    await first.gateway.ready
+    await first.gateway.close()
+    slow.close()
+    const { url } = await start([slow.config], { data })
+    for (const capabilities of CAPABILITIES) {
+      const client = await opened(connect({ url, capabilities }))
+      expect(await client.toolNames()).toEqual(['one', 'two'])
+    }
+    const sampling = await opened(connect({ url, capabilities: { sampling: {} } }))
+    expect(await sampling.toolNames()).toEqual(['one', 'two'])
+    slow.open()
+    await isTold(sampling)
+    await eventually(() => sampling.toolNames()).toEqual(['one', 'two', 'sample'])
   })
 })
 
