@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { scriptedMember, toolsOf } from '../../../test/support/scripted-member.ts'
-import { callerOf } from '../../../test/support/workspace.ts'
+import { CURSOR_KEYS, callerOf } from '../../../test/support/workspace.ts'
 import { defaultRules } from '../../config/snapshot.ts'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
@@ -61,7 +61,11 @@ const open = (learnt: LearntServer | undefined, more: Partial<Member> = {}) => {
     },
   }
   const config = { name: 'w', servers: ['s'], ...defaultRules(1) }
-  const workspace = openWorkspace(config, [member], { log: SILENT, identity: Json.of({ name: 'd', version: '0' }) })
+  const workspace = openWorkspace(config, [member], {
+    log: SILENT,
+    identity: Json.of({ name: 'd', version: '0' }),
+    cursorKeys: CURSOR_KEYS,
+  })
   onTestFinished(() => workspace.close())
   const ask = (method: string, params: PlainObject = {}, caller: Partial<Caller> = {}) => {
     const frames: Frame[] = []
