@@ -8,6 +8,7 @@ const POLL_MS = 50
 
 /** A running daemon. */
 export interface Daemon {
+  readonly origin: string
   url(way: Way): string
   stop(): Promise<void>
 }
@@ -20,21 +21,22 @@ export const startDaemon = async (
   folder: string,
   server: object,
   others: Readonly<Record<string, object>> = {},
+  { name = 'daemon', store }: { readonly name?: string; readonly store?: string | undefined } = {},
 ): Promise<Daemon> => {
-  const config = join(folder, 'config.json')
+  const config = join(folder, `${name}.json`)
   const workspaces = {
     alone: { servers: ['server'] },
     among: { servers: ['server', ...Object.keys(others)], names: 'plain' },
   }
-  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces }))
-  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, 'data')])
+  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces, ...(store && { store }) }))
+  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, `${name}-data`)])
   let hasEnded = false
   void child.ended.then(() => {
     hasEnded = true
   })
   for (const deadline = Date.now() + START_MS; Date.now() < deadline && !hasEnded; ) {
     const origin = await healthyOrigin(child.output())
-    if (origin !== undefined) return { url: way => `${origin}/mcp/${way}`, stop: child.stop }
+    if (origin !== undefined) return { origin, url: way => `${origin}/mcp/${way}`, stop: child.stop }
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
   await child.stop()

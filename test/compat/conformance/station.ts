@@ -1,18 +1,25 @@
+import { startBalancer } from '../../support/balancer.ts'
 import { connectV2 } from '../../support/client-v2.ts'
+import { startPostgres } from '../../support/postgres.ts'
 import type { Upstream } from './cells.ts'
 import { assertCompanions, startCompanions } from './companions.ts'
-import { startDaemon, type Way } from './daemon.ts'
+import { type Daemon, startDaemon, type Way } from './daemon.ts'
 import type { Programs } from './programs.ts'
 import { UPSTREAMS } from './upstreams.ts'
 
-/** A server with a daemon before it. */
+/** A server with a daemon before it, or several behind a round-robin proxy. */
 export interface Station {
   url(way: Way): string
   close(): Promise<void>
 }
 
-/** Starts a server, its companions and the daemon, or all of them or nothing. */
-export const startStation = async (upstream: Upstream, folder: string, programs: Programs): Promise<Station> => {
+/** Starts a server, its companions and the daemon, or so many replicas of it; all of them or nothing. */
+export const startStation = async (
+  upstream: Upstream,
+  folder: string,
+  programs: Programs,
+  replicas = 1,
+): Promise<Station> => {
   const started: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const { close } of started.splice(0).reverse()) await close()
@@ -22,9 +29,20 @@ export const startStation = async (upstream: Upstream, folder: string, programs:
     started.push(server)
     const companions = await startCompanions(folder, programs)
     started.push(companions)
-    const daemon = await startDaemon(folder, server.entry, companions.entries)
-    started.push({ close: daemon.stop })
-    return { url: daemon.url, close }
+    const postgres = replicas > 1 ? await startPostgres() : undefined
+    if (postgres) started.push({ close: postgres.stop })
+    const daemons: Daemon[] = []
+    for (let at = 0; at < replicas; at++) {
+      const options = { name: `daemon-${at}`, store: postgres?.url }
+      const daemon = await startDaemon(folder, server.entry, companions.entries, options)
+      started.push({ close: daemon.stop })
+      daemons.push(daemon)
+    }
+    const [first] = daemons
+    if (first && daemons.length === 1) return { url: first.url, close }
+    const balancer = await startBalancer(() => daemons.map(({ origin }) => origin))
+    started.push(balancer)
+    return { url: way => `${balancer.origin}/mcp/${way}`, close }
   } catch (error) {
     await close()
     throw error
