@@ -10,6 +10,7 @@ import type { Log } from '../telemetry/log.ts'
 import { connectProcess } from '../upstreams/connect-process.ts'
 import { connectRemote } from '../upstreams/connect-remote.ts'
 import type { ProcessHost } from '../upstreams/process/process-host.ts'
+import type { ServerSessionRecords } from '../upstreams/session/server-session-records.ts'
 import type { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
 
@@ -20,6 +21,7 @@ interface BuildOptions {
   readonly knownEras: KnownEras
   readonly data: string | undefined // the data directory
   readonly sessionsPerPrincipal?: number // at each server, for callers without a session
+  readonly records?: ServerSessionRecords | undefined // of sessions with servers; undefined: they end with the process
   readonly sources: () => Snapshot['sources'] // the files of the current configuration
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly client?: ClientOptions | undefined // of a program that is itself the client
@@ -35,7 +37,7 @@ interface ClientOptions {
 
 /** The upstream of a configured server; it opens no connection yet. */
 export const buildServer = (config: ServerConfig, options: BuildOptions): Upstream => {
-  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, client } = options
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, records, client } = options
   const offersCallerRevision = client?.offersCallerRevision ?? false
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   switch (config.kind) {
@@ -45,6 +47,7 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         identity: { name: 'dragoman', version },
         ownPort,
         sessionsPerPrincipal,
+        records,
         offersCallerRevision,
         ...(client && { connectMs: client.timeoutMs, answerMs: client.timeoutMs }),
       })

@@ -92,7 +92,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   let origin = ''
   const learnt = new LearntServers(data === undefined ? undefined : createLearntFiles(data, log), log)
   await learnt.load(snapshot.servers.values())
-  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls, learnt })
+  const store = options.state?.store // without one, sessions with servers end with the gateway
+  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls, learnt, store })
   const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
@@ -241,6 +242,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const close = async (): Promise<void> => {
     listener.stop()
     await context.activeCalls.drain(limits.shutdownMs)
+    runtime.keepSessions()
     await sessions.stop()
     channels.endAll('shutdown')
     await runtime.close()

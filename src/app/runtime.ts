@@ -9,9 +9,11 @@ import type { Caller, Dispatch, Exchange, Upstream } from '../protocol/exchange.
 import { CHANGING_LISTS, type ChangingList } from '../protocol/notifications.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { ServerStatus } from '../protocol/status.ts'
+import type { StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
+import { ServerSessionRecords } from '../upstreams/session/server-session-records.ts'
 import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
 import type { LearntSource } from '../workspace/catalog/learnt-server.ts'
@@ -29,6 +31,7 @@ interface RuntimeOptions {
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly calls?: ServerCalls | undefined // counts the calls of each server
   readonly learnt?: LearntServers // what is known of servers before they are reached
+  readonly store?: StateStore | undefined // undefined: sessions with servers end with the process
   readonly cursorKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // undefined: cursors end with the process
 }
 
@@ -49,6 +52,8 @@ export interface Runtime {
    * connections; the others are closed once `drained` settles.
    */
   swap(next: Snapshot, drained: Promise<void>): void
+  /** For a planned stop: from now on no session with a server is ended that a later process can go on with. */
+  keepSessions(): void
   close(): Promise<void>
 }
 
@@ -72,6 +77,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const bridge = createBridge(first.limits)
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
+  const records = options.store && new ServerSessionRecords({ store: options.store, log })
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
@@ -84,7 +90,8 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const before = servers.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
     const sources = () => snapshot.sources
-    const built = buildServer(config, { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal })
+    const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records }
+    const built = buildServer(config, shared)
     const access = learnt.accessTo(config, built)
     const native = health.add(config, built, access?.readLists)
     return { config, native, bridged: bridge.wrap(native, config.name), learnt: access?.source }
@@ -144,7 +151,10 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   }
 
   const removeServer = async (name: string, { native }: ServerEntry, drained: Promise<void>): Promise<void> => {
-    if (!servers.has(name)) health.remove(name)
+    if (!servers.has(name)) {
+      health.remove(name)
+      records?.removeServer(name)
+    }
     draining.add(native)
     await drained
     await native.close()
@@ -185,6 +195,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     health.close()
     const upstreams = [...servers.values()].map(({ native }) => native)
     await Promise.allSettled([...[...upstreams, ...draining].map(upstream => upstream.close()), learnt.close()])
+    await records?.close()
   }
 
   swap(first, Promise.resolve())
@@ -200,6 +211,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     parkedCalls: bridge.parkedCalls,
     probeAll: health.probeAll,
     swap,
+    keepSessions: () => records?.keepSessions(),
     close,
   }
 }

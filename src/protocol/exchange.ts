@@ -28,6 +28,7 @@ export interface Caller {
   readonly info?: Json | undefined
   readonly logLevel?: LogSeverity | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
+  readonly isTransient?: true // its session ends with its connection or process
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
   readonly isHealthCheck?: true // the gateway itself: its connections hold no state of clients
   readonly headers: ReadonlyMap<string, string> // lower-case names; Mcp-Param-* and trace context only

@@ -16,7 +16,7 @@ const ANONYMOUS = 'needs the credentials of each caller: an anonymous caller has
 /** The headers or variables for that caller; throws UpstreamFailure if it has none. */
 export const credentialsFor = (
   { name, personal, faultOf }: CallerCredentials,
-  caller: Caller,
+  caller: Pick<Caller, 'principal' | 'workspace'>,
 ): Readonly<Record<string, string>> => {
   const { principal } = caller
   const refuse = (text: string): never => {

@@ -9,6 +9,9 @@ import { type Era, EraDetector } from './probe.ts'
 import { HandshakeRefused } from './session/handshake.ts'
 import { acceptsGet, chooseEra, LegacySupport } from './session/legacy-support.ts'
 import { poolPlace, SessionPool } from './session/pool.ts'
+import { createSessionEnder, recordPlace } from './session/remote-records.ts'
+import { NO_RECORD } from './session/server-session-record.ts'
+import type { ServerSessionRecords } from './session/server-session-records.ts'
 import type { LegacySession } from './session/session.ts'
 import { createSessionOpener } from './session/session-opener.ts'
 import { createStateless } from './stateless/stateless.ts'
@@ -23,6 +26,7 @@ export interface RemoteOptions extends HttpLinkOptions {
   readonly legacyMs?: number // until a legacy server is probed again
   readonly sessionsPerPrincipal?: number | undefined // for callers without a session of their own
   readonly backoffMs?: number // after a first failed probe; doubles up to five seconds
+  readonly records?: ServerSessionRecords | undefined // undefined: sessions end with the process
 }
 
 const NO_BACK_CHANNEL: FailureDetails = {
@@ -35,6 +39,7 @@ type NamedServer = RemoteServer & { readonly name: string }
 /** Connects to a server over HTTP, of either era. `open` rejects with UpstreamFailure. */
 export const connectRemote = (server: NamedServer, options: RemoteOptions): Upstream => {
   const { name, personal, headers } = server
+  options.records?.addServer(name, createSessionEnder(server, options))
   if (!personal) return new RemoteUpstream(server, options)
   const connect = (own: Readonly<Record<string, string>>) =>
     new RemoteUpstream({ ...server, headers: { ...headers, ...own } }, options)
@@ -56,7 +61,7 @@ class RemoteUpstream implements CallerUpstream {
   #closing: Promise<void> | undefined
 
   constructor(server: NamedServer, options: RemoteOptions) {
-    const { idleMs = 30 * MINUTE, holdMs = 20_000, closeMs = 1000, legacyMs = 24 * 60 * MINUTE } = options
+    const { idleMs = 30 * MINUTE, holdMs = 20_000, closeMs = 1000, legacyMs = 24 * 60 * MINUTE, records } = options
     this.#name = server.name
     this.#closeMs = closeMs
     this.#configured = server.type === 'sse' ? 'legacy' : server.era
@@ -76,7 +81,9 @@ class RemoteUpstream implements CallerUpstream {
       perPrincipal: options.sessionsPerPrincipal,
       open: async (caller, slot) => {
         const isModern = this.#detector.era === 'modern'
-        const session = await this.#sessions.open(caller, { ...slot, holdMs, requiresHandshake: isModern })
+        const isRecorded = records && server.type !== 'sse'
+        const record = isRecorded ? await records.open(recordPlace(server, caller, slot, idleMs)) : NO_RECORD
+        const session = await this.#sessions.open(caller, { ...slot, holdMs, requiresHandshake: isModern, record })
         if (!isModern || session.hasBackChannel) return session
         void session.close()
         throw new HandshakeRefused(server.name, NO_BACK_CHANNEL)

@@ -21,7 +21,7 @@ export class ClientChannel extends ClientSession {
   #usedMessages = false
 
   constructor({ id, caller, openedBy, named, outbox }: ChannelOptions, context: FrontContext) {
-    super({ ...caller, session: id, headers: NO_HEADERS }, context)
+    super({ ...caller, session: id, isTransient: true, headers: NO_HEADERS }, context)
     this.id = id
     this.#openedBy = openedBy
     this.#named = named

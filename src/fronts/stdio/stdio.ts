@@ -50,7 +50,7 @@ class PipeSession extends ClientSession {
 
   constructor(context: FrontContext, { output, workspace, principal }: StdioOptions) {
     const base = { workspace, principal, headers: new Map() }
-    super({ ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID() }, context)
+    super({ ...base, revision: OLDEST, capabilities: Json.empty, session: randomUUID(), isTransient: true }, context)
     const maxBytes = context.limits.bodyBytes
     this.#outbox = new LineOutbox(output, maxBytes)
     this.#modern = createModernRequests(context, base, this.inFlight, this.#outbox)

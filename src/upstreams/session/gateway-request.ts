@@ -45,7 +45,7 @@ export const sendMessage = (
   headers: readonly string[],
   pieces: readonly Buffer[],
   what: string,
-  done: () => void = () => {},
+  done: (hasArrived: boolean) => void = () => {},
 ): void => {
   let drain: NodeJS.Timeout | undefined
   const reader: ResponseHandler = {
@@ -53,7 +53,7 @@ export const sendMessage = (
       // Some servers open a stream in reply, and a stream need not end.
       if (status >= 300 || !isEventStream(headers['content-type'])) return
       drain = setTimeout(() => sending.abort(), DRAIN_MS).unref()
-      done()
+      done(true)
     },
     message: () => {},
     ended: end => {
@@ -62,7 +62,7 @@ export const sendMessage = (
         link.log.debug({ what, status: end.status, text: end.text }, 'server refused a message')
       else if (end.kind === 'failed')
         link.log.debug({ what, reason: end.failure.text }, 'message did not reach the server')
-      done()
+      done(end.kind !== 'failed')
     },
   }
   const { target, responseTimeouts, maxBytes } = link

@@ -25,6 +25,8 @@ export interface PoolPlace {
 /** What a new session is told by the pool. */
 export interface PoolSlot {
   readonly index: number // 0: the caller's first session; otherwise a further one
+  readonly key: string | undefined // as in PoolPlace
+  readonly owner: string // as in PoolPlace
   readonly isDedicated: boolean // belongs to one client session, and ends when its last listener leaves
   /** To be called once, as soon as the session cannot be used; `closing` settles when the server knows of its end. */
   readonly onClosed: (closing: Promise<void>) => void
@@ -228,7 +230,9 @@ export class SessionPool<S extends Pooled> {
     }
     try {
       if (this.#isClosed) throw new UpstreamFailure(this.#options.name, DISCONNECTED)
-      const session = await this.#options.open(caller, { index, isDedicated: entry.isDedicated, onClosed })
+      const { isDedicated, owner } = entry
+      const shared = typeof key === 'string' ? key : undefined
+      const session = await this.#options.open(caller, { index, key: shared, owner, isDedicated, onClosed })
       session.touch() // the handshake may have taken long
       entry.session = session
       return session

@@ -7,10 +7,12 @@ import { SpareChannel } from '../http-sse/spare-channel.ts'
 import { NoChannel, type SseChannel } from '../http-sse/sse-channel.ts'
 import { StreamableTraits, StreamableTransport } from '../streamable/streamable-transport.ts'
 import { type Handshake, HandshakeNotAccepted } from './handshake.ts'
+import type { ServerSessionRecord } from './server-session-record.ts'
 import { LegacySession, type SessionOptions } from './session.ts'
 
 interface OpenOptions extends SessionOptions {
   readonly requiresHandshake: boolean // the server is modern and need not accept one
+  readonly record: ServerSessionRecord
 }
 
 /** Opens legacy sessions with one server over HTTP, by the transport the server turns out to have. */
@@ -65,6 +67,7 @@ export const createSessionOpener = (link: HttpLink, type: RemoteServer['type'], 
 
   /** Rejects with UpstreamFailure. */
   const open = async (caller: Caller, options: OpenOptions): Promise<LegacySession> => {
+    if (options.record.stored) return openStreamable(caller, options)
     if (hasChannels) return tryKnownChannel(caller, options)
     try {
       return await openStreamable(caller, options)

@@ -1,5 +1,4 @@
 import { deliver } from '../../protocol/deliver.ts'
-import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { isCall } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
@@ -8,7 +7,6 @@ import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
-import type { ResponseEnd } from '../http/response-reader.ts'
 import { type CallOwner, type CallTransport, UpstreamCall } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
@@ -386,10 +384,3 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     await this.#transport.close()
   }
 }
-
-const METHOD_NOT_FOUND = ERRORS.methodNotFound.code
-
-/** Whether a refusal says that the server does not know the session any more. */
-export const isSessionGone = ({ status, error }: Extract<ResponseEnd, { kind: 'refused' }>): boolean =>
-  (status === 404 && error?.error.code !== METHOD_NOT_FOUND) ||
-  (status === 400 && error !== undefined && /session/i.test(error.error.message))

@@ -5,6 +5,7 @@ import { isEventStream } from '../../wire/media-type.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import type { HttpLink } from '../http/http-link.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
+import { isSessionGone } from '../session/session-gone.ts'
 import type { StreamableTraits } from './streamable-transport.ts'
 
 interface GetStreamOptions {
@@ -33,6 +34,7 @@ export class GetStream implements ResponseHandler {
   #isStopped = true
   #isOpen = false
   #hasOpened = false // in this session
+  #isContinued = false // an earlier process had the stream of this session
   #failures = 0
   #unreachable = 0 // attempts in a row that found nothing listening
   #settled: (() => void) | undefined
@@ -43,6 +45,10 @@ export class GetStream implements ResponseHandler {
 
   get isOpen(): boolean {
     return this.#isOpen
+  }
+
+  get hasOpened(): boolean {
+    return this.#hasOpened || this.#isContinued
   }
 
   /** Opens the stream; resolves when the server has accepted or refused it, at the latest after `ms`. */
@@ -59,6 +65,17 @@ export class GetStream implements ResponseHandler {
     })
   }
 
+  /**
+   * Opens the stream of a session that an earlier process had. It starts now: with a Last-Event-ID, questions that were
+   * answered would come again.
+   */
+  continue(): void {
+    if (!this.#options.traits.hasGetStream) return
+    this.#isStopped = false
+    this.#isContinued = true
+    this.#connect()
+  }
+
   /** Tries a stream again that was refused; some servers offer it only after `notifications/initialized`. */
   retryRefused(): void {
     if (this.#hasOpened || !this.#isStopped || !this.#options.traits.hasGetStream) return
@@ -68,7 +85,7 @@ export class GetStream implements ResponseHandler {
 
   stop(): void {
     this.#isStopped = true
-    this.#isOpen = this.#hasOpened = false
+    this.#isOpen = this.#hasOpened = this.#isContinued = false
     this.#lastEventId = undefined
     this.#failures = 0
     clearTimeout(this.#timer)
@@ -109,11 +126,13 @@ export class GetStream implements ResponseHandler {
     const isRefused = end.kind === 'refused' && end.status < 500
     if (wasOpen || end.kind === 'failed' || (end.kind === 'refused' && !isRefused)) return this.#connectLater(wasOpen)
     if (isRefused && this.#hasOpened && end.status === 404) return this.#sessionGone()
-    if (isRefused && this.#hasOpened) {
+    if (isRefused && this.#isContinued && isSessionGone(end)) return this.#sessionGone()
+    const isGone = isRefused && NO_SUCH_STREAM.has(end.status) && !this.#hasOpened
+    if (isRefused && this.hasOpened && !isGone) {
       this.#lastEventId = undefined // the server may no longer know that event
-      return this.#connectLater(false)
+      return this.#connectLater(false) // it may still have the connection of an earlier process
     }
-    if (isRefused && NO_SUCH_STREAM.has(end.status)) this.#options.traits.setGetStream(false)
+    if (isGone) this.#options.traits.setGetStream(false)
     this.stop()
   }
 

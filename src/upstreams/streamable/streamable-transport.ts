@@ -1,6 +1,5 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
-import { transportRulesOf } from '../../protocol/revisions.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
@@ -12,8 +11,11 @@ import type { Recovery, UpstreamCall } from '../session/call.ts'
 import { type Answered, postRequest, sendMessage } from '../session/gateway-request.ts'
 import { type Handshake, performHandshake } from '../session/handshake.ts'
 import { SendQueue } from '../session/send-queue.ts'
-import { isSessionGone, type LegacySession, type SessionTransport } from '../session/session.ts'
+import type { ServerSessionRecord } from '../session/server-session-record.ts'
+import type { LegacySession, SessionTransport } from '../session/session.ts'
+import { isSessionGone } from '../session/session-gone.ts'
 import { GetStream } from './get-stream.ts'
+import { endSession, sessionHeaders } from './session-headers.ts'
 import { resumeStream } from './stream-resume.ts'
 
 /** What the sessions with one server have found out about it. */
@@ -44,6 +46,7 @@ interface StreamableOptions {
   readonly link: HttpLink
   readonly traits: StreamableTraits
   readonly requiresHandshake: boolean // the server is modern and need not accept one
+  readonly record: ServerSessionRecord
 }
 
 const GET_STREAM_MS = 500 // a server that asks right after the handshake needs a stream to ask on
@@ -87,6 +90,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
       gone: () => this.#renew(session.handshake),
       cut: () => this.#streamCut(),
     })
+    options.record.onLost(() => void session.close())
   }
 
   get correlates(): boolean {
@@ -102,8 +106,14 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   async open(): Promise<void> {
-    this.#adopt(await this.#initialize())
-    await this.#completeHandshake()
+    const { stored, lastId } = this.#options.record
+    this.#session.startAfter(lastId)
+    if (!stored?.handshake) return this.#completeHandshake(await this.#initialize())
+    if (!stored.isReady) return this.#completeHandshake(stored.handshake)
+    // If the server has forgotten the session, its answer to the first call or to the GET says so.
+    this.#adopt(stored.handshake)
+    if (stored.hasStream) this.#getStream.continue()
+    else void this.#getStream.start(GET_STREAM_MS)
   }
 
   send(call: UpstreamCall<Handshake>): PendingRequest | undefined {
@@ -151,20 +161,30 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   }
 
   #adopt(handshake: Handshake): void {
-    const { revision, sessionId } = handshake
-    const version = transportRulesOf(revision).versionHeader ? ['mcp-protocol-version', revision] : []
-    const session = sessionId === undefined ? [] : ['mcp-session-id', sessionId]
-    this.#headers = [...this.link.headers, ...version, ...session]
+    this.#headers = sessionHeaders(this.link, handshake)
     this.#postHeaders = [...this.#headers, ...POST_HEADERS]
     this.#session.initialized(handshake)
   }
 
-  async #completeHandshake(): Promise<void> {
-    if (this.#session.handshake.isImplied) return
+  #save(isReady: boolean): void {
+    const { handshake } = this.#session
+    const { sessionId } = handshake
+    if (sessionId === undefined) return
+    this.#options.record.save({ sessionId, handshake, isReady, hasStream: this.#getStream.hasOpened })
+  }
+
+  async #completeHandshake(handshake: Handshake): Promise<void> {
+    this.#adopt(handshake)
+    if (handshake.isImplied) return
+    this.#save(false)
     await this.#getStream.start(GET_STREAM_MS)
     const pieces = encodeNotification(NOTIFICATIONS.initialized, Json.empty)
-    await new Promise<void>(done => sendMessage(this.link, 'POST', this.#postHeaders, pieces, 'initialized', done))
-    if (!this.#session.isClosing) this.#getStream.retryRefused()
+    await new Promise<void>(done =>
+      sendMessage(this.link, 'POST', this.#postHeaders, pieces, 'initialized', () => done()),
+    )
+    if (this.#session.isClosing) return
+    this.#getStream.retryRefused()
+    this.#save(true)
   }
 
   /** Opens a new session in place of the lost one; callers that lost the same session share the new one. */
@@ -176,7 +196,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
   async #startOver(lost: Handshake): Promise<void> {
     const { link } = this
     link.log.info({}, 'server lost the session; opening a new one')
-    this.#adopt(await this.#initializeAgain())
+    const handshake = await this.#initializeAgain()
+    this.#adopt(handshake)
     if (this.#session.isClosing) return this.#delete()
     this.#options.traits.setGetStream(true)
     this.#getStream.stop()
@@ -184,7 +205,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     this.#queue.clear()
     const isLost = (call: UpstreamCall<Handshake>) => call.isAccepted && call.target === lost
     for (const call of this.#session.calls.filter(isLost)) call.failOrRetry(SESSION_ENDED)
-    await this.#completeHandshake()
+    await this.#completeHandshake(handshake)
     for (const [method, params] of this.#session.replayRequests())
       await this.#request(this.#postHeaders, method, params)
     this.#session.serverReplaced()
@@ -216,8 +237,11 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     for (const call of this.#session.calls.filter(({ isElsewhere }) => isElsewhere)) call.failOrRetry(STREAM_CUT)
   }
 
-  #delete(): Promise<void> {
-    if (this.#session.handshake.sessionId === undefined) return Promise.resolve()
-    return new Promise(done => sendMessage(this.link, 'DELETE', this.#headers, [], 'end of session', done))
+  /** Ends the session at the server, unless a later process or another replica goes on with it. */
+  async #delete(): Promise<void> {
+    const { record } = this.#options
+    if (this.#session.handshake.sessionId === undefined) return
+    const hasEnded = (await record.mayEnd()) && (await endSession(this.link, this.#headers)) === 'ended'
+    record.closed(hasEnded)
   }
 }

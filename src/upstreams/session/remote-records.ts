@@ -1,0 +1,41 @@
+import type { RemoteServer } from '../../config/snapshot.ts'
+import type { Caller } from '../../protocol/exchange.ts'
+import { headerValueError } from '../../std/header-text.ts'
+import { credentialsFor } from '../caller-credentials.ts'
+import { createHttpLink, type HttpLinkOptions } from '../http/http-link.ts'
+import { endSession, sessionHeaders } from '../streamable/session-headers.ts'
+import type { PoolSlot } from './pool.ts'
+import type { RecordPlace } from './server-session-records.ts'
+import type { EndSession } from './session-sweep.ts'
+import { recordId, urlHash } from './stored-server-session.ts'
+
+type NamedServer = RemoteServer & { readonly name: string }
+
+const SHORT_MS = 2 * 60_000 // for sessions that no later process can go on with, or that are soon closed
+
+/** Where the session of a caller with a server over HTTP is recorded. `idleMs`: after which an unused one is closed. */
+export const recordPlace = (server: NamedServer, caller: Caller, slot: PoolSlot, idleMs: number): RecordPlace => {
+  const { workspace, principal, isTransient } = caller
+  const { key, index, owner } = slot
+  const id = key === undefined || isTransient ? undefined : recordId(server, owner, key)
+  return {
+    id,
+    owner: { server: server.name, url: urlHash(server.url), workspace, principal },
+    lifetimeMs: id === undefined || index > 0 ? Math.min(SHORT_MS, idleMs) : idleMs,
+  }
+}
+
+/** Ends sessions of that server that were abandoned, each with the credentials of its caller. */
+export const createSessionEnder =
+  (server: NamedServer, options: HttpLinkOptions): EndSession =>
+  async stored => {
+    const { name, url, headers, personal } = server
+    if (stored.url !== urlHash(url)) return 'other' // that server is not to learn the ids of this one's sessions
+    const own = personal ? credentialsFor({ name, personal, faultOf: headerValueError }, stored) : {}
+    const link = createHttpLink({ ...server, headers: { ...headers, ...own } }, options)
+    try {
+      return await endSession(link, sessionHeaders(link, { ...stored.handshake, sessionId: stored.sessionId }))
+    } finally {
+      await link.http.close()
+    }
+  }

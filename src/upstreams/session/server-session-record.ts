@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { within } from '../../std/time.ts'
+import { type Claim, type Held, StateError, type StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { decodeStored, encodeStored, type SessionOwner, type StoredServerSession } from './stored-server-session.ts'
+
+/** What a session says about itself whenever that changes. */
+type SessionState = Pick<StoredServerSession, 'sessionId' | 'handshake' | 'isReady' | 'hasStream'>
+
+/** The record of one session with a server, through which a later process goes on with it. */
+export interface ServerSessionRecord {
+  /** The session as an earlier process, or another replica, left it. */
+  readonly stored: StoredServerSession | undefined
+  readonly lastId: number // of the requests before: at most so high
+  /** Stores what has changed, with the next batch. */
+  save(state: SessionState): void
+  /** Whether this process is to end the session at the server: not if a later one, or another replica, goes on with it. */
+  mayEnd(): Promise<boolean>
+  /** The session is closed here. Unless it has ended at the server, too, its record stays. */
+  closed(hasEnded: boolean): void
+  /** `listener` is called when another replica has taken the session. */
+  onLost(listener: () => void): void
+}
+
+/** For sessions that are not recorded: each ends with its process. */
+export const NO_RECORD: ServerSessionRecord = {
+  stored: undefined,
+  lastId: 0,
+  save: () => {},
+  mayEnd: () => Promise.resolve(true),
+  closed: () => {},
+  onLost: () => {},
+}
+
+interface RecordOptions {
+  readonly id: string | undefined // undefined: no later process can go on with the session
+  readonly held: Held | undefined
+  readonly owner: SessionOwner
+  readonly lifetimeMs: number // after which a session without a process is ended
+  readonly store: StateStore
+  readonly log: Log
+  /** Calls `write` with the next batch. */
+  schedule(record: LiveRecord): void
+  closed(record: LiveRecord): void
+  isStopping(): boolean // sessions that can be continued are not ended any more
+}
+
+const CHECK_MS = 500 // for the store to say whether a session is still this replica's
+const REFRESH_SHARE = 0.25 // of its lifetime, after which a record is written again
+const IDS_PER_EPOCH = 2 ** 32
+
+/** The record of an open session. Its writes follow one another. */
+export class LiveRecord implements ServerSessionRecord {
+  readonly stored: StoredServerSession | undefined
+  readonly lastId: number
+  readonly #options: RecordOptions
+  #id: string
+  #canContinue: boolean // a later process can go on with the session
+  #state: SessionState | undefined
+  #claim: Claim | undefined
+  #writtenAt: number | undefined // undefined: what is to be stored has changed
+  #writing: Promise<void> = Promise.resolve()
+  #isLost = false
+  #isClosed = false
+  #listener: () => void = () => {}
+
+  constructor(options: RecordOptions) {
+    const { id, held } = options
+    this.#options = options
+    this.#id = id ?? randomUUID()
+    this.#canContinue = id !== undefined
+    this.#claim = held
+    this.#state = this.stored = held && decodeStored(held.body)
+    this.lastId = held ? held.epoch * IDS_PER_EPOCH : 0
+    if (held) options.schedule(this) // from now on it expires later
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  /** Resolves when everything that was to be written has been, or could not be. */
+  get settled(): Promise<void> {
+    return this.#writing
+  }
+
+  save(state: SessionState): void {
+    if (this.#isClosed) return
+    this.#state = state
+    this.#writtenAt = undefined
+    this.#options.schedule(this)
+  }
+
+  isOld(now: number): boolean {
+    return now - (this.#writtenAt ?? 0) >= this.#options.lifetimeMs * REFRESH_SHARE
+  }
+
+  write(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write()).catch((error: unknown) => this.#failed(error))
+    return this.#writing
+  }
+
+  async mayEnd(): Promise<boolean> {
+    if (this.#isClosed) return true // a session in place of the one that was recorded
+    if (this.#isLost) return false
+    const isKept = this.#options.isStopping() && this.#canContinue
+    if (isKept ? this.#claim && this.#writtenAt !== undefined : !this.#claim) return !isKept
+    const isKnown = await within(
+      CHECK_MS,
+      this.write().then(() => true),
+      () => false,
+    )
+    if (this.#isLost || !isKnown) return false // if it has no process any more, the sweep ends it
+    return !(isKept && this.#claim && this.#canContinue)
+  }
+
+  closed(hasEnded: boolean): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#options.closed(this)
+    if (!hasEnded) return
+    this.#writing = this.#writing
+      .then(() => this.#claim && this.#options.store.remove(this.#claim))
+      .catch((error: unknown) => this.#failed(error))
+  }
+
+  onLost(listener: () => void): void {
+    this.#listener = listener
+  }
+
+  /** Another replica holds what this claim was for. */
+  lose(claim: Claim): void {
+    if (this.#claim?.epoch !== claim.epoch || this.#isLost) return
+    this.#isLost = true
+    this.#options.closed(this)
+    this.#listener()
+  }
+
+  /** This replica has claimed the record once more. */
+  renew(claim: Claim): void {
+    this.#claim = claim
+    this.#options.schedule(this)
+  }
+
+  async #write(): Promise<void> {
+    const { store, owner, lifetimeMs } = this.#options
+    const [claim, state] = [this.#claim, this.#state]
+    if (!state || this.#isClosed || this.#isLost) return
+    const body = encodeStored({ ...owner, ...state, attempts: 0 })
+    const expires = Date.now() + lifetimeMs
+    if (!claim) this.#claim = await this.#create(body, expires)
+    else if (!(await store.write(claim, body, { expires }))) return this.lose(claim)
+    if (this.#state === state) this.#writtenAt = Date.now()
+  }
+
+  /** Where another replica has a session of the same caller, this one is recorded only so that the sweep can end it. */
+  async #create(body: Buffer, expires: number): Promise<Claim> {
+    const { store, schedule, closed } = this.#options
+    try {
+      return await store.create('server-session', this.#id, body, { expires })
+    } catch (error) {
+      if (!(error instanceof StateError) || error.reason !== 'exists') throw error
+      closed(this)
+      this.#id = randomUUID()
+      this.#canContinue = false
+      schedule(this)
+      return await store.create('server-session', this.#id, body, { expires })
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#options.log.debug({ err: error }, 'record of a session with a server not written')
+  }
+}

@@ -1,0 +1,150 @@
+import { within } from '../../std/time.ts'
+import type { Held, StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { LiveRecord, type ServerSessionRecord } from './server-session-record.ts'
+import { type EndSession, SessionSweep } from './session-sweep.ts'
+import { decodeStored, type SessionOwner } from './stored-server-session.ts'
+
+/** Where a session is recorded. */
+export interface RecordPlace {
+  readonly id: string | undefined // undefined: no later process can go on with it
+  readonly owner: SessionOwner
+  readonly lifetimeMs: number // after which a session without a process is ended
+}
+
+interface RecordsOptions {
+  readonly store: StateStore
+  readonly log: Log
+  readonly batchMs?: number
+  readonly tickMs?: number // between two looks at what has to be written again
+  readonly sweepMs?: number // between two sweeps
+}
+
+const BATCH_MS = 20
+const TICK_MS = 30_000
+const SWEEP_MS = 60_000
+const TAKE_MS = 2000 // for the store to find a record; then the session is opened anew
+
+/** The records of the sessions with servers: written behind, and kept for as long as the sessions are open. */
+export class ServerSessionRecords {
+  readonly #store: StateStore
+  readonly #log: Log
+  readonly #batchMs: number
+  readonly #live = new Map<string, LiveRecord>() // by record id
+  readonly #due = new Set<LiveRecord>()
+  readonly #sweep: SessionSweep
+  readonly #ticker: NodeJS.Timeout
+  readonly #stopListening: () => void
+  #batch: NodeJS.Timeout | undefined
+  #isStopping = false
+
+  constructor({ store, log, batchMs = BATCH_MS, tickMs = TICK_MS, sweepMs = SWEEP_MS }: RecordsOptions) {
+    this.#store = store
+    this.#log = log
+    this.#batchMs = batchMs
+    this.#stopListening = store.onLost(claim => {
+      if (claim.kind === 'server-session') this.#live.get(claim.id)?.lose(claim)
+    })
+    this.#ticker = setInterval(() => this.#refresh(), tickMs).unref()
+    this.#sweep = new SessionSweep({
+      store,
+      log,
+      sweepMs,
+      keepIfLive: held => this.#keepIfLive(held),
+      refreshAll: () => this.#refresh(true),
+    })
+  }
+
+  /** The number of open sessions that are recorded. */
+  get size(): number {
+    return this.#live.size
+  }
+
+  /** Abandoned sessions of that server are ended by this function; it replaces an earlier one. */
+  addServer(name: string, end: EndSession): void {
+    this.#sweep.addServer(name, end)
+  }
+
+  removeServer(name: string): void {
+    this.#sweep.removeServer(name)
+  }
+
+  /** The record for a session that is about to be opened, with what an earlier process left there. */
+  async open({ id, ...place }: RecordPlace): Promise<ServerSessionRecord> {
+    const free = id !== undefined && !this.#live.has(id) ? id : undefined // in use: that session is just being closed
+    return new LiveRecord({
+      ...place,
+      id: free,
+      held: free === undefined ? undefined : await this.#take(free),
+      store: this.#store,
+      log: this.#log,
+      schedule: record => this.#schedule(record),
+      closed: record => {
+        if (this.#live.get(record.id) === record) this.#live.delete(record.id)
+        this.#due.delete(record)
+      },
+      isStopping: () => this.#isStopping,
+    })
+  }
+
+  /**
+   * For a planned stop: from now on sessions that a later process, or another replica, can go on with are not ended. The
+   * only gateway on a store in memory has neither.
+   */
+  keepSessions(): void {
+    const { engine, state } = this.#store.health()
+    const endsWithProcess = engine === 'memory' && this.#store.members.all().length <= 1
+    this.#isStopping = state !== 'memory-only' && !endsWithProcess
+  }
+
+  /** Ends abandoned sessions, as many as one sweep may; resolves with their number. */
+  sweep(): Promise<number> {
+    return this.#sweep.run()
+  }
+
+  /** Writes everything that is due. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#batch)
+    this.#batch = undefined
+    const due = [...this.#due]
+    this.#due.clear()
+    await Promise.all(due.map(record => record.write()))
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#ticker)
+    this.#sweep.close()
+    this.#stopListening()
+    await this.flush()
+    await Promise.all([...this.#live.values()].map(record => record.settled))
+  }
+
+  #schedule(record: LiveRecord): void {
+    this.#live.set(record.id, record)
+    this.#due.add(record)
+    this.#batch ??= setTimeout(() => void this.flush(), this.#batchMs).unref()
+  }
+
+  async #take(id: string): Promise<Held | undefined> {
+    try {
+      const taken = await within(TAKE_MS, this.#store.take('server-session', id), () => undefined)
+      const held = taken?.kind === 'mine' ? taken.held : undefined
+      return held && decodeStored(held.body)?.handshake ? held : undefined // without a handshake it can only be ended
+    } catch (error) {
+      this.#log.debug({ err: error }, 'record of a session with a server not read')
+      return undefined
+    }
+  }
+
+  #refresh(areAllDue = false): void {
+    const now = Date.now()
+    for (const record of this.#live.values()) if (areAllDue || record.isOld(now)) this.#schedule(record)
+  }
+
+  /** A record that expired although its session is open, as after a jump of the clock, is written again. */
+  #keepIfLive(held: Held): boolean {
+    const record = this.#live.get(held.id)
+    record?.renew(held)
+    return record !== undefined
+  }
+}

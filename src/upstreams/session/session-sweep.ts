@@ -1,0 +1,96 @@
+import { SteadyClock } from '../../std/steady-clock.ts'
+import { within } from '../../std/time.ts'
+import type { Held, StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { decodeStored, encodeStored, type StoredServerSession } from './stored-server-session.ts'
+
+/** Ends a session at its server; `unreachable`: it may be there still; `other`: the server is another one now. */
+export type EndSession = (stored: StoredServerSession) => Promise<'ended' | 'unreachable' | 'other'>
+
+interface SweepOptions {
+  readonly store: StateStore
+  readonly log: Log
+  readonly sweepMs: number
+  /** True if the session is open in this process: then it is not abandoned. */
+  keepIfLive(held: Held): boolean
+  /** Writes the records of all open sessions again. */
+  refreshAll(): void
+}
+
+const MOST = 100 // sessions in one sweep
+const AT_ONCE = 10
+const END_MS = 5000 // for a server to answer
+const MOST_ATTEMPTS = 3
+const RETRY_MS = 10 * 60_000 // until a server that could not be reached is tried again
+
+/** Ends sessions at servers that no client has come back to: their processes are gone, and their records have expired. */
+export class SessionSweep {
+  readonly #options: SweepOptions
+  readonly #servers = new Map<string, EndSession>() // by name
+  readonly #timer: NodeJS.Timeout
+  readonly #clock = new SteadyClock()
+  #running: Promise<number> | undefined
+
+  constructor(options: SweepOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#tick(), options.sweepMs).unref()
+  }
+
+  addServer(name: string, end: EndSession): void {
+    this.#servers.set(name, end)
+  }
+
+  removeServer(name: string): void {
+    this.#servers.delete(name)
+  }
+
+  /** Resolves with the number of sessions that were abandoned. */
+  run(): Promise<number> {
+    this.#running ??= this.#sweep().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** After a jump of the clock every record looks too old or too young. */
+  #tick(): void {
+    if (this.#clock.hasJumped(Date.now())) return this.#options.refreshAll()
+    this.run().catch((error: unknown) =>
+      this.#options.log.debug({ err: error }, 'abandoned sessions with servers not swept'),
+    )
+  }
+
+  async #sweep(): Promise<number> {
+    const { store, log, keepIfLive } = this.#options
+    const expired = await store.takeAbandoned('server-session', 'expired', MOST)
+    const abandoned = expired.filter(held => !keepIfLive(held))
+    for (let at = 0; at < abandoned.length; at += AT_ONCE)
+      await Promise.all(abandoned.slice(at, at + AT_ONCE).map(held => this.#end(held)))
+    if (abandoned.length > 0) log.info({ sessions: abandoned.length }, 'abandoned sessions with servers ended')
+    return abandoned.length
+  }
+
+  async #end(held: Held): Promise<void> {
+    const { store, log } = this.#options
+    const stored = decodeStored(held.body)
+    const outcome = stored && (await this.#endAtServer(stored))
+    if (stored && outcome === 'unreachable' && stored.attempts + 1 < MOST_ATTEMPTS) {
+      const body = encodeStored({ ...stored, attempts: stored.attempts + 1 })
+      await store.write(held, body, { expires: Date.now() + RETRY_MS })
+      return
+    }
+    if (outcome !== 'ended')
+      log.debug({ server: stored?.server, outcome }, 'abandoned session forgotten without ending it at its server')
+    await store.remove(held)
+  }
+
+  async #endAtServer(stored: StoredServerSession): ReturnType<EndSession> {
+    const end = this.#servers.get(stored.server)
+    if (!end) return 'other'
+    return within(END_MS, end(stored), () => 'unreachable' as const).catch(() => 'unreachable' as const)
+  }
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import type { RemoteServer } from '../../config/snapshot.ts'
+import { Json } from '../../wire/json/json.ts'
+import { type Handshake, readHandshake } from './handshake.ts'
+
+/** A session with a server, as its record describes it. */
+export interface StoredServerSession extends SessionOwner {
+  readonly sessionId: string // at the server
+  readonly handshake: Handshake | undefined // undefined: it was too large to be stored
+  readonly isReady: boolean // the server has been sent `notifications/initialized`
+  readonly hasStream: boolean // the server has opened a GET stream for it
+  readonly attempts: number // to end it at the server, so far
+}
+
+/** Whose session it is, and at which server: what is needed to end it there. */
+export interface SessionOwner {
+  readonly server: string // its name in the configuration
+  readonly url: string // a hash of the server's URL
+  readonly workspace: string
+  readonly principal: string | undefined
+}
+
+const FORMAT = 1
+const MOST_BYTES = 60 * 1024 // a store keeps records of 64 KiB
+
+const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+
+export const urlHash = (url: string): string => hash(url)
+
+/**
+ * The id of the record of a session: another one if the server's address or credentials, the caller or its place in the
+ * pool are others, so that such a session is never found.
+ */
+export const recordId = (server: RemoteServer & { readonly name: string }, owner: string, key: string): string => {
+  const { name, url, type, era, pool, allowCrossOriginRedirect = false } = server
+  const headers = Object.entries(server.headers).sort(([a], [b]) => (a < b ? -1 : 1))
+  return hash([name, url, type, era, pool ?? 'sticky', allowCrossOriginRedirect, headers, owner, key])
+}
+
+/** The body of a record. A handshake that is too large is left out: such a session can only be ended. */
+export const encodeStored = (stored: StoredServerSession): Buffer => {
+  const { handshake, principal, ...rest } = stored
+  const head = Json.of({ format: FORMAT, ...rest, ...(principal !== undefined && { principal }) })
+  const bytes = handshake && head.with('result', handshake.result).toBytes()
+  return bytes && bytes.length <= MOST_BYTES ? bytes : head.toBytes()
+}
+
+/** Undefined if the body is not one of `encodeStored`. */
+export const decodeStored = (body: Buffer): StoredServerSession | undefined => {
+  const json = parse(body)
+  const text = (key: string): string | undefined => json?.get(key)?.asString()
+  const [server, url, workspace, sessionId] = [text('server'), text('url'), text('workspace'), text('sessionId')]
+  if (json?.get('format')?.asNumber() !== FORMAT) return undefined
+  if (server === undefined || url === undefined || workspace === undefined || sessionId === undefined) return undefined
+  return {
+    server,
+    url,
+    workspace,
+    principal: text('principal'),
+    sessionId,
+    handshake: handshakeOf(json.get('result'), sessionId),
+    isReady: json.get('isReady')?.asBoolean() === true,
+    hasStream: json.get('hasStream')?.asBoolean() === true,
+    attempts: json.get('attempts')?.asNumber() ?? 0,
+  }
+}
+
+const parse = (body: Buffer): Json | undefined => {
+  try {
+    return Json.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+const handshakeOf = (result: Json | undefined, sessionId: string): Handshake | undefined => {
+  const handshake = result && readHandshake(result)
+  return handshake && !('reason' in handshake) ? { ...handshake, sessionId } : undefined
+}
