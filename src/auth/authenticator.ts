@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
+import type { Shared } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { FailedLogins } from './failed-logins.ts'
 import { createLastUsed } from './last-used.ts'
@@ -13,11 +14,14 @@ import {
   tooManyFailures,
   wrongWorkspace,
 } from './rejections.ts'
+import { openSharedTokenStore } from './shared-tokens.ts'
 import { canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
-import { openTokenStore } from './token-store.ts'
+import { readTokens, tokenFilePath } from './token-file.ts'
+import { openTokenStore, type TokenStore } from './token-store.ts'
 
 interface AuthenticatorOptions {
   readonly data: string | undefined // the data directory
+  readonly shared: Shared | undefined // where all replicas keep their tokens; undefined: in the data directory
   readonly required: boolean // a token is needed even while there is none
   readonly localToken: Token // valid besides those in the data directory
   readonly policyOf: PolicyOf
@@ -30,10 +34,19 @@ export type PolicyOf = (name: string) => Policy | undefined
 const bearerOf = ({ headers: { authorization } }: RequestInfo): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
 
+const openStore = async (
+  data: string | undefined,
+  shared: Shared | undefined,
+  log: Log,
+): Promise<TokenStore | undefined> => {
+  if (!shared) return data === undefined ? undefined : openTokenStore(data, log)
+  return openSharedTokenStore(shared, log, data === undefined ? undefined : await readTokens(tokenFilePath(data)))
+}
+
 /** Authenticates requests by bearer token. A token that is revoked or expires ends everything opened with it, at once. */
 export const openAuthenticator = async (options: AuthenticatorOptions) => {
-  const { data, required, localToken, policyOf, log } = options
-  const store = data === undefined ? undefined : await openTokenStore(data, log)
+  const { data, shared, required, localToken, policyOf, log } = options
+  const store = await openStore(data, shared, log)
   const isStored = (id: string): boolean => [...(store?.tokens.values() ?? [])].some(token => token.id === id)
   const lastUsed = data === undefined ? undefined : createLastUsed(data, isStored, log)
   const failures = new FailedLogins(log)

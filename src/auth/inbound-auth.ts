@@ -3,20 +3,27 @@ import { ConfigError } from '../config/problems.ts'
 import type { RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/admission.ts'
+import type { Shared } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openAuthenticator, type PolicyOf } from './authenticator.ts'
-import { createRateLimiter, type LimitRate, type RateSharing } from './rate-limiter.ts'
+import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
 import { tooManyRequests, unknownWorkspace } from './rejections.ts'
 import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
+
+/** What the replicas of a cluster share. */
+interface AuthCluster {
+  readonly shared: Shared // tokens and rates
+  readonly replicas: () => number // that are alive, this one too
+}
 
 export interface InboundAuthOptions {
   readonly host: string
   readonly isLoopback: boolean // the host cannot be reached from another machine
-  readonly data?: string | undefined // the data directory; without one there are no tokens
+  readonly data?: string | undefined // the data directory; without one and without a cluster there are no tokens
   readonly required?: boolean | undefined // undefined: as soon as there is a token
   readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
   readonly rate?: RateLimits | undefined
-  readonly sharing?: RateSharing | undefined // undefined: there are no other replicas
+  readonly cluster?: AuthCluster | undefined // undefined: there are no other replicas
   readonly policyOf?: PolicyOf | undefined // of tokens
   readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
   readonly log: Log
@@ -43,7 +50,7 @@ const UNENCRYPTED = 'tokens are sent unencrypted to this address: use a proxy wi
 
 /** Decides how callers are authenticated. Throws a ConfigError instead of serving a network without tokens. */
 export const createInboundAuth = async (options: InboundAuthOptions): Promise<InboundAuth> => {
-  const { host, isLoopback, data, required, insecure = false, rate, sharing, log } = options
+  const { host, isLoopback, data, required, insecure = false, rate, cluster, log } = options
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
   const localSecret = createSecret()
@@ -51,7 +58,14 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const authenticator =
     insecure || required === false
       ? undefined
-      : await openAuthenticator({ data, required: required ?? false, localToken, policyOf, log })
+      : await openAuthenticator({
+          data,
+          shared: cluster?.shared,
+          required: required ?? false,
+          localToken,
+          policyOf,
+          log,
+        })
   if (!isLoopback && !insecure && !authenticator?.isRequired()) {
     await authenticator?.close()
     throw new ConfigError(
@@ -69,6 +83,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     // Last: a rejected caller learns no names.
     return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : unknownWorkspace(workspace)
   }
+  const sharing = cluster && { replicas: cluster.replicas, count: cluster.shared.count, log }
   const limiter = rate && createRateLimiter(rate, sharing)
   return {
     admit: limiter ? withRateLimit(check, limiter.take) : check,

@@ -5,7 +5,7 @@ import type { Log } from '../telemetry/log.ts'
 import { RateWindow, type UnreportedCount, WINDOW_MS } from './rate-window.ts'
 
 /** How replicas share their counts. */
-export interface RateSharing {
+interface RateSharing {
   /** The number of live replicas, this one too. */
   readonly replicas: () => number
   /** Adds to the counters of a window, given by its start in milliseconds, and returns their sums over all replicas. */
@@ -16,7 +16,7 @@ export interface RateSharing {
 /** Counts a request; returns the milliseconds to wait if there were too many. */
 export type LimitRate = (owner: string, workspace: string) => undefined | number | Promise<undefined | number>
 
-export interface RateLimiter {
+interface RateLimiter {
   readonly take: LimitRate
   readonly size: number // keys it has counts for
   close(): void

@@ -42,7 +42,8 @@ export const readTokens = async (file: string): Promise<readonly Token[] | undef
   return text === undefined ? undefined : parseTokens(file, text)
 }
 
-const parseTokens = (file: string, text: string): readonly Token[] => {
+/** Parses what `encodeTokens` wrote; `file` names it in the error. */
+export const parseTokens = (file: string, text: string): readonly Token[] => {
   const checked = fileSchema.safeParse(parseJson(text))
   if (checked.success) return checked.data.tokens
   const [issue] = checked.error.issues
@@ -60,6 +61,9 @@ const parseJson = (text: string): unknown => {
   }
 }
 
+export const encodeTokens = (tokens: readonly Token[]): string =>
+  `${JSON.stringify({ version: VERSION, tokens }, undefined, 2)}\n`
+
 /** Changes the tokens under a lock, atomically for readers. */
 export const changeTokens = async (
   file: string,
@@ -68,7 +72,7 @@ export const changeTokens = async (
   const unlock = await lock(`${file}.lock`)
   try {
     const tokens = change((await readTokens(file)) ?? [])
-    await replacePrivateFile(file, `${JSON.stringify({ version: VERSION, tokens }, undefined, 2)}\n`)
+    await replacePrivateFile(file, encodeTokens(tokens))
   } finally {
     await unlock()
   }

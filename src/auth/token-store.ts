@@ -65,7 +65,7 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
   /** Reads the file again, after the read in progress if there is one. */
   const refresh = (): void => {
     isStale = true
-    void reading.run(readWhileStale)
+    void reading.run(readWhileStale).then(() => isStale && refresh()) // it may have ended just now
   }
 
   const refreshIfChanged = async (): Promise<void> => {
