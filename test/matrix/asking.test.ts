@@ -34,7 +34,7 @@ test('B1: a legacy server’s form is answered by the retry; one call, one strea
     const first = await send(url, call(1))
     expect(first.json.result).toMatchObject({
       resultType: 'input_required',
-      requestState: expect.stringMatching(/^gw1\./),
+      requestState: expect.stringMatching(/^gw2\./),
     })
     const requests = first.json.result?.inputRequests as Record<string, unknown>
     expect(Object.values(requests)).toEqual([{ method: 'elicitation/create', params: FORM }])
@@ -95,7 +95,7 @@ test('B7: a state replayed, tampered, moved to other arguments or left too long 
       { requestState: `${state.slice(0, -1)}${state.endsWith('A') ? 'B' : 'A'}`, inputResponses: answers },
       { requestState: state, inputResponses: answers, arguments: { other: 1 } },
       { requestState: state.slice(0, 20), inputResponses: answers },
-      { requestState: `gw1.${'x'.repeat(1 << 20)}`, inputResponses: answers },
+      { requestState: `gw2.${'x'.repeat(1 << 20)}`, inputResponses: answers },
     ]
     for (const more of tries) expect((await send(url, call(2, more))).json.error?.code).toBe(-32602)
     await server.arrived('notifications/cancelled')

@@ -33,7 +33,7 @@ everyCell(
       {
         resultType: 'input_required',
         inputRequests: { [asked[0]?.key ?? '']: { method: 'sampling/createMessage', params: SAMPLE } },
-        requestState: expect.stringMatching(/^gw1\./),
+        requestState: expect.stringMatching(/^gw2\./),
       },
     ])
     expect(server.of('tools/call')).toHaveLength(1)

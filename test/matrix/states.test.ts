@@ -67,8 +67,8 @@ test('B7: a state that is tampered with, cut, moved or not one of ours at all sa
       ...[4, 12, Math.floor(state.length / 2), state.length - 2].map(at),
       ...[4, 5, 20, state.length - 1].map(length => state.slice(0, length)),
       `${state}A`,
-      'gw1.',
-      'gw1.kid.',
+      'gw2.',
+      'gw2.kid.',
       '',
       'st-1 é',
     ]
@@ -91,7 +91,7 @@ test('a requestState 1 MiB long is refused, by itself and in the place of a good
   await inCell(M, L, {}, async ({ server, url }) => {
     asksOnce(server)
     const state = await park(url)
-    for (const requestState of ['x', 'gw1.', `${state}.`, state].map(start => start.padEnd(2 ** 20, 'A')))
+    for (const requestState of ['x', 'gw2.', `${state}.`, state].map(start => start.padEnd(2 ** 20, 'A')))
       expect((await send(url, call(2, { requestState, inputResponses: { q1: accept } }))).json.error).toMatchObject(
         INVALID,
       )

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../../protocol/exchange.ts'
@@ -25,7 +24,7 @@ interface ParkedCallHooks {
  * it buffers what the server sends.
  */
 export class ParkedCall {
-  readonly id = randomUUID() // cannot be guessed: the client resumes the call with it
+  id: string | undefined // once it was parked
   readonly server: string
   readonly origin: Exchange
   round = 1

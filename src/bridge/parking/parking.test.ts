@@ -102,7 +102,7 @@ test('a call that asks ends with input_required, is resumed by the retry, and ra
   expect(first.result()).toEqual({
     resultType: 'input_required',
     inputRequests: { user_name: { method: 'elicitation/create', params: FORM } },
-    requestState: expect.stringMatching(/^gw1\.[\w-]+\.[\w-]+$/),
+    requestState: expect.stringMatching(/^gw2\.[\w-]+\.[\w-]+$/),
   })
   const second = await request({
     requestState: first.result()?.requestState ?? '',

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
+import { mintId } from '../../wire/sealed-id.ts'
 import { createParking, type Parking } from './parking.ts'
 
 const HOUR = 3_600_000
@@ -75,7 +76,7 @@ test('a state of another process is refused like nonsense', async () => {
   const [here, there] = [park(), park()]
   const { state, answers } = await parked(there)
   const foreign = retry(here.dispatch, state)
-  const nonsense = retry(here.dispatch, 'gw1.x.1')
+  const nonsense = retry(here.dispatch, 'gw2.x.1')
   expect(foreign).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
   expect(JSON.stringify(foreign)).toBe(JSON.stringify(nonsense))
   expect(answers).toEqual([])
@@ -90,4 +91,72 @@ test('a state is valid at the server that asked and at no other, though the requ
   expect(answers).toEqual([])
   retry(at('here'), state) // which may have been connected to anew
   expect(answers).toMatchObject([{ kind: 'result' }])
+})
+
+/** Two replicas with the same keys; what one sends to the other goes straight to its parking. */
+const replicas = () => {
+  const keys = [Buffer.alloc(32, 5)] as const
+  const alive = new Set(['one', 'two'])
+  const sent: string[] = []
+  const all = new Map<string, { parking: Parking; calls: Exchange[] }>()
+  const send = (home: string, server: string, exchange: Exchange): boolean => {
+    sent.push(home)
+    if (alive.has(home))
+      all
+        .get(home)
+        ?.parking.at(server)
+        .wrap(() => {})(exchange)
+    return alive.has(home)
+  }
+  for (const name of alive) {
+    const parking = createParking({ questionTtlMs: TTL_MS, home: { keys, self: () => name, send } })
+    parkings.push(parking)
+    all.set(name, { parking, calls: [] })
+  }
+  const at = (name: string, server = 'here') => {
+    const { parking, calls } = all.get(name) as { parking: Parking; calls: Exchange[] }
+    return { dispatch: parking.at(server).wrap(exchange => void calls.push(exchange)), calls }
+  }
+  return { at, alive, sent }
+}
+
+test('a retry that reaches another replica is sent to the one that has parked the call, in every round', async () => {
+  const { at, sent } = replicas()
+  const { state, answers } = await parked(at('one'))
+  const again = request(at('two').dispatch, { requestState: state }) // without answers: asked again
+  expect(again).toMatchObject([{ kind: 'result' }])
+  const [frame] = again
+  const next = frame?.kind === 'result' ? frame.result.get('requestState')?.asString() : undefined
+  expect(next).not.toBe(state)
+  retry(at('two').dispatch, next ?? '')
+  expect(answers).toMatchObject([{ kind: 'result' }])
+  expect(sent).toEqual(['one', 'one'])
+  expect(at('two').calls).toEqual([])
+})
+
+test('a retry whose replica is gone gets call_lost', async () => {
+  const { at, alive } = replicas()
+  const { state } = await parked(at('one'))
+  alive.delete('one')
+  const [frame] = retry(at('two').dispatch, state)
+  expect(frame?.kind === 'failure' && [frame.error.code, frame.error.data?.toValue()]).toEqual([
+    -32602,
+    { reason: 'call_lost' },
+  ])
+})
+
+test.each([
+  ['of another workspace', (state: string) => state, { workspace: 'other' }],
+  ['changed', (state: string) => state.replace(/^gw2\.../, 'gw2.00'), {}],
+  ['of a session', () => `gw2.${mintId(Buffer.alloc(32, 5), 'session', { home: 'one', workspace: 'w' })}.1`, {}],
+  ['of another cluster', () => `gw2.${mintId(Buffer.alloc(32, 6), 'question', { home: 'one', workspace: 'w' })}.1`, {}],
+])('a state %s is sent nowhere', async (_, change, caller) => {
+  const { at, sent } = replicas()
+  const { state } = await parked(at('one'))
+  const frames = retry(exchange => {
+    at('two').dispatch({ ...exchange, caller: { ...exchange.caller, ...caller } })
+  }, change(state))
+  expect(frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+  expect(frames[0]?.kind === 'failure' && frames[0].error.data?.toValue()).toEqual({ reason: 'invalid_request_state' })
+  expect(sent).toEqual([])
 })
