@@ -54,7 +54,7 @@ describe('tokens in the store', () => {
     await vi.waitFor(() => expect(kinds(gateways)).toEqual(['out', 'out']))
     expect(kinds(gateways, secret)).toEqual(['in', 'in'])
     const ended = vi.fn()
-    for (const { onRevoked } of gateways) onRevoked(request(secret), ended)
+    for (const { tokens } of gateways) tokens.onRevoked(tokens.idOf(request(secret)), ended)
     await changeSharedTokens(first().shared, () => [])
     await vi.waitFor(() => expect(kinds(gateways, secret)).toEqual(['out', 'out']))
     expect(ended).toHaveBeenCalledTimes(2)
