@@ -18,11 +18,15 @@ const TOTAL_SHARES = 10 // the total limit, in limits of one principal
 export interface ParkingHome {
   readonly keys: readonly [Uint8Array, ...Uint8Array[]] // of ids: the first seals, all of them open
   readonly self: () => string // the name of this replica
-  /** Sends a retry to the replica that has parked its call; false if that replica is gone. */
-  readonly send: (home: string, server: string, exchange: Exchange) => boolean
+  /** Sends a retry to the replica that has parked its call; `onGone` is called instead if that replica is gone. */
+  readonly send: (home: string, server: string, exchange: Exchange, onGone: () => void) => void
 }
 
-const alone = (): ParkingHome => ({ keys: [randomBytes(32)], self: () => '', send: () => false })
+const alone = (): ParkingHome => ({
+  keys: [randomBytes(32)],
+  self: () => '',
+  send: (_home, _server, _exchange, onGone) => onGone(),
+})
 
 export interface ParkingOptions {
   readonly questionTtlMs: number
@@ -90,7 +94,9 @@ export const createParking = (options: ParkingOptions): Parking => {
     if (parked.has(id)) return false
     const minted = openId(own.keys, 'question', id)
     if (!minted || minted.home === own.self() || minted.workspace !== exchange.caller.workspace) return false
-    if (!own.send(minted.home, server, exchange)) void deliver(exchange.sink, { kind: 'failure', error: CALL_LOST })
+    own.send(minted.home, server, exchange, () => {
+      void deliver(exchange.sink, { kind: 'failure', error: CALL_LOST })
+    })
     return true
   }
 
@@ -134,7 +140,7 @@ const INVALID_STATE = rpcError(
 )
 
 /** The answer to a retry whose call was parked at a replica that is gone. */
-export const CALL_LOST = rpcError(
+const CALL_LOST = rpcError(
   'invalidParams',
   'The call that asked this is lost: the gateway process that held it has ended. Send the request again without requestState',
   Json.of({ reason: 'call_lost' }),

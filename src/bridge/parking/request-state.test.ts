@@ -99,14 +99,13 @@ const replicas = () => {
   const alive = new Set(['one', 'two'])
   const sent: string[] = []
   const all = new Map<string, { parking: Parking; calls: Exchange[] }>()
-  const send = (home: string, server: string, exchange: Exchange): boolean => {
+  const send = (home: string, server: string, exchange: Exchange, onGone: () => void): void => {
     sent.push(home)
-    if (alive.has(home))
-      all
-        .get(home)
-        ?.parking.at(server)
-        .wrap(() => {})(exchange)
-    return alive.has(home)
+    if (!alive.has(home)) return onGone()
+    all
+      .get(home)
+      ?.parking.at(server)
+      .wrap(() => {})(exchange)
   }
   for (const name of alive) {
     const parking = createParking({ questionTtlMs: TTL_MS, home: { keys, self: () => name, send } })
