@@ -110,7 +110,8 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
       return recordFailure(wrongWorkspace(request, workspace), request, workspace, token)
     trackResponse(request, token, response)
     if (token.policy === undefined) return { kind: 'in', principal: token.principal }
-    return { kind: 'in', principal: token.principal, policy: policyFor(token, token.policy) }
+    const { principal, policy: policyName } = token
+    return { kind: 'in', principal, policy: policyFor(token, policyName), policyName }
   }
 
   /** A policy that was removed from the configuration allows nothing, so that removing it never grants more. */

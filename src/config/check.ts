@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
+import { readCluster } from './cluster.ts'
 import type { JsonText } from './json-text.ts'
 import { isGateway } from './own-entries.ts'
 import { passedVariables } from './passed-variables.ts'
@@ -66,6 +67,7 @@ export const checkConfig = (
   const auth = readSection(authSchema, root.auth, 'auth', report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
+  const cluster = readCluster(root.cluster, env, report)
   const passed = passedVariables(readWith(passEnvSchema, root.passEnv, ['passEnv'], report), env)
   const configured = readEntries(root, port ?? listen.port, report)
   for (const { path } of configured.filter(({ name }) => Object.hasOwn(embedded, name)))
@@ -84,6 +86,7 @@ export const checkConfig = (
     auth,
     sse,
     limits,
+    cluster,
     servers: byName(servers),
     workspaces: byName(workspaces.map(workspace => withToolFilters(workspace, servers))),
     policies,

@@ -81,12 +81,15 @@ const details = (before: readonly Setting[], after: readonly Setting[]): Detail[
 const byPath = (settings: readonly Setting[]): Map<string, Setting> =>
   new Map(settings.map(setting => [setting.at, setting]))
 
-const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits }: Snapshot) => ({
+const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits, cluster }: Snapshot) => ({
   servers: mapValues(servers, serverSettings),
   workspaces: mapValues(workspaces, workspaceSettings),
   policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
   settings: new Map(
-    Object.entries({ listen, auth, sse, limits }).map(([name, value]) => [name, settingsIn(value ?? {}, [], showAll)]),
+    Object.entries({ listen, auth, sse, limits, cluster }).map(([name, value]) => [
+      name,
+      settingsIn(value ?? {}, [], showAll),
+    ]),
   ),
 })
 

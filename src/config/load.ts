@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { checkConfig, DEFAULT_SERVERS, DEMO_SERVERS, type EmbeddedServers } from './check.ts'
+import { locateCertificates } from './cluster.ts'
 import { backupOf } from './edit/safe-write.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
@@ -46,6 +47,7 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
     ...snapshot,
     servers,
     listen,
+    cluster: locateCertificates(snapshot.cluster, folder),
     file: resolve(file),
     sources: [resolve(file), backupOf(resolve(file)), ...named.values()],
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
+import { clusterSchema } from './cluster.ts'
 import {
   flagSchema,
   listOf,
@@ -276,6 +277,7 @@ export const fileSchema = z.looseObject({
   auth: authSchema.optional(),
   sse: sseSchema.optional(),
   limits: limitsSchema.optional(),
+  cluster: clusterSchema.optional(),
   passEnv: passEnvSchema,
   mcpServers: z
     .union([serversSchema, z.literal(BUILT_IN)])

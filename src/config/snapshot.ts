@@ -8,6 +8,7 @@ export interface Snapshot {
   readonly auth?: Auth | undefined
   readonly sse?: Sse | undefined
   readonly limits: Limits
+  readonly cluster?: ClusterConfig | undefined
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
   readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens
@@ -34,6 +35,14 @@ export interface Auth {
 export interface Sse {
   readonly endpoint: 'relative' | 'absolute' // the address for messages: a path, or a whole URL
   readonly events?: readonly ('lifecycle' | 'ping')[] | undefined // for clients that do not choose with `?events=`
+}
+
+/** How the other replicas reach this one. */
+export interface ClusterConfig {
+  readonly listen?: { readonly host: string; readonly port: number } | undefined // undefined: a free port of its first address
+  readonly address?: string | undefined // the URL for the others; undefined: made from `listen`
+  readonly labels: readonly string[]
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined // PEM files
 }
 
 /** Limits on size, number and time. */

@@ -15,6 +15,8 @@ export type Admission =
       readonly kind: 'in'
       readonly principal: string | undefined // undefined: anonymous, served in isolation
       readonly policy?: Policy | undefined // of the token
+      readonly policyName?: string | undefined
+      readonly address?: string | undefined // of the client, if another replica has forwarded the request
     }
   | {
       readonly kind: 'out'

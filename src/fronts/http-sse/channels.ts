@@ -3,7 +3,7 @@ import type { Sse } from '../../config/snapshot.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isModern, isRevision, OLDEST, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { readQuery } from '../http/request-url.ts'
 import { SSE_HEADERS } from '../http/response.ts'
 import { DueQueue } from '../streams/keep-alive.ts'
@@ -105,5 +105,5 @@ export const createClientChannels = (context: FrontContext, settings: Sse) => {
 const knownRevision = (version: string | string[] | undefined): Revision | undefined =>
   typeof version === 'string' && isRevision(version) && !isModern(version) ? version : undefined
 
-const clientKey = ({ workspace, principal, raw }: FrontRequest): string =>
-  JSON.stringify([workspace, principal, raw.socket.remoteAddress])
+const clientKey = (request: FrontRequest): string =>
+  JSON.stringify([request.workspace, request.principal, clientAddress(request)])

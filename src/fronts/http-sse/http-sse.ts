@@ -1,11 +1,12 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { encodeError, type Incoming, type Message } from '../../wire/json-rpc.ts'
+import { channelInQuery } from '../cluster/addressee.ts'
 import { NO_SESSION } from '../http/classify.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import { invalidMessage, type ReadRequest, requestIdOf, type ServeRequest } from '../http/read-request.ts'
-import { DEFAULT_WORKSPACE, readQuery, requestedWorkspace, TWO_WORKSPACES } from '../http/request-url.ts'
+import { DEFAULT_WORKSPACE, requestedWorkspace, TWO_WORKSPACES } from '../http/request-url.ts'
 import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
@@ -174,8 +175,7 @@ export const createHttpSseRoutes = (context: FrontContext, { readRequest, httpSs
   const route =
     (serve: (id: string | undefined) => ServeRequest): RequestHandler =>
     (raw, response) => {
-      const query = readQuery(raw)
-      const id = query.get('session_id') || query.get('sessionId') || undefined
+      const id = channelInQuery(raw)
       const workspace = requestedWorkspace(raw, id && httpSse.workspaceOf(id))
       if (workspace === false) return rejectUnread(raw, response, 400, TWO_WORKSPACES)
       readRequest(raw, response, workspace ?? DEFAULT_WORKSPACE, serve(id))

@@ -34,6 +34,8 @@ export interface FrontRequest {
   readonly workspace: string
   readonly principal: string | undefined
   readonly policy?: Policy | undefined // of the token
+  readonly policyName?: string | undefined
+  readonly address?: string | undefined // of the client, if another replica has forwarded the request
   readonly acceptsJson: boolean
   readonly acceptsSse: boolean
 }
@@ -47,5 +49,7 @@ export interface WorkspaceDirectory {
 }
 
 /** The owner whose quota sessions, channels and stream logs of this request count for. */
-export const requestOwner = ({ principal, raw }: FrontRequest): string =>
-  quotaOwner(principal, raw.socket.remoteAddress)
+export const requestOwner = (request: FrontRequest): string => quotaOwner(request.principal, clientAddress(request))
+
+/** The address of the client. */
+export const clientAddress = ({ address, raw }: FrontRequest): string | undefined => address ?? raw.socket.remoteAddress

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Limits, Listen } from '../../config/snapshot.ts'
 import { rpcError } from '../../protocol/errors.ts'
@@ -25,10 +26,13 @@ export interface HttpListener {
 }
 
 interface ListenOptions {
-  readonly listen: Listen
+  readonly listen: Pick<Listen, 'host' | 'port'>
   readonly limits: Limits
   readonly guard: RequestGuard
   readonly routes: HttpRoutes
+  /** Both sides prove who they are; undefined: plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
+  readonly maxHeaderBytes?: number | undefined
   readonly log: Log
 }
 
@@ -39,14 +43,15 @@ const LARGE_BACKLOG = 64 * 1024 // bytes of a response that the client has yet t
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies keep idle connections
 
 /** Opens the port that all routes share. */
-export const listen = ({ listen: address, limits, guard, routes, log }: ListenOptions): Promise<HttpListener> => {
+export const listen = (options: ListenOptions): Promise<HttpListener> => {
+  const { listen: address, limits, guard, routes, tls, log } = options
   const find = routeFinder(routes)
   let isStopping = false
   let lastRequest = Date.now()
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const { headers } = request
-    const { authority, url } = targetOf(request.url)
+    const { authority, url } = splitTarget(request.url)
     lastRequest = Date.now()
     if (response.socket === null) forwardClose(request.socket, response)
     if (isStopping) response.setHeader('connection', 'close')
@@ -73,17 +78,18 @@ export const listen = ({ listen: address, limits, guard, routes, log }: ListenOp
     }
   }
 
-  const server = createServer(
-    {
-      ServerResponse: limitStalls(limits.stallMs),
-      noDelay: true,
-      requestTimeout: limits.requestTimeoutMs,
-      headersTimeout: Math.min(60_000, limits.requestTimeoutMs),
-      keepAliveTimeout: IDLE_SOCKET_MS,
-      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, limits.requestTimeoutMs),
-    },
-    handle,
-  )
+  const settings = {
+    ServerResponse: limitStalls(limits.stallMs),
+    noDelay: true,
+    requestTimeout: limits.requestTimeoutMs,
+    headersTimeout: Math.min(60_000, limits.requestTimeoutMs),
+    keepAliveTimeout: IDLE_SOCKET_MS,
+    connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, limits.requestTimeoutMs),
+    maxHeaderSize: options.maxHeaderBytes,
+  }
+  const server = tls
+    ? createTlsServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true }, handle)
+    : createServer(settings, handle)
   server.on('clientError', rejectBadHttp)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -143,12 +149,13 @@ const single = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
 /** Splits a request target: one sent to a proxy is a whole URL, whose host overrides the Host header. */
-const targetOf = (target = '/'): { readonly authority?: string; readonly url: string } => {
+export const splitTarget = (target = '/'): { readonly authority?: string; readonly url: string } => {
   const [, authority, url = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? []
   return authority === undefined ? { url: target } : { authority, url: url || '/' }
 }
 
-const routeFinder = (routes: HttpRoutes): ((path: string) => RequestHandler | undefined) => {
+/** The handler of a path; undefined if there is none. */
+export const routeFinder = (routes: HttpRoutes): ((path: string) => RequestHandler | undefined) => {
   const exact = new Map(Object.entries(routes).filter(([path]) => !path.includes('*')))
   const suffixes = new Map(
     Object.entries(routes).flatMap(([path, handler]) => (path.startsWith('/*/') ? [[path.slice(2), handler]] : [])),

@@ -1,16 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../../protocol/admission.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import { BodyTooLarge, readBody } from '../../wire/http-body.ts'
+import { BodyAborted, BodyTooLarge, readBody } from '../../wire/http-body.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, readIncoming } from '../../wire/json-rpc.ts'
 import { acceptsJson, acceptsSse, isJsonBody } from '../../wire/media-type.ts'
+import type { RequestRouter } from '../cluster/route-request.ts'
 import { findOversizedBody } from '../sessions/client-limits.ts'
 import type { FrontContext, FrontRequest } from './front-request.ts'
 import { rejectUnread, sendError } from './response.ts'
 
 const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
+const NOT_LOCATED = rpcError(
+  'internal',
+  'The store of the gateway cannot be reached at the moment; send the request again',
+)
 
 /**
  * Authenticates a request, reads the JSON-RPC message of a POST and calls `serve`, or responds with what is wrong.
@@ -24,10 +29,11 @@ export type ReadRequest = (
   hasMessage?: boolean,
 ) => void
 
-/** Serves an admitted request; `incoming` is the message of a POST. */
-export type ServeRequest = (request: FrontRequest, incoming: Incoming | undefined) => void
+/** Serves an admitted request; `incoming` is the message of a POST, and `body` its text. */
+export type ServeRequest = (request: FrontRequest, incoming: Incoming | undefined, body?: Buffer) => void
 
-export const createRequestReader = (context: FrontContext, admit: Admit): ReadRequest => {
+/** With a router, requests for sessions of other replicas are sent there. */
+export const createRequestReader = (context: FrontContext, admit: Admit, router?: RequestRouter): ReadRequest => {
   const readRequest: ReadRequest = (raw, response, workspace, serve, hasMessage = true) => {
     const admission = admit(raw, workspace, response)
     if (!(admission instanceof Promise)) return serveAdmitted(raw, response, workspace, admission, serve, hasMessage)
@@ -50,22 +56,42 @@ export const createRequestReader = (context: FrontContext, admit: Admit): ReadRe
   ): void => {
     if (admission.kind === 'out')
       return rejectUnread(raw, response, admission.status, admission.error, admission.headers)
-    const { accept, 'content-type': type } = raw.headers
+    const { accept } = raw.headers
     const request: FrontRequest = {
       raw,
       response,
       workspace,
       principal: admission.principal,
       policy: admission.policy,
+      policyName: admission.policyName,
+      address: admission.address,
       acceptsJson: acceptsJson(accept),
       acceptsSse: acceptsSse(accept),
     }
-    if (!hasMessage || raw.method !== 'POST') return tryServe(serve, request, undefined)
+    if (!hasMessage) return tryServe(serve, request, undefined)
+    const location = router?.find(request)
+    if (!router || !location) return serveHere(request, serve)
+    router.route(request, location, body => serveHere(request, serve, body)).catch(error => failRoute(request, error))
+  }
+
+  const serveHere = (request: FrontRequest, serve: ServeRequest, body?: Buffer): void => {
+    const { raw, response } = request
+    const { 'content-type': type } = raw.headers
+    if (raw.method !== 'POST') return tryServe(serve, request, undefined)
     if (type !== undefined && !isJsonBody(type)) return rejectUnread(raw, response, 415, NOT_JSON)
+    if (body) return readMessage(request, body, serve)
     readBody(raw, context.limits.bodyBytes).then(
-      body => readMessage(request, body, serve),
+      read => readMessage(request, read, serve),
       error => rejectBody(request, error),
     )
+  }
+
+  /** The body could not be read, or the store failed. */
+  const failRoute = (request: FrontRequest, error: unknown): void => {
+    const { raw, response } = request
+    if (isBodyError(error) || raw.destroyed) return rejectBody(request, error)
+    context.log.error({ err: error }, 'session not located')
+    if (!response.headersSent) rejectUnread(raw, response, 503, NOT_LOCATED, { 'retry-after': '1' })
   }
 
   const readMessage = (request: FrontRequest, body: Buffer, serve: ServeRequest): void => {
@@ -78,12 +104,17 @@ export const createRequestReader = (context: FrontContext, admit: Admit): ReadRe
     const tooLarge = findOversizedBody(incoming, body.length)
     if (tooLarge !== undefined)
       return sendError(request.response, 413, requestIdOf(incoming), rpcError('invalidRequest', tooLarge))
-    tryServe(serve, request, incoming)
+    tryServe(serve, request, incoming, body)
   }
 
-  const tryServe = (serve: ServeRequest, request: FrontRequest, incoming: Incoming | undefined): void => {
+  const tryServe = (
+    serve: ServeRequest,
+    request: FrontRequest,
+    incoming: Incoming | undefined,
+    body?: Buffer,
+  ): void => {
     try {
-      serve(request, incoming)
+      serve(request, incoming, body)
     } catch (error) {
       fail(request, incoming, error)
     }
@@ -96,6 +127,8 @@ export const createRequestReader = (context: FrontContext, admit: Admit): ReadRe
 
   return readRequest
 }
+
+const isBodyError = (error: unknown): boolean => error instanceof BodyTooLarge || error instanceof BodyAborted
 
 /** Responds to a body that could not be read or parsed. */
 export const rejectBody = ({ raw, response }: FrontRequest, error: unknown): void => {

@@ -1,0 +1,99 @@
+import { BoundedCache } from '../../std/bounded-cache.ts'
+import type { Membership } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { readBody } from '../../wire/http-body.ts'
+import { clientAddress, type FrontRequest } from '../http/front-request.ts'
+import { addresseeOf } from './addressee.ts'
+import type { Forwarder } from './forwarder.ts'
+import { sendLost, sendUnreachable } from './lost-request.ts'
+
+/** Where the session or channel of a request lives. `none`: nowhere, so that this replica rejects the request. */
+export type Location = { readonly kind: 'here' | 'none' } | { readonly kind: 'elsewhere'; readonly home: string }
+
+/** Finds a session or channel; makes it live here if its home is gone. */
+export type Locate = (id: string, request: FrontRequest) => Location | Promise<Location>
+
+/** Decides where a request is served. */
+export interface RequestRouter {
+  /** Undefined if it is served here, which most are. */
+  find(request: FrontRequest): Location | Promise<Location> | undefined
+  /** Serves the request where it belongs. `serveHere` gets the body if it had to be read. */
+  route(request: FrontRequest, found: Location | Promise<Location>, serveHere: ServeHere): Promise<void>
+}
+
+export type ServeHere = (body: Buffer | undefined) => void
+
+interface RouterOptions {
+  readonly isHere: (id: string) => boolean
+  readonly locate: Locate
+  readonly members: Pick<Membership, 'self' | 'at' | 'reportDead'>
+  readonly forwarder: Forwarder
+  readonly bodyBytes: number
+  readonly log: Log
+}
+
+const ATTEMPTS = 4 // each one after another replica has gone
+const REMEMBERED = 100_000
+const REMEMBERED_MS = 60 * 60_000
+const HERE = { kind: 'here' } as const
+
+/** Sends requests for sessions of other replicas there, once. */
+export const createRequestRouter = (options: RouterOptions): RequestRouter => {
+  const { isHere, locate, members, forwarder, bodyBytes, log } = options
+  const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // by id
+
+  const locateAnywhere = async (id: string, request: FrontRequest): Promise<Location> => {
+    const found = await locate(id, request)
+    if (found.kind === 'elsewhere') homes.set(id, found.home)
+    else homes.delete(id)
+    return found
+  }
+
+  const find: RequestRouter['find'] = request => {
+    const id = addresseeOf(request.raw)
+    if (id === undefined || isHere(id)) return undefined
+    const home = homes.get(id)
+    if (home !== undefined && members.at(home)) return { kind: 'elsewhere', home }
+    return locateAnywhere(id, request)
+  }
+
+  /** Forwards a request; false if its home is gone and it has to be located again. */
+  const forward = async (request: FrontRequest, body: Buffer | undefined, home: string): Promise<boolean> => {
+    const { raw, workspace, principal, policyName } = request
+    const member = members.at(home)
+    if (!member) return false
+    const caller = { workspace, principal, policyName, address: clientAddress(request) }
+    const result = await forwarder.forward(request, body, caller, member)
+    if (result.kind === 'passed') return true
+    if (result.kind === 'lost') {
+      log.warn({ replica: home, method: raw.method }, 'replica lost while it served a forwarded request')
+      if (raw.method !== 'POST') return false // repeating it changes nothing
+      sendLost(request, body)
+      return true
+    }
+    const why = result.kind === 'unsent' ? result.why : 'its clock differs'
+    log.warn({ replica: home, address: member.address, reason: why }, 'replica not reached')
+    if (result.kind === 'unsent' && result.isGone) {
+      await members.reportDead(home)
+      return false
+    }
+    sendUnreachable(request)
+    return true
+  }
+
+  const route: RequestRouter['route'] = async (request, found, serveHere) => {
+    const id = addresseeOf(request.raw)
+    let body: Buffer | undefined
+    let location = await found
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (location.kind !== 'elsewhere') return serveHere(body)
+      if (request.raw.method === 'POST') body ??= await readBody(request.raw, bodyBytes)
+      if (await forward(request, body, location.home)) return
+      if (id !== undefined) homes.delete(id)
+      location = id === undefined ? HERE : await locateAnywhere(id, request)
+    }
+    sendUnreachable(request)
+  }
+
+  return { find, route }
+}
