@@ -35,8 +35,8 @@ const sendAccepted = ({ response }: FrontRequest): void => {
 const createWriter = (channel: ClientChannel, endpoint: PostEndpoint, body?: BodyWriter): ResponseWriter => ({
   canSendMore: true,
   send: (pieces, merge) => channel.send(pieces, merge),
-  expect: call => {
-    const respondInBody = body?.expect(call)
+  expect: (call, id) => {
+    const respondInBody = body?.expect(call, id)
     return outcome => {
       channel.respond(endpoint, outcome)
       respondInBody?.(outcome)
@@ -119,7 +119,7 @@ export const createHttpSse = (channels: ClientChannels) => {
   ): void => {
     if (channel.isInitialized) return sendError(request.response, 400, id, INITIALIZED)
     const call = new Abort()
-    const respond = RESPONDERS[endpoint].createWriter(channel, request, false).expect(call)
+    const respond = RESPONDERS[endpoint].createWriter(channel, request, false).expect(call, id)
     const reject = (error: RpcError) => respond(encodeError(id, error))
     const identity = readInitialize(params)
     if (typeof identity === 'string') return reject(rpcError('invalidParams', identity))

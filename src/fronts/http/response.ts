@@ -76,16 +76,20 @@ export const sendEvents = (
   response.end()
 }
 
-/** Attaches a response to a log, from `sequence` on. A socket that takes nothing for `stallMs` is destroyed. */
-export const streamTo = (
-  response: ServerResponse,
-  log: EventLog,
-  stallMs: number,
-  sequence?: number,
-  headers?: Headers,
-): void => {
-  response.writeHead(200, { ...SSE_HEADERS, ...headers })
+/** A response that has begun as an event stream. */
+export interface EventStream {
+  /** Takes its events from a log, from `sequence` on. */
+  attach(log: EventLog, sequence?: number): void
+  /** Writes an event and waits for room; false if the client has disconnected. */
+  write(pieces: readonly Buffer[]): Promise<boolean>
+  end(): void
+}
+
+/** Begins an event stream. A socket that takes nothing for `stallMs` is destroyed. */
+export const openEventStream = (response: ServerResponse, stallMs: number, headers?: Headers): EventStream => {
+  let log: EventLog | undefined
   let stall: NodeJS.Timeout | undefined
+  let onRoom: (() => void) | undefined
   const destroy = (): void => void response.req.socket.destroy() // `response.socket` is unset while responses before it are pending
   const reader: StreamReader = {
     write: pieces => {
@@ -99,14 +103,43 @@ export const streamTo = (
   response.on('drain', () => {
     clearTimeout(stall)
     stall = undefined
-    log.drained(reader)
+    onRoom?.()
+    log?.drained(reader)
   })
   response.on('close', () => {
     clearTimeout(stall)
-    log.detach(reader)
+    onRoom?.()
+    log?.detach(reader)
   })
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
   response.flushHeaders()
-  log.attach(reader, sequence)
+  return {
+    attach: (next, sequence) => {
+      log = next
+      next.attach(reader, sequence)
+    },
+    write: async pieces => {
+      if (!response.destroyed && !reader.write(pieces))
+        await new Promise<void>(resolve => {
+          onRoom = resolve
+        })
+      return !response.destroyed
+    },
+    end: reader.end,
+  }
+}
+
+/** Attaches a response to a log, from `sequence` on; headers and waiting events leave in one write. */
+export const streamTo = (
+  response: ServerResponse,
+  log: EventLog,
+  stallMs: number,
+  sequence?: number,
+  headers?: Headers,
+): void => {
+  response.cork()
+  openEventStream(response, stallMs, headers).attach(log, sequence)
+  response.uncork()
 }
 
 /** Destroys a socket after its last response: the peer may never close its side. */

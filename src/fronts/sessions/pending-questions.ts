@@ -15,11 +15,17 @@ type Send = (pieces: Buffer[]) => void | Promise<void>
 /** The questions that were sent to a legacy client and not answered yet, under ids of the gateway. */
 export class PendingQuestions {
   readonly #pending = new Map<string, PendingQuestion>()
+  #prefix = 'gw-'
   #count = 0
+
+  /** Ids differ from those of former processes: an answer to one of their questions must not answer another. */
+  startAt(epoch: number): void {
+    this.#prefix = `gw-${epoch}-`
+  }
 
   /** Sends a question as a request to the client; cancels it if the server withdraws it. */
   ask(question: Question, send: Send): void | Promise<void> {
-    const id = `gw-${++this.#count}`
+    const id = `${this.#prefix}${++this.#count}`
     const key = idKey(Json.of(id))
     const unlisten = question.withdrawn.onAbort(() => {
       if (!this.#pending.delete(key)) return

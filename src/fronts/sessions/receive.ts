@@ -86,7 +86,7 @@ const receiveNotification = (session: ClientSession, method: string, params: Jso
 /** Reserves the place of a response; the returned function runs the request. */
 const register = (session: ClientSession, message: AnsweredMessage, writer: ResponseWriter): (() => void) => {
   const call = new Abort()
-  const respond = writer.expect(call)
+  const respond = writer.expect(call, message.id)
   if (message.kind === 'invalid') return () => respond(encodeError(message.id, invalidMessage(message.reason)))
   if (message.method === 'ping') return () => respond(encodeResult(message.id, Json.empty))
   const refusal = admit(session, message, call)

@@ -22,8 +22,8 @@ export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
 export interface ResponseWriter {
   /** False if the client can only take the responses themselves. */
   readonly canSendMore: boolean
-  /** Registers a request; the returned function must be called with its outcome. */
-  expect(call: Abort): (outcome: CallOutcome) => void
+  /** Registers a request; the returned function must be called with its outcome. An invalid one may have no id. */
+  expect(call: Abort, id: Json | undefined): (outcome: CallOutcome) => void
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
 }
@@ -61,7 +61,7 @@ export abstract class ResponseCollector implements ResponseWriter {
     return this.#outcomes.filter((outcome): outcome is Buffer[] => outcome !== undefined && outcome !== 'none')
   }
 
-  expect(call: Abort): (outcome: CallOutcome) => void {
+  expect(call: Abort, _id?: Json): (outcome: CallOutcome) => void {
     this.#calls.push(call)
     const index = this.#outcomes.push(undefined) - 1
     return outcome => {

@@ -1,3 +1,5 @@
+import type { Abort } from '../../protocol/cancellation.ts'
+import type { Json } from '../../wire/json/json.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { expectsEvents, streamTo } from '../http/response.ts'
 import { type CallOutcome, ResponseCollector } from '../sessions/response-collector.ts'
@@ -17,6 +19,7 @@ export class SessionReply extends ResponseCollector {
   readonly #request: FrontRequest
   readonly #commit: NodeJS.Timeout | undefined
   readonly #isEvents: boolean
+  readonly #ids: Json[] = [] // of its requests
   #stream: EventLog | undefined
   #orphan: NodeJS.Timeout | undefined
 
@@ -28,6 +31,11 @@ export class SessionReply extends ResponseCollector {
     this.#isEvents = expectsEvents(request, session.caller.revision)
     if (request.acceptsSse && !this.#isEvents) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
     request.response.on('close', () => this.#waitForReconnect())
+  }
+
+  override expect(call: Abort, id: Json | undefined): (outcome: CallOutcome) => void {
+    if (id) this.#ids.push(id)
+    return super.expect(call)
   }
 
   get canSendMore(): boolean {
@@ -63,7 +71,7 @@ export class SessionReply extends ResponseCollector {
   #openStream(): EventLog {
     if (this.#stream) return this.#stream
     clearTimeout(this.#commit)
-    const stream = this.#session.openStream()
+    const stream = this.#session.openStream(this.#ids)
     this.#stream = stream
     this.#context.keepAlive.add(stream)
     this.#session.prime(stream)

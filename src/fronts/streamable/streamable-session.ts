@@ -1,14 +1,15 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { transportRulesOf } from '../../protocol/revisions.ts'
+import { Json } from '../../wire/json/json.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
-import { EventLog } from '../streams/event-log.ts'
+import { postStreamKey, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
+import { EventLog, type StreamJournal } from '../streams/event-log.ts'
 import type { SessionRecord } from './session-record.ts'
 import type { StoredSession } from './stored-session.ts'
 
 const GONE_MS = 60_000 // without a stream and without a request
-const SERVER_STREAM = 'g' // key of the server-to-client stream
 
 export type SessionCaller = Omit<Caller, 'session' | 'headers'>
 
@@ -27,6 +28,7 @@ export class StreamableSession extends ClientSession {
   stored: StoredSession | undefined // undefined: it ends with the process
   readonly ending = new Abort()
   readonly #streams = new Map<string, EventLog>()
+  #serverStream: EventLog | undefined
   #streamCount = 0
   #lastUsed = Date.now()
 
@@ -72,32 +74,48 @@ export class StreamableSession extends ClientSession {
   /** Takes over from the process that had this session before. */
   restore({ level, uris }: SessionRecord): void {
     this.markInitialized()
+    this.questions.startAt(this.#epoch)
     if (level !== undefined) this.setLevel(level)
     for (const uri of uris) this.subscriptions.restore(uri)
   }
 
-  /** Opens a stream; its key is part of its event ids. */
-  openStream(key = `p${++this.#streamCount}`): EventLog {
-    const log = new EventLog(key, this.context, this.owner)
-    this.#streams.set(key, log)
-    return log
+  /** Opens the stream that answers requests of these ids. */
+  openStream(ids: readonly Json[]): EventLog {
+    const key = postStreamKey(this.#epoch, ++this.#streamCount, ids)
+    const head = streamHeadKey(key)
+    if (head !== undefined) void this.stored?.append(head, 0, [Json.of([...ids]).toBytes()])
+    return this.#addStream(key)
   }
 
   /** The server-to-client stream. */
   serverStream(): EventLog {
-    const open = this.#streams.get(SERVER_STREAM)
-    if (open) return open
-    const log = this.openStream(SERVER_STREAM)
-    this.context.keepAlive.add(log)
-    return log
+    if (this.#serverStream) return this.#serverStream
+    this.#serverStream = this.#addStream(serverStreamKey(this.#epoch))
+    this.context.keepAlive.add(this.#serverStream)
+    return this.#serverStream
   }
 
   findStream(key: string): EventLog | undefined {
     return this.#streams.get(key)
   }
 
-  deleteStream(log: EventLog): void {
-    this.#streams.delete(log.key ?? '')
+  /** Forgets a stream that no client will resume. */
+  deleteStream({ key = '' }: EventLog): void {
+    this.#streams.delete(key)
+    const head = streamHeadKey(key)
+    for (const stream of head === undefined ? [key] : [key, head]) this.stored?.dropStream(stream)
+  }
+
+  get #epoch(): number {
+    return this.stored?.epoch ?? 1
+  }
+
+  #addStream(key: string): EventLog {
+    const { stored } = this
+    const journal: StreamJournal | undefined = stored && ((sequence, data) => stored.append(key, sequence, data))
+    const log = new EventLog(key, this.context, this.owner, journal)
+    this.#streams.set(key, log)
+    return log
   }
 
   /**
@@ -113,8 +131,7 @@ export class StreamableSession extends ClientSession {
   end(): void {
     if (!this.stop()) return
     this.ending.abort({ kind: 'gone' })
-    const serverStream = this.#streams.get(SERVER_STREAM)
-    if (serverStream) this.context.keepAlive.delete(serverStream)
+    if (this.#serverStream) this.context.keepAlive.delete(this.#serverStream)
     for (const log of this.#streams.values()) {
       log.finish()
       log.clear()

@@ -190,8 +190,8 @@ test('a slow call becomes a stream; with 2025-11-25 it starts with a priming eve
   const events = await stream.all()
   expect(stream.headers['content-type']).toBe('text/event-stream')
   expect(events.map(({ id, json }) => [id, json.method ?? json.id])).toEqual([
-    ['p1.1', 'notifications/progress'],
-    ['p1.2', 1],
+    ['p1_1r31.1', 'notifications/progress'],
+    ['p1_1r31.2', 1],
   ])
 })
 
@@ -204,7 +204,7 @@ test('older revisions get ids and no empty event', async () => {
   })
   const { headers } = await openSession(url, '2025-06-18')
   const reply = await send(url, { headers, body: request(1) })
-  expect(reply.text).toMatch(/^event: message\nid: p1\.0\ndata: \{/)
+  expect(reply.text).toMatch(/^event: message\nid: p1_1r31\.0\ndata: \{/)
   expect(reply.text).not.toMatch(/retry|data: ?\n/)
 })
 
@@ -217,7 +217,7 @@ test('the priming event has an id and empty data, and no stream has a retry time
   })
   const { headers } = await openSession(url)
   const reply = await send(url, { headers, body: request(1) })
-  expect(reply.text).toMatch(/^id: p1\.0\ndata: ?\n\n/)
+  expect(reply.text).toMatch(/^id: p1_1r31\.0\ndata: ?\n\n/)
   expect(reply.text).not.toContain('retry')
 })
 
@@ -255,17 +255,20 @@ test('a stream that finished without a reader can be resumed once, and not after
   await expect.poll(() => front.context.activeCalls.size).toBe(1)
   answer(exchange)
   const resume = (id: string) => openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } })
-  const events = await (await resume('p1.0')).all()
-  expect(events.map(({ id, json }) => [id, json.id])).toEqual([['p1.1', 1]])
-  expect((await resume('p1.1')).status).toBe(405)
+  const events = await (await resume('p1_1r31.0')).all()
+  expect(events.map(({ id, json }) => [id, json.id])).toEqual([['p1_1r31.1', 1]])
+  expect((await resume('p1_1r31.1')).status).toBe(405)
 })
 
-test.each(['p9.0', 'p1.99', 'nonsense', '', 'g.5'])('Last-Event-ID "%s" is unknown', async id => {
-  const url = await start()
-  const { headers } = await openSession(url)
-  const reply = await send(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } })
-  expect([reply.status, reply.json.error?.code]).toEqual([400, -32600])
-})
+test.each(['p1_9r31.0', 'p1_1r31.99', 'p9.0', 'nonsense', '', 'g1.5', 'g.5'])(
+  'Last-Event-ID "%s" is unknown',
+  async id => {
+    const url = await start()
+    const { headers } = await openSession(url)
+    const reply = await send(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } })
+    expect([reply.status, reply.json.error?.code]).toEqual([400, -32600])
+  },
+)
 
 test('a call whose client does not reconnect in time is aborted', async () => {
   const { hold, next } = held()
@@ -284,7 +287,7 @@ test('a call whose client reconnects is not aborted', async () => {
   const pending = openStream(url, { headers, body: request(1) })
   const exchange = await next()
   ;(await pending).close()
-  const resumed = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'p1.0' } })
+  const resumed = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'p1_1r31.0' } })
   const other = await openStream(url, { headers, body: request(2) }) // takes at least the 100 ms until it streams
   expect(exchange.signal.reason).toBeUndefined()
   answer(exchange)
@@ -401,10 +404,10 @@ test('messages outside a call go to the GET stream, earlier ones too, and list c
   expect((await stream.next())?.json.method).toBe('notifications/tools/list_changed')
   void standing.sink({ kind: 'notice', method: 'notifications/resources/updated', params: Json.of({ uri: 'a:b' }) })
   const updated = await stream.next()
-  expect([updated?.id, updated?.json.params]).toEqual(['g.2', { uri: 'a:b' }])
+  expect([updated?.id, updated?.json.params]).toEqual(['g1.2', { uri: 'a:b' }])
   stream.close()
   void changed()
-  const resumed = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'g.2' } })
+  const resumed = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'g1.2' } })
   expect((await resumed.next())?.json.method).toBe('notifications/tools/list_changed')
   resumed.close()
 })

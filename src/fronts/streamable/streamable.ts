@@ -8,13 +8,13 @@ import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } f
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
+import { type EventId, readEventId } from '../streams/event-id.ts'
+import { RESUME_ERRORS, StreamReplay } from './replay.ts'
 import { SessionReply } from './session-reply.ts'
 import type { SessionLocation, StreamableSessions } from './sessions.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
 const UNKNOWN_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
-const UNKNOWN_EVENT = rpcError('invalidRequest', 'Unknown Last-Event-ID: the events after it are no longer kept')
-const NOTHING_LEFT = rpcError('invalidRequest', 'Nothing is left of that stream')
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
 const STORE_AWAY = rpcError(
@@ -22,6 +22,8 @@ const STORE_AWAY = rpcError(
   'The session cannot be looked up now: the state store does not answer; try again',
 )
 const ELSEWHERE = rpcError('internal', 'Another replica serves this session; try again')
+
+const RETRY = { 'retry-after': '1' }
 
 type ServeSession = (session: StreamableSession) => void
 
@@ -42,7 +44,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
       found => tryServe(found, request, id, serve),
       error => {
         context.log.warn({ err: error }, 'session not found: the store does not answer')
-        sendError(request.response, 503, id, STORE_AWAY, { 'retry-after': '1' })
+        sendError(request.response, 503, id, STORE_AWAY, RETRY)
       },
     )
   }
@@ -64,7 +66,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
   ): void => {
     const { raw, response, policy } = request
     if (located.kind === 'none') return sendError(response, 404, id, UNKNOWN_SESSION)
-    if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, { 'retry-after': '1' })
+    if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, RETRY)
     const { session } = located
     session.setPolicy(policy)
     const version = raw.headers['mcp-protocol-version']
@@ -110,12 +112,9 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
   ): void => {
     const { response } = request
     if (response.destroyed || outcome === 'none') return
-    if (expectsEvents(request, session.caller.revision)) return sendEvents(response, [outcome], headers)
-    if (request.acceptsJson) return sendJson(response, 200, outcome, headers)
-    const log = session.openStream()
-    void log.append(outcome)
-    log.finish()
-    streamTo(response, log, stallMs, 0, headers)
+    if (request.acceptsJson && !expectsEvents(request, session.caller.revision))
+      return sendJson(response, 200, outcome, headers)
+    sendEvents(response, [outcome], headers)
   }
 
   const message = (request: FrontRequest, incoming: Incoming): void =>
@@ -125,22 +124,41 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     withStream(request, session => {
       session.listen()
       const log = session.serverStream()
-      streamTo(request.response, log, stallMs)
+      const { response } = request
+      response.cork() // the headers leave with the first event
+      streamTo(response, log, stallMs)
       session.prime(log) // after the attach: before, the event would go to the reader this one replaces
+      response.uncork()
     })
 
   const resume = (request: FrontRequest): void =>
     withStream(request, session => {
-      const lastId = String(request.raw.headers['last-event-id'])
-      const [, key = '', number = ''] = /^(\w+)\.(\d+)$/.exec(lastId) ?? []
-      const log = session.findStream(key)
-      const sequence = Number(number)
-      if (!log?.holds(sequence)) return sendError(request.response, 400, undefined, UNKNOWN_EVENT)
+      const { response, raw } = request
+      const event = readEventId(String(raw.headers['last-event-id']))
+      if (!event) return sendError(response, 400, undefined, RESUME_ERRORS.malformed)
+      const log = session.findStream(event.key)
+      if (!log) return replay(request, session, event)
+      const { sequence } = event
+      if (!log.holds(sequence)) return sendError(response, 400, undefined, RESUME_ERRORS.tooOld)
       // An empty stream would make the client reconnect for ever.
       if (log.isFinished && sequence === log.next - 1)
-        return sendError(request.response, 405, undefined, NOTHING_LEFT, { allow: 'POST, DELETE' })
-      streamTo(request.response, log, stallMs, sequence + 1)
+        return sendError(response, 405, undefined, RESUME_ERRORS.nothingLeft, { allow: 'POST, DELETE' })
+      streamTo(response, log, stallMs, sequence + 1)
     })
+
+  /** Resumes a stream of a former process. */
+  const replay = (request: FrontRequest, session: StreamableSession, event: EventId): void => {
+    const { response } = request
+    const { stored } = session
+    if (!stored || event.epoch >= stored.epoch) return sendError(response, 400, undefined, RESUME_ERRORS.unknown)
+    const former = new StreamReplay(session, stored, request, event)
+    const replaying = event.isServerStream ? former.continueServerStream() : former.finishPostStream()
+    replaying.catch((error: unknown) => {
+      context.log.warn({ err: error }, 'stream not resumed: the store does not answer')
+      if (response.headersSent) response.destroy()
+      else sendError(response, 503, undefined, STORE_AWAY, RETRY)
+    })
+  }
 
   const end = (request: FrontRequest): void =>
     withSession(request, undefined, session => {

@@ -191,3 +191,59 @@ test('no state is kept for an owner without logs', () => {
   log.clear()
   expect([retention.owners, retention.bytes]).toEqual([0, 0])
 })
+
+test('a journal gets each event, and one that replaces another under its number', async () => {
+  const stored: [number, string][] = []
+  const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const log = new EventLog('s', { limits: BOUNDS, retention }, 'me', (sequence, data) => {
+    stored.push([sequence, Buffer.concat([...data]).toString()])
+    return undefined
+  })
+  for (const [text, merge] of [['a'], ['p1', 'p'], ['b'], ['p2', 'p']] as const) void say(log, text, merge)
+  const { self, state } = reader()
+  log.attach(self)
+  void say(log, 'p3', 'p') // the one before was taken
+  expect(stored).toEqual([
+    [0, 'a'],
+    [1, 'p1'],
+    [2, 'b'],
+    [1, 'p2'],
+    [3, 'p3'],
+  ])
+  expect(state.taken).toEqual(['a', 'p2', 'b', 'p3'])
+})
+
+test('append waits for a journal that is behind, and for a reader that is full', async () => {
+  let store = (): void => {}
+  const storing = new Promise<void>(resolve => {
+    store = resolve
+  })
+  const retention = new StreamRetention({ total: 1e6, perOwner: 1e6 })
+  const log = new EventLog('s', { limits: BOUNDS, retention }, 'me', () => storing)
+  const { self, state } = reader(1)
+  log.attach(self)
+  let isDone = false
+  const appending = Promise.resolve(say(log, 'a')).then(() => {
+    isDone = true
+  })
+  state.room = 10
+  log.drained(self)
+  await new Promise(setImmediate)
+  expect(isDone).toBe(false)
+  store()
+  await appending
+})
+
+test('100,000 events leave no more than the bounds in memory, with a reader and without', () => {
+  const retention = new StreamRetention({ total: 1e9, perOwner: 1e9 })
+  const bounds = { streamLogBytes: 1e9, streamLogEvents: 100 }
+  for (const hasReader of [true, false]) {
+    const log = new EventLog('s', { limits: bounds, retention }, 'me', () => undefined)
+    if (hasReader) log.attach(reader().self)
+    for (let n = 0; n < 100_000; n++) void say(log, 'x'.repeat(20))
+    expect(log.next).toBe(100_000)
+    expect([log.holds(99_898), log.holds(99_899)]).toEqual([false, true])
+    log.clear()
+  }
+  expect(retention.bytes).toBe(0)
+})

@@ -12,6 +12,7 @@ export class EventLog {
   readonly key: string | undefined
   readonly owner: string
   readonly #context: LogContext
+  readonly #journal: StreamJournal | undefined
   #entries: LogEntry[] = []
   #first = 0 // sequence number of entries[0]
   #bytes = 0
@@ -22,11 +23,15 @@ export class EventLog {
   #isFinished = false
   #whenDrained: (() => void)[] = []
 
-  /** With a key, events carry ids `<key>.<sequence>` and are kept for a reconnect; without, they are dropped once taken. */
-  constructor(key: string | undefined, context: LogContext, owner: string) {
+  /**
+   * With a key, events carry ids `<key>.<sequence>` and are kept for a reconnect; without, they are dropped once taken.
+   * A journal gets each event, and each that replaces one.
+   */
+  constructor(key: string | undefined, context: LogContext, owner: string, journal?: StreamJournal) {
     this.key = key
     this.owner = owner
     this.#context = context
+    this.#journal = journal
   }
 
   get bytes(): number {
@@ -54,6 +59,7 @@ export class EventLog {
   /** Adds an event; it replaces one of the same `merge` that is not taken yet. A promise means that the reader is behind. */
   append(data: readonly Buffer[], merge?: string): void | Promise<void> {
     const waiting = merge === undefined ? -1 : this.#findWaiting(merge)
+    const storing = this.#journal?.(waiting >= 0 ? this.#first + waiting : this.next, data)
     if (waiting >= 0) this.#replace(waiting, data, merge)
     else {
       if (this.#isOverrun()) this.#detachReader()?.destroy()
@@ -63,7 +69,9 @@ export class EventLog {
     }
     this.#pump()
     this.trim()
-    if (this.#reader && this.#isBlocked) return new Promise(resolve => this.#whenDrained.push(resolve))
+    if (!this.#reader || !this.#isBlocked) return storing
+    const drained = new Promise<void>(resolve => this.#whenDrained.push(resolve))
+    return storing ? storing.then(() => drained) : drained
   }
 
   /** Gives the stream to a reader, from `sequence` on; the previous reader keeps an idle socket. */
@@ -115,11 +123,7 @@ export class EventLog {
   }
 
   #encode(sequence: number, data: readonly Buffer[], merge: string | undefined): LogEntry {
-    const pieces = encodeEvent({
-      ...(data.length > 0 && { event: 'message' }),
-      ...(this.key !== undefined && { id: `${this.key}.${sequence}` }),
-      data,
-    })
+    const pieces = encodeLogEvent(this.key, sequence, data)
     return { pieces, bytes: pieces.reduce((sum, piece) => sum + piece.length, 0), merge }
   }
 
@@ -203,6 +207,17 @@ export class EventLog {
     this.#cursor = Math.max(this.#cursor, this.#first)
   }
 }
+
+/** Stores the data of an event, or of one that replaces it; a promise means that the store is behind. */
+export type StreamJournal = (sequence: number, data: readonly Buffer[]) => undefined | Promise<void>
+
+/** The bytes of an event with its id, if its stream has a key. Without data it only tells the id. */
+export const encodeLogEvent = (key: string | undefined, sequence: number, data: readonly Buffer[]): Buffer[] =>
+  encodeEvent({
+    ...(data.some(({ length }) => length > 0) && { event: 'message' }),
+    ...(key !== undefined && { id: `${key}.${sequence}` }),
+    data,
+  })
 
 /** The name under which a newer notification replaces one that is not read yet; undefined if each one counts. */
 export const mergeKey = (method: string, params: Json): string | undefined => {
