@@ -1,3 +1,6 @@
+import { Json } from '../wire/json/json.ts'
+import type { Frame } from './exchange.ts'
+
 /** Notifications the gateway reads or writes itself; every other one passes through. */
 export const NOTIFICATIONS = {
   initialized: 'notifications/initialized',
@@ -27,3 +30,22 @@ export const LIST_CHANGES = {
 export type ChangingList = keyof typeof LIST_CHANGES
 
 export const CHANGING_LISTS = Object.keys(LIST_CHANGES) as readonly ChangingList[]
+
+type Notice = Extract<Frame, { kind: 'notice' }>
+
+/** Announces everything that an acknowledged `subscriptions/listen` may have missed; `acknowledged`: its params. */
+export const missedNotices = (acknowledged: Json): Notice[] => {
+  const notifications = acknowledged.get('notifications')
+  const lists = CHANGING_LISTS.filter(list => notifications?.get(LIST_CHANGES[list].flag)?.asBoolean() === true)
+  const uris = notifications?.get('resourceSubscriptions')?.elements() ?? []
+  return [
+    ...lists.map((list): Notice => ({ kind: 'notice', method: LIST_CHANGES[list].method, params: Json.empty })),
+    ...uris.map(
+      (uri): Notice => ({
+        kind: 'notice',
+        method: NOTIFICATIONS.resourceUpdated,
+        params: Json.of({ uri: uri.compact() }),
+      }),
+    ),
+  ]
+}

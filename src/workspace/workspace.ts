@@ -50,7 +50,8 @@ export interface Workspace {
 export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
   const [only] = members
   if (!only || !isPlain(config)) return createWorkspace(config, members, deps)
-  const route = createSingleServerRoute(only.server, only.bridged, deps.log, deps.onListFault)
+  const { dispatch: route, subscriptions } = createSingleServerRoute(only, deps.log, deps.onListFault)
+  const stopListening = deps.onServerStatus?.(followRecovery([only], subscriptions.onRecovered))
   const times = { ...CACHE_TIMES, ...deps.times }
   const known = only.learnt && createKnownAnswers(only, only.learnt, route, times)
   const direct = known?.dispatch ?? route
@@ -72,6 +73,8 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
       return ruled?.snapshots
     },
     close: () => {
+      stopListening?.()
+      subscriptions.close()
       known?.close()
       ruled?.close()
     },
@@ -158,16 +161,26 @@ const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'u
 
 /** Keeps the lists of a server while it is down, and fetches them again when it is back. */
 const followStatus = (members: readonly Member[], catalog: Catalog, subscriptions: WorkspaceSubscriptions) => {
+  for (const { server, isUp } of members) if (!isUp()) catalog.markDown(server, 'down')
+  const recovered = (server: string): void => {
+    catalog.markRecovered(server)
+    subscriptions.onRecovered(server)
+  }
+  return followRecovery(members, recovered, (server, reason) => catalog.markDown(server, reason))
+}
+
+/** A listener of server states that reports when a member goes down, and when it is back. */
+const followRecovery = (
+  members: readonly Member[],
+  onRecovered: (server: string) => void,
+  onDown: (server: string, reason: string) => void = () => {},
+) => {
   const down = new Set(members.filter(({ isUp }) => !isUp()).map(({ server }) => server))
-  for (const server of down) catalog.markDown(server, 'down')
   return ({ name, state, reason }: ServerStatus): void => {
     if (!members.some(({ server }) => server === name)) return
     if (DOWN.has(state)) {
       down.add(name)
-      return catalog.markDown(name, reason ?? state)
-    }
-    if (!down.delete(name)) return
-    catalog.markRecovered(name)
-    subscriptions.onRecovered(name)
+      onDown(name, reason ?? state)
+    } else if (down.delete(name)) onRecovered(name)
   }
 }

@@ -4,8 +4,13 @@ import { type MatrixClient, type Wire, written } from './client.ts'
 import { messageClient } from './message-client.ts'
 
 /** A legacy revision over HTTP+SSE: the channel is the session. */
-export const channelClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
-  const channel = await openChannel(`${url}/default/sse`)
+export const channelClient = async (
+  url: string,
+  revision: Revision,
+  capabilities: object,
+  workspace = 'default',
+): Promise<MatrixClient> => {
+  const channel = await openChannel(`${url}/${workspace}/sse`)
   const line = {
     send: async (message: object) => void (await channel.post(written(message))),
     listen: (take: (message: Wire, text: string) => void) => {

@@ -161,6 +161,11 @@ export const pipeServer = async (
         if (isWanted(filter, method, params))
           write(socket, { method, params: { ...params, _meta: { [META.subscriptionId]: id } } })
     },
+    kill: async () => {
+      for (const socket of processes) socket.destroy()
+      listening.clear()
+    },
+    restart: async () => {},
     close: async () => {
       for (const socket of processes) socket.destroy()
       await new Promise(resolve => server.close(resolve))

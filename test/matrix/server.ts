@@ -70,6 +70,10 @@ export interface MatrixServer {
   readonly methods: Map<string, (params: Record<string, unknown>) => Record<string, unknown>>
   /** Says something outside any call. */
   say(method: string, params?: object): void
+  /** Ends as a killed server does: every connection breaks, and what it knew of its clients is lost. */
+  kill(): Promise<void>
+  /** Starts again at the same address. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 

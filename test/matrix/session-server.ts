@@ -20,8 +20,16 @@ import {
 export const sessionServer = async (
   revision: Revision,
   asksOn: 'call' | 'GET' = 'call',
+  unknownStatus: 400 | 404 = 404, // of a GET in a session that it does not know
 ): Promise<
-  MatrixServer & { readonly sessions: ReadonlySet<string>; askOutside(method: string, params: object): Promise<Wire> }
+  MatrixServer & {
+    readonly sessions: ReadonlySet<string>
+    /** Forgets every session; their streams stay open. */
+    forget(): void
+    /** Breaks every GET stream. */
+    cut(): void
+    askOutside(method: string, params: object): Promise<Wire>
+  }
 > => {
   const { arrivals, of, push, arrived: hasArrived } = createArrivals()
   const tools = new Map<string, Tool>()
@@ -45,7 +53,10 @@ export const sessionServer = async (
     })
     push(arrival)
     const session = String(arrived.headers['mcp-session-id'])
-    if (arrived.method === 'GET') return inbox(session, response)
+    if (arrived.method === 'GET')
+      return sessions.has(session)
+        ? inbox(session, response)
+        : void response.writeHead(unknownStatus).end('Invalid or missing session ID')
     if (arrived.method === 'DELETE') {
       sessions.delete(session)
       return void response.writeHead(200).end()
@@ -156,6 +167,15 @@ export const sessionServer = async (
       await server.until(() => inboxes.size > 0, 'a GET stream')
       return ask([...inboxes.values()].at(-1) as ServerResponse, method, params)
     },
+    forget: () => sessions.clear(),
+    cut: () => {
+      for (const response of [...inboxes.values()]) response.destroy()
+    },
+    kill: async () => {
+      sessions.clear()
+      await server.close()
+    },
+    restart: server.reopen,
     close: server.close,
   }
 }

@@ -20,7 +20,14 @@ import {
 const CACHED = /\/list$|^resources\/read$|^server\/discover$/
 
 /** 2026-07-28 only: refuses everything that does not carry the envelope. */
-export const statelessServer = async (): Promise<MatrixServer> => {
+export const statelessServer = async (): Promise<
+  MatrixServer & {
+    /** From now on ends every subscription right after its acknowledgement. */
+    endListens(): void
+    /** From now on rejects every subscription with that error. */
+    refuseListens(error: { readonly code: number; readonly message: string }): void
+  }
+> => {
   const { arrivals, of, push, arrived: hasArrived } = createArrivals()
   const tools = new Map<string, Tool>()
   const methods = basics(tools)
@@ -60,14 +67,22 @@ export const statelessServer = async (): Promise<MatrixServer> => {
     }
   })
 
+  let endsListens = false
+  let refusal: object | undefined
+
   const listen = (id: unknown, params: Record<string, unknown>, response: ServerResponse): void => {
     const filter = (params.notifications ?? {}) as Record<string, unknown>
+    if (refusal) return json(response, { jsonrpc: '2.0', id, error: refusal })
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     event(response, {
       jsonrpc: '2.0',
       method: 'notifications/subscriptions/acknowledged',
       params: { notifications: filter, _meta: { [META.subscriptionId]: id } },
     })
+    if (endsListens) {
+      event(response, { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: { [META.subscriptionId]: id } } })
+      return void response.end()
+    }
     const listener = { id, filter, response }
     listeners.add(listener)
     response.on('close', () => listeners.delete(listener))
@@ -146,6 +161,14 @@ export const statelessServer = async (): Promise<MatrixServer> => {
         if (isWanted(filter, method, params))
           event(response, { jsonrpc: '2.0', method, params: { ...params, _meta: { [META.subscriptionId]: id } } })
     },
+    endListens: () => {
+      endsListens = true
+    },
+    refuseListens: error => {
+      refusal = error
+    },
+    kill: server.close,
+    restart: server.reopen,
     close: server.close,
   }
 }

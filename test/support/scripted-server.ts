@@ -79,6 +79,11 @@ export const scriptedServer = async (script: Script) => {
       look()
     })
 
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise(resolve => server.close(resolve))
+  }
+
   return {
     origin: `http://127.0.0.1:${port}`,
     url: `http://127.0.0.1:${port}/mcp`,
@@ -95,10 +100,10 @@ export const scriptedServer = async (script: Script) => {
     become: (next: Script) => {
       current = next
     },
-    close: async () => {
-      for (const socket of sockets) socket.destroy()
-      await new Promise(resolve => server.close(resolve))
-    },
+    /** Ends every connection and listens no more, as a killed process does. */
+    close,
+    /** Listens again, on the same port. */
+    reopen: () => new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve)),
   }
 }
 

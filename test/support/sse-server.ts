@@ -144,6 +144,8 @@ export const sseServer = async (
       await server.until(() => channels.size > 0, 'a channel')
       return ask([...channels.values()].at(-1) as ServerResponse, method, params)
     },
+    kill: server.close,
+    restart: server.reopen,
     close: server.close,
   }
 }

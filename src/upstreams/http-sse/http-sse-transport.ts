@@ -1,6 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
+import { backoffMs } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, type FailureDetails, UpstreamFailure } from '../failures.ts'
@@ -22,8 +23,7 @@ interface HttpSseOptions {
   readonly spare: SpareChannel
 }
 
-const RECONNECT_MS = 1000
-const LONGEST_RECONNECT_MS = 30_000
+const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
 const CHANNEL_LOST: FailureDetails = {
   reason: 'upstream_stream_lost',
   text: 'lost the channel the answer was to come on',
@@ -119,12 +119,11 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     return this.#connecting.run(() => this.#startOver())
   }
 
-  #reconnectIn(ms: number): void {
-    const again = () => this.#reconnectIn(Math.min(2 * ms, LONGEST_RECONNECT_MS))
+  #reconnectLater(failures = 0): void {
     const reconnect = () => {
-      if (this.#session.needsConnection) this.#reconnect().catch(again)
+      if (this.#session.isListenedTo) this.#reconnect().catch(() => this.#reconnectLater(failures + 1))
     }
-    if (this.#session.needsConnection) setTimeout(reconnect, ms).unref()
+    if (this.#session.isListenedTo) setTimeout(reconnect, backoffMs(BACKOFF, failures)).unref()
   }
 
   async #startOver(): Promise<void> {
@@ -137,7 +136,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
       this.#session.closeIfReplaced(error)
       throw error
     }
-    this.#session.serverReplaced()
+    this.#session.announceMissed()
   }
 
   /** Initializes a session on the channel of a health check; false if there is none, or the server refuses. */
@@ -191,7 +190,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
       message: message => this.#session.received(message),
       lost: () => {
         this.#lost(channel)
-        this.#reconnectIn(RECONNECT_MS)
+        this.#reconnectLater()
       },
     }
   }

@@ -10,6 +10,11 @@ export class SessionReplay {
     return this.#subscriptions.size > 0
   }
 
+  /** Of the resources that are subscribed to. */
+  get uris(): Iterable<string> {
+    return this.#subscriptions.keys()
+  }
+
   /** Takes note of a request that succeeded. */
   remember({ method, params }: Pick<Exchange, 'method' | 'params'>): void {
     if (method === 'logging/setLevel') this.#level = params.compact()

@@ -126,9 +126,14 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.isWorking || this.#transport.isBusy === true || this.#listeners.isNeeded
   }
 
-  /** A client waits for updates, which the server can send only while it is connected. */
+  /** A client waits for updates of resources: a connection or process is kept for them. */
   get needsConnection(): boolean {
-    return this.hasSubscriptions && this.#listeners.hasClient && !this.isClosing
+    return this.hasSubscriptions && this.isListenedTo
+  }
+
+  /** A client waits for changes, which the server can send only while it is connected: a lost connection is replaced. */
+  get isListenedTo(): boolean {
+    return this.#listeners.isNeeded && this.#listeners.hasClient && !this.isClosing
   }
 
   /** A client is subscribed to a resource. */
@@ -284,9 +289,10 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.#replay.requests()
   }
 
-  /** The server behind the session is a new one. */
-  serverReplaced(): void {
+  /** Changes may have been missed: the server behind the session is a new one, or its stream was interrupted. */
+  announceMissed(): void {
     this.#listeners.notifyListsChanged(this.#capabilities)
+    for (const uri of this.#replay.uris) this.#notifyAll(NOTIFICATIONS.resourceUpdated, Json.of({ uri }))
   }
 
   /** Ends the session if the failure says that the server is of another kind now; the next caller detects its era. */
@@ -353,6 +359,10 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     if (method === NOTIFICATIONS.cancelled) return this.#questions.withdraw(params.get('requestId'))
     if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
     if (this.#transport.isShared && method === NOTIFICATIONS.message) return this.#logged(params, message)
+    this.#notifyAll(method, params)
+  }
+
+  #notifyAll(method: string, params: Json): void {
     this.#listeners.notify(method, params, listener => this.#sharers.isFor(listener, method, params))
   }
 

@@ -4,7 +4,7 @@ import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isCall } from '../../protocol/methods.ts'
-import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
@@ -268,7 +268,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     const isAcknowledgement = method === NOTIFICATIONS.acknowledged
     if (!isAcknowledgement || !this.#acknowledged.has(call)) void call.notify(method, params)
     // A new process acknowledged it: the listener has missed what happened meanwhile.
-    else for (const [missed, given] of missedNotifications(params)) void call.notify(missed, given)
+    else for (const missed of missedNotices(params)) void call.notify(missed.method, missed.params)
     if (isAcknowledgement) this.#acknowledged.add(call)
   }
 
@@ -284,14 +284,3 @@ const subscribedIn = ({ exchange }: UpstreamCall<Pipe>): readonly Json[] =>
 /** Whether its client is there and would miss updates of resources without a process. */
 const needsProcess = (call: UpstreamCall<Pipe>): boolean =>
   subscribedIn(call).length > 0 && call.exchange.hasClient?.() !== false
-
-/** Every notification, method and params, that the server acknowledged it would send. */
-const missedNotifications = (acknowledged: Json): [string, Json][] => {
-  const flags = acknowledged.get('notifications')
-  const lists = CHANGING_LISTS.filter(list => flags?.get(LIST_CHANGES[list].flag)?.asBoolean() === true)
-  const uris = flags?.get('resourceSubscriptions')?.elements() ?? []
-  return [
-    ...lists.map((list): [string, Json] => [LIST_CHANGES[list].method, Json.empty]),
-    ...uris.map((uri): [string, Json] => [NOTIFICATIONS.resourceUpdated, Json.of({ uri })]),
-  ]
-}

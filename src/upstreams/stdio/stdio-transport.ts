@@ -166,7 +166,7 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
       })
     for (const [method, params] of this.#session.replayRequests())
       pipe.send(encodeRequest(this.#session.nextId(), method, params))
-    if (this.#hasRun) this.#session.serverReplaced()
+    if (this.#hasRun) this.#session.announceMissed()
     this.#hasRun = true
   }
 
@@ -215,8 +215,9 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     else this.#supervisor.write(call, pipe, call.params)
   }
 
+  /** A process that ended by itself is replaced for every listener: the new one may have other lists. */
   #restart(): void {
-    if (!this.#session.needsConnection) return
+    if (!this.#session.isListenedTo || this.#supervisor.pipe) return
     this.#supervisor.ensure().catch(() => {
       setTimeout(() => this.#restart(), this.link.restarts.pausedMs || RESTART_MS).unref()
     })

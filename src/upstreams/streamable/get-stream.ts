@@ -17,6 +17,8 @@ interface GetStreamOptions {
   gone(): Promise<void>
   /** The stream broke off, and what it would have brought is lost. */
   cut(): void
+  /** The stream is open again, and what the server sent meanwhile is lost. */
+  reopened(): void
 }
 
 const RETRY_MS = 1000
@@ -35,6 +37,7 @@ export class GetStream implements ResponseHandler {
   #isOpen = false
   #hasOpened = false // in this session
   #isContinued = false // an earlier process had the stream of this session
+  #hasGap = false // messages of the server may have been missed
   #failures = 0
   #unreachable = 0 // attempts in a row that found nothing listening
   #settled: (() => void) | undefined
@@ -85,7 +88,7 @@ export class GetStream implements ResponseHandler {
 
   stop(): void {
     this.#isStopped = true
-    this.#isOpen = this.#hasOpened = this.#isContinued = false
+    this.#isOpen = this.#hasOpened = this.#isContinued = this.#hasGap = false
     this.#lastEventId = undefined
     this.#failures = 0
     clearTimeout(this.#timer)
@@ -99,6 +102,9 @@ export class GetStream implements ResponseHandler {
     this.#hasOpened = true
     this.#failures = 0
     this.#settled?.()
+    if (!this.#hasGap) return
+    this.#hasGap = false
+    this.#options.reopened()
   }
 
   message(message: Message): void {
@@ -116,6 +122,7 @@ export class GetStream implements ResponseHandler {
     const isUnreachable = end.kind === 'failed' && end.failure.reason === 'upstream_unreachable'
     this.#unreachable = isUnreachable ? this.#unreachable + 1 : 0
     const isLost = (wasOpen && this.#lastEventId === undefined) || this.#unreachable === MOST_UNREACHABLE
+    this.#hasGap ||= wasOpen && this.#lastEventId === undefined
     if (isLost && !this.#isStopped) this.#options.cut()
     this.#reconnectAfter(end, wasOpen)
     this.#settled?.()
@@ -125,15 +132,21 @@ export class GetStream implements ResponseHandler {
     if (this.#isStopped) return
     const isRefused = end.kind === 'refused' && end.status < 500
     if (wasOpen || end.kind === 'failed' || (end.kind === 'refused' && !isRefused)) return this.#connectLater(wasOpen)
-    if (isRefused && this.#hasOpened && end.status === 404) return this.#sessionGone()
-    if (isRefused && this.#isContinued && isSessionGone(end)) return this.#sessionGone()
+    if (isRefused && this.#isLost(end)) return this.#sessionGone()
     const isGone = isRefused && NO_SUCH_STREAM.has(end.status) && !this.#hasOpened
     if (isRefused && this.hasOpened && !isGone) {
       this.#lastEventId = undefined // the server may no longer know that event
+      this.#hasGap = true
       return this.#connectLater(false) // it may still have the connection of an earlier process
     }
     if (isGone) this.#options.traits.setGetStream(false)
     this.stop()
+  }
+
+  /** The server does not know a session whose stream it has served; some servers say no more than 400. */
+  #isLost(end: Extract<ResponseEnd, { kind: 'refused' }>): boolean {
+    const isUnknown = this.#hasOpened && end.status === 400 && this.#lastEventId === undefined
+    return this.hasOpened && (isUnknown || isSessionGone(end))
   }
 
   #sessionGone(): void {

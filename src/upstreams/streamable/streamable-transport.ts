@@ -89,6 +89,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
       message: message => session.received(message),
       gone: () => this.#renew(session.handshake),
       cut: () => this.#streamCut(),
+      reopened: () => void this.#streamReopened(),
     })
     options.record.onLost(() => void session.close())
   }
@@ -206,9 +207,19 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     const isLost = (call: UpstreamCall<Handshake>) => call.isAccepted && call.target === lost
     for (const call of this.#session.calls.filter(isLost)) call.failOrRetry(SESSION_ENDED)
     await this.#completeHandshake(handshake)
+    await this.#replay()
+    this.#session.announceMissed()
+  }
+
+  async #replay(): Promise<void> {
     for (const [method, params] of this.#session.replayRequests())
       await this.#request(this.#postHeaders, method, params)
-    this.#session.serverReplaced()
+  }
+
+  /** The GET stream was interrupted. A server without session ids may be a new one, which knows no subscriptions. */
+  async #streamReopened(): Promise<void> {
+    if (this.#session.handshake.sessionId === undefined) await this.#replay()
+    if (!this.#session.isClosing) this.#session.announceMissed()
   }
 
   async #initializeAgain(): Promise<Handshake> {

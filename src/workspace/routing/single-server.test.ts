@@ -4,7 +4,18 @@ import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Dispatch, Exchange, Frame, Upstream } from '../../protocol/exchange.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
+import type { Member } from '../member.ts'
 import { createSingleServerRoute } from './single-server.ts'
+
+const memberOf = (upstream: Upstream): Member => ({
+  server: 'github',
+  bridged: upstream,
+  native: upstream,
+  isRemote: true,
+  isProcess: false,
+  overlays: new Map(),
+  isUp: () => true,
+})
 
 /** A server that lists the given names, answers with the called name, and keeps its listeners. */
 const scripted = (pages: string[][]) => {
@@ -26,7 +37,7 @@ const scripted = (pages: string[][]) => {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch }),
     close: async () => {},
   }
-  const route = createSingleServerRoute('github', upstream, SILENT)
+  const { dispatch: route } = createSingleServerRoute(memberOf(upstream), SILENT)
   const routed: Upstream = {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch: route }),
     close: async () => {},
@@ -104,7 +115,7 @@ test('a call cancelled while its name is looked up is not sent', async () => {
 })
 
 test('a server whose list fails is called by the bare name', async () => {
-  const route = createSingleServerRoute('github', failing(), SILENT)
+  const { dispatch: route } = createSingleServerRoute(memberOf(failing()), SILENT)
   const routed: Upstream = {
     open: async caller => ({ revision: caller.revision, asks: false, dispatch: route }),
     close: async () => {},

@@ -1,5 +1,5 @@
 import { failWith } from '../../protocol/deliver.ts'
-import type { Caller, Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
+import type { Caller, Dispatch, Upstream } from '../../protocol/exchange.ts'
 import { listItems, sendRequest } from '../../protocol/send-request.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -8,6 +8,11 @@ import { LIST_KINDS } from '../catalog/list-kinds.ts'
 import { mergePages } from '../catalog/merge-pages.ts'
 import { withoutServer } from '../catalog/names.ts'
 import { createListFaultReport, type OnListFault } from '../catalog/read-list.ts'
+import type { Member } from '../member.ts'
+import {
+  createSingleServerSubscriptions,
+  type SingleServerSubscriptions,
+} from '../subscriptions/single-server-subscriptions.ts'
 import { sendTo } from './send.ts'
 
 type NamedList = (typeof LIST_KINDS)['tools' | 'prompts']
@@ -19,17 +24,20 @@ const CALLS: Readonly<Record<string, NamedList>> = {
 }
 const LISTEN = 'subscriptions/listen'
 
+/** The workspace of one server without rules. */
+export interface SingleServer {
+  readonly dispatch: Dispatch
+  readonly subscriptions: SingleServerSubscriptions
+}
+
 /** The route of a workspace with one server and no rules: forwards every message, and accepts all forms of a name. */
-export const createSingleServerRoute = (
-  server: string,
-  upstream: Upstream,
-  log: Log,
-  onListFault?: OnListFault,
-): Dispatch => {
+export const createSingleServerRoute = (member: Member, log: Log, onListFault?: OnListFault): SingleServer => {
+  const { server, bridged: upstream } = member
   const names = createListedNames(upstream)
   const send = mergePages(server, sendTo(upstream, log), createListFaultReport(log, onListFault))
-  return exchange => {
-    if (exchange.method === LISTEN) return send(onListChanged(exchange, names.clear))
+  const subscriptions = createSingleServerSubscriptions(member, names.clear)
+  const dispatch: Dispatch = exchange => {
+    if (exchange.method === LISTEN && exchange.kind === 'request') return subscriptions.dispatch(exchange)
     const list = Object.hasOwn(CALLS, exchange.method) ? CALLS[exchange.method] : undefined
     const name = list && exchange.params.get('name')?.asString()
     const bare = name === undefined ? undefined : withoutServer(server, name)
@@ -40,15 +48,8 @@ export const createSingleServerRoute = (
       .then(isListed => send(isListed ? exchange : { ...exchange, params: exchange.params.with('name', bare) }))
       .catch((thrown: unknown) => failWith(exchange, thrown))
   }
+  return { dispatch, subscriptions }
 }
-
-const onListChanged = (exchange: Exchange, changed: () => void): Exchange => ({
-  ...exchange,
-  sink: frame => {
-    if (frame.kind === 'notice' && frame.method.endsWith('/list_changed')) changed()
-    return exchange.sink(frame)
-  },
-})
 
 type Names = Promise<ReadonlySet<string>>
 

@@ -1,6 +1,12 @@
 import { deliver } from '../../protocol/deliver.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
-import { CHANGING_LISTS, type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import {
+  CHANGING_LISTS,
+  type ChangingList,
+  LIST_CHANGES,
+  missedNotices,
+  NOTIFICATIONS,
+} from '../../protocol/notifications.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { CacheEntry } from '../catalog/cache-entry.ts'
@@ -148,13 +154,23 @@ export class ClientSubscription {
       const asked = this.#watched.get(member)?.get(uri.asString() ?? '')
       if (asked !== undefined && !this.#isAcknowledged) this.#accepted.add(asked)
     }
-    for (const list of lists) {
-      if (wasLost) this.#recover(member, list)
-      else if (isNew && this.#entries(member, list).some(({ hasLostListeners }) => hasLostListeners)) {
+    if (wasLost) this.#announceMissed(member, params)
+    else if (isNew) this.#refetchUnwatched(member, lists)
+  }
+
+  /** Lists are fetched and compared with those that are known; one that is not known may have changed. */
+  #announceMissed(member: Member, acknowledged: Json): void {
+    for (const list of this.#wanted)
+      if (this.#entries(member, list).some(({ value }) => value === undefined)) this.#unwatched.add(keyOf(member, list))
+    for (const notice of missedNotices(acknowledged)) void this.#onFrame(member, notice)
+  }
+
+  #refetchUnwatched(member: Member, lists: readonly ChangingList[]): void {
+    for (const list of lists)
+      if (this.#entries(member, list).some(({ hasLostListeners }) => hasLostListeners)) {
         this.#unwatched.add(keyOf(member, list))
         this.#refetch(member, list)
       }
-    }
   }
 
   #countListeners(upstream: UpstreamSubscription, lists: readonly ChangingList[]): void {

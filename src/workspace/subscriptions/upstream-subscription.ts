@@ -1,5 +1,5 @@
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
-import { ERRORS } from '../../protocol/errors.ts'
+import { ERRORS, NoAnswer, type RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { backoffMs } from '../../std/time.ts'
@@ -7,11 +7,14 @@ import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 
 const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
+const STEADY_MS = 30_000 // a server that ends subscriptions sooner is asked less and less often
 
 interface SubscriptionHooks {
   /** The server acknowledged the subscription; `wasLost` if notifications may have been missed before. */
   readonly onListening: (acknowledged: Json, wasLost: boolean) => void
-  readonly onLost: () => void
+  readonly onLost?: () => void
+  /** The server has never acknowledged the subscription, and rejects it with an error of its own. */
+  readonly onRejected?: (error: RpcError) => void
   readonly onFrame: (frame: Frame) => void | Promise<void>
 }
 
@@ -24,7 +27,8 @@ export class UpstreamSubscription {
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #wasLost = false
-  #isListening = false
+  #listeningSince: number | undefined
+  #hasListened = false
   #isOver = false
   #settle: () => void = () => {}
   /** Resolves when the first attempt has succeeded or failed. */
@@ -42,7 +46,7 @@ export class UpstreamSubscription {
   start(): void {
     if (this.#isOver || this.#abort) return
     clearTimeout(this.#timer)
-    if (!this.member.isUp()) return this.#retryLater(true)
+    if (!this.member.isUp()) return this.#retryLater()
     const abort = new Abort()
     this.#abort = abort
     this.member.bridged
@@ -50,7 +54,7 @@ export class UpstreamSubscription {
       .then(peer => {
         if (!abort.reason) peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })
       })
-      .catch(() => this.#ended(abort, true))
+      .catch(() => this.#ended(abort))
   }
 
   /** The server is back: reconnects at once. */
@@ -69,38 +73,41 @@ export class UpstreamSubscription {
 
   #take(frame: Frame, abort: Abort): void | Promise<void> {
     if (abort !== this.#abort || this.#isOver) return
-    if (frame.kind === 'result') return this.#ended(abort, false)
-    if (frame.kind === 'failure') return this.#ended(abort, true, frame.error.code === ERRORS.methodNotFound.code)
+    if (frame.kind === 'result') return this.#ended(abort)
+    if (frame.kind === 'failure') return this.#ended(abort, frame.error)
     if (frame.kind === 'notice' && frame.method === NOTIFICATIONS.acknowledged) return this.#acknowledged(frame.params)
     return this.#hooks.onFrame(frame)
   }
 
   #acknowledged(params: Json): void {
-    this.#failures = 0
-    this.#isListening = true
+    this.#listeningSince = Date.now()
+    this.#hasListened = true
     const wasLost = this.#wasLost
     this.#wasLost = false
     this.#hooks.onListening(params, wasLost)
     this.#settle()
   }
 
-  #ended(abort: Abort, isFailure: boolean, isUnsupported = false): void {
+  #ended(abort: Abort, error?: RpcError): void {
     if (abort !== this.#abort || this.#isOver) return
     this.#abort = undefined
     this.#stopListening()
-    if (isUnsupported)
+    if (error && !this.#hasListened && !(error instanceof NoAnswer)) this.#hooks.onRejected?.(error)
+    if (this.#isOver) return
+    if (error?.code === ERRORS.methodNotFound.code)
       this.#settle() // the server never sends notifications
-    else this.#retryLater(isFailure)
+    else this.#retryLater()
   }
 
   #stopListening(): void {
-    if (!this.#isListening) return
-    this.#isListening = false
-    this.#hooks.onLost()
+    if (this.#listeningSince === undefined) return
+    if (Date.now() - this.#listeningSince >= STEADY_MS) this.#failures = 0
+    this.#listeningSince = undefined
+    this.#hooks.onLost?.()
   }
 
-  #retryLater(isFailure: boolean): void {
-    this.#wasLost ||= isFailure
+  #retryLater(): void {
+    this.#wasLost = true
     this.#settle()
     const failures = this.member.isUp() ? this.#failures++ : Number.POSITIVE_INFINITY
     clearTimeout(this.#timer)

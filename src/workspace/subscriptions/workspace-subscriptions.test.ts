@@ -197,17 +197,26 @@ test('a member that was down at the start is subscribed to later without a healt
   w.close()
 })
 
-test('a member that ends its streams is subscribed to again', async () => {
+test('a member that ends its streams is subscribed to again; what it changed meanwhile is notified', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
+  await w.ask('tools/list')
   const listener = w.begin('subscriptions/listen', TOOLS)
   await vi.advanceTimersByTimeAsync(0)
-  const [stream] = [...a.listeners]
-  a.listeners.clear()
-  void stream?.sink({ kind: 'result', result: Json.empty })
-  await vi.advanceTimersByTimeAsync(2000)
-  expect(a.listeners.size).toBe(1)
-  expect(listener.notices).toEqual([ACKNOWLEDGED])
+  const endStream = async (): Promise<void> => {
+    const [stream] = [...a.listeners]
+    a.listeners.clear()
+    void stream?.sink({ kind: 'result', result: Json.empty })
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(a.listeners.size).toBe(1)
+  }
+  await endStream()
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED]) // the list was fetched before the client listened
+  await endStream()
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED]) // the list is the same
+  a.names.push('y')
+  await endStream()
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED, CHANGED])
   w.close()
 })
 

@@ -1,0 +1,95 @@
+import { deliver } from '../../protocol/deliver.ts'
+import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
+import { missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { Json } from '../../wire/json/json.ts'
+import type { Member } from '../member.ts'
+import { UpstreamSubscription } from './upstream-subscription.ts'
+
+/** All subscriptions of a workspace with one server and no rules. */
+export interface SingleServerSubscriptions {
+  readonly dispatch: Dispatch // answers `subscriptions/listen`
+  /** The server is back. */
+  onRecovered(): void
+  close(): void
+}
+
+/** `onListChanged` is called before a client is told that a list has changed. */
+export const createSingleServerSubscriptions = (
+  member: Member,
+  onListChanged: () => void,
+): SingleServerSubscriptions => {
+  const subscriptions = new Set<SingleServerSubscription>()
+
+  const listen = (exchange: Exchange): void => {
+    const sink = (frame: Frame): void | Promise<void> => {
+      if (frame.kind === 'notice' && frame.method.endsWith('/list_changed')) onListChanged()
+      return exchange.sink(frame)
+    }
+    const subscription = new SingleServerSubscription(member, { ...exchange, sink }, () =>
+      subscriptions.delete(subscription),
+    )
+    subscriptions.add(subscription)
+    subscription.start()
+  }
+
+  return {
+    dispatch: listen,
+    onRecovered: () => {
+      for (const { upstream } of subscriptions) upstream.reconnect()
+    },
+    close: () => {
+      for (const subscription of [...subscriptions])
+        subscription.end({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
+    },
+  }
+}
+
+/** One `subscriptions/listen` of a client: frames pass unchanged, and the client does not see the server's restarts. */
+class SingleServerSubscription {
+  readonly upstream: UpstreamSubscription
+  readonly #exchange: Exchange
+  readonly #onEnd: () => void
+  #isAcknowledged = false
+
+  constructor(member: Member, exchange: Exchange, onEnd: () => void) {
+    this.#exchange = exchange
+    this.#onEnd = onEnd
+    this.upstream = new UpstreamSubscription(member, exchange, {
+      onListening: (acknowledged, wasLost) => this.#onListening(acknowledged, wasLost),
+      onRejected: error => this.end({ kind: 'failure', error }),
+      onFrame: exchange.sink,
+    })
+  }
+
+  start(): void {
+    this.#exchange.signal.onAbort(reason => {
+      this.upstream.end(reason)
+      this.#onEnd()
+    })
+    this.upstream.start()
+    void this.upstream.settled.then(() => {
+      // The server cannot be reached now; what the client asked for is sent as soon as it can.
+      if (!this.#exchange.signal.reason) this.#acknowledge(this.#exchange.params.without('_meta'))
+    })
+  }
+
+  /** Ends it with that frame, which the client gets. */
+  end(frame: Frame): void {
+    this.#isAcknowledged = true
+    this.#onEnd()
+    this.upstream.end({ kind: 'closing' })
+    void deliver(this.#exchange.sink, frame)
+  }
+
+  #onListening(acknowledged: Json, wasLost: boolean): void {
+    this.#acknowledge(acknowledged)
+    if (!wasLost) return
+    for (const notice of missedNotices(acknowledged)) void deliver(this.#exchange.sink, notice)
+  }
+
+  #acknowledge(params: Json): void {
+    if (this.#isAcknowledged) return
+    this.#isAcknowledged = true
+    void deliver(this.#exchange.sink, { kind: 'notice', method: NOTIFICATIONS.acknowledged, params })
+  }
+}
