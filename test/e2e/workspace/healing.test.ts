@@ -70,6 +70,7 @@ const listenAll = async (
       const client = await open(workspace)
       cleanup.push(client.close)
       await client.call('tools/list')
+      await client.call('tools/call', { name: 'server__old', arguments: {} }) // a list alone starts no process
       await client.listen(uris)
       opened.push([`${kind} in ${workspace}`, client])
     }
