@@ -214,3 +214,52 @@ test('a server is read again when a caller is served from what is ten minutes ol
   await vi.advanceTimersByTimeAsync(0)
   expect(access && namesIn(access.source)).toEqual(['b'])
 })
+
+describe('whether a process lists the same to every client', () => {
+  const learn = async (toAll: () => readonly string[], given?: ReturnType<typeof storeOf>) => {
+    const opened: Caller[] = []
+    const started = start(given)
+    const upstream = upstreamOf(caller => {
+      opened.push(caller)
+      return peerOf(toAll)
+    })
+    await started.servers.load([PROCESS])
+    const access = started.servers.accessTo(PROCESS, upstream) as NonNullable<ReturnType<LearntServers['accessTo']>>
+    const read = (tools = ['a']) =>
+      access.readLists(
+        peerOf(() => tools),
+        SELF,
+        DISCOVERED,
+      )
+    await read()
+    await access.source.comparing
+    return { ...started, access, read, opened, isUniform: () => access.source.get()?.isUniform }
+  }
+
+  test.each<[string, () => readonly string[], boolean]>([
+    ['is found out with a client that has all capabilities', () => ['a'], true],
+    ['is false if that client gets another list', () => ['a', 'sample'], false],
+    [
+      'is false if that client gets none',
+      () => {
+        throw new Error('no')
+      },
+      false,
+    ],
+  ])('%s', async (_, toAll, expected) => {
+    const { isUniform, opened } = await learn(toAll)
+    expect(isUniform()).toBe(expected)
+    expect(opened).toMatchObject([{ principal: undefined, revision: '2025-11-25' }])
+    expect(opened[0]?.capabilities.has('sampling')).toBe(true)
+  })
+
+  test('is stored, and found out again only if the lists have changed', async () => {
+    const { servers, store, texts, saves } = await learn(() => ['a'])
+    await servers.close()
+    const again = await learn(() => ['b', 'c'], { store, texts, saves })
+    expect([again.isUniform(), again.opened]).toEqual([true, []])
+    await again.read(['b'])
+    await again.access.source.comparing
+    expect([again.isUniform(), again.opened.length]).toEqual([false, 1])
+  })
+})

@@ -198,6 +198,11 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     return pool.find(caller, index) ?? detectAndOpen(caller, index)
   }
 
+  const isRunning = (caller: Caller): boolean => {
+    const session = pool.peek(sharing.placeOf(caller, 0).key)
+    return modern.find(caller) !== undefined || (session !== undefined && sessions.get(session)?.isRunning === true)
+  }
+
   /** One process is enough: another that hangs is found by the calls it does not answer. */
   const probe = async (): Promise<boolean> => {
     if (closing) return false
@@ -223,6 +228,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
   return {
     open,
     probe,
+    isRunning,
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({

@@ -3,7 +3,7 @@ import { scriptedMember, toolsOf } from '../../../test/support/scripted-member.t
 import { CURSOR_KEYS, callerOf } from '../../../test/support/workspace.ts'
 import { defaultRules } from '../../config/snapshot.ts'
 import { Abort } from '../../protocol/cancellation.ts'
-import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
+import type { Caller, Exchange, Frame, Upstream } from '../../protocol/exchange.ts'
 import { MODERN, type Revision } from '../../protocol/revisions.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
@@ -242,6 +242,11 @@ test('a modern client gets the list of a legacy server in its own revision, with
 
 describe('a process', () => {
   const PROCESS = { isProcess: true, isRemote: false }
+  const RUNNING: Upstream = {
+    open: () => Promise.reject(new Error('not used')),
+    isRunning: () => true,
+    close: async () => {},
+  }
 
   test('is not started for a list that is the same for this client', async () => {
     const { ask, scripted, learn } = open(learntWith([RAW]), PROCESS)
@@ -257,10 +262,9 @@ describe('a process', () => {
     expect(listener.notices()).toContain(CHANGED)
   })
 
-  test('that the client has called is asked itself', async () => {
-    const { ask, scripted, answerAll } = open(learntWith([RAW]), PROCESS)
+  test('that runs for the client is asked itself', async () => {
+    const { ask, scripted, answerAll } = open(learntWith([RAW]), { ...PROCESS, native: RUNNING })
     const listener = ask('subscriptions/listen', LISTEN)
-    ask('tools/call', { name: 'x' })
     const list = ask('tools/list')
     await moment()
     expect(list.result()).toContain('later')
@@ -269,13 +273,18 @@ describe('a process', () => {
     expect(scripted.count('tools/list')).toBe(1)
   })
 
-  test('is asked behind the answer if its list may depend on the client', async () => {
-    const { ask, scripted } = open(learntWith([RAW]), PROCESS)
-    const caller = { capabilities: Json.of({ sampling: {} }) }
-    expect(ask('tools/list', {}, caller).result()).toContain('later')
+  test.each<[string, boolean | undefined, PlainObject, number]>([
+    ['is asked behind the answer if its list depends on the client', false, { sampling: {} }, 1],
+    ['or if that is not known', undefined, { sampling: {} }, 1],
+    ['or for capabilities that the gateway does not know', true, { experimental: { x: {} } }, 1],
+    ['or extensions', true, { extensions: { 'com.example/x': {} } }, 1],
+    ['and not if all clients get the same list', true, { sampling: {}, roots: {}, extensions: {} }, 0],
+  ])('%s', async (_, isUniform, capabilities, count) => {
+    const { ask, scripted } = open({ ...learntWith([RAW]), isUniform }, PROCESS)
+    expect(ask('tools/list', {}, { capabilities: Json.of(capabilities) }).result()).toContain('later')
     expect(scripted.asked).toEqual([])
     await moment(100)
-    expect(scripted.count('tools/list')).toBe(1)
+    expect(scripted.count('tools/list')).toBe(count)
   })
 })
 

@@ -15,7 +15,6 @@ import { ListListeners } from './list-listeners.ts'
 
 const LISTEN = 'subscriptions/listen'
 const MOST_OWNERS = 1000
-const MOST_USERS = 10_000
 const MOST_PER_PRINCIPAL = 64
 const IDLE_MS = 3_600_000
 
@@ -44,7 +43,6 @@ export const createKnownAnswers = (
 ): KnownAnswers => {
   const owners = new BoundedCache<OwnerAnswers>(MOST_OWNERS, IDLE_MS, { mostPerGroup: MOST_PER_PRINCIPAL })
   const listeners = new ListListeners()
-  const users = new Set<string | undefined>() // principals that have used a process of the server
   const later = new Set<NodeJS.Timeout>()
 
   const answersOf = (owner: string): OwnerAnswers => {
@@ -99,11 +97,18 @@ export const createKnownAnswers = (
     send({ ...exchange, signal: abort, sink: take })
   }
 
-  /** A process starts after the answer: that takes the time of all other requests. */
+  /** A process starts after the answer, because that takes the time of all other requests, and not for what is known. */
   const askLater = (exchange: Exchange, owner: string, known: Json): void => {
+    const { method, caller } = exchange
+    const start = (): void => {
+      const learnt = source.get()
+      if (!member.isUp() || answersOf(owner).pending.has(method) || (learnt && isListedAlike(caller, learnt))) return
+      ask(exchange, owner, known, undefined)
+    }
     const timer = setTimeout(() => {
       later.delete(timer)
-      if (member.isUp() && !answersOf(owner).pending.has(exchange.method)) ask(exchange, owner, known, undefined)
+      if (source.comparing) void source.comparing.then(start)
+      else start()
     }, times.behindMs).unref()
     later.add(timer)
   }
@@ -116,10 +121,10 @@ export const createKnownAnswers = (
     const known = learnt && learntResult(learnt, method, caller.revision)
     if (!learnt || !known) return send(exchange)
     answers.shown.set(method, learnt)
-    const mayStartProcess = member.isProcess && !users.has(caller.principal)
-    if (!mayStartProcess && !answers.pending.has(method)) return ask(exchange, owner, known, times.ownListMs)
+    const startsProcess = member.isProcess && member.native.isRunning?.(caller) !== true
+    if (!startsProcess && !answers.pending.has(method)) return ask(exchange, owner, known, times.ownListMs)
     void deliver(sink, { kind: 'result', result: known })
-    if (mayStartProcess && method !== DISCOVER && !isListedAlike(owner, learnt)) askLater(exchange, owner, known)
+    if (startsProcess && method !== DISCOVER) askLater(exchange, owner, known)
   }
 
   /** The gateway has read the server again: callers that were shown another list are told. */
@@ -134,14 +139,10 @@ export const createKnownAnswers = (
   })
 
   const dispatch: Dispatch = exchange => {
-    const { kind, method, caller } = exchange
+    const { kind, method } = exchange
     if (kind === 'notification') return send(exchange)
     if (listKindOf(method) || method === DISCOVER) return answer(exchange)
     if (method === LISTEN) return send(listeners.add(exchange))
-    if (member.isProcess && !users.has(caller.principal)) {
-      if (users.size >= MOST_USERS) users.clear()
-      users.add(caller.principal)
-    }
     send(exchange)
   }
 
