@@ -130,7 +130,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
   const sessions = createStreamableSessions(streamable, state, inbound.tokens)
-  const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE)
+  const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE, state)
 
   const handlers = {
     readRequest: createRequestReader(context, inbound.admit),

@@ -83,7 +83,7 @@ export const startFront = async (
     ? { ...options.state, isLasting: true }
     : { store: new MemoryCluster().join(), keys: randomKeys(), isLasting: false }
   const sessions = createStreamableSessions(context, state, options.tokens ?? NO_TOKENS)
-  const channels = createClientChannels(context, { ...DEFAULT_SSE, ...options.sse })
+  const channels = createClientChannels(context, { ...DEFAULT_SSE, ...options.sse }, state)
   const fronts = {
     readRequest: createRequestReader(context, (request, workspace) => {
       if (!['default', 'other'].includes(workspace))
