@@ -9,12 +9,16 @@ import {
 import { SILENT } from '../../src/telemetry/log.ts'
 
 /** A gateway in this process, on a port of its own, with one server: the one at the URL, or the demo server. */
-export const startTestGateway = (upstream?: string): Promise<{ url: string; close(): Promise<void> }> =>
-  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)])
+export const startTestGateway = (
+  upstream?: string,
+  state?: Parameters<typeof startGateway>[1]['state'],
+): Promise<{ url: string; close(): Promise<void> }> =>
+  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)], state)
 
 /** A gateway in this process, on a port of its own, with these servers in one workspace. */
 export const startGatewayBefore = async (
   servers: readonly ServerConfig[],
+  state?: Parameters<typeof startGateway>[1]['state'],
 ): Promise<{ url: string; close(): Promise<void> }> => {
   const names = servers.map(({ name }) => name)
   const snapshot = {
@@ -24,7 +28,7 @@ export const startGatewayBefore = async (
     workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length) }]]),
     warnings: [],
   }
-  const gateway = await startGateway(snapshot, { log: SILENT })
+  const gateway = await startGateway(snapshot, { log: SILENT, state })
   return { url: gateway.url('default'), close: gateway.close }
 }
 

@@ -10,12 +10,15 @@ export interface Relay {
   /** Breaks every connection, and there is nobody at the address until `start`. */
   stop(): Promise<void>
   start(): Promise<void>
+  /** New connections go to another URL. */
+  redirect(target: string): void
   close(): Promise<void>
 }
 
 /** Starts a TCP relay in front of a URL. */
 export const startRelay = async (target: string): Promise<Relay> => {
-  const { hostname, port, pathname } = new URL(target)
+  const { pathname } = new URL(target)
+  let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   const server = createServer(near => {
     const far = connect(Number(port), hostname)
@@ -43,5 +46,8 @@ export const startRelay = async (target: string): Promise<Relay> => {
       server.close(() => resolve())
       cut()
     })
-  return { url: `http://127.0.0.1:${own}${pathname}`, cut, stop, start: () => start(own), close: stop }
+  const redirect = (next: string): void => {
+    ;({ hostname, port } = new URL(next))
+  }
+  return { url: `http://127.0.0.1:${own}${pathname}`, cut, stop, start: () => start(own), redirect, close: stop }
 }
