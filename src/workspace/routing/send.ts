@@ -12,10 +12,17 @@ export const sendTo =
     upstream
       .open(exchange.caller)
       .then(peer => {
-        if (!exchange.signal.reason) peer.dispatch(exchange)
+        if (!exchange.signal.reason || isForOwnSession(exchange)) peer.dispatch(exchange)
       })
       .catch((error: unknown) => rejectThrown(exchange, error, log))
   }
+
+/**
+ * A session that a server has for one client ends with the last listener. If the client leaves while the session is being
+ * opened, it ends by the listener that comes too late.
+ */
+export const isForOwnSession = ({ method, caller }: Exchange): boolean =>
+  method === 'subscriptions/listen' && caller.session !== undefined
 
 /** Ends a request with an error; a notification has no answer. */
 export const rejectWith = (exchange: Exchange, error: RpcError): void => {

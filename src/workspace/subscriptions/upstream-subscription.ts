@@ -5,6 +5,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { backoffMs } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
+import { isForOwnSession } from '../routing/send.ts'
 
 const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
 const STEADY_MS = 30_000 // a server that ends subscriptions sooner is asked less and less often
@@ -52,7 +53,8 @@ export class UpstreamSubscription {
     this.member.bridged
       .open(this.#exchange.caller)
       .then(peer => {
-        if (!abort.reason) peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })
+        if (abort.reason && !isForOwnSession(this.#exchange)) return
+        peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })
       })
       .catch(() => this.#ended(abort))
   }

@@ -3,7 +3,7 @@ import { scriptedMember, toolsOf } from '../../../test/support/scripted-member.t
 import { callerOf, toolsIn, workspaceOf } from '../../../test/support/workspace.ts'
 import { createHotSwap } from '../../app/hot-swap.ts'
 import { Abort } from '../../protocol/cancellation.ts'
-import type { Frame } from '../../protocol/exchange.ts'
+import type { Exchange, Frame, Peer } from '../../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../../protocol/revisions.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 
@@ -234,6 +234,23 @@ test('a subscription ends at every member when its client leaves or the workspac
   expect(two.frames.at(-1)?.kind).toBe('result')
   expect(w.watchers()).toBe(0)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test.each([1, 2])('a server learns that a client left while its session was being opened (%s members)', async count => {
+  const dispatched: Exchange[] = []
+  let opened: (peer: Peer) => void = () => {}
+  const open = () => new Promise<Peer>(resolve => (opened = resolve))
+  const slow = { ...changing('slow'), bridged: { open, close: async () => {} } }
+  const w = workspaceOf([slow, changing('b')].slice(0, count))
+  const listener = w.begin('subscriptions/listen', TOOLS, callerOf({ session: 's', revision: NEWEST_LEGACY }))
+  await vi.advanceTimersByTimeAsync(0)
+  listener.abort.abort({ kind: 'gone' })
+  opened({ revision: NEWEST_LEGACY, asks: true, dispatch: exchange => void dispatched.push(exchange) })
+  await vi.advanceTimersByTimeAsync(0)
+  expect(dispatched.map(({ method, signal }) => [method, signal.reason?.kind])).toEqual([
+    ['subscriptions/listen', 'gone'],
+  ])
+  w.close()
 })
 
 test('a session whose server session announces a change has its own list from then on', async () => {
