@@ -2,6 +2,7 @@
 export type RecordKind =
   | 'session'
   | 'server-session'
+  | 'transient-server-session' // one that only its home can use
   | 'pool'
   | 'task'
   | 'origin'

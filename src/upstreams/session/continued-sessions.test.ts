@@ -15,6 +15,7 @@ import { start as startSdkServer } from '../../../test/support/servers/sdk-v1-se
 import { joinUpstream, sessionCaller, type UpstreamReplicaOptions } from '../../../test/support/upstream-replica.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { StateError, type StateStore } from '../../stores/state/state-store.ts'
 
 const answerOk = answerWith({ ok: true })
 const dedicated = sessionCaller()
@@ -345,6 +346,97 @@ describe('ending', () => {
     await first.upstream.close()
     expect(server.of('DELETE')).toHaveLength(0)
     expect(await second.call()).toEqual({ ok: true })
+  })
+})
+
+describe('a store', () => {
+  /** A store whose operations of these names do something else. */
+  const withFault = (store: StateStore, fault: Partial<StateStore>): StateStore =>
+    new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(name in fault ? fault : target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  const away = () => Promise.reject(new StateError('away', 'no connection'))
+
+  it('that is away keeps no session from being opened, used and ended', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const changeStore = (store: StateStore) => withFault(store, { take: away, create: away, write: away })
+    const { call, upstream, records } = joinUpstream(new MemoryCluster(), server.url, { changeStore })
+    expect(await call()).toEqual({ ok: true })
+    await records.flush()
+    await upstream.close()
+    expect(server.of('DELETE')).toHaveLength(1)
+  })
+
+  it('that does not answer is waited for two seconds', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const changeStore = (store: StateStore) => withFault(store, { take: () => new Promise(() => {}) })
+    const { call } = joinUpstream(new MemoryCluster(), server.url, { changeStore })
+    const began = Date.now()
+    expect(await call()).toEqual({ ok: true })
+    expect(Date.now() - began).toBeGreaterThan(1900)
+    expect(server.of('initialize')).toHaveLength(1)
+  })
+
+  it('that goes away while a session ends leaves its end to the sweep', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    let isAway = false
+    const changeStore = (store: StateStore) =>
+      withFault(store, {
+        write: (claim, body, options) => (isAway ? new Promise(() => {}) : store.write(claim, body, options)),
+      })
+    const { call, upstream, records } = joinUpstream(cluster, server.url, { changeStore })
+    await call()
+    await records.flush()
+    isAway = true
+    await upstream.close()
+    expect(server.of('DELETE')).toHaveLength(0)
+    expect(cluster.records.size).toBe(1)
+  })
+
+  it('that has lost its data gets the records of open sessions again', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.records.flush()
+    cluster.records.clear()
+    first.records.refresh(true)
+    await first.kill()
+    await joinUpstream(cluster, server.url).call()
+    expect(server.of('initialize')).toHaveLength(1)
+  })
+
+  it('keeps a session with a very long handshake only to end it', async () => {
+    const long: Script = (arrived, response) => {
+      const inner = legacy(answerOk, { capabilities: { tools: {}, experimental: { text: { a: 'x'.repeat(70_000) } } } })
+      inner(arrived, response)
+    }
+    const server = await startScripted(long)
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.kill()
+    expect(cluster.records.size).toBe(1)
+    const second = joinUpstream(cluster, server.url)
+    await second.call()
+    expect(server.of('initialize')).toHaveLength(2)
+    await second.records.flush()
+    expect(cluster.records.size).toBe(2)
+  })
+
+  it('that holds a body of another version is not believed', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.kill()
+    for (const record of cluster.records.values()) record.body = Buffer.from('{"format":99}')
+    expect(await joinUpstream(cluster, server.url).call()).toEqual({ ok: true })
+    expect(server.of('initialize')).toHaveLength(2)
   })
 })
 

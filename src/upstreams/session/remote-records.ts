@@ -11,17 +11,16 @@ import { recordId, urlHash } from './stored-server-session.ts'
 
 type NamedServer = RemoteServer & { readonly name: string }
 
-const SHORT_MS = 2 * 60_000 // for sessions that no later process can go on with, or that are soon closed
-
 /** Where the session of a caller with a server over HTTP is recorded. `idleMs`: after which an unused one is closed. */
 export const recordPlace = (server: NamedServer, caller: Caller, slot: PoolSlot, idleMs: number): RecordPlace => {
-  const { workspace, principal, isTransient } = caller
+  const { workspace, principal, session, isTransient } = caller
   const { key, index, owner } = slot
-  const id = key === undefined || isTransient ? undefined : recordId(server, owner, key)
+  // A further session belongs to calls that have lost their process, too.
+  const isShort = key === undefined || index > 0 || isTransient
   return {
-    id,
-    owner: { server: server.name, url: urlHash(server.url), workspace, principal },
-    lifetimeMs: id === undefined || index > 0 ? Math.min(SHORT_MS, idleMs) : idleMs,
+    id: isShort ? undefined : recordId(server, owner, key),
+    owner: { server: server.name, url: urlHash(server.url), workspace, principal, session },
+    lifetimeMs: idleMs,
   }
 }
 

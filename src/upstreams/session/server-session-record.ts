@@ -67,8 +67,8 @@ export class LiveRecord implements ServerSessionRecord {
   constructor(options: RecordOptions) {
     const { id, held } = options
     this.#options = options
-    this.#id = id ?? randomUUID()
     this.#canContinue = id !== undefined
+    this.#id = id ?? randomUUID()
     this.#claim = held
     this.#state = this.stored = held && decodeStored(held.body)
     this.lastId = held ? held.epoch * IDS_PER_EPOCH : 0
@@ -149,23 +149,27 @@ export class LiveRecord implements ServerSessionRecord {
     const body = encodeStored({ ...owner, ...state, attempts: 0 })
     const expires = Date.now() + lifetimeMs
     if (!claim) this.#claim = await this.#create(body, expires)
-    else if (!(await store.write(claim, body, { expires }))) return this.lose(claim)
+    else if (!(await store.write(claim, body, { expires }))) {
+      if (await store.read(claim.kind, claim.id)) return this.lose(claim)
+      this.#claim = await this.#create(body, expires) // the store has lost what it had
+    }
     if (this.#state === state) this.#writtenAt = Date.now()
   }
 
   /** Where another replica has a session of the same caller, this one is recorded only so that the sweep can end it. */
   async #create(body: Buffer, expires: number): Promise<Claim> {
     const { store, schedule, closed } = this.#options
-    try {
-      return await store.create('server-session', this.#id, body, { expires })
-    } catch (error) {
-      if (!(error instanceof StateError) || error.reason !== 'exists') throw error
-      closed(this)
-      this.#id = randomUUID()
-      this.#canContinue = false
-      schedule(this)
-      return await store.create('server-session', this.#id, body, { expires })
-    }
+    if (this.#canContinue)
+      try {
+        return await store.create('server-session', this.#id, body, { expires })
+      } catch (error) {
+        if (!(error instanceof StateError) || error.reason !== 'exists') throw error
+        closed(this)
+        this.#id = randomUUID()
+        this.#canContinue = false
+        schedule(this)
+      }
+    return store.create('transient-server-session', this.#id, body, { expires })
   }
 
   #failed(error: unknown): void {

@@ -16,13 +16,10 @@ interface RecordsOptions {
   readonly store: StateStore
   readonly log: Log
   readonly batchMs?: number
-  readonly tickMs?: number // between two looks at what has to be written again
-  readonly sweepMs?: number // between two sweeps
 }
 
 const BATCH_MS = 20
-const TICK_MS = 30_000
-const SWEEP_MS = 60_000
+const TICK_MS = 60_000
 const TAKE_MS = 2000 // for the store to find a record; then the session is opened anew
 
 /** The records of the sessions with servers: written behind, and kept for as long as the sessions are open. */
@@ -38,20 +35,19 @@ export class ServerSessionRecords {
   #batch: NodeJS.Timeout | undefined
   #isStopping = false
 
-  constructor({ store, log, batchMs = BATCH_MS, tickMs = TICK_MS, sweepMs = SWEEP_MS }: RecordsOptions) {
+  constructor({ store, log, batchMs = BATCH_MS }: RecordsOptions) {
     this.#store = store
     this.#log = log
     this.#batchMs = batchMs
     this.#stopListening = store.onLost(claim => {
-      if (claim.kind === 'server-session') this.#live.get(claim.id)?.lose(claim)
+      this.#live.get(claim.id)?.lose(claim)
     })
-    this.#ticker = setInterval(() => this.#refresh(), tickMs).unref()
+    this.#ticker = setInterval(() => this.refresh(), TICK_MS).unref()
     this.#sweep = new SessionSweep({
       store,
       log,
-      sweepMs,
       keepIfLive: held => this.#keepIfLive(held),
-      refreshAll: () => this.#refresh(true),
+      refreshAll: () => this.refresh(true),
     })
   }
 
@@ -102,6 +98,12 @@ export class ServerSessionRecords {
     return this.#sweep.run()
   }
 
+  /** Writes records again with the next batch, before they expire; all of them where their times may be wrong. */
+  refresh(areAllDue = false): void {
+    const now = Date.now()
+    for (const record of this.#live.values()) if (areAllDue || record.isOld(now)) this.#schedule(record)
+  }
+
   /** Writes everything that is due. */
   async flush(): Promise<void> {
     clearTimeout(this.#batch)
@@ -134,11 +136,6 @@ export class ServerSessionRecords {
       this.#log.debug({ err: error }, 'record of a session with a server not read')
       return undefined
     }
-  }
-
-  #refresh(areAllDue = false): void {
-    const now = Date.now()
-    for (const record of this.#live.values()) if (areAllDue || record.isOld(now)) this.#schedule(record)
   }
 
   /** A record that expired although its session is open, as after a jump of the clock, is written again. */

@@ -4,6 +4,7 @@ import { callerOf, exchangeWith, legacy, type Script, scriptedServer } from '../
 import { joinUpstream, sessionCaller } from '../../../test/support/upstream-replica.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import type { ServerSessionRecords } from './server-session-records.ts'
+import { encodeStored, urlHash } from './stored-server-session.ts'
 
 const MINUTE = 60_000
 const answerOk = answerWith({ ok: true })
@@ -31,26 +32,49 @@ const countingServer = async () => {
   return { ...server, open, script }
 }
 
+/** With another replica, so that only the time says that a session is abandoned. */
+const createCluster = (): MemoryCluster => {
+  const cluster = new MemoryCluster()
+  cluster.join()
+  return cluster
+}
+
 /** Lets the time of abandoned sessions run out; the interval is not called. */
 const letExpire = (ms = 31 * MINUTE): void => void vi.setSystemTime(Date.now() + ms)
 
 describe('sessions that no client comes back to', () => {
-  it('are all ended at their server, at most a hundred a minute', async () => {
+  it('are all ended at their server when they have expired', async () => {
     const server = await countingServer()
-    const cluster = new MemoryCluster()
+    const cluster = createCluster()
     const first = joinUpstream(cluster, server.url)
-    await Promise.all(Array.from({ length: 120 }, (_, at) => first.call(sessionCaller(`client-${at}`))))
+    await Promise.all(Array.from({ length: 20 }, (_, at) => first.call(sessionCaller(`client-${at}`))))
     await first.kill()
-    expect(server.open.size).toBe(120)
+    expect(server.open.size).toBe(20)
     const second = joinUpstream(cluster, server.url)
     expect(await second.records.sweep()).toBe(0)
     letExpire()
-    expect(await second.records.sweep()).toBe(100)
-    expect(server.open.size).toBe(20)
     expect(await second.records.sweep()).toBe(20)
     expect(server.open.size).toBe(0)
     expect(cluster.records.size).toBe(0)
     expect(await second.records.sweep()).toBe(0)
+  })
+
+  it('are ended at most a hundred at a time', async () => {
+    const server = await countingServer()
+    const cluster = createCluster()
+    const before = cluster.join()
+    const owner = { server: 'far', url: urlHash(server.url), workspace: 'w', principal: 'p', session: undefined }
+    const state = { handshake: undefined, isReady: true, hasStream: false, attempts: 0 }
+    for (let at = 0; at < 120; at++) {
+      const body = encodeStored({ ...owner, ...state, sessionId: `old-${at}` })
+      await before.create('server-session', `record-${at}`, body, { expires: Date.now() + MINUTE })
+    }
+    await before.close()
+    letExpire()
+    const { records } = joinUpstream(cluster, server.url)
+    expect([await records.sweep(), await records.sweep(), await records.sweep()]).toEqual([100, 20, 0])
+    const ended = server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])
+    expect(new Set(ended).size).toBe(120)
   })
 
   it('are ended by the interval', async () => {
@@ -65,7 +89,7 @@ describe('sessions that no client comes back to', () => {
     await vi.waitFor(() => expect(cluster.records.size).toBe(0))
   })
 
-  it('are ended after two minutes where no process could go on with them', async () => {
+  it('are ended at once where no process could go on with them', async () => {
     const server = await countingServer()
     const cluster = new MemoryCluster()
     const first = joinUpstream(cluster, server.url)
@@ -73,9 +97,35 @@ describe('sessions that no client comes back to', () => {
     await first.call({ ...sessionCaller('channel'), isTransient: true })
     await first.kill()
     const second = joinUpstream(cluster, server.url)
-    letExpire(2 * MINUTE)
     expect(await second.records.sweep()).toBe(2)
     expect(server.open.size).toBe(0)
+  })
+
+  it.each([
+    ['at once if their client has ended its own session', 1],
+    ['when they expire if there are other replicas, which may go on with them', 0],
+  ] as const)('are ended %s', async (_, endedAtOnce) => {
+    const server = await countingServer()
+    const cluster = new MemoryCluster()
+    const client = cluster.join()
+    for (const session of ['gone', 'there'])
+      await client.create('session', session, Buffer.from('{}'), { expires: Date.now() + 60 * MINUTE })
+    const first = joinUpstream(cluster, server.url)
+    for (const session of ['gone', 'there']) await first.call(sessionCaller(session))
+    await first.kill()
+    const taken = await client.take('session', 'gone')
+    if (taken.kind === 'mine') await client.remove(taken.held)
+    if (endedAtOnce === 1) await client.close() // the second is alone
+    const second = joinUpstream(cluster, server.url)
+    expect(await second.records.sweep()).toBe(endedAtOnce)
+    expect(server.open.size).toBe(2 - endedAtOnce)
+    await second.call(sessionCaller('there'))
+    expect(server.of('initialize')).toHaveLength(2)
+    letExpire()
+    second.records.refresh(true)
+    await second.records.flush()
+    expect(await second.records.sweep()).toBe(1 - endedAtOnce)
+    expect([...server.open.keys()]).toEqual(['s2'])
   })
 
   it('are ended with the credentials of their caller', async () => {
@@ -143,7 +193,7 @@ describe('sessions that no client comes back to', () => {
 describe('sessions that are open', () => {
   it('stay recorded for as long as they are open', async () => {
     const server = await countingServer()
-    const cluster = new MemoryCluster()
+    const cluster = createCluster()
     const { records, upstream, call } = joinUpstream(cluster, server.url)
     exchangeWith(await upstream.open(sessionCaller()), 'subscriptions/listen', { caller: sessionCaller() })
     for (let hour = 0; hour < 2; hour++) await vi.advanceTimersByTimeAsync(60 * MINUTE)
@@ -158,7 +208,7 @@ describe('sessions that are open', () => {
     ['back', -24 * 60 * MINUTE],
   ])('are not swept when the clock jumps %s', async (_, ms) => {
     const server = await countingServer()
-    const cluster = new MemoryCluster()
+    const cluster = createCluster()
     const { upstream, records, call } = joinUpstream(cluster, server.url)
     exchangeWith(await upstream.open(sessionCaller()), 'subscriptions/listen', { caller: sessionCaller() })
     await records.flush()
@@ -177,7 +227,7 @@ describe('sessions that are open', () => {
 
 it('a kill leaks at most what was opened within the last batch', async () => {
   const server = await countingServer()
-  const cluster = new MemoryCluster()
+  const cluster = createCluster()
   const first = joinUpstream(cluster, server.url, { batchMs: MINUTE })
   for (let at = 0; at < 10; at++) await first.call(sessionCaller(`stored-${at}`))
   await first.records.flush() // one batch

@@ -10,7 +10,6 @@ export type EndSession = (stored: StoredServerSession) => Promise<'ended' | 'unr
 interface SweepOptions {
   readonly store: StateStore
   readonly log: Log
-  readonly sweepMs: number
   /** True if the session is open in this process: then it is not abandoned. */
   keepIfLive(held: Held): boolean
   /** Writes the records of all open sessions again. */
@@ -18,22 +17,28 @@ interface SweepOptions {
 }
 
 const MOST = 100 // sessions in one sweep
+const SWEEP_MS = 10_000
+const EXPIRED_EVERY = 6 // sweeps: a client may still come back to a session that has not expired
 const AT_ONCE = 10
 const END_MS = 5000 // for a server to answer
 const MOST_ATTEMPTS = 3
 const RETRY_MS = 10 * 60_000 // until a server that could not be reached is tried again
 
-/** Ends sessions at servers that no client has come back to: their processes are gone, and their records have expired. */
+/**
+ * Ends sessions at servers that have no process any more: soon those that no other process could go on with, the others
+ * when no client has come back to them until they expired.
+ */
 export class SessionSweep {
   readonly #options: SweepOptions
   readonly #servers = new Map<string, EndSession>() // by name
   readonly #timer: NodeJS.Timeout
   readonly #clock = new SteadyClock()
+  #count = 0
   #running: Promise<number> | undefined
 
   constructor(options: SweepOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#tick(), options.sweepMs).unref()
+    this.#timer = setInterval(() => this.#tick(), SWEEP_MS).unref()
   }
 
   addServer(name: string, end: EndSession): void {
@@ -45,8 +50,8 @@ export class SessionSweep {
   }
 
   /** Resolves with the number of sessions that were abandoned. */
-  run(): Promise<number> {
-    this.#running ??= this.#sweep().finally(() => {
+  run(takesExpired = true): Promise<number> {
+    this.#running ??= this.#sweep(takesExpired).finally(() => {
       this.#running = undefined
     })
     return this.#running
@@ -59,19 +64,40 @@ export class SessionSweep {
   /** After a jump of the clock every record looks too old or too young. */
   #tick(): void {
     if (this.#clock.hasJumped(Date.now())) return this.#options.refreshAll()
-    this.run().catch((error: unknown) =>
+    this.run(++this.#count % EXPIRED_EVERY === 0).catch((error: unknown) =>
       this.#options.log.debug({ err: error }, 'abandoned sessions with servers not swept'),
     )
   }
 
-  async #sweep(): Promise<number> {
+  async #sweep(takesExpired: boolean): Promise<number> {
     const { store, log, keepIfLive } = this.#options
-    const expired = await store.takeAbandoned('server-session', 'expired', MOST)
-    const abandoned = expired.filter(held => !keepIfLive(held))
+    const taken = await store.takeAbandoned('transient-server-session', 'orphaned', MOST)
+    taken.push(...(await this.#takeOwnerless(MOST - taken.length)))
+    if (takesExpired)
+      for (const kind of ['server-session', 'transient-server-session'] as const)
+        taken.push(...(await store.takeAbandoned(kind, 'expired', MOST - taken.length)))
+    const abandoned = taken.filter(held => !keepIfLive(held))
     for (let at = 0; at < abandoned.length; at += AT_ONCE)
       await Promise.all(abandoned.slice(at, at + AT_ONCE).map(held => this.#end(held)))
     if (abandoned.length > 0) log.info({ sessions: abandoned.length }, 'abandoned sessions with servers ended')
     return abandoned.length
+  }
+
+  /**
+   * Sessions of an earlier process whose client has ended its own session. Only where there is no other replica: what
+   * this one claims, it alone can go on with.
+   */
+  async #takeOwnerless(limit: number): Promise<Held[]> {
+    const { store } = this.#options
+    if (store.members.all().length > 1) return []
+    const orphans = await store.takeAbandoned('server-session', 'orphaned', limit)
+    const areOwned = await Promise.all(
+      orphans.map(async ({ body }) => {
+        const session = decodeStored(body)?.session
+        return session === undefined || (await store.read('session', session)) !== undefined
+      }),
+    )
+    return orphans.filter((_, at) => !areOwned[at])
   }
 
   async #end(held: Held): Promise<void> {

@@ -18,6 +18,7 @@ export interface SessionOwner {
   readonly url: string // a hash of the server's URL
   readonly workspace: string
   readonly principal: string | undefined
+  readonly session: string | undefined // of the only client that uses it; undefined: several do
 }
 
 const FORMAT = 1
@@ -39,8 +40,9 @@ export const recordId = (server: RemoteServer & { readonly name: string }, owner
 
 /** The body of a record. A handshake that is too large is left out: such a session can only be ended. */
 export const encodeStored = (stored: StoredServerSession): Buffer => {
-  const { handshake, principal, ...rest } = stored
-  const head = Json.of({ format: FORMAT, ...rest, ...(principal !== undefined && { principal }) })
+  const { handshake, principal, session, ...rest } = stored
+  const owner = { ...(principal !== undefined && { principal }), ...(session !== undefined && { session }) }
+  const head = Json.of({ format: FORMAT, ...rest, ...owner })
   const bytes = handshake && head.with('result', handshake.result).toBytes()
   return bytes && bytes.length <= MOST_BYTES ? bytes : head.toBytes()
 }
@@ -57,6 +59,7 @@ export const decodeStored = (body: Buffer): StoredServerSession | undefined => {
     url,
     workspace,
     principal: text('principal'),
+    session: text('session'),
     sessionId,
     handshake: handshakeOf(json.get('result'), sessionId),
     isReady: json.get('isReady')?.asBoolean() === true,
