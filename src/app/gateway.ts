@@ -4,6 +4,9 @@ import { hashSecret } from '../auth/token.ts'
 import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
+import { ChannelDirectory } from '../fronts/cluster/channel-directory.ts'
+import type { Cluster } from '../fronts/cluster/cluster.ts'
+import type { RequestRouter } from '../fronts/cluster/route-request.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
 import type { FrontContext, FrontState } from '../fronts/http/front-request.ts'
@@ -19,7 +22,7 @@ import { createStreamableSessions } from '../fronts/streamable/sessions.ts'
 import { createStreamable } from '../fronts/streamable/streamable.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
-import type { RequestInfo } from '../protocol/admission.ts'
+import type { Admit, RequestInfo } from '../protocol/admission.ts'
 import { GatewayError } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
@@ -35,6 +38,7 @@ import { createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { logRequests } from '../telemetry/request-log.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
+import { clusterOf, joinCluster } from './cluster.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
@@ -130,14 +134,34 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
   const [streamable, httpSse, rest] = [contextOf('streamable'), contextOf('http-sse'), contextOf('rest')]
   const sessions = createStreamableSessions(streamable, state, inbound.tokens)
-  const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE, state)
-
-  const handlers = {
-    readRequest: createRequestReader(context, inbound.admit),
-    streamable: createStreamable(streamable, sessions),
-    httpSse: createHttpSse(channels),
+  const closeOnFailure = async (error: unknown): Promise<never> => {
+    context.keepAlive.stop()
+    await Promise.all([runtime.close(), inbound.close(), cluster?.close()])
+    throw error
   }
-  const mcpRoutes: HttpRoutes = { ...createMcpEndpoint(context, handlers), ...createHttpSseRoutes(httpSse, handlers) }
+  const clusterConfig = options.state && clusterOf(snapshot, options.state.store, log)
+  const directory = clusterConfig && new ChannelDirectory(state.store, log)
+  const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE, state, directory)
+  let cluster: Cluster | undefined
+  if (clusterConfig)
+    cluster = await joinCluster(clusterConfig, {
+      state,
+      sessions,
+      channels,
+      policyOf: name => runtime.snapshot.policies?.get(name),
+      activeCalls: context.activeCalls,
+      limits,
+      log,
+    }).catch(closeOnFailure)
+  // Other replicas know this one by another name now: they cannot reach channels of the former name.
+  const forgetName = state.store.members.onRenamed(() => channels.endAll('closed'))
+  const fronts = { streamable: createStreamable(streamable, sessions), httpSse: createHttpSse(channels) }
+  const mcpRoutesFor = (admit: Admit, router?: RequestRouter): HttpRoutes => {
+    const handlers = { ...fronts, readRequest: createRequestReader(context, admit, router), router }
+    return { ...createMcpEndpoint(context, handlers), ...createHttpSseRoutes(httpSse, handlers) }
+  }
+  const mcpRoutes = mcpRoutesFor(inbound.admit, cluster?.router)
+  const readRequest = createRequestReader(context, inbound.admit)
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,
@@ -147,7 +171,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const visibleServers = createVisibleServers()
   const workspaces = () => [...runtime.snapshot.workspaces.keys()]
   const shared = {
-    readRequest: handlers.readRequest,
+    readRequest,
     workspaces,
     serversOf: (name: string, policy: Policy | undefined) => {
       const workspace = runtime.snapshot.workspaces.get(name)
@@ -197,13 +221,11 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ...admin,
   }
   const guard = createRequestGuard(snapshot.listen)
-  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(
-    async (error: unknown) => {
-      context.keepAlive.stop()
-      await Promise.all([runtime.close(), inbound.close()])
-      throw error
-    },
-  )
+  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)
+  await cluster?.join(mcpRoutesFor(cluster.admit)).catch(async (error: unknown) => {
+    await listener.close()
+    return closeOnFailure(error)
+  })
 
   port = listener.port
   origin = originOf(snapshot.listen.host, listener.port)
@@ -242,11 +264,14 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const close = async (): Promise<void> => {
     listener.stop()
     await context.activeCalls.drain(limits.shutdownMs)
+    cluster?.retire()
+    forgetName()
     runtime.keepSessions()
     await sessions.stop()
     channels.endAll('shutdown')
     await runtime.close()
     await state.store.releaseAll().catch((error: unknown) => log.warn({ err: error }, 'state not released to others'))
+    await cluster?.close()
     await listener.close()
     await inbound.close()
     context.keepAlive.stop()

@@ -11,6 +11,7 @@ import {
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { SILENT } from '../../telemetry/log.ts'
+import { ActiveCalls } from '../http/active-calls.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { CallerSeal } from './caller-seal.ts'
 import { Forwarder } from './forwarder.ts'
@@ -53,6 +54,7 @@ const startEntry = async ({ port, locations = [{ kind: 'elsewhere', home: 'home'
       reportDead,
     },
     forwarder,
+    activeCalls: new ActiveCalls(10),
     bodyBytes: 64 * MIB,
     log: SILENT,
   })

@@ -1,7 +1,9 @@
+import { Abort } from '../../protocol/cancellation.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Membership } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { readBody } from '../../wire/http-body.ts'
+import type { ActiveCalls } from '../http/active-calls.ts'
 import { clientAddress, type FrontRequest } from '../http/front-request.ts'
 import { addresseeOf } from './addressee.ts'
 import type { Forwarder } from './forwarder.ts'
@@ -19,6 +21,8 @@ export interface RequestRouter {
   find(request: FrontRequest): Location | Promise<Location> | undefined
   /** Serves the request where it belongs. `serveHere` gets the body if it had to be read. */
   route(request: FrontRequest, found: Location | Promise<Location>, serveHere: ServeHere): Promise<void>
+  /** Serves a message that names no session at another replica; false if there is none, or it is gone. */
+  routeSessionless(request: FrontRequest, body: Buffer, home: Promise<string | undefined>): Promise<boolean>
 }
 
 export type ServeHere = (body: Buffer | undefined) => void
@@ -28,6 +32,7 @@ interface RouterOptions {
   readonly locate: Locate
   readonly members: Pick<Membership, 'self' | 'at' | 'reportDead'>
   readonly forwarder: Forwarder
+  readonly activeCalls: ActiveCalls
   readonly bodyBytes: number
   readonly log: Log
 }
@@ -39,7 +44,7 @@ const HERE = { kind: 'here' } as const
 
 /** Sends requests for sessions of other replicas there, once. */
 export const createRequestRouter = (options: RouterOptions): RequestRouter => {
-  const { isHere, locate, members, forwarder, bodyBytes, log } = options
+  const { isHere, locate, members, forwarder, activeCalls, bodyBytes, log } = options
   const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // by id
 
   const locateAnywhere = async (id: string, request: FrontRequest): Promise<Location> => {
@@ -63,7 +68,9 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     const member = members.at(home)
     if (!member) return false
     const caller = { workspace, principal, policyName, address: clientAddress(request) }
-    const result = await forwarder.forward(request, body, caller, member)
+    const call = new Abort() // a shutdown waits for it
+    if (body) activeCalls.add(call)
+    const result = await forwarder.forward(request, body, caller, member).finally(() => activeCalls.delete(call))
     if (result.kind === 'passed') return true
     if (result.kind === 'lost') {
       log.warn({ replica: home, method: raw.method }, 'replica lost while it served a forwarded request')
@@ -95,5 +102,10 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     sendUnreachable(request)
   }
 
-  return { find, route }
+  const routeSessionless: RequestRouter['routeSessionless'] = async (request, body, finding) => {
+    const home = await finding
+    return home !== undefined && (await forward(request, body, home))
+  }
+
+  return { find, route, routeSessionless }
 }

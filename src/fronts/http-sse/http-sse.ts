@@ -37,11 +37,9 @@ const createWriter = (channel: ClientChannel, endpoint: PostEndpoint, body?: Bod
   send: (pieces, merge) => channel.send(pieces, merge),
   expect: (call, id) => {
     const respondInBody = body?.expect(call, id)
-    const endRecord = id && channel.recordCall?.(id)
     return outcome => {
       channel.respond(endpoint, outcome)
       respondInBody?.(outcome)
-      endRecord?.()
     }
   },
 })
@@ -147,7 +145,10 @@ export const createHttpSse = (channels: ClientChannels) => {
   return {
     open,
     serveOpening,
-    workspaceOf: (id: string): string | undefined => channels.get(id)?.caller.workspace,
+    /** Whether this replica has a channel of this id. */
+    has: (id: string): boolean => channels.get(id) !== undefined,
+    workspaceOf: channels.workspaceOf,
+    findHome: channels.findHome,
     post,
     postSessionless,
     end,

@@ -1,5 +1,6 @@
 import { rpcError } from '../../protocol/errors.ts'
 import type { Incoming } from '../../wire/json-rpc.ts'
+import type { RequestRouter } from '../cluster/route-request.ts'
 import type { HttpSse } from '../http-sse/http-sse.ts'
 import { serveStateless } from '../stateless/stateless.ts'
 import type { Streamable } from '../streamable/streamable.ts'
@@ -22,14 +23,34 @@ interface McpEndpointOptions {
   readonly readRequest: ReadRequest
   readonly streamable: Streamable
   readonly httpSse: HttpSse
+  readonly router?: RequestRouter | undefined // absent for requests that another replica has forwarded
 }
 
 /** The endpoint `/mcp/:workspace`, which serves every revision over every HTTP transport. */
 export const createMcpEndpoint = (
   context: FrontContext,
-  { readRequest, streamable, httpSse }: McpEndpointOptions,
+  { readRequest, streamable, httpSse, router }: McpEndpointOptions,
 ): HttpRoutes => {
-  const serve: ServeRequest = (request, incoming) => {
+  /** Serves a message without a session at the caller's only channel, wherever that is. */
+  const serveSessionless = (
+    request: FrontRequest,
+    incoming: Incoming,
+    body: Buffer,
+    rejection: HttpRejection,
+  ): void => {
+    if (httpSse.postSessionless(request, incoming)) return
+    const refuse = (): void => reject(request, incoming, rejection)
+    if (!router) return refuse()
+    router.routeSessionless(request, body, httpSse.findHome(request)).then(
+      isServed => isServed || refuse(),
+      error => {
+        context.log.warn({ err: error }, 'channel of a client not located')
+        if (!request.response.headersSent) refuse()
+      },
+    )
+  }
+
+  const serve: ServeRequest = (request, incoming, body) => {
     const { headers, method: verb = '' } = request.raw
     if (verb === 'POST' && !request.acceptsJson && !request.acceptsSse)
       return sendError(request.response, 406, requestIdOf(incoming), NOT_ACCEPTABLE)
@@ -42,13 +63,12 @@ export const createMcpEndpoint = (
       accept: headers.accept,
       incoming,
     })
-    const channel = session !== undefined && httpSse.workspaceOf(session) !== undefined ? session : undefined
+    const channel = session !== undefined && httpSse.has(session) ? session : undefined
     switch (found.kind) {
       case 'reject':
         return reject(request, incoming, found)
       case 'sessionless':
-        if (!incoming || !httpSse.postSessionless(request, incoming)) reject(request, incoming, found)
-        return
+        return incoming && body ? serveSessionless(request, incoming, body, found) : reject(request, incoming, found)
       case 'modern':
         if (incoming?.kind === 'request' || incoming?.kind === 'notification')
           serveStateless(context, request, incoming)
