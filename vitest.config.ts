@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 
 const LONG = '**/*.long.test.ts'
 const PEERS = 'test/peers/**/*.test.ts'
-const STORE = 'src/servers/memory/store/**/*.test.ts'
+const STORE = ['src/servers/memory/store/**/*.test.ts', 'src/stores/state/postgres-*.test.ts'] // share a PostgreSQL
 
 export default defineConfig({
   test: {
@@ -14,8 +14,8 @@ export default defineConfig({
     testTimeout: 40_000, // several times what any test needs on a quiet machine
     hookTimeout: 40_000,
     projects: [
-      { extends: true, test: { name: 'store', include: [STORE], globalSetup: 'test/support/postgres-setup.ts' } },
-      { extends: true, test: { name: 'main', include: ['{src,test}/**/*.test.ts'], exclude: [STORE, PEERS, LONG] } }, // one project: its workers import the gateway once
+      { extends: true, test: { name: 'store', include: STORE, globalSetup: 'test/support/postgres-setup.ts' } },
+      { extends: true, test: { name: 'main', include: ['{src,test}/**/*.test.ts'], exclude: [...STORE, PEERS, LONG] } }, // one project: its workers import the gateway once
       { extends: true, test: { name: 'long', include: [`test/${LONG}`] } }, // long forms: npm run test:long
       { extends: true, test: { name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
     ],

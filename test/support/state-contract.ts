@@ -28,9 +28,10 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
     return { shared, one: await shared.join(), other: await shared.join() }
   }
   /** Kills `one` and waits until `other` has noticed. */
-  const kill = async (shared: StateCluster, one: StateStore, other: StateStore): Promise<void> => {
-    await shared.kill(one.members.self)
-    await vi.waitFor(() => expect(other.members.at(one.members.self)).toBeUndefined(), soon)
+  const kill = async (shared: StateCluster, one: StateStore, ...others: readonly StateStore[]): Promise<void> => {
+    const { self } = one.members
+    await shared.kill(self)
+    for (const { members } of others) await vi.waitFor(() => expect(members.at(self)).toBeUndefined(), soon)
   }
 
   describe(`records (${engine})`, () => {
@@ -72,8 +73,7 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       const claim = await one.create('session', 'a', bytes('x'), NEVER)
       expect(await one.take('session', 'a')).toEqual({ kind: 'mine', held: { ...claim, body: bytes('x') } })
       expect(await other.take('session', 'a')).toEqual({ kind: 'other', home: one.members.self })
-      await kill(shared, one, other)
-      await vi.waitFor(() => expect(third.members.at(one.members.self)).toBeUndefined(), soon)
+      await kill(shared, one, other, third)
       const taken = await Promise.all([other, third].map(store => store.take('session', 'a')))
       expect(taken.map(({ kind }) => kind).toSorted()).toEqual(['mine', 'other'])
       const held = taken.flatMap(result => (result.kind === 'mine' ? [result.held] : []))
@@ -81,6 +81,17 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       expect(await one.write(claim, bytes('late'), NEVER)).toBe(false)
       await one.remove(claim)
       expect((await other.read('session', 'a'))?.body.toString()).toBe('x')
+    })
+
+    test('a record without a live end is taken by any replica, and of two takers the later one writes', async () => {
+      const { one, other } = await pair()
+      const first = await one.create('grant', 'g', bytes('x'), NEVER)
+      expect(await one.write(first, bytes('y'), NEVER)).toBe(true)
+      const taken = await other.take('grant', 'g')
+      expect(taken).toMatchObject({ kind: 'mine', held: { epoch: 2, body: bytes('y') } })
+      expect(await one.write(first, bytes('late'), NEVER)).toBe(false)
+      if (taken.kind === 'mine') await other.remove(taken.held)
+      expect(await one.read('grant', 'g')).toBeUndefined()
     })
 
     test('records of a replica that stops as planned can be taken at once', async () => {
@@ -109,8 +120,7 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       const { shared, one, other } = await pair()
       const third = await shared.join()
       await one.create('server-session', 'old', bytes('old'), { expires: Date.now() - 1 })
-      await kill(shared, one, other)
-      await vi.waitFor(() => expect(third.members.at(one.members.self)).toBeUndefined(), soon)
+      await kill(shared, one, other, third)
       const swept = await Promise.all([other, third].map(store => store.takeAbandoned('server-session', 'expired', 9)))
       expect(swept.flat()).toHaveLength(1)
       expect(await other.takeAbandoned('server-session', 'orphaned', 9)).toEqual([])

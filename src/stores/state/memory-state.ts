@@ -7,6 +7,7 @@ import {
   type Held,
   type Inbox,
   inboxTopic,
+  isHomeless,
   type Journal,
   type RecordKind,
   type ReplicaAbout,
@@ -119,7 +120,8 @@ class MemoryStore implements StateStore {
     const former = this.#cluster.records.get(key)
     if (former && !hasExpired(former)) throw new StateError('exists', `A record of kind "${kind}" with this id exists.`)
     if (former) this.#delete(key)
-    const record = { kind, id, home: this.members.self, epoch: (former?.epoch ?? 0) + 1, expires, body, inbox: [] }
+    const home = isHomeless(kind) ? undefined : this.members.self
+    const record = { kind, id, home, epoch: (former?.epoch ?? 0) + 1, expires, body, inbox: [] }
     this.#cluster.records.set(key, record)
     return { kind, id, epoch: record.epoch }
   }
@@ -185,7 +187,7 @@ class MemoryStore implements StateStore {
   /** The record of a claim that is still valid. */
   #owned(claim: Claim): MemoryRecord | undefined {
     const record = this.#cluster.records.get(keyOf(claim))
-    const isOwn = record?.epoch === claim.epoch && record.home === this.members.self
+    const isOwn = record?.epoch === claim.epoch && (isHomeless(claim.kind) || record.home === this.members.self)
     return isOwn && this.members.at(this.members.self) ? record : undefined
   }
 
@@ -196,7 +198,7 @@ class MemoryStore implements StateStore {
 
   #claim(record: MemoryRecord): Held {
     if (record.home !== this.members.self) record.epoch++
-    record.home = this.members.self
+    if (!isHomeless(record.kind)) record.home = this.members.self
     return heldOf(record)
   }
 

@@ -34,7 +34,7 @@ export const deriveKeys = (secrets: Secrets): StateKeys => ({
 /** The keys with which a store seals what it holds. */
 export const deriveStoreKeys = (secrets: Secrets): KeyRing => derive(secrets, 'bodies')
 
-const newSecret = (): string => randomBytes(32).toString('base64url')
+export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 /** Keys that end with the process. */
 export const randomKeys = (): StateKeys => deriveKeys([newSecret()])

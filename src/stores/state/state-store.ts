@@ -11,6 +11,11 @@ export type RecordKind =
   | 'login'
   | 'token'
 
+const HOMELESS: ReadonlySet<RecordKind> = new Set(['oauth-client', 'grant', 'login', 'token'])
+
+/** Whether records of a kind have no live end: any replica may take them at any time, and ends the claim before. */
+export const isHomeless = (kind: RecordKind): boolean => HOMELESS.has(kind)
+
 /** The right to write a record. The epoch grows with each new home, so a write of an earlier home changes nothing. */
 export interface Claim {
   readonly kind: RecordKind

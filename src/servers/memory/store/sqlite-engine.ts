@@ -2,12 +2,13 @@ import { statSync } from 'node:fs'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { isSqlFailure, type Sql, type SqlDatabase, SqlError } from '../../../stores/sql.ts'
 import { retryWhileBusy } from '../../../stores/sqlite.ts'
+import { createPrivateFile } from '../../../stores/sqlite-files.ts'
 import { INDEX_COLUMNS, type IndexKind, StoreError } from '../store.ts'
 import { ftsQuery, queryTerms } from '../text/query.ts'
 import type { Engine, ErasureCheck, TextIndex } from './engine.ts'
 import { findResidue, notIn, samplesOf } from './residue.ts'
 import { ALWAYS, inGroups, passesFilter } from './rows.ts'
-import { createPrivateFile, explainFileError, SQLITE_MIGRATIONS } from './sqlite-file.ts'
+import { explainFileError, SQLITE_MIGRATIONS } from './sqlite-file.ts'
 
 const insertInto = (kind: IndexKind): string => {
   const columns = INDEX_COLUMNS[kind]

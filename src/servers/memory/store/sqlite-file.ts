@@ -1,11 +1,10 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
-import { chmod, mkdir, open } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { SQLITE } from '../../../stores/dialect.ts'
 import { migrate, type SchemaVersion } from '../../../stores/migrations.ts'
 import type { Sql, SqlDatabase } from '../../../stores/sql.ts'
 import { IN_MEMORY, openSqlite } from '../../../stores/sqlite.ts'
+import { createPrivateFile, findTruncation, isNewFile, makePrivate } from '../../../stores/sqlite-files.ts'
 import { type ExplainedFailures, explainSqlError, StoreError } from '../store.ts'
 import { createTables, type SchemaLayout } from './schema.ts'
 
@@ -73,29 +72,6 @@ export const explainFileError = (error: unknown, path: string): unknown => {
 
 const RESTORE = 'It was not changed. Move it away and put a backup in its place, or start without it.'
 
-const MAGIC = 'SQLite format 3\0'
-
-/** The length of the file according to its header, or 0 if the header does not say; a shorter file is truncated. */
-const lengthInHeader = (path: string): number => {
-  const header = Buffer.alloc(100)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, header, 0, header.length, 0)
-  } finally {
-    closeSync(file)
-  }
-  // The length is valid only if it was written together with the latest change.
-  const isCurrent = header.readUInt32BE(24) === header.readUInt32BE(92)
-  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC || !isCurrent) return 0
-  const pageSize = header.readUInt16BE(16)
-  return header.readUInt32BE(28) * (pageSize === 1 ? 65_536 : pageSize)
-}
-
-const isEmpty = (path: string): boolean => !existsSync(path) || statSync(path).size === 0
-
-/** Whether the write-ahead log has pages; then the main file may be the shorter one. */
-const hasLog = (path: string): boolean => !isEmpty(`${path}-wal`)
-
 const rejectForeign = async (db: SqlDatabase, path: string): Promise<void> => {
   const id = await readPragma(db, 'application_id')
   // The creation of an empty file was interrupted; it is continued.
@@ -107,17 +83,6 @@ const rejectForeign = async (db: SqlDatabase, path: string): Promise<void> => {
       'foreign',
       `${path} was written by a newer version (schema ${version}, this one knows ${SQLITE_MIGRATIONS.length}). Update, or restore an older backup.`,
     )
-}
-
-const CREATION_MS = 300
-
-const rejectTruncated = async (path: string): Promise<void> => {
-  const isShort = () => !hasLog(path) && statSync(path).size < lengthInHeader(path)
-  if (!isShort()) return
-  await delay(CREATION_MS) // Another process may be creating it.
-  const [expected, size] = [lengthInHeader(path), statSync(path).size]
-  if (isShort())
-    throw new StoreError('damaged', `${path} is truncated: it has ${size} of ${expected} bytes. ${RESTORE}`)
 }
 
 // WAL: readers never wait for writers, and two processes can share the file. FULL: a commit is on the disk before it is
@@ -133,21 +98,13 @@ PRAGMA journal_size_limit = 16777216;
 PRAGMA trusted_schema = OFF;
 `
 
-const OWNER_ONLY = 0o600
-
-/** Creates an empty file that only its owner can read; SQLite gives the log beside it the same mode. */
-export const createPrivateFile = async (path: string): Promise<void> => (await open(path, 'a', OWNER_ONLY)).close()
-
-const makePrivate = async (path: string): Promise<void> => {
-  if ((statSync(path).mode & 0o077) !== 0) await chmod(path, OWNER_ONLY).catch(() => undefined) // not the owner's process
-}
-
 /** Creates a tenant's file if there is none, and returns whether it is new. */
 const prepareFile = async (path: string): Promise<boolean> => {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const isNew = isEmpty(path) && !hasLog(path)
+  const isNew = isNewFile(path)
   if (isNew) await createPrivateFile(path)
-  else await rejectTruncated(path)
+  const truncation = isNew ? undefined : await findTruncation(path)
+  if (truncation) throw new StoreError('damaged', `${path} ${truncation}. ${RESTORE}`)
   return isNew
 }
 

@@ -1,0 +1,101 @@
+import type { RecordRow } from './sql-records.ts'
+import type { Claim, RecordKind } from './state-store.ts'
+
+/** What is known of the journal of a record. */
+export interface JournalSizes {
+  bytes: number
+  readonly streams: Map<string, number> // bytes, by the stream's hash
+}
+
+/** A record of this replica, as it is stored or is to be stored. */
+export interface HeldRecord extends RecordRow {
+  readonly claim: Claim
+  epoch: number
+  expires: number
+  body: Buffer // sealed
+  /** Whether the database does not have this body yet. */
+  isUnsaved: boolean
+  saving: Promise<void> | undefined
+  streamNames: Map<string, string> | undefined // hashes, by stream
+  sizes: JournalSizes | undefined // undefined: not read yet
+}
+
+/** The number that stands for "never" in the database. */
+export const NEVER_MS = Number.MAX_SAFE_INTEGER
+
+/** A record as it is held after it was created, taken or read. */
+export const holdRecord = (row: RecordRow, id: string, sizes?: JournalSizes): HeldRecord => ({
+  ...row,
+  claim: { kind: row.kind, id, epoch: row.epoch },
+  body: Buffer.from(row.body),
+  isUnsaved: false,
+  saving: undefined,
+  streamNames: undefined,
+  sizes,
+})
+
+/** The records that this replica holds; written again if the database has lost them. */
+export class HeldRecords {
+  readonly #records = new Map<string, HeldRecord>()
+  readonly #removed = new Map<string, HeldRecord>() // while the database was away
+
+  /** Whether something waits to be written. */
+  hasUnsaved = false
+
+  get size(): number {
+    return this.#records.size
+  }
+
+  get(kind: RecordKind, id: string): HeldRecord | undefined {
+    return this.#records.get(`${kind}:${id}`)
+  }
+
+  /** The record of a claim that is still valid, as far as this replica knows. */
+  of({ kind, id, epoch }: Claim): HeldRecord | undefined {
+    const record = this.#records.get(`${kind}:${id}`)
+    return record?.epoch === epoch ? record : undefined
+  }
+
+  add(record: HeldRecord): void {
+    const { kind, id } = record.claim
+    this.#removed.delete(`${kind}:${id}`)
+    this.#records.set(`${kind}:${id}`, record)
+  }
+
+  delete(record: HeldRecord): void {
+    const key = `${record.claim.kind}:${record.claim.id}`
+    if (this.#records.get(key) === record) this.#records.delete(key)
+  }
+
+  /** Remembers that a record is to be removed from the database. */
+  removeLater(record: HeldRecord): void {
+    this.hasUnsaved = true
+    this.#removed.set(`${record.claim.kind}:${record.claim.id}`, record)
+  }
+
+  takeRemoved(): HeldRecord[] {
+    const removed = [...this.#removed.values()]
+    this.#removed.clear()
+    return removed
+  }
+
+  unsaved(): HeldRecord[] {
+    return [...this.#records.values()].filter(({ isUnsaved }) => isUnsaved)
+  }
+
+  markAllUnsaved(): void {
+    this.hasUnsaved = true
+    for (const record of this.#records.values()) {
+      record.isUnsaved = true
+      record.sizes = undefined
+    }
+  }
+
+  /** Drops every record and returns what they were. */
+  clear(): HeldRecord[] {
+    const all = [...this.#records.values()]
+    this.#records.clear()
+    this.#removed.clear()
+    return all
+  }
+}

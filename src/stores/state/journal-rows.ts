@@ -1,0 +1,83 @@
+import type { HeldRecord } from './held-records.ts'
+import type { JournalEvent } from './state-store.ts'
+
+/** What waits to be written: events of a stream, or that the stream is to be dropped (without data). */
+export interface QueuedEvents {
+  readonly record: HeldRecord
+  readonly epoch: number
+  readonly stream: string // hashed
+  readonly seq: number
+  readonly data: readonly Buffer[] | undefined
+}
+
+/** Consecutive events of one stream: one row, sealed once. */
+export interface EventRow {
+  readonly record: HeldRecord
+  readonly epoch: number
+  readonly stream: string
+  readonly seq: number
+  last: number
+  bytes: number
+  readonly data: Buffer[]
+}
+
+/** What one transaction writes: streams to drop first, then rows. */
+export interface JournalBatch {
+  readonly drops: ReadonlyMap<string, QueuedEvents>
+  readonly rows: readonly EventRow[]
+}
+
+const ROW_BYTES = 256 * 1024
+const ROW_OVERHEAD = 128 // counted for each row, so that many small ones reach the limits, too
+
+/** Joins what was queued into few rows, without events of more than `mostBytes`. */
+export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): JournalBatch => {
+  const drops = new Map<string, QueuedEvents>()
+  const open = new Map<string, EventRow>() // the latest row of each stream
+  let rows: EventRow[] = []
+  for (const queued of queue) {
+    const key = `${queued.record.id}:${queued.stream}`
+    if (!queued.data) {
+      drops.set(key, queued)
+      open.delete(key)
+      rows = rows.filter(row => row.record !== queued.record || row.stream !== queued.stream)
+      continue
+    }
+    for (const [at, event] of queued.data.entries()) {
+      if (event.length > mostBytes) continue
+      const seq = queued.seq + at
+      const row = open.get(key)
+      if (row && row.last === seq - 1 && row.epoch === queued.epoch && row.bytes + event.length <= ROW_BYTES) {
+        row.last = seq
+        row.bytes += event.length
+        row.data.push(event)
+      } else {
+        const { record, epoch, stream } = queued
+        const next = { record, epoch, stream, seq, last: seq, bytes: event.length + ROW_OVERHEAD, data: [event] }
+        rows.push(next)
+        open.set(key, next)
+      }
+    }
+  }
+  return { drops, rows }
+}
+
+/** The events of a row, each after its length. */
+export const encodeEvents = (data: readonly Buffer[]): Buffer =>
+  Buffer.concat(
+    data.flatMap(event => {
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(event.length)
+      return [length, event]
+    }),
+  )
+
+export const decodeEvents = (seq: number, encoded: Buffer): JournalEvent[] => {
+  const events: JournalEvent[] = []
+  for (let at = 0; at + 4 <= encoded.length; ) {
+    const end = at + 4 + encoded.readUInt32BE(at)
+    events.push({ seq: seq + events.length, data: encoded.subarray(at + 4, end) })
+    at = end
+  }
+  return events
+}

@@ -1,0 +1,147 @@
+import { join } from 'node:path'
+import type { Log } from '../../telemetry/log.ts'
+import { openPostgres } from '../postgres.ts'
+import { isSqlFailure, type SqlDatabase, type SqlFailure } from '../sql.ts'
+import { openSqlite } from '../sqlite.ts'
+import { createPrivateFile, findTruncation, isNewFile, makePrivate } from '../sqlite-files.ts'
+import { DataDirectoryInUse, lockDataDirectory } from './data-lock.ts'
+import { MemoryCluster } from './memory-state.ts'
+import { listenOnPostgres } from './postgres-wake.ts'
+import { claimMeta, preparePostgres, prepareSqlite, UnusableStore } from './prepare-state.ts'
+import {
+  deriveKeys,
+  deriveStoreKeys,
+  newSecret,
+  randomKeys,
+  readSecretFile,
+  type Secrets,
+  type StateKeys,
+} from './secret.ts'
+import { SqlState } from './sql-state.ts'
+import { createUpkeep } from './sqlite-upkeep.ts'
+import type { StateStore } from './state-store.ts'
+import { NO_WAKE } from './wake.ts'
+
+/** Where state is kept: a file in the data directory, or a PostgreSQL database. */
+export type StatePlace =
+  | { readonly kind: 'sqlite'; readonly data: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly secrets?: Secrets | undefined }
+
+export interface OpenState {
+  readonly store: StateStore
+  readonly keys: StateKeys
+}
+
+/**
+ * Opens the state. A file that cannot be used is left as it is, and state is kept in memory. Rejects if another process
+ * uses the data directory, and if a PostgreSQL database cannot be used.
+ */
+export const openState = (place: StatePlace, log: Log): Promise<OpenState> =>
+  place.kind === 'postgres' ? openPostgresState(place, log) : openSqliteState(place.data, log)
+
+const inMemory = (): OpenState => ({ store: new MemoryCluster().join(), keys: randomKeys() })
+
+const FAILURES: { readonly [kind in SqlFailure]?: string } = {
+  full: 'the disk is full',
+  readonly: 'it is read-only',
+  damaged: 'it is damaged',
+  foreign: 'it is not a database',
+  unreachable: 'it cannot be read or written',
+}
+
+const explain = (error: unknown, path: string): string => {
+  if (error instanceof UnusableStore) return error.message
+  const reason = isSqlFailure(error, 'full', 'readonly', 'damaged', 'foreign', 'unreachable') && FAILURES[error.kind]
+  const detail = error instanceof Error ? error.message : String(error)
+  return `${path} cannot be used: ${reason ? `${reason} (${detail})` : detail}. It was not changed.`
+}
+
+const openSqliteState = async (data: string, log: Log): Promise<OpenState> => {
+  const path = join(data, 'state.db')
+  let release: (() => Promise<void>) | undefined
+  try {
+    release = await lockDataDirectory(data)
+    const secrets = await readSecretFile(data)
+    const store = await openFile(path, secrets, log)
+    return { store: withRelease(store, release), keys: deriveKeys(secrets) }
+  } catch (error) {
+    if (error instanceof DataDirectoryInUse) throw error
+    const reason = explain(error, path)
+    log.error({ file: path, reason }, 'state is kept in memory only; sessions end with this process')
+    return memoryOnly(reason, release, data)
+  }
+}
+
+/** A store in memory that says why it is not the one of the data directory. */
+const memoryOnly = async (
+  reason: string,
+  release: (() => Promise<void>) | undefined,
+  data: string,
+): Promise<OpenState> => {
+  const { store, keys } = inMemory()
+  const health = store.health.bind(store)
+  store.health = () => ({ ...health(), engine: 'sqlite', state: 'memory-only', reason })
+  // Ids stay valid if the file can be used again.
+  const secrets = await readSecretFile(data).catch(() => undefined)
+  return { store: withRelease(store, release ?? (async () => {})), keys: secrets ? deriveKeys(secrets) : keys }
+}
+
+const withRelease = (store: StateStore, release: () => Promise<void>): StateStore => {
+  const close = store.close.bind(store)
+  store.close = async () => {
+    await close()
+    await release()
+  }
+  return store
+}
+
+const openFile = async (path: string, secrets: Secrets, log: Log): Promise<StateStore> => {
+  if (isNewFile(path)) await createPrivateFile(path)
+  else {
+    const truncation = await findTruncation(path)
+    if (truncation) throw new UnusableStore(`${path} ${truncation}. It was not changed: move it away.`)
+  }
+  const database = await openSqlite(path)
+  try {
+    const prepare = () => prepareSqlite(database)
+    await prepare()
+    await makePrivate(path)
+    const { checkpoint: upkeep, sync } = createUpkeep(database, log)
+    const keys = deriveStoreKeys(secrets)
+    return await SqlState.join({ database, prepare, keys, wake: NO_WAKE, log, upkeep, sync, isOnly: true })
+  } catch (error) {
+    await database.close().catch(() => {})
+    throw error
+  }
+}
+
+const openPostgresState = async (
+  { url, secrets: given }: { readonly url: string; readonly secrets?: Secrets | undefined },
+  log: Log,
+): Promise<OpenState> => {
+  const database = openPostgres({ url })
+  try {
+    const prepare = () => preparePostgres(database)
+    await prepare()
+    const secrets = given ?? (await secretOf(database))
+    const wake = listenOnPostgres(url, database)
+    const joined = SqlState.join({ database, prepare, keys: deriveStoreKeys(secrets), wake, log })
+    const store = await joined.catch(async (error: unknown) => {
+      await wake.close()
+      throw error
+    })
+    return { store, keys: deriveKeys(secrets) }
+  } catch (error) {
+    await database.close()
+    throw new UnusableStore(explainDatabase(error, database.location), { cause: error })
+  }
+}
+
+/** Without a secret in the configuration, the first replica creates one for all in the database. */
+const secretOf = async (database: SqlDatabase): Promise<Secrets> => [await claimMeta(database, 'secret', newSecret())]
+
+const explainDatabase = (error: unknown, location: string): string => {
+  if (error instanceof UnusableStore) return error.message
+  const detail = error instanceof Error ? error.message : String(error)
+  return `the store ${location} cannot be used: ${detail}. Check that it runs, and "store" in the configuration; or keep state in memory with --ephemeral`
+}

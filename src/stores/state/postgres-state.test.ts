@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
+import { describeStateStore } from '../../../test/support/state-contract.ts'
+import { openPostgres } from '../postgres.ts'
+import { listenOnPostgres } from './postgres-wake.ts'
+import { preparePostgres } from './prepare-state.ts'
+import { stateTables } from './state-schema.ts'
+import { NO_WAKE } from './wake.ts'
+
+const server = inject('postgresUrl')
+const name = `state_${randomBytes(6).toString('hex')}`
+const url = (server ?? '').replace(/\/[^/?]+(?=\?|$)/, `/${name}`)
+const NEVER = { expires: Number.POSITIVE_INFINITY }
+
+const onServer = async (statement: string): Promise<void> => {
+  const database = openPostgres({ url: server ?? '' })
+  await database.exec(statement).finally(() => database.close())
+}
+
+const cluster = (wake = true): Promise<SqlCluster> =>
+  createSqlCluster({
+    open: async () => openPostgres({ url, maxConnections: 4 }),
+    prepare: preparePostgres,
+    wake: database => (wake ? listenOnPostgres(url, database) : NO_WAKE),
+  })
+
+describe.skipIf(server === undefined)('PostgreSQL', () => {
+  beforeAll(() => onServer(`CREATE DATABASE ${name}`))
+  afterAll(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`))
+
+  describeStateStore('PostgreSQL', async () => {
+    const opened = await cluster()
+    const { record, event, inbox, member, rate, document } = stateTables(opened.database)
+    await opened.database.exec(`TRUNCATE ${[record, event, inbox, member, rate, document].join(', ')}`)
+    return opened
+  })
+
+  test('without notifications, for example through a pooler, replicas learn by polling', async () => {
+    const shared = await cluster(false)
+    onTestFinished(() => shared.close())
+    const [one, other] = [await shared.join(), await shared.join()]
+    const heard = vi.fn()
+    other.shared.on('reload', heard)
+    one.shared.notify('reload')
+    await vi.waitFor(() => expect(heard).toHaveBeenCalled(), 5000)
+  })
+
+  test('a lease that runs out ends by the clock of the database, and its records can be taken', async () => {
+    const shared = await cluster()
+    onTestFinished(() => shared.close())
+    const one = await shared.join(undefined, { beatMs: 60_000, leaseMs: 50 }) // as if it hung
+    const other = await shared.join()
+    const claim = await one.create('session', 'hung', Buffer.from('x'), NEVER)
+    const left = vi.fn()
+    other.members.onLeft(left)
+    const { self } = one.members
+    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(self), 10_000)
+    expect(await other.take('session', 'hung')).toMatchObject({ kind: 'mine', held: { epoch: 2 } })
+    expect(await one.write(claim, Buffer.from('late'), NEVER)).toBe(false)
+  })
+
+  test('a database that lost its data gets it again from the homes', async () => {
+    const shared = await cluster()
+    onTestFinished(() => shared.close())
+    const [one, other] = [await shared.join(), await shared.join()]
+    const claim = await one.create('session', 'kept', Buffer.from('body'), NEVER)
+    const names = [one.members.self, other.members.self].toSorted()
+    await shared.database.exec('DROP SCHEMA dragoman_state CASCADE')
+    await vi.waitFor(async () => expect((await other.read('session', 'kept'))?.body.toString()).toBe('body'), 10_000)
+    expect(await one.write(claim, Buffer.from('next'), NEVER)).toBe(true)
+    await vi.waitFor(
+      () =>
+        expect(
+          other.members
+            .all()
+            .map(({ replica }) => replica)
+            .toSorted(),
+        ).toEqual(names),
+      10_000,
+    )
+    expect([one.members.self, other.members.self].toSorted()).toEqual(names)
+  })
+})

@@ -1,0 +1,87 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import type { KeyRing } from './secret.ts'
+import type { RecordKind } from './state-store.ts'
+
+/** The format of what this version seals: the first byte of every sealed body. */
+export const STATE_VERSION = 1
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE = 12
+const TAG = 16
+const NAME_BYTES = 18
+const HEAD = 1 + NONCE
+
+/** Encrypts and authenticates for one place, so that what is moved to another place cannot be opened there. */
+export const sealBody = (key: Buffer, place: string, content: Buffer): Buffer => {
+  const nonce = randomBytes(NONCE)
+  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })
+  cipher.setAAD(Buffer.from(place))
+  // Of its own: a slice of a shared buffer would keep all of that in memory.
+  const sealed = Buffer.allocUnsafeSlow(HEAD + content.length + TAG)
+  sealed[0] = STATE_VERSION
+  nonce.copy(sealed, 1)
+  cipher.update(content).copy(sealed, HEAD)
+  cipher.final()
+  cipher.getAuthTag().copy(sealed, HEAD + content.length)
+  return sealed
+}
+
+/** What was sealed for this place with one of the keys; undefined for anything else, also of a newer version. */
+export const openBody = (keys: KeyRing, place: string, sealed: Uint8Array): Buffer | undefined => {
+  if (sealed.length < HEAD + TAG || sealed[0] !== STATE_VERSION) return undefined
+  for (const key of keys) {
+    try {
+      const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(1, HEAD), { authTagLength: TAG })
+      decipher.setAAD(Buffer.from(place))
+      decipher.setAuthTag(sealed.subarray(-TAG))
+      return Buffer.concat([decipher.update(sealed.subarray(HEAD, -TAG)), decipher.final()])
+    } catch {
+      // sealed with another key, or changed
+    }
+  }
+  return undefined
+}
+
+/** How a store hides what it holds: ids become hashes, and bodies are sealed. */
+export class Sealing {
+  readonly #keys: KeyRing
+  readonly #names: Buffer
+
+  /** `names` is a key that stays the same while secrets are replaced. */
+  constructor(keys: KeyRing, names: Buffer) {
+    this.#keys = keys
+    this.#names = names
+  }
+
+  /** The hash that stands for a text in the database. */
+  nameOf(text: string): string {
+    return createHmac('sha256', this.#names).update(text).digest().subarray(0, NAME_BYTES).toString('base64url')
+  }
+
+  recordName(kind: RecordKind, id: string): string {
+    return this.nameOf(`${kind}:${id}`)
+  }
+
+  seal(place: string, content: Buffer): Buffer {
+    return sealBody(this.#keys[0], place, content)
+  }
+
+  open(place: string, sealed: Uint8Array): Buffer | undefined {
+    return openBody(this.#keys, place, sealed)
+  }
+
+  /** A record's body contains its id, because the database has only the hash. */
+  sealRecord(name: string, id: string, body: Buffer): Buffer {
+    const idBytes = Buffer.from(id)
+    const length = Buffer.alloc(2)
+    length.writeUInt16BE(idBytes.length)
+    return this.seal(`record:${name}`, Buffer.concat([length, idBytes, body]))
+  }
+
+  openRecord(name: string, sealed: Uint8Array): { readonly id: string; readonly body: Buffer } | undefined {
+    const content = this.open(`record:${name}`, sealed)
+    if (!content || content.length < 2) return undefined
+    const end = 2 + content.readUInt16BE(0)
+    return { id: content.toString('utf8', 2, end), body: content.subarray(end) }
+  }
+}

@@ -1,0 +1,110 @@
+import { perDialect } from '../dialect.ts'
+import type { Sql, SqlValue } from '../sql.ts'
+import type { JournalSizes } from './held-records.ts'
+import { READ_BYTES } from './limits.ts'
+import { stateTables } from './state-schema.ts'
+
+/** A row of the table of events, sealed. */
+export interface StoredEvents {
+  readonly id: string
+  readonly stream: string
+  readonly seq: number
+  readonly last: number
+  readonly bytes: number
+  readonly data: Uint8Array
+}
+
+const ROWS = 32 // of one statement
+
+// One text for each number of rows; drivers keep the statements they have prepared.
+const insertOf = perDialect(
+  dialect => `INSERT INTO ${stateTables({ dialect }).event} (id, stream, seq, last, at, bytes, data) VALUES `,
+)
+const VALUES = '(?, ?, ?, ?, ?, ?, ?)'
+// A row may be there already: the connection was lost while it was written.
+const insertText = (sql: Sql, rows: number): string =>
+  `${insertOf(sql)}${Array(rows).fill(VALUES).join(', ')} ON CONFLICT DO NOTHING`
+
+export const insertEvents = async (sql: Sql, rows: readonly StoredEvents[]): Promise<void> => {
+  const now = Date.now()
+  for (let from = 0; from < rows.length; from += ROWS) {
+    const part = rows.slice(from, from + ROWS)
+    const values = part.flatMap((row): SqlValue[] => [row.id, row.stream, row.seq, row.last, now, row.bytes, row.data])
+    await sql.run(insertText(sql, part.length), ...values)
+  }
+}
+
+export const deleteStream = async (sql: Sql, id: string, stream: string): Promise<void> =>
+  void (await sql.run(`DELETE FROM ${stateTables(sql).event} WHERE id = ? AND stream = ?`, id, stream))
+
+const SOME = perDialect(dialect => {
+  const { event } = stateTables({ dialect })
+  // The first row may begin before: rows hold several events.
+  return `SELECT seq, bytes FROM ${event} WHERE id = ?1 AND stream = ?2 AND last > ?3 AND seq >= coalesce(
+(SELECT max(seq) FROM ${event} WHERE id = ?1 AND stream = ?2 AND seq <= ?3), 0) ORDER BY seq LIMIT ?4`
+})
+const READ = perDialect(
+  dialect =>
+    `SELECT seq, data FROM ${stateTables({ dialect }).event} WHERE id = ? AND stream = ? AND seq BETWEEN ? AND ? ORDER BY seq`,
+)
+
+/** Rows with events after `after`, about a mebibyte. */
+export const readEvents = async (
+  sql: Sql,
+  id: string,
+  stream: string,
+  after: number,
+  limit: number,
+): Promise<{ readonly seq: number; readonly data: Uint8Array }[]> => {
+  const found = await sql.all<{ seq: number; bytes: number }>(SOME(sql), id, stream, after, limit)
+  const first = found[0]
+  if (!first) return []
+  let [last, bytes] = [first.seq, 0]
+  for (const row of found) {
+    if (bytes >= READ_BYTES) break
+    last = row.seq
+    bytes += row.bytes
+  }
+  return sql.all(READ(sql), id, stream, first.seq, last)
+}
+
+export const readSizes = async (sql: Sql, id: string): Promise<JournalSizes> => {
+  const text = `SELECT stream, sum(bytes) AS bytes FROM ${stateTables(sql).event} WHERE id = ? GROUP BY stream`
+  const rows = await sql.all<{ stream: string; bytes: number | string }>(text, id)
+  const streams = new Map(rows.map(({ stream, bytes }) => [stream, Number(bytes)]))
+  return { streams, bytes: [...streams.values()].reduce((sum, bytes) => sum + bytes, 0) }
+}
+
+/** Deletes the oldest rows of a stream, at least `excess` bytes; returns how many bytes they had. */
+export const trimStream = async (sql: Sql, id: string, stream: string, excess: number): Promise<number> => {
+  const { event } = stateTables(sql)
+  const rows = await sql.all<{ seq: number; upto: number | string }>(
+    `SELECT seq, upto FROM (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq) AS upto FROM ${event} WHERE id = ?1 AND stream = ?2) AS rows
+WHERE upto - bytes < ?3 ORDER BY seq DESC LIMIT 1`,
+    id,
+    stream,
+    excess,
+  )
+  const last = rows[0]
+  if (!last) return 0
+  await sql.run(`DELETE FROM ${event} WHERE id = ? AND stream = ? AND seq <= ?`, id, stream, last.seq)
+  return Number(last.upto)
+}
+
+export const totalBytes = async (sql: Sql): Promise<number> => {
+  const row = await sql.get<{ bytes: number | string | null }>(
+    `SELECT sum(bytes) AS bytes FROM ${stateTables(sql).event}`,
+  )
+  return Number(row?.bytes ?? 0)
+}
+
+/** Deletes the oldest rows of all streams, about `excess` bytes. */
+export const trimAll = async (sql: Sql, excess: number): Promise<void> => {
+  const { event } = stateTables(sql)
+  const row = await sql.get<{ at: number }>(
+    `SELECT at FROM (SELECT at, bytes, sum(bytes) OVER (ORDER BY at) AS upto FROM ${event}) AS rows
+WHERE upto - bytes < ? ORDER BY at DESC LIMIT 1`,
+    excess,
+  )
+  if (row) await sql.run(`DELETE FROM ${event} WHERE at <= ?`, row.at)
+}

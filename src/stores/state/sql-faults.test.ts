@@ -1,0 +1,189 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createLocalWake, createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
+import { type SqlDatabase, SqlError } from '../sql.ts'
+import { openSqlite } from '../sqlite.ts'
+import { ClockGuard } from './clock-guard.ts'
+import { prepareSqlite } from './prepare-state.ts'
+import type { Claim, StateStore } from './state-store.ts'
+
+const NEVER = { expires: Number.POSITIVE_INFINITY }
+const bytes = (text: string): Buffer => Buffer.from(text)
+
+/** A database that can be taken away: statements fail, or do not end. */
+const breakable = (database: SqlDatabase) => {
+  const fault: { kind: 'none' | 'fails' | 'hangs' } = { kind: 'none' }
+  const guard =
+    <Args extends unknown[], Result>(run: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      if (fault.kind === 'fails') throw new SqlError('unreachable', 'connection refused')
+      if (fault.kind === 'hangs') return new Promise(() => {})
+      return run(...args)
+    }
+  const { run, get, all, exec, transaction } = database
+  const broken = { ...database, run: guard(run), get: guard(get), all: guard(all), exec: guard(exec) } as SqlDatabase
+  broken.transaction = guard(transaction) as SqlDatabase['transaction']
+  return { database: broken, fault }
+}
+
+const cluster = async (): Promise<SqlCluster & { open: () => Promise<SqlDatabase> }> => {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-faults-'))
+  const open = () => openSqlite(join(folder, 'state.db'))
+  const shared = await createSqlCluster({ open, prepare: prepareSqlite, wake: createLocalWake() })
+  onTestFinished(async () => {
+    await shared.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return { ...shared, open }
+}
+
+const broken = async () => {
+  const shared = await cluster()
+  const { database, fault } = breakable(await shared.open())
+  const one = await shared.join(undefined, { database })
+  return { shared, one, other: await shared.join(), fault }
+}
+
+const isBack = (store: StateStore) => vi.waitFor(() => expect(store.health().state).toBe('ok'), 5000)
+
+describe('a store that is away', () => {
+  test('lets known sessions go on, takes new ones, and stores both when it is back', async () => {
+    const { one, other, fault } = await broken()
+    const known = await one.create('session', 'known', bytes('1'), NEVER)
+    const removed = await one.create('session', 'removed', bytes('x'), NEVER)
+    fault.kind = 'fails'
+    expect(await one.write(known, bytes('2'), NEVER)).toBe(true)
+    expect(one.health()).toMatchObject({ state: 'memory-only', reason: 'connection refused' })
+    const created = await one.create('session', 'new', bytes('new'), NEVER)
+    expect(await one.write(known, bytes('3'), NEVER)).toBe(true)
+    expect((await one.read('session', 'new'))?.body.toString()).toBe('new')
+    one.journal.append(created, 's', 1, [bytes('event')])
+    await one.remove(removed)
+    await expect(one.take('session', 'foreign')).rejects.toMatchObject({ reason: 'away' })
+    await expect(one.create('task', 't', bytes('t'), { ...NEVER, durable: true })).rejects.toMatchObject({
+      reason: 'away',
+    })
+    expect(await one.takeAbandoned('session', 'orphaned', 9)).toEqual([])
+    fault.kind = 'none'
+    await isBack(one)
+    await vi.waitFor(async () => expect((await other.read('session', 'new'))?.body.toString()).toBe('new'))
+    expect((await other.read('session', 'known'))?.body.toString()).toBe('3')
+    expect(await other.read('session', 'removed')).toBeUndefined()
+    await vi.waitFor(async () => expect(await other.journal.read(created, 's', 0, 9)).toHaveLength(1))
+  })
+
+  test('that does not answer is waited for two seconds, once', async () => {
+    const { one, fault } = await broken()
+    fault.kind = 'hangs'
+    const started = performance.now()
+    await one.create('session', 'a', bytes('x'), NEVER)
+    await one.create('session', 'b', bytes('x'), NEVER)
+    const waited = performance.now() - started
+    expect(waited).toBeGreaterThan(500)
+    expect(waited).toBeLessThan(3500)
+    expect(one.health().reason).toMatch(/did not answer for 2 s/)
+    fault.kind = 'none'
+    await isBack(one)
+  })
+
+  test('keeps a bounded queue of events: the oldest are given up, and no caller waits', async () => {
+    const { one, fault } = await broken()
+    const claim = await one.create('session', 'a', bytes('x'), NEVER)
+    fault.kind = 'fails'
+    await one.write(claim, bytes('y'), NEVER)
+    const event = Buffer.alloc(1024 * 1024)
+    for (let seq = 1; seq <= 40; seq++) expect(one.journal.append(claim, 's', seq, [event])).toBeUndefined()
+    expect(one.health().queuedBytes).toBeLessThanOrEqual(16 * 1024 * 1024)
+    fault.kind = 'none'
+    await isBack(one)
+    const events = await vi.waitFor(async () => {
+      const found = await one.journal.read(claim, 's', 0, 100)
+      expect(found).not.toEqual([])
+      return found
+    })
+    expect(events[0]?.seq).toBeGreaterThan(20)
+  })
+
+  test('whose record was taken meanwhile reports the loss', async () => {
+    const { shared, one, other, fault } = await broken()
+    const claim = await one.create('session', 'a', bytes('1'), NEVER)
+    const lost: Claim[] = []
+    one.onLost(each => lost.push(each))
+    fault.kind = 'fails'
+    expect(await one.write(claim, bytes('2'), NEVER)).toBe(true)
+    await shared.kill(one.members.self)
+    await vi.waitFor(async () => expect(await other.take('session', 'a')).toMatchObject({ kind: 'mine' }))
+    fault.kind = 'none'
+    await vi.waitFor(() => expect(lost).toEqual([claim]), 5000)
+    expect((await other.read('session', 'a'))?.body.toString()).toBe('1')
+  })
+
+  test('on a full disk keeps state in memory, and stores it when there is room', async () => {
+    const shared = await cluster()
+    const database = await shared.open()
+    const one = await shared.join(undefined, { database })
+    const [{ page_count: pages } = { page_count: 0 }] = await database.all<{ page_count: number }>('PRAGMA page_count')
+    await database.exec(`PRAGMA max_page_count = ${pages}`)
+    const body = Buffer.alloc(60_000, 1)
+    const claims = await Promise.all(['a', 'b', 'c'].map(id => one.create('session', id, body, NEVER)))
+    expect(claims).toHaveLength(3)
+    await vi.waitFor(() =>
+      expect(one.health()).toMatchObject({ state: 'memory-only', reason: expect.stringMatching(/full/) }),
+    )
+    await database.exec('PRAGMA max_page_count = 1000000')
+    await vi.waitFor(async () => expect((await shared.database.all('SELECT 1 FROM record')).length).toBe(3), 5000)
+    await isBack(one)
+  })
+})
+
+test('a slow store applies backpressure, and releases it', async () => {
+  const { one } = await broken()
+  const claim = await one.create('session', 'a', bytes('x'), NEVER)
+  const event = Buffer.alloc(4 * 1024 * 1024)
+  const waits: (undefined | Promise<void>)[] = []
+  for (let seq = 1; seq <= 6; seq++) waits.push(one.journal.append(claim, 's', seq, [event]))
+  expect(waits.slice(0, 3)).toEqual([undefined, undefined, undefined])
+  expect(waits.at(-1)).toBeInstanceOf(Promise)
+  await Promise.all(waits)
+  expect((await one.journal.read(claim, 's', 5, 9)).map(({ seq }) => seq)).toEqual([6])
+})
+
+test('journals stay within the limits of stream, session and store: the oldest events go first', async () => {
+  const shared = await cluster()
+  const one = await shared.join(undefined, { limits: { stream: 20_000, session: 50_000, store: 120_000 } })
+  const claims = await Promise.all(['a', 'b', 'c', 'd'].map(id => one.create('session', id, bytes('x'), NEVER)))
+  const total = async (): Promise<number> =>
+    Number((await shared.database.get<{ n: number }>('SELECT sum(bytes) AS n FROM event'))?.n)
+  const sizeOf = async (claim: Claim, stream: string): Promise<number> =>
+    (await one.journal.read(claim, stream, 0, 1000)).reduce((sum, { data }) => sum + data.length, 0)
+  for (const claim of claims)
+    for (const stream of ['first', 'second', 'third', 'fourth'])
+      for (let seq = 1; seq <= 30; seq++) {
+        one.journal.append(claim, stream, seq, [Buffer.alloc(1000)])
+        if (seq % 5 === 0) await one.journal.flush()
+      }
+  const last = claims[3] as Claim
+  expect(await sizeOf(last, 'fourth')).toBeLessThanOrEqual(20_000)
+  expect(await sizeOf(last, 'fourth')).toBeGreaterThan(10_000)
+  expect((await one.journal.read(last, 'fourth', 0, 1000)).at(-1)?.seq).toBe(30)
+  expect(await sizeOf(last, 'first')).toBeLessThan(10_000)
+  expect(await total()).toBeLessThanOrEqual(140_000)
+})
+
+test('a jump of the clock is noticed once, and that sweep takes nothing', async () => {
+  const guard = new ClockGuard(1_000_000, 0)
+  expect(guard.hasJumped(1_030_000, 30_000)).toBe(false)
+  expect(guard.hasJumped(1_200_000, 31_000)).toBe(true)
+  expect(guard.hasJumped(1_201_000, 32_000)).toBe(false)
+  expect(guard.hasJumped(1_000_000, 33_000)).toBe(true)
+  const shared = await cluster()
+  const one = await shared.join()
+  const started = Date.now()
+  await one.create('server-session', 'a', bytes('x'), { expires: started + 30_000 })
+  vi.spyOn(Date, 'now').mockImplementation(() => started + 120_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  expect(await one.takeAbandoned('server-session', 'expired', 9)).toEqual([])
+  expect(await one.takeAbandoned('server-session', 'expired', 9)).toHaveLength(1)
+})

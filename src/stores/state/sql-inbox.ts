@@ -1,0 +1,66 @@
+import { perDialect } from '../dialect.ts'
+import type { SqlDatabase } from '../sql.ts'
+import type { HeldRecords } from './held-records.ts'
+import { checkMessage, STATE_LIMITS } from './limits.ts'
+import type { Sealing } from './sealing.ts'
+import { ownedEpochs } from './sql-records.ts'
+import { stateTables } from './state-schema.ts'
+import { type Inbox, inboxTopic, StateError } from './state-store.ts'
+import type { StoreContact } from './store-contact.ts'
+
+export interface InboxOptions {
+  readonly database: SqlDatabase
+  readonly contact: StoreContact
+  readonly sealing: Sealing
+  readonly held: HeldRecords
+  readonly self: () => string
+  readonly notify: (topic: string) => void
+}
+
+const SIZE = perDialect(dialect => {
+  const { inbox, record } = stateTables({ dialect })
+  return `SELECT (SELECT count(*) FROM ${record} WHERE kind = ?1 AND id = ?2) AS found,
+(SELECT count(*) FROM ${inbox} WHERE id = ?2) AS messages,
+(SELECT coalesce(sum(length(data)), 0) FROM ${inbox} WHERE id = ?2) AS bytes`
+})
+
+/** Messages for the homes of records, oldest first. */
+export const createSqlInbox = (options: InboxOptions): Inbox => {
+  const { database, contact, sealing, held, self, notify } = options
+  const { inbox } = stateTables(database)
+  return {
+    put: async (kind, id, data) => {
+      checkMessage(data)
+      const name = sealing.recordName(kind, id)
+      const sealed = sealing.seal(`inbox:${name}`, data)
+      await contact.run(async () => {
+        const size = await database.get<Record<'found' | 'messages' | 'bytes', number | string>>(
+          SIZE(database),
+          kind,
+          name,
+        )
+        if (!size || Number(size.found) === 0) return
+        if (Number(size.messages) >= STATE_LIMITS.messages || Number(size.bytes) >= STATE_LIMITS.stream)
+          throw new StateError('limit', 'The inbox is full.')
+        await database.run(`INSERT INTO ${inbox} (id, data) VALUES (?, ?)`, name, sealed)
+      })
+      notify(inboxTopic(kind, id))
+    },
+    drain: async claim => {
+      const record = held.of(claim)
+      if (!record) return []
+      const rows = await contact.run(() =>
+        database.transaction(async sql => {
+          const epochs = await ownedEpochs(sql, self(), [record.id])
+          if (epochs.get(record.id) !== claim.epoch) return []
+          const text = `SELECT n, data FROM ${inbox} WHERE id = ? ORDER BY n${sql.dialect.forUpdate}`
+          const found = await sql.all<{ n: number; data: Uint8Array }>(text, record.id)
+          const last = found.at(-1)
+          if (last) await sql.run(`DELETE FROM ${inbox} WHERE id = ? AND n <= ?`, record.id, last.n)
+          return found
+        }),
+      )
+      return rows.flatMap(({ data }) => sealing.open(`inbox:${record.id}`, data) ?? [])
+    },
+  }
+}

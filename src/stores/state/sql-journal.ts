@@ -1,0 +1,234 @@
+import type { Log } from '../../telemetry/log.ts'
+import type { Sql, SqlDatabase } from '../sql.ts'
+import type { HeldRecord, HeldRecords } from './held-records.ts'
+import {
+  decodeEvents,
+  type EventRow,
+  encodeEvents,
+  gatherRows,
+  type JournalBatch,
+  type QueuedEvents,
+} from './journal-rows.ts'
+import { READ_BYTES, STATE_LIMITS } from './limits.ts'
+import type { Sealing } from './sealing.ts'
+import { deleteStream, insertEvents, readEvents, readSizes, totalBytes, trimAll, trimStream } from './sql-events.ts'
+import { ownedEpochs } from './sql-records.ts'
+import type { Claim, Journal, JournalEvent } from './state-store.ts'
+import type { StoreContact } from './store-contact.ts'
+
+export interface JournalOptions {
+  readonly database: SqlDatabase
+  readonly contact: StoreContact
+  readonly sealing: Sealing
+  readonly held: HeldRecords
+  readonly self: () => string
+  readonly log: Log
+  readonly limits?: Partial<JournalLimits> | undefined
+}
+
+/** Bytes of one event, of a stream, of a record, and of all journals. */
+export type JournalLimits = Readonly<Record<'event' | 'stream' | 'session' | 'store', number>>
+
+const BATCH_MS = 20
+const BATCH_BYTES = 256 * 1024
+const QUEUE_BYTES = 16 * 1024 * 1024
+const RESUME_BYTES = QUEUE_BYTES / 2
+const CHECK_BYTES = 16 * 1024 * 1024 // written between two looks at the size of all journals
+const EVENT_BYTES = 64 // of the queue itself
+
+const sizeOf = ({ data }: QueuedEvents): number =>
+  (data ?? []).reduce((sum, event) => sum + event.length + EVENT_BYTES, EVENT_BYTES)
+
+/** Writes events behind: in batches, each one transaction. */
+export class SqlJournal implements Journal {
+  readonly #options: JournalOptions
+  readonly #limits: JournalLimits
+  readonly #waiting: (() => void)[] = []
+  #queue: QueuedEvents[] = []
+  #queuedBytes = 0
+  #failed: JournalBatch | undefined // written again as it is: part of it may be stored
+  #timer: NodeJS.Timeout | undefined
+  #flushing: Promise<void> | undefined
+  #unchecked = 0
+  #total = 0
+
+  constructor(options: JournalOptions) {
+    this.#options = options
+    this.#limits = { ...STATE_LIMITS, ...options.limits }
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
+  /** The size of all journals, as far as known. */
+  get bytes(): number {
+    return this.#total
+  }
+
+  append(claim: Claim, stream: string, seq: number, data: readonly Buffer[]): undefined | Promise<void> {
+    return this.#add(claim, stream, seq, data)
+  }
+
+  drop(claim: Claim, stream: string): void {
+    void this.#add(claim, stream, 0, undefined)
+  }
+
+  async read(claim: Claim, stream: string, after: number, limit: number): Promise<JournalEvent[]> {
+    const { database, contact, sealing } = this.#options
+    while (this.#queue.length > 0 && !contact.isAway) await this.flush()
+    const [id, name] = [sealing.recordName(claim.kind, claim.id), sealing.nameOf(`stream:${stream}`)]
+    const rows = await contact.run(() => readEvents(database, id, name, after, limit))
+    const events: JournalEvent[] = []
+    let bytes = 0
+    for (const { seq, data } of rows) {
+      const encoded = sealing.open(placeOf(id, name, seq), data)
+      for (const event of encoded ? decodeEvents(seq, encoded) : []) {
+        if (event.seq <= after || events.length >= limit || bytes >= READ_BYTES) continue
+        events.push(event)
+        bytes += event.data.length
+      }
+    }
+    return events
+  }
+
+  /** Writes everything that is queued now. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.#flushing
+    this.#flushing ??= this.#writeQueue().finally(() => {
+      this.#flushing = undefined
+      this.#release()
+    })
+    await this.#flushing
+  }
+
+  #add(claim: Claim, stream: string, seq: number, data: readonly Buffer[] | undefined): undefined | Promise<void> {
+    const { held, contact } = this.#options
+    const record = held.of(claim)
+    if (!record) return undefined
+    const queued = { record, epoch: claim.epoch, stream: this.#nameOf(record, stream), seq, data }
+    if (!data) record.streamNames?.delete(stream)
+    this.#queue.push(queued)
+    this.#queuedBytes += sizeOf(queued)
+    if (contact.isAway) return this.#shrink()
+    if (this.#queuedBytes >= BATCH_BYTES && !this.#flushing) this.#schedule(0)
+    else if (this.#timer === undefined && !this.#flushing) this.#schedule(BATCH_MS)
+    return this.#queuedBytes > QUEUE_BYTES ? new Promise(resolve => this.#waiting.push(resolve)) : undefined
+  }
+
+  #nameOf(record: HeldRecord, stream: string): string {
+    const names = record.streamNames ?? new Map<string, string>()
+    record.streamNames = names
+    const name = names.get(stream) ?? this.#options.sealing.nameOf(`stream:${stream}`)
+    names.set(stream, name)
+    return name
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.flush(), ms)
+  }
+
+  /** While the database is away, callers do not wait for it: the oldest events are given up. */
+  #shrink(): undefined {
+    let given = 0
+    while (this.#queuedBytes > QUEUE_BYTES && given < this.#queue.length - 1)
+      this.#queuedBytes -= sizeOf(this.#queue[given++] as QueuedEvents)
+    if (given > 0) this.#queue = this.#queue.slice(given)
+    return undefined
+  }
+
+  #release(): void {
+    if (this.#queuedBytes > RESUME_BYTES && !this.#options.contact.isAway) return
+    for (const resume of this.#waiting.splice(0)) resume()
+  }
+
+  async #writeQueue(): Promise<void> {
+    const { contact, database, log } = this.#options
+    while ((this.#failed || this.#queue.length > 0) && !contact.isAway) {
+      const batch = this.#failed ?? this.#nextBatch()
+      this.#failed = batch
+      try {
+        await contact.run(() => database.transaction(sql => this.#write(sql, batch)))
+        this.#failed = undefined
+        await this.#checkTotal(batch)
+      } catch (error) {
+        if (contact.isAway) break
+        this.#failed = undefined // it can never be written
+        log.error({ err: error }, 'events were not stored')
+      }
+      this.#release()
+    }
+  }
+
+  /** Takes about a batch from the queue. */
+  #nextBatch(): JournalBatch {
+    let [count, bytes] = [0, 0]
+    while (count < this.#queue.length && bytes < BATCH_BYTES) bytes += sizeOf(this.#queue[count++] as QueuedEvents)
+    const taken = this.#queue.splice(0, count)
+    this.#queuedBytes -= bytes
+    return gatherRows(taken, this.#limits.event)
+  }
+
+  async #write(sql: Sql, { drops, rows }: JournalBatch): Promise<void> {
+    const { self, sealing } = this.#options
+    const all = [...drops.values(), ...rows]
+    const epochs = await ownedEpochs(sql, self(), [...new Set(all.map(({ record }) => record.id))])
+    const isOwn = ({ record, epoch }: EventRow | QueuedEvents): boolean => epochs.get(record.id) === epoch
+    for (const dropped of drops.values()) {
+      if (!isOwn(dropped)) continue
+      await deleteStream(sql, dropped.record.id, dropped.stream)
+      dropped.record.sizes = undefined
+    }
+    const own = rows.filter(isOwn)
+    await insertEvents(
+      sql,
+      own.map(({ record: { id }, stream, seq, last, bytes, data }) => {
+        const sealed = sealing.seal(placeOf(id, stream, seq), encodeEvents(data))
+        return { id, stream, seq, last, bytes, data: sealed }
+      }),
+    )
+    await this.#trim(sql, own)
+  }
+
+  /** Keeps streams and records within their limits. */
+  async #trim(sql: Sql, rows: readonly EventRow[]): Promise<void> {
+    const { stream: perStream, session: perRecord } = this.#limits
+    for (const { record, stream, bytes } of rows) {
+      const isKnown = record.sizes !== undefined
+      const sizes = record.sizes ?? (await readSizes(sql, record.id)) // with this row
+      record.sizes = sizes
+      const count = (of: string, by: number): void => {
+        sizes.streams.set(of, (sizes.streams.get(of) ?? 0) + by)
+        sizes.bytes += by
+      }
+      if (isKnown) count(stream, bytes)
+      const excess = (sizes.streams.get(stream) ?? 0) - perStream
+      if (excess > 0) count(stream, -(await trimStream(sql, record.id, stream, excess + perStream / 16)))
+      for (const oldest of sizes.streams.keys()) {
+        if (sizes.bytes <= perRecord) break
+        count(oldest, -(await trimStream(sql, record.id, oldest, sizes.bytes - perRecord + perRecord / 16)))
+        if ((sizes.streams.get(oldest) ?? 0) <= 0) sizes.streams.delete(oldest)
+      }
+    }
+  }
+
+  async #checkTotal({ rows }: JournalBatch): Promise<void> {
+    const { contact, database } = this.#options
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0)
+    this.#unchecked += bytes
+    this.#total += bytes
+    const most = this.#limits.store
+    if (this.#unchecked < Math.min(CHECK_BYTES, most / 16)) return
+    this.#unchecked = 0
+    this.#total = await contact.run(() => totalBytes(database))
+    if (this.#total <= most) return
+    const excess = this.#total - most + most / 16
+    await contact.run(() => trimAll(database, excess))
+    this.#total -= excess
+  }
+}
+
+const placeOf = (id: string, stream: string, seq: number): string => `event:${id}:${stream}:${seq}`

@@ -1,0 +1,111 @@
+import { type Dialect, perDialect } from '../dialect.ts'
+import type { Sql } from '../sql.ts'
+import { stateTables } from './state-schema.ts'
+import type { RecordKind } from './state-store.ts'
+
+/** A row of the table of records. `home` is empty if no replica holds it. */
+export interface RecordRow {
+  readonly kind: RecordKind
+  readonly id: string // hashed
+  readonly home: string
+  readonly epoch: number
+  readonly expires: number
+  readonly body: Uint8Array // sealed
+}
+
+/** Which row a statement changes, if it is still that of this home and epoch. */
+export type RecordFence = Pick<RecordRow, 'kind' | 'id' | 'home' | 'epoch'>
+
+const statement = (build: (tables: ReturnType<typeof stateTables>, dialect: Dialect) => string) =>
+  perDialect(dialect => build(stateTables({ dialect }), dialect))
+
+const COLUMNS = 'kind, id, home, epoch, expires, body'
+
+const INSERT = statement(
+  ({ record }) => `INSERT INTO ${record} (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?)
+ON CONFLICT (kind, id) DO UPDATE SET home = excluded.home, epoch = ${record}.epoch + 1, expires = excluded.expires, body = excluded.body
+WHERE ${record}.expires <= ? RETURNING epoch`,
+)
+// Only while this replica is a member: after a missed lease, another one may have taken and removed the record.
+const RESTORE = statement(
+  ({ record, member }) => `INSERT INTO ${record} (${COLUMNS})
+SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM ${member} WHERE replica = ?7)
+ON CONFLICT (kind, id) DO UPDATE SET expires = excluded.expires, body = excluded.body
+WHERE ${record}.epoch = excluded.epoch AND ${record}.home = excluded.home`,
+)
+const FIND = statement(({ record }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ? AND id = ? AND expires > ?`)
+const FENCE = 'WHERE kind = ? AND id = ? AND home = ? AND epoch = ?'
+const UPDATE = statement(({ record }) => `UPDATE ${record} SET body = ?, expires = ? ${FENCE}`)
+const CLAIM = statement(
+  ({ record, member }) => `UPDATE ${record} SET home = ?, epoch = epoch + 1 ${FENCE}
+AND NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)`,
+)
+const DELETE = statement(({ record }) => `DELETE FROM ${record} ${FENCE}`)
+const ABANDONED = statement(
+  ({ record, member }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ?1 AND expires > ?2 AND expires <= ?3
+AND (home = ?4 OR NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)) ORDER BY expires LIMIT ?5`,
+)
+const RELEASE = statement(({ record }) => `UPDATE ${record} SET home = '' WHERE home = ?`)
+const OWNED = statement(
+  ({ record }, dialect) => `SELECT id, epoch FROM ${record} WHERE home = ? AND ${dialect.inList('id')}`,
+)
+
+const fenceOf = ({ kind, id, home, epoch }: RecordFence) => [kind, id, home, epoch] as const
+
+/** Returns the epoch of the new record; undefined if the id is in use. An expired record is replaced. */
+export const insertRecord = async (
+  sql: Sql,
+  row: Omit<RecordRow, 'epoch'>,
+  now: number,
+): Promise<number | undefined> => {
+  const { kind, id, home, expires, body } = row
+  const stored = await sql.get<{ epoch: number }>(INSERT(sql), kind, id, home, expires, body, now)
+  if (stored && stored.epoch > 1) await deleteContents(sql, id)
+  return stored?.epoch
+}
+
+/** Writes a record that is missing or of the same home and epoch; false if it is neither. */
+export const restoreRecord = async (sql: Sql, row: RecordRow, self: string): Promise<boolean> => {
+  const { kind, id, home, epoch, expires, body } = row
+  return (await sql.run(RESTORE(sql), kind, id, home, epoch, expires, body, self)) > 0
+}
+
+export const findRecord = (sql: Sql, kind: RecordKind, id: string, now: number): Promise<RecordRow | undefined> =>
+  sql.get<RecordRow>(FIND(sql), kind, id, now)
+
+export const updateRecord = async (sql: Sql, row: RecordRow): Promise<boolean> =>
+  (await sql.run(UPDATE(sql), row.body, row.expires, ...fenceOf(row))) > 0
+
+/** Makes `home` the home of a record whose former one is gone. Returns the new epoch; undefined if it has changed. */
+export const claimRecord = async (sql: Sql, row: RecordFence, home: string): Promise<number | undefined> =>
+  (await sql.run(CLAIM(sql), home, ...fenceOf(row))) > 0 ? row.epoch + 1 : undefined
+
+/** Removes a record with its events and messages; false if another replica holds it now. */
+export const deleteRecord = async (sql: Sql, fence: RecordFence): Promise<boolean> => {
+  const isDeleted = (await sql.run(DELETE(sql), ...fenceOf(fence))) > 0
+  if (isDeleted) await deleteContents(sql, fence.id)
+  return isDeleted
+}
+
+const deleteContents = async (sql: Sql, id: string): Promise<void> => {
+  const { event, inbox } = stateTables(sql)
+  await sql.run(`DELETE FROM ${event} WHERE id = ?`, id)
+  await sql.run(`DELETE FROM ${inbox} WHERE id = ?`, id)
+}
+
+/** Records that expire in a period and have no live home, or the home `self`. */
+export const findAbandoned = (
+  sql: Sql,
+  kind: RecordKind,
+  period: { readonly after: number; readonly until: number },
+  self: string,
+  limit: number,
+): Promise<RecordRow[]> => sql.all<RecordRow>(ABANDONED(sql), kind, period.after, period.until, self, limit)
+
+export const releaseRecords = (sql: Sql, home: string): Promise<number> => sql.run(RELEASE(sql), home)
+
+/** The epochs of those of the given records that have this home. */
+export const ownedEpochs = async (sql: Sql, home: string, ids: readonly string[]): Promise<Map<string, number>> => {
+  const rows = await sql.all<{ id: string; epoch: number }>(OWNED(sql), home, ids)
+  return new Map(rows.map(({ id, epoch }) => [id, epoch]))
+}

@@ -1,0 +1,213 @@
+import type { Log } from '../../telemetry/log.ts'
+import { POSTGRES } from '../dialect.ts'
+import { isSqlFailure, type SqlDatabase } from '../sql.ts'
+import { ClockGuard } from './clock-guard.ts'
+import { readMeta } from './prepare-state.ts'
+import { Sealing } from './sealing.ts'
+import type { KeyRing } from './secret.ts'
+import { SqlClaims } from './sql-claims.ts'
+import { createSqlInbox } from './sql-inbox.ts'
+import { type JournalLimits, SqlJournal } from './sql-journal.ts'
+import { SqlMembers } from './sql-members.ts'
+import { createSqlShared } from './sql-shared.ts'
+import { stateTables } from './state-schema.ts'
+import type {
+  Claim,
+  Held,
+  Inbox,
+  RecordKind,
+  ReplicaAbout,
+  Shared,
+  StateStore,
+  StoreHealth,
+  TakeResult,
+  WriteOptions,
+} from './state-store.ts'
+import { StoreContact } from './store-contact.ts'
+import { claimIdentity, type StoreIdentity } from './store-identity.ts'
+import { Topics, type Wake } from './wake.ts'
+
+export interface SqlStateOptions {
+  /** With the tables; see `prepareSqlite` and `preparePostgres`. */
+  readonly database: SqlDatabase
+  /** Creates the tables again, after the database has lost its data. */
+  readonly prepare: () => Promise<void>
+  readonly keys: KeyRing
+  readonly wake: Wake
+  readonly log: Log
+  readonly about?: ReplicaAbout | undefined
+  /** Work of each heartbeat, like checkpoints. */
+  readonly upkeep?: () => void
+  /** Resolves when everything committed so far survives a power cut. */
+  readonly sync?: () => Promise<void>
+  /** Whether no other replica can be alive, so that members in the database are those of ended processes. */
+  readonly isOnly?: boolean
+  readonly beatMs?: number
+  readonly leaseMs?: number
+  readonly pollMs?: number
+  readonly limits?: Partial<JournalLimits>
+}
+
+const BEAT_MS = 2000
+const LEASE_MS = 6000
+const POLL_MS = 5000
+const MEMBERS = '$members' // the topic that wakes replicas when one has joined or left
+const NO_ADDRESS: ReplicaAbout = { address: '', labels: [] }
+// Tables that are gone are a database without its data, like one with another identity.
+const MISSING_TABLE = /no such table|relation .* does not exist/
+
+/** State in SQLite or PostgreSQL. */
+export class SqlState implements StateStore {
+  readonly members: SqlMembers
+  readonly journal: SqlJournal
+  readonly inbox: Inbox
+  readonly shared: Shared
+  readonly #options: SqlStateOptions
+  #identity: StoreIdentity
+  readonly #contact: StoreContact
+  readonly #claims: SqlClaims
+  readonly #topics: Topics
+  readonly #clock = new ClockGuard()
+  #timer: NodeJS.Timeout | undefined
+  #beating: Promise<void> | undefined
+  #isClosed = false
+
+  private constructor(options: SqlStateOptions, identity: StoreIdentity) {
+    const { database, keys, wake, log, about = NO_ADDRESS, beatMs = BEAT_MS, leaseMs = LEASE_MS } = options
+    this.#options = options
+    this.#identity = identity
+    const sealing = new Sealing(keys, identity.names)
+    const contact = new StoreContact(database.location, log)
+    this.#contact = contact
+    this.#topics = new Topics(sealing, wake, options.pollMs ?? POLL_MS)
+    const members = new SqlMembers({
+      ...{ database, contact, log, about, beatMs, leaseMs },
+      notify: () => this.#topics.notify(MEMBERS),
+      onLapsed: () => this.#claims.drop(),
+      check: () => this.#checkIdentity(),
+    })
+    this.members = members
+    const self = () => members.self
+    this.#claims = new SqlClaims({ database, contact, sealing, members, sync: options.sync ?? (async () => {}) })
+    const { held } = this.#claims
+    this.journal = new SqlJournal({ database, contact, sealing, held, self, log, limits: options.limits })
+    this.inbox = createSqlInbox({ database, contact, sealing, held, self, notify: topic => this.#topics.notify(topic) })
+    this.shared = createSqlShared({ database, contact, sealing, topics: this.#topics })
+    contact.onBack(() => void this.#saveAll())
+    this.#topics.on(MEMBERS, () => void contact.run(() => members.refresh()).catch(() => {}))
+  }
+
+  /** Joins the replicas that use a database. */
+  static async join(options: SqlStateOptions): Promise<SqlState> {
+    const { database, keys } = options
+    const state = new SqlState(options, await claimIdentity(database, keys))
+    if (options.isOnly) await database.run(`DELETE FROM ${stateTables(database).member}`)
+    await state.members.join()
+    state.#schedule(options.beatMs ?? BEAT_MS)
+    return state
+  }
+
+  create(kind: RecordKind, id: string, body: Buffer, options: WriteOptions): Promise<Claim> {
+    return this.#claims.create(kind, id, body, options)
+  }
+
+  read(kind: RecordKind, id: string): Promise<Held | undefined> {
+    return this.#claims.read(kind, id)
+  }
+
+  take(kind: RecordKind, id: string): Promise<TakeResult> {
+    return this.#claims.take(kind, id)
+  }
+
+  write(claim: Claim, body: Buffer, options: WriteOptions): Promise<boolean> {
+    return this.#claims.write(claim, body, options)
+  }
+
+  remove(claim: Claim): Promise<void> {
+    return this.#claims.remove(claim)
+  }
+
+  async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
+    // After a jump of the clock, much seems to have expired that has not.
+    if (this.#clock.hasJumped() || this.#contact.isAway) return []
+    return this.#claims.takeAbandoned(kind, why, limit)
+  }
+
+  async releaseAll(): Promise<void> {
+    await this.journal.flush()
+    await this.#claims.saveAll().catch(() => {})
+    await this.#claims.releaseAll()
+  }
+
+  onLost(listener: (claim: Claim) => void): () => void {
+    return this.#claims.lost.add(listener)
+  }
+
+  health(): StoreHealth {
+    const isPostgres = this.#options.database.dialect === POSTGRES
+    const { reason } = this.#contact
+    const away = isPostgres ? 'away' : 'memory-only'
+    return {
+      engine: isPostgres ? 'postgres' : 'sqlite',
+      state: reason === undefined ? 'ok' : away,
+      reason,
+      claims: this.#claims.held.size,
+      journalBytes: this.journal.bytes,
+      queuedBytes: this.journal.queuedBytes,
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#beating
+    await this.journal.flush()
+    await this.#contact.run(() => this.members.leave()).catch(() => {})
+    await this.#topics.close()
+    await this.#options.database.close()
+  }
+
+  #schedule(ms: number): void {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      this.#beating = this.#beat()
+    }, ms).unref()
+  }
+
+  async #beat(): Promise<void> {
+    const next = await this.members.beat()
+    if (this.#claims.held.hasUnsaved && !this.#contact.isAway) await this.#saveAll()
+    this.#options.upkeep?.()
+    this.#schedule(next)
+  }
+
+  /** A database that has lost its data gets it again from the replicas. */
+  async #checkIdentity(): Promise<void> {
+    const { database, prepare, keys, log } = this.#options
+    const instance = await readMeta(database, 'instance').catch((error: unknown) => {
+      if (isSqlFailure(error, 'other') && MISSING_TABLE.test(error.message)) return undefined
+      throw error
+    })
+    if (instance === this.#identity.instance) return
+    log.warn({ store: database.location }, 'store lost its data; it is written again')
+    await prepare()
+    const found = await claimIdentity(database, keys, this.#identity)
+    if (!found.names.equals(this.#identity.names))
+      log.error({ store: database.location }, 'store has another key for ids; restart this replica')
+    this.#identity = found
+    this.#claims.held.markAllUnsaved()
+    await this.members.joinEmptied()
+  }
+
+  /** Writes what was queued while the database was away. */
+  async #saveAll(): Promise<void> {
+    try {
+      await this.#claims.saveAll()
+      await this.journal.flush()
+    } catch (error) {
+      this.#claims.held.hasUnsaved = true
+      if (!this.#contact.isAway) this.#options.log.error({ err: error }, 'records were not stored')
+    }
+  }
+}

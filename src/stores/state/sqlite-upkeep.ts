@@ -1,0 +1,50 @@
+import { open, stat } from 'node:fs/promises'
+import type { Log } from '../../telemetry/log.ts'
+import type { SqlDatabase } from '../sql.ts'
+import { runOnThread } from '../sqlite-driver.ts'
+
+const CHECKPOINT_BYTES = 4 * 1024 * 1024
+const QUIET_MS = 30_000
+const LOCK_TIMEOUT_MS = 2000
+
+/** What a SQLite file needs besides its statements. */
+export interface SqliteUpkeep {
+  /** Copies the log into the file if it has grown, on another thread: a checkpoint would block this one. */
+  checkpoint(): void
+  /** Resolves when every commit so far survives a power cut. */
+  sync(): Promise<void>
+}
+
+export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): SqliteUpkeep => {
+  const wal = `${location}-wal`
+  let running: Promise<void> | undefined
+  let [last, lastSize] = [0, 0]
+  const checkpoint = async (): Promise<void> => {
+    const { size, mtimeMs } = (await stat(wal).catch(() => undefined)) ?? { size: 0, mtimeMs: 0 }
+    // The log is written from its start again after a checkpoint, so its size alone does not tell what is in it.
+    const isDue = size - lastSize >= CHECKPOINT_BYTES || (mtimeMs > last && Date.now() - last > QUIET_MS)
+    if (size < CHECKPOINT_BYTES || !isDue) return
+    last = Date.now()
+    lastSize = size
+    const sql = 'PRAGMA wal_checkpoint(PASSIVE)'
+    await runOnThread({ driver, path: location, sql, values: [], lockTimeoutMs: LOCK_TIMEOUT_MS }).catch(
+      (error: Error) => log.warn({ file: location, reason: error.message }, 'checkpoint failed; the log keeps growing'),
+    )
+  }
+  return {
+    checkpoint: () => {
+      running ??= checkpoint().finally(() => {
+        running = undefined
+      })
+    },
+    sync: async () => {
+      const file = await open(wal, 'r+').catch(() => undefined)
+      if (!file) return // a checkpoint has synced it and removed the log
+      try {
+        await file.datasync()
+      } finally {
+        await file.close()
+      }
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { type Dialect, POSTGRES, SQLITE } from '../dialect.ts'
+
+/** The schema of the tables in PostgreSQL. */
+export const STATE_SCHEMA = 'dragoman_state'
+
+/** The names of the tables in one engine. */
+export interface StateTables {
+  readonly record: string
+  readonly event: string
+  readonly inbox: string
+  readonly member: string
+  readonly rate: string
+  readonly document: string
+  readonly meta: string
+}
+
+const tablesIn = (schema: string): StateTables => ({
+  record: `${schema}record`,
+  event: `${schema}event`,
+  inbox: `${schema}inbox`,
+  member: `${schema}member`,
+  rate: `${schema}rate`,
+  document: `${schema}document`,
+  meta: `${schema}meta`,
+})
+
+const SQLITE_TABLES = tablesIn('')
+const POSTGRES_TABLES = tablesIn(`${STATE_SCHEMA}.`)
+
+export const stateTables = ({ dialect }: { readonly dialect: Dialect }): StateTables =>
+  dialect === POSTGRES ? POSTGRES_TABLES : SQLITE_TABLES
+
+/** What the engines write differently in the same tables. */
+interface StateLayout {
+  readonly tables: StateTables
+  readonly types: Dialect['types']
+  readonly serial: string
+  readonly unlogged: string // lost after a crash of the server; cheaper
+}
+
+// `home` is empty if no replica holds the record. Rows of `event` hold the events `seq` to `last` of a stream.
+const createTables = ({ tables: t, types: { integer, bytes, key }, serial, unlogged }: StateLayout): string => `
+CREATE TABLE ${t.record} (
+  kind ${key} NOT NULL, id ${key} NOT NULL, home ${key} NOT NULL, epoch ${integer} NOT NULL, expires ${integer} NOT NULL,
+  body ${bytes} NOT NULL, PRIMARY KEY (kind, id)
+);
+CREATE INDEX record_expires ON ${t.record} (kind, expires);
+CREATE INDEX record_home ON ${t.record} (home);
+CREATE ${unlogged}TABLE ${t.event} (
+  id ${key} NOT NULL, stream ${key} NOT NULL, seq ${integer} NOT NULL, last ${integer} NOT NULL, at ${integer} NOT NULL,
+  bytes ${integer} NOT NULL, data ${bytes} NOT NULL, PRIMARY KEY (id, stream, seq)
+);
+CREATE INDEX event_at ON ${t.event} (at, bytes);
+CREATE TABLE ${t.inbox} (n ${serial}, id ${key} NOT NULL, data ${bytes} NOT NULL);
+CREATE INDEX inbox_id ON ${t.inbox} (id, n);
+CREATE TABLE ${t.member} (
+  replica ${key} PRIMARY KEY, address TEXT NOT NULL, labels TEXT NOT NULL, version ${integer} NOT NULL,
+  lease_until ${integer} NOT NULL
+);
+CREATE ${unlogged}TABLE ${t.rate} (
+  key ${key} NOT NULL, started ${integer} NOT NULL, count ${integer} NOT NULL, PRIMARY KEY (started, key)
+);
+CREATE TABLE ${t.document} (name ${key} PRIMARY KEY, version ${integer} NOT NULL, body ${bytes} NOT NULL);
+`
+
+const SQLITE_LAYOUT: StateLayout = {
+  tables: SQLITE_TABLES,
+  types: SQLITE.types,
+  serial: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  unlogged: '',
+}
+
+const POSTGRES_LAYOUT: StateLayout = {
+  tables: POSTGRES_TABLES,
+  types: POSTGRES.types,
+  serial: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  unlogged: 'UNLOGGED ',
+}
+
+/** The table that tells the others apart from those of another database. */
+export const createMeta = ({ dialect }: { readonly dialect: Dialect }): string => {
+  const { tables, types } = dialect === POSTGRES ? POSTGRES_LAYOUT : SQLITE_LAYOUT
+  return `CREATE TABLE IF NOT EXISTS ${tables.meta} (name ${types.key} PRIMARY KEY, value TEXT NOT NULL)`
+}
+
+/** Each entry takes a database of the version before it to the next; a new one runs them all. */
+export const stateMigrations = ({ dialect }: { readonly dialect: Dialect }): readonly string[] =>
+  dialect === POSTGRES ? POSTGRES_MIGRATIONS : SQLITE_MIGRATIONS
+
+const SQLITE_MIGRATIONS = [createTables(SQLITE_LAYOUT)]
+const POSTGRES_MIGRATIONS = [createTables(POSTGRES_LAYOUT)]
