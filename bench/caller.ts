@@ -42,6 +42,11 @@ const assertRight = (response: HttpResponse, scenario: Scenario): void => {
     throw new Error(`wrong answer to ${scenario.name}: ${response.status} ${response.body.subarray(0, 500)}`)
 }
 
+interface CallerOptions {
+  readonly names?: readonly string[] | undefined
+  readonly home?: URL | undefined // where the session is opened; elsewhere than its calls go
+}
+
 /**
  * Opens a connection (and a session, where the dialect has them) and makes sure that the answer is right. With `names`
  * the tools of these names are called in turn, and each must answer as the scenario says.
@@ -51,10 +56,12 @@ export const openCaller = async (
   dialect: Dialect,
   scenario: Scenario,
   fail: (error: Error) => void,
-  names?: readonly string[],
+  { names, home = url }: CallerOptions = {},
 ): Promise<Caller> => {
   const connection = await Connection.open(url, fail)
-  const session = dialect === 'legacy' ? await openSession(connection, url) : undefined
+  const opener = home === url ? connection : await Connection.open(home, fail)
+  const session = dialect === 'legacy' ? await openSession(opener, home) : undefined
+  if (opener !== connection) opener.close()
   const requests = (names ?? [scenario.name]).map(name =>
     session === undefined ? modernCall(url, scenario, name) : legacyCall(url, session, scenario),
   )

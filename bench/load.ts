@@ -13,6 +13,8 @@ export interface Job {
   readonly scenario: ScenarioName
   readonly connections: number
   readonly milliseconds: number
+  readonly home?: string // the URL where sessions are opened, if it is not the target's
+  readonly alsoCharged?: readonly number[] // further processes whose CPU counts
   readonly names?: readonly string[] // of the tools to call; none: the one the scenario is called after
 }
 
@@ -41,11 +43,13 @@ const repeat = (caller: Caller, end: number, latencies: number[]): Promise<void>
 
 const time = async (job: Job, callers: readonly Caller[]): Promise<Figures> => {
   const latencies: number[] = []
-  const cpuBefore = cpuMicros(job.target.pid)
+  const charged = [job.target.pid, ...(job.alsoCharged ?? [])]
+  const cpuOfAll = (): number => charged.reduce((sum, pid) => sum + cpuMicros(pid), 0)
+  const cpuBefore = cpuOfAll()
   const start = performance.now()
   await Promise.all(callers.map(caller => repeat(caller, start + job.milliseconds, latencies)))
   const seconds = (performance.now() - start) / 1000
-  const cpu = cpuMicros(job.target.pid) - cpuBefore
+  const cpu = cpuOfAll() - cpuBefore
   const sorted = Float64Array.from(latencies).sort()
   return {
     calls: sorted.length,
@@ -64,7 +68,9 @@ const run = async (job: Job, fail: (error: Error) => void): Promise<Figures> => 
     const at = Math.floor((index * (job.names?.length ?? 0)) / job.connections)
     return job.names && [...job.names.slice(at), ...job.names.slice(0, at)]
   }
-  const open = (index: number) => openCaller(url, job.dialect, scenario(job.scenario), fail, namesFor(index))
+  const home = job.home === undefined ? undefined : new URL(job.home)
+  const open = (index: number) =>
+    openCaller(url, job.dialect, scenario(job.scenario), fail, { names: namesFor(index), home })
   const callers = await Promise.all(Array.from({ length: job.connections }, (_, index) => open(index)))
   const figures = await time(job, callers)
   await Promise.all(callers.map(caller => caller.close()))

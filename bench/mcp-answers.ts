@@ -1,4 +1,4 @@
-import { SCENARIOS, scenario } from './scenarios.ts'
+import { EVENTS_OF_A_CALL, SCENARIOS, scenario } from './scenarios.ts'
 
 export const MODERN = '2026-07-28'
 export const LEGACY = '2025-11-25'
@@ -8,14 +8,22 @@ export type Era = 'modern' | 'legacy'
 export interface Request {
   readonly id?: string | number
   readonly method: string
-  readonly params?: { readonly name?: string; readonly arguments?: { readonly text?: string } }
+  readonly params?: {
+    readonly name?: string
+    readonly arguments?: { readonly text?: string }
+    readonly _meta?: { readonly progressToken?: unknown }
+  }
 }
 
 const INFO = { name: 'bench-upstream', version: '1.0.0' }
 const CACHE = { ttlMs: 60_000, cacheScope: 'public' }
 
 const schema = { type: 'object', properties: { text: { type: 'string' }, limit: { type: 'number' } } }
-const tools = SCENARIOS.map(({ name }) => ({ name, description: `The ${name} scenario`, inputSchema: schema }))
+const tools = [...SCENARIOS, scenario('events')].map(({ name }) => ({
+  name,
+  description: `The ${name} scenario`,
+  inputSchema: schema,
+}))
 const big = JSON.stringify(scenario('big').result)
 const bigResult: Readonly<Record<Era, string>> = { modern: `{"resultType":"complete",${big.slice(1)}`, legacy: big }
 
@@ -34,7 +42,7 @@ const METHODS: Readonly<Record<string, (era: Era, params: Request['params']) => 
   'tools/list': era => JSON.stringify(era === 'modern' ? { resultType: 'complete', tools, ...CACHE } : { tools }),
   'tools/call': (era, params) => {
     if (params?.name === 'big') return bigResult[era]
-    if (params?.name !== 'echo') return undefined
+    if (params?.name !== 'echo' && params?.name !== 'events') return undefined
     const content = [{ type: 'text', text: params.arguments?.text }]
     return JSON.stringify(era === 'modern' ? { resultType: 'complete', content } : { content })
   },
@@ -45,4 +53,17 @@ export const answerTo = (era: Era, { id, method, params }: Request): { isKnown: 
   const result = METHODS[method]?.(era, params)
   const outcome = result === undefined ? '"error":{"code":-32601,"message":"Method not found"}' : `"result":${result}`
   return { isKnown: result !== undefined, text: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${outcome}}` }
+}
+
+/** The texts of the progress notifications that a call asked for. */
+export const progressOf = ({ params }: Request): string[] => {
+  const progressToken = params?._meta?.progressToken
+  if (params?.name !== 'events' || progressToken === undefined) return []
+  return Array.from({ length: EVENTS_OF_A_CALL }, (_, at) =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken, progress: at + 1, total: EVENTS_OF_A_CALL, message: `step ${at + 1}` },
+    }),
+  )
 }

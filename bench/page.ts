@@ -6,6 +6,7 @@ export const SECTIONS = [
   'Bars',
   'Where we lose',
   'Many servers',
+  'Durability',
   'Command line',
   'Idle channels',
   'Parked calls',

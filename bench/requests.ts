@@ -65,7 +65,11 @@ export const legacyCall = (url: URL, session: string, scenario: Scenario): Buffe
   render(url, 'POST', sessionHeaders(session), {
     id: FIRST_ID,
     method: 'tools/call',
-    params: { name: scenario.name, arguments: scenario.arguments },
+    params: {
+      name: scenario.name,
+      arguments: scenario.arguments,
+      ...(scenario.progressToken !== undefined && { _meta: { progressToken: scenario.progressToken } }),
+    },
   })
 
 export const endSession = (url: URL, session: string): Buffer => render(url, 'DELETE', sessionHeaders(session))

@@ -2,10 +2,11 @@
 export interface Scenario {
   readonly name: ScenarioName
   readonly arguments: Readonly<Record<string, unknown>>
+  readonly progressToken?: string // the result comes after progress notifications
   readonly result: { readonly content: readonly unknown[]; readonly structuredContent?: unknown }
 }
 
-export type ScenarioName = 'echo' | 'big'
+export type ScenarioName = 'echo' | 'big' | 'events'
 
 const text = 'The quick brown fox jumps over the lazy dog while the interpreter waits between two courts. 012345'
 
@@ -28,8 +29,17 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ]
 
+/** A call that streams 20 progress notifications. Only the bars of durability time it. */
+const STREAMED: Scenario = {
+  name: 'events',
+  arguments: { text },
+  progressToken: 'progress',
+  result: { content: [{ type: 'text', text }] },
+}
+export const EVENTS_OF_A_CALL = 20
+
 export const scenario = (name: ScenarioName): Scenario => {
-  const found = SCENARIOS.find(each => each.name === name)
+  const found = [...SCENARIOS, STREAMED].find(each => each.name === name)
   if (!found) throw new Error(`there is no scenario ${name}`)
   return found
 }

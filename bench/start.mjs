@@ -24,5 +24,9 @@ if (!isInstalled()) run('npm', ['ci', '--include=dev'], here)
 run(process.execPath, [join(here, 'node_modules/typescript/bin/tsc'), '-p', here], here)
 // Flags are about the timing of calls, so with any of them nothing else is measured.
 const steps =
-  program !== 'all' ? [program] : args.length > 0 ? ['run'] : ['run', 'idle', 'parked', 'workspace', 'commands']
+  program !== 'all'
+    ? [program]
+    : args.length > 0
+      ? ['run']
+      : ['run', 'idle', 'parked', 'workspace', 'durability', 'commands']
 for (const step of steps) run(process.execPath, [join(here, 'dist', `${step}.js`), ...args], here)

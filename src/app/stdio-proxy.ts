@@ -7,7 +7,8 @@ import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { serveStdio } from '../fronts/stdio/stdio.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
-import type { Upstream } from '../protocol/exchange.ts'
+import { deliver } from '../protocol/deliver.ts'
+import type { Dispatch, Frame, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import type { Log } from '../telemetry/log.ts'
 import { connectRemote, type RemoteOptions } from '../upstreams/connect-remote.ts'
@@ -17,8 +18,8 @@ const PING_MS = 60_000 // the daemon exits after five minutes without a request
 
 interface StdioProxyOptions {
   readonly daemon: Daemon
-  /** Finds the daemon again, or starts a new one. */
-  readonly findAgain: () => Promise<Daemon | undefined>
+  /** Finds the daemon again; one that is gone is replaced only if `mayStart`. */
+  readonly findAgain: (mayStart: boolean) => Promise<Daemon | undefined>
   readonly workspace: string
   readonly input: Readable
   readonly output: Writable
@@ -31,22 +32,29 @@ export const serveStdioProxy = async (options: StdioProxyOptions): Promise<void>
   const { workspace, input, output, log } = options
   const limits = DEFAULT_LIMITS
   const keepAlive = new KeepAlive(limits.keepAliveMs)
-  let upstream = connect(options.daemon, options)
+  let daemon = options.daemon
+  let upstream = connect(daemon, options)
   const current: Upstream = {
     open: (caller, sessionIndex) => upstream.open(caller, sessionIndex),
     close: () => upstream.close(),
   }
 
-  const stopPinging = pingDaemon(options.daemon, async () => {
-    const daemon = await options.findAgain()
-    if (!daemon) return undefined
+  /** Connects to the daemon of this moment; true if it is another one than before. */
+  const reconnect = async (mayStart: boolean): Promise<boolean> => {
+    const found = await options.findAgain(mayStart)
+    if (!found || (found.origin === daemon.origin && found.token === daemon.token)) return false
     const before = upstream
-    upstream = connect(daemon, options)
+    daemon = found
+    upstream = connect(found, options)
     void before.close()
-    return daemon
-  })
+    return true
+  }
+  const stopPinging = pingDaemon(
+    () => daemon.origin,
+    () => reconnect(true),
+  )
   const context = {
-    dispatch: sendTo(current, log),
+    dispatch: followDaemon(sendTo(current, log), () => reconnect(false)),
     limits,
     log,
     keepAlive,
@@ -85,19 +93,36 @@ const connect = ({ origin, token }: Daemon, { workspace, log, version }: StdioPr
   }
 }
 
+/** Failures that a restart of the daemon explains: its address or its token has changed. */
+const CHANGED: ReadonlySet<string | undefined> = new Set(['upstream_unreachable', 'upstream_auth'])
+
+/** Looks for another daemon when a request fails. One that was rejected for its token reached no server: it is sent again. */
+const followDaemon =
+  (dispatch: Dispatch, reconnect: () => Promise<boolean>): Dispatch =>
+  exchange => {
+    const { kind, sink } = exchange
+    if (kind !== 'request') return dispatch(exchange)
+    const fail = async (frame: Frame & { kind: 'failure' }, reason: string | undefined): Promise<void> => {
+      const isOther = await reconnect().catch(() => false)
+      if (isOther && reason === 'upstream_auth') dispatch(exchange)
+      else await deliver(sink, frame)
+    }
+    dispatch({
+      ...exchange,
+      sink: frame => {
+        const reason = frame.kind === 'failure' ? frame.error.data?.get('reason')?.asString() : undefined
+        return frame.kind === 'failure' && CHANGED.has(reason) ? fail(frame, reason) : sink(frame)
+      },
+    })
+  }
+
 /** Keeps the daemon from exiting while the client is connected, and reconnects when it has exited. */
-const pingDaemon = (first: Daemon, reconnect: () => Promise<Daemon | undefined>): (() => void) => {
-  let daemon = first
+const pingDaemon = (originOf: () => string, reconnect: () => Promise<unknown>): (() => void) => {
   const timer = setInterval(() => {
-    const request = get(`${daemon.origin}/healthz`, { timeout: PING_MS / 2 }, response => void response.resume())
+    const request = get(`${originOf()}/healthz`, { timeout: PING_MS / 2 }, response => void response.resume())
     request.on('timeout', () => request.destroy())
     request.on('error', () => {
-      reconnect().then(
-        found => {
-          daemon = found ?? daemon
-        },
-        () => {}, // retried at the next ping
-      )
+      reconnect().catch(() => {}) // retried at the next ping
     })
   }, PING_MS)
   timer.unref()

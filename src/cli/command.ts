@@ -44,7 +44,7 @@ export interface ServeOptions {
 /** Serves a workspace of the daemon on stdin and stdout until the client has gone. */
 type ServePipe = (options: {
   daemon: Daemon
-  findAgain: () => Promise<Daemon | undefined>
+  findAgain: (mayStart: boolean) => Promise<Daemon | undefined>
   workspace: string
   input: Readable
   output: Writable

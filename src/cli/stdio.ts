@@ -38,8 +38,9 @@ export const run: Run = async (args, { servePipe, version }) => {
   const log = await createLog({ level: 'warn', pretty: process.stderr.isTTY })
   const named = textOf(flags, 'config')
   const config = named === undefined ? await findUserConfig({ env: process.env }) : resolve(named)
-  const findAgain = async () => (await findDaemon(data)) ?? (await startDaemon(data, config))
-  const daemon = await findAgain()
+  const findAgain = async (mayStart: boolean) =>
+    (await findDaemon(data)) ?? (mayStart ? await startDaemon(data, config) : undefined)
+  const daemon = await findAgain(true)
   if (!daemon) return printError(`the daemon did not start; see ${join(data, 'daemon.log')}`)
   if (named !== undefined) warnOfOther(daemon, resolve(named))
   const workspace = textOf(flags, 'workspace') ?? 'default'

@@ -35,6 +35,8 @@ export interface ChaosOptions {
   readonly faults: number
   readonly seed: number
   readonly paceMs: number
+  readonly calmMs?: number // with calls and without faults, at the end
+  readonly leaveMs?: number // in which the gateways end what they do not need
   readonly report?: (line: string) => void
 }
 
@@ -51,7 +53,7 @@ export interface ScenarioResult extends Counts {
   readonly findings: readonly string[] // one line for each thing that must never happen
 }
 
-const CALM_MS = 3_000 // with calls and without faults, at the end
+const CALM_MS = 3_000
 const LEAVE_MS = 90_000 // the gateway sweeps abandoned sessions once a minute
 const KILL_WINDOW_MS = 300 // a handshake and one batch on a busy machine
 const POLL_MS = 250
@@ -122,9 +124,10 @@ const leakedSessions = async (
   { servers }: Stage,
   lastFaultAt: number,
   isAtKill: (session: OpenSession) => boolean,
+  leaveMs: number,
 ): Promise<OpenSession[]> => {
   const find = () => servers.openSessions().filter(({ streams, usedAt }) => streams === 0 && usedAt < lastFaultAt)
-  const deadline = Date.now() + LEAVE_MS
+  const deadline = Date.now() + leaveMs
   while (find().some(session => !isAtKill(session)) && Date.now() < deadline) await sleep(POLL_MS)
   return find()
 }
@@ -133,7 +136,7 @@ const leakedSessions = async (
 export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<ScenarioResult> =>
   onStage(scenario.gateways, async stage => {
     const { ledger, servers, gateways, postgres, balancer, run } = stage
-    const { seed, report = () => {} } = options
+    const { seed, calmMs = CALM_MS, leaveMs = LEAVE_MS, report = () => {} } = options
     const startedAt = Date.now()
     const station = {
       origin: balancer?.origin ?? gateways[0]?.origin ?? '',
@@ -150,12 +153,12 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       const { calls, results, sessionsLost } = ledger.counts()
       report(`${scenario.name}: fault ${at + 1}, ${calls} calls, ${results} results, ${sessionsLost} sessions lost`)
     }
-    await sleep(CALM_MS)
+    await sleep(calmMs)
     await crowd.stop()
     await crowd.leave()
     const isAtKill = ({ openedAt }: OpenSession): boolean =>
       faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
-    const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill)
+    const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill, leaveMs)
     const orphans = orphansOf(stage)
     servers.readExecuted()
     return {
