@@ -163,6 +163,21 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       expect(taken.kind === 'mine' && (await read(other, taken.held, 2))).toEqual(['3:three'])
     })
 
+    test('an event with the number of a stored or queued one replaces it; an empty event is one, too', async () => {
+      const { one } = await pair()
+      const claim = await one.create('session', 'a', bytes('x'), NEVER)
+      one.journal.append(claim, 's', 0, ['', 'one', 'two', 'three'].map(bytes))
+      one.journal.append(claim, 's', 2, [bytes('queued')])
+      expect(await read(one, claim, -1)).toEqual(['0:', '1:one', '2:queued', '3:three'])
+      one.journal.append(claim, 's', 3, [bytes('stored')])
+      one.journal.append(claim, 's', 4, [bytes('four')])
+      expect(await read(one, claim, 0)).toEqual(['1:one', '2:queued', '3:stored', '4:four'])
+      one.journal.append(claim, 's', 1, [bytes('first')])
+      one.journal.append(claim, 's', 4, [bytes('last'), bytes('five')])
+      expect(await read(one, claim, -1)).toEqual(['0:', '1:first', '2:queued', '3:stored', '4:last', '5:five'])
+      expect([await read(one, claim, 1, 1), await read(one, claim, 3)]).toEqual([['2:queued'], ['4:last', '5:five']])
+    })
+
     test('a former home appends nothing', async () => {
       const { one, other } = await pair()
       const claim = await one.create('session', 'a', bytes('x'), NEVER)

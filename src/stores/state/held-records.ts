@@ -7,6 +7,13 @@ export interface JournalSizes {
   readonly streams: Map<string, number> // bytes, by the stream's hash
 }
 
+/** A stream of this replica. */
+export interface HeldStream {
+  readonly name: string // hashed
+  last: number // the highest number of an event
+  revisions: number // how often events were replaced
+}
+
 /** A record of this replica, as it is stored or is to be stored. */
 export interface HeldRecord extends RecordRow {
   readonly claim: Claim
@@ -16,7 +23,7 @@ export interface HeldRecord extends RecordRow {
   /** Whether the database does not have this body yet. */
   isUnsaved: boolean
   saving: Promise<void> | undefined
-  streamNames: Map<string, string> | undefined // hashes, by stream
+  streams: Map<string, HeldStream> | undefined // by name
   sizes: JournalSizes | undefined // undefined: not read yet
 }
 
@@ -30,7 +37,7 @@ export const holdRecord = (row: RecordRow, id: string, sizes?: JournalSizes): He
   body: Buffer.from(row.body),
   isUnsaved: false,
   saving: undefined,
-  streamNames: undefined,
+  streams: undefined,
   sizes,
 })
 

@@ -1,11 +1,11 @@
-import type { HeldRecord } from './held-records.ts'
+import type { HeldRecord, HeldStream } from './held-records.ts'
 import type { JournalEvent } from './state-store.ts'
 
 /** What waits to be written: events of a stream, or that the stream is to be dropped (without data). */
 export interface QueuedEvents {
   readonly record: HeldRecord
   readonly epoch: number
-  readonly stream: string // hashed
+  readonly stream: HeldStream
   readonly seq: number
   readonly data: readonly Buffer[] | undefined
 }
@@ -14,8 +14,10 @@ export interface QueuedEvents {
 export interface EventRow {
   readonly record: HeldRecord
   readonly epoch: number
-  readonly stream: string
+  readonly stream: HeldStream
   readonly seq: number
+  /** 0, or higher if the row replaces events of rows with a lower one. */
+  readonly revision: number
   last: number
   bytes: number
   readonly data: Buffer[]
@@ -36,27 +38,34 @@ export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): J
   const open = new Map<string, EventRow>() // the latest row of each stream
   let rows: EventRow[] = []
   for (const queued of queue) {
-    const key = `${queued.record.id}:${queued.stream}`
+    const { record, epoch, stream } = queued
+    const key = `${record.id}:${stream.name}`
     if (!queued.data) {
       drops.set(key, queued)
       open.delete(key)
-      rows = rows.filter(row => row.record !== queued.record || row.stream !== queued.stream)
+      rows = rows.filter(row => row.record !== record || row.stream.name !== stream.name)
       continue
     }
     for (const [at, event] of queued.data.entries()) {
       if (event.length > mostBytes) continue
       const seq = queued.seq + at
       const row = open.get(key)
-      if (row && row.last === seq - 1 && row.epoch === queued.epoch && row.bytes + event.length <= ROW_BYTES) {
+      const isSame = row !== undefined && row.epoch === epoch
+      if (isSame && seq >= row.seq && seq <= row.last) {
+        const [former] = row.data.splice(seq - row.seq, 1, event)
+        row.bytes += event.length - (former?.length ?? 0)
+      } else if (isSame && row.revision === 0 && row.last === seq - 1 && row.bytes + event.length <= ROW_BYTES) {
         row.last = seq
         row.bytes += event.length
         row.data.push(event)
       } else {
-        const { record, epoch, stream } = queued
-        const next = { record, epoch, stream, seq, last: seq, bytes: event.length + ROW_OVERHEAD, data: [event] }
+        const revision = seq > stream.last ? 0 : ++stream.revisions
+        const bytes = event.length + ROW_OVERHEAD
+        const next = { record, epoch, stream, seq, revision, last: seq, bytes, data: [event] }
         rows.push(next)
         open.set(key, next)
       }
+      stream.last = Math.max(stream.last, seq)
     }
   }
   return { drops, rows }

@@ -32,8 +32,7 @@ export class MemoryJournal {
     this.#streams.add(stream)
     for (const [at, event] of data.entries()) {
       if (event.length > STATE_LIMITS.event) continue
-      stream.events.push({ seq: seq + at, data: event })
-      this.#count(stream, event.length)
+      this.#put(stream, { seq: seq + at, data: event })
     }
     this.#shrink([stream], () => stream.bytes > STATE_LIMITS.stream)
     this.#shrink(record.streams.values(), () => record.bytes > STATE_LIMITS.session)
@@ -65,6 +64,16 @@ export class MemoryJournal {
   remove(key: string): void {
     for (const stream of this.#records.get(key)?.streams.values() ?? []) this.#forget(stream)
     this.#records.delete(key)
+  }
+
+  /** An event with the number of a stored one replaces it. */
+  #put(stream: StoredStream, event: JournalEvent): void {
+    const { events } = stream
+    const isNew = events.length === 0 || event.seq > (events.at(-1)?.seq ?? 0)
+    const at = isNew ? events.length : events.findIndex(({ seq }) => seq >= event.seq)
+    const replaced = events[at]?.seq === event.seq ? 1 : 0
+    const [former] = events.splice(at, replaced, event)
+    this.#count(stream, event.data.length - (former?.data.length ?? 0))
   }
 
   /** Drops the first events of the first streams while there is too much. */

@@ -9,6 +9,7 @@ export interface StoredEvents {
   readonly id: string
   readonly stream: string
   readonly seq: number
+  readonly revision: number
   readonly last: number
   readonly bytes: number
   readonly data: Uint8Array
@@ -18,9 +19,9 @@ const ROWS = 32 // of one statement
 
 // One text for each number of rows; drivers keep the statements they have prepared.
 const insertOf = perDialect(
-  dialect => `INSERT INTO ${stateTables({ dialect }).event} (id, stream, seq, last, at, bytes, data) VALUES `,
+  dialect => `INSERT INTO ${stateTables({ dialect }).event} (id, stream, seq, revision, last, at, bytes, data) VALUES `,
 )
-const VALUES = '(?, ?, ?, ?, ?, ?, ?)'
+const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?)'
 // A row may be there already: the connection was lost while it was written.
 const insertText = (sql: Sql, rows: number): string =>
   `${insertOf(sql)}${Array(rows).fill(VALUES).join(', ')} ON CONFLICT DO NOTHING`
@@ -29,7 +30,16 @@ export const insertEvents = async (sql: Sql, rows: readonly StoredEvents[]): Pro
   const now = Date.now()
   for (let from = 0; from < rows.length; from += ROWS) {
     const part = rows.slice(from, from + ROWS)
-    const values = part.flatMap((row): SqlValue[] => [row.id, row.stream, row.seq, row.last, now, row.bytes, row.data])
+    const values = part.flatMap((row): SqlValue[] => [
+      row.id,
+      row.stream,
+      row.seq,
+      row.revision,
+      row.last,
+      now,
+      row.bytes,
+      row.data,
+    ])
     await sql.run(insertText(sql, part.length), ...values)
   }
 }
@@ -40,29 +50,29 @@ export const deleteStream = async (sql: Sql, id: string, stream: string): Promis
 const SOME = perDialect(dialect => {
   const { event } = stateTables({ dialect })
   // The first row may begin before: rows hold several events.
-  return `SELECT seq, bytes FROM ${event} WHERE id = ?1 AND stream = ?2 AND last > ?3 AND seq >= coalesce(
-(SELECT max(seq) FROM ${event} WHERE id = ?1 AND stream = ?2 AND seq <= ?3), 0) ORDER BY seq LIMIT ?4`
+  return `SELECT seq, last, bytes FROM ${event} WHERE id = ?1 AND stream = ?2 AND last > ?3 AND seq >= coalesce(
+(SELECT max(seq) FROM ${event} WHERE id = ?1 AND stream = ?2 AND seq <= ?3 AND revision = 0), 0) ORDER BY seq LIMIT ?4`
 })
 const READ = perDialect(
   dialect =>
-    `SELECT seq, data FROM ${stateTables({ dialect }).event} WHERE id = ? AND stream = ? AND seq BETWEEN ? AND ? ORDER BY seq`,
+    `SELECT seq, revision, data FROM ${stateTables({ dialect }).event} WHERE id = ? AND stream = ? AND seq BETWEEN ? AND ? ORDER BY revision, seq`,
 )
 
-/** Rows with events after `after`, about a mebibyte. */
+/** Rows with events after `after`, about a mebibyte; those that replace others come later. */
 export const readEvents = async (
   sql: Sql,
   id: string,
   stream: string,
   after: number,
   limit: number,
-): Promise<{ readonly seq: number; readonly data: Uint8Array }[]> => {
-  const found = await sql.all<{ seq: number; bytes: number }>(SOME(sql), id, stream, after, limit)
+): Promise<Pick<StoredEvents, 'seq' | 'revision' | 'data'>[]> => {
+  const found = await sql.all<{ seq: number; last: number; bytes: number }>(SOME(sql), id, stream, after, limit)
   const first = found[0]
   if (!first) return []
-  let [last, bytes] = [first.seq, 0]
+  let [last, bytes] = [first.last, 0]
   for (const row of found) {
     if (bytes >= READ_BYTES) break
-    last = row.seq
+    last = Math.max(last, row.last)
     bytes += row.bytes
   }
   return sql.all(READ(sql), id, stream, first.seq, last)

@@ -1,6 +1,6 @@
 import type { Log } from '../../telemetry/log.ts'
 import type { Sql, SqlDatabase } from '../sql.ts'
-import type { HeldRecord, HeldRecords } from './held-records.ts'
+import type { HeldRecord, HeldRecords, HeldStream } from './held-records.ts'
 import {
   decodeEvents,
   type EventRow,
@@ -79,17 +79,15 @@ export class SqlJournal implements Journal {
     while (this.#queue.length > 0 && !contact.isAway) await this.flush()
     const [id, name] = [sealing.recordName(claim.kind, claim.id), sealing.nameOf(`stream:${stream}`)]
     const rows = await contact.run(() => readEvents(database, id, name, after, limit))
-    const events: JournalEvent[] = []
-    let bytes = 0
-    for (const { seq, data } of rows) {
-      const encoded = sealing.open(placeOf(id, name, seq), data)
-      for (const event of encoded ? decodeEvents(seq, encoded) : []) {
-        if (event.seq <= after || events.length >= limit || bytes >= READ_BYTES) continue
-        events.push(event)
-        bytes += event.data.length
-      }
+    const found = new Map<number, JournalEvent>()
+    for (const { seq, revision, data } of rows) {
+      const encoded = sealing.open(placeOf(id, name, seq, revision), data)
+      for (const event of encoded ? decodeEvents(seq, encoded) : []) if (event.seq > after) found.set(event.seq, event)
     }
-    return events
+    return firstOf(
+      [...found.values()].sort((a, b) => a.seq - b.seq),
+      limit,
+    )
   }
 
   /** Writes everything that is queued now. */
@@ -108,8 +106,8 @@ export class SqlJournal implements Journal {
     const { held, contact } = this.#options
     const record = held.of(claim)
     if (!record) return undefined
-    const queued = { record, epoch: claim.epoch, stream: this.#nameOf(record, stream), seq, data }
-    if (!data) record.streamNames?.delete(stream)
+    const queued = { record, epoch: claim.epoch, stream: this.#streamOf(record, stream), seq, data }
+    if (!data) record.streams?.delete(stream)
     this.#queue.push(queued)
     this.#queuedBytes += sizeOf(queued)
     if (contact.isAway) return this.#shrink()
@@ -118,12 +116,16 @@ export class SqlJournal implements Journal {
     return this.#queuedBytes > QUEUE_BYTES ? new Promise(resolve => this.#waiting.push(resolve)) : undefined
   }
 
-  #nameOf(record: HeldRecord, stream: string): string {
-    const names = record.streamNames ?? new Map<string, string>()
-    record.streamNames = names
-    const name = names.get(stream) ?? this.#options.sealing.nameOf(`stream:${stream}`)
-    names.set(stream, name)
-    return name
+  #streamOf(record: HeldRecord, stream: string): HeldStream {
+    const streams = record.streams ?? new Map<string, HeldStream>()
+    record.streams = streams
+    const known = streams.get(stream)
+    if (known) return known
+    // Each home has streams of its own, so nothing of a new one is stored.
+    const name = this.#options.sealing.nameOf(`stream:${stream}`)
+    const added = { name, last: Number.NEGATIVE_INFINITY, revisions: 0 }
+    streams.set(stream, added)
+    return added
   }
 
   #schedule(ms: number): void {
@@ -179,15 +181,15 @@ export class SqlJournal implements Journal {
     const isOwn = ({ record, epoch }: EventRow | QueuedEvents): boolean => epochs.get(record.id) === epoch
     for (const dropped of drops.values()) {
       if (!isOwn(dropped)) continue
-      await deleteStream(sql, dropped.record.id, dropped.stream)
-      dropped.record.sizes = undefined
+      await deleteStream(sql, dropped.record.id, dropped.stream.name)
+      forgetStream(dropped)
     }
     const own = rows.filter(isOwn)
     await insertEvents(
       sql,
-      own.map(({ record: { id }, stream, seq, last, bytes, data }) => {
-        const sealed = sealing.seal(placeOf(id, stream, seq), encodeEvents(data))
-        return { id, stream, seq, last, bytes, data: sealed }
+      own.map(({ record: { id }, stream: { name: stream }, seq, revision, last, bytes, data }) => {
+        const sealed = sealing.seal(placeOf(id, stream, seq, revision), encodeEvents(data))
+        return { id, stream, seq, revision, last, bytes, data: sealed }
       }),
     )
     await this.#trim(sql, own)
@@ -196,7 +198,11 @@ export class SqlJournal implements Journal {
   /** Keeps streams and records within their limits. */
   async #trim(sql: Sql, rows: readonly EventRow[]): Promise<void> {
     const { stream: perStream, session: perRecord } = this.#limits
-    for (const { record, stream, bytes } of rows) {
+    for (const {
+      record,
+      stream: { name: stream },
+      bytes,
+    } of rows) {
       const isKnown = record.sizes !== undefined
       const sizes = record.sizes ?? (await readSizes(sql, record.id)) // with this row
       record.sizes = sizes
@@ -231,4 +237,22 @@ export class SqlJournal implements Journal {
   }
 }
 
-const placeOf = (id: string, stream: string, seq: number): string => `event:${id}:${stream}:${seq}`
+const forgetStream = ({ record: { sizes }, stream: { name } }: QueuedEvents): void => {
+  if (!sizes) return
+  sizes.bytes -= sizes.streams.get(name) ?? 0
+  sizes.streams.delete(name)
+}
+
+/** The first events, at most `limit` and about a mebibyte. */
+const firstOf = (events: readonly JournalEvent[], limit: number): JournalEvent[] => {
+  let bytes = 0
+  const end = events.findIndex(({ data }, at) => {
+    const isEnough = at >= limit || bytes >= READ_BYTES
+    bytes += data.length
+    return isEnough
+  })
+  return end < 0 ? [...events] : events.slice(0, end)
+}
+
+const placeOf = (id: string, stream: string, seq: number, revision: number): string =>
+  `event:${id}:${stream}:${seq}:${revision}`

@@ -17,7 +17,7 @@ export interface SqliteUpkeep {
 
 export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): SqliteUpkeep => {
   const wal = `${location}-wal`
-  let running: Promise<void> | undefined
+  let isRunning = false
   let [last, lastSize] = [0, 0]
   const checkpoint = async (): Promise<void> => {
     const { size, mtimeMs } = (await stat(wal).catch(() => undefined)) ?? { size: 0, mtimeMs: 0 }
@@ -33,8 +33,10 @@ export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): Sqlit
   }
   return {
     checkpoint: () => {
-      running ??= checkpoint().finally(() => {
-        running = undefined
+      if (isRunning) return
+      isRunning = true
+      void checkpoint().finally(() => {
+        isRunning = false
       })
     },
     sync: async () => {

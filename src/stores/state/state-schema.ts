@@ -38,7 +38,8 @@ interface StateLayout {
   readonly unlogged: string // lost after a crash of the server; cheaper
 }
 
-// `home` is empty if no replica holds the record. Rows of `event` hold the events `seq` to `last` of a stream.
+// `home` is empty if no replica holds the record. Rows of `event` hold the events `seq` to `last` of a stream; those of a
+// higher revision replace the same events of a lower one.
 const createTables = ({ tables: t, types: { integer, bytes, key }, serial, unlogged }: StateLayout): string => `
 CREATE TABLE ${t.record} (
   kind ${key} NOT NULL, id ${key} NOT NULL, home ${key} NOT NULL, epoch ${integer} NOT NULL, expires ${integer} NOT NULL,
@@ -47,8 +48,8 @@ CREATE TABLE ${t.record} (
 CREATE INDEX record_expires ON ${t.record} (kind, expires);
 CREATE INDEX record_home ON ${t.record} (home);
 CREATE ${unlogged}TABLE ${t.event} (
-  id ${key} NOT NULL, stream ${key} NOT NULL, seq ${integer} NOT NULL, last ${integer} NOT NULL, at ${integer} NOT NULL,
-  bytes ${integer} NOT NULL, data ${bytes} NOT NULL, PRIMARY KEY (id, stream, seq)
+  id ${key} NOT NULL, stream ${key} NOT NULL, seq ${integer} NOT NULL, revision ${integer} NOT NULL, last ${integer} NOT NULL,
+  at ${integer} NOT NULL, bytes ${integer} NOT NULL, data ${bytes} NOT NULL, PRIMARY KEY (id, stream, seq, revision)
 );
 CREATE INDEX event_at ON ${t.event} (at, bytes);
 CREATE TABLE ${t.inbox} (n ${serial}, id ${key} NOT NULL, data ${bytes} NOT NULL);

@@ -75,7 +75,8 @@ export interface StateStore {
 /** The stored copies of the events of streams, written behind: an event is stored within one batch. */
 export interface Journal {
   /**
-   * Adds the events `seq`, `seq + 1`, … of a stream. A promise is backpressure: wait for it before sending more.
+   * Adds the events `seq`, `seq + 1`, … of a stream, or replaces those that are stored under these numbers. A promise is
+   * backpressure: wait for it before sending more.
    * Events beyond the limits are not stored, or push out the oldest ones of their stream; the reader sees a gap.
    */
   append(claim: Claim, stream: string, seq: number, data: readonly Buffer[]): undefined | Promise<void>
