@@ -410,6 +410,18 @@ describe('a store', () => {
     expect(server.of('initialize')).toHaveLength(1)
   })
 
+  it('that cannot use its database keeps no session from being ended by a planned stop', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    cluster.join()
+    const changeStore = (store: StateStore) =>
+      withFault(store, { health: () => ({ ...store.health(), state: 'memory-only' }) })
+    const only = joinUpstream(cluster, server.url, { changeStore })
+    await only.call()
+    await only.stop()
+    expect(server.of('DELETE')).toHaveLength(1)
+  })
+
   it('keeps a session with a very long handshake only to end it', async () => {
     const long: Script = (arrived, response) => {
       const inner = legacy(answerOk, { capabilities: { tools: {}, experimental: { text: { a: 'x'.repeat(70_000) } } } })

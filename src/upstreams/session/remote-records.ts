@@ -5,7 +5,7 @@ import { credentialsFor } from '../caller-credentials.ts'
 import { createHttpLink, type HttpLinkOptions } from '../http/http-link.ts'
 import { endSession, sessionHeaders } from '../streamable/session-headers.ts'
 import type { PoolSlot } from './pool.ts'
-import type { RecordPlace } from './server-session-records.ts'
+import type { RecordPlace } from './server-session-record.ts'
 import type { EndSession } from './session-sweep.ts'
 import { recordId, urlHash } from './stored-server-session.ts'
 

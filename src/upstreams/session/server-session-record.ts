@@ -32,11 +32,15 @@ export const NO_RECORD: ServerSessionRecord = {
   onLost: () => {},
 }
 
-interface RecordOptions {
+/** Where a session is recorded. */
+export interface RecordPlace {
   readonly id: string | undefined // undefined: no later process can go on with the session
-  readonly held: Held | undefined
   readonly owner: SessionOwner
   readonly lifetimeMs: number // after which a session without a process is ended
+}
+
+/** What the records of all sessions share. */
+export interface RecordContext {
   readonly store: StateStore
   readonly log: Log
   /** Calls `write` with the next batch. */
@@ -53,7 +57,8 @@ const IDS_PER_EPOCH = 2 ** 32
 export class LiveRecord implements ServerSessionRecord {
   readonly stored: StoredServerSession | undefined
   readonly lastId: number
-  readonly #options: RecordOptions
+  readonly #context: RecordContext
+  readonly #place: RecordPlace
   #id: string
   #canContinue: boolean // a later process can go on with the session
   #state: SessionState | undefined
@@ -64,15 +69,16 @@ export class LiveRecord implements ServerSessionRecord {
   #isClosed = false
   #listener: () => void = () => {}
 
-  constructor(options: RecordOptions) {
-    const { id, held } = options
-    this.#options = options
-    this.#canContinue = id !== undefined
-    this.#id = id ?? randomUUID()
+  /** `held`: what an earlier process, or another replica, left at this place. */
+  constructor(context: RecordContext, place: RecordPlace, held: Held | undefined) {
+    this.#context = context
+    this.#place = place
+    this.#canContinue = place.id !== undefined
+    this.#id = place.id ?? randomUUID()
     this.#claim = held
     this.#state = this.stored = held && decodeStored(held.body)
     this.lastId = held ? held.epoch * IDS_PER_EPOCH : 0
-    if (held) options.schedule(this) // from now on it expires later
+    if (held) context.schedule(this) // from now on it expires later
   }
 
   get id(): string {
@@ -88,11 +94,11 @@ export class LiveRecord implements ServerSessionRecord {
     if (this.#isClosed) return
     this.#state = state
     this.#writtenAt = undefined
-    this.#options.schedule(this)
+    this.#context.schedule(this)
   }
 
   isOld(now: number): boolean {
-    return now - (this.#writtenAt ?? 0) >= this.#options.lifetimeMs * REFRESH_SHARE
+    return now - (this.#writtenAt ?? 0) >= this.#place.lifetimeMs * REFRESH_SHARE
   }
 
   write(): Promise<void> {
@@ -103,7 +109,7 @@ export class LiveRecord implements ServerSessionRecord {
   async mayEnd(): Promise<boolean> {
     if (this.#isClosed) return true // a session in place of the one that was recorded
     if (this.#isLost) return false
-    const isKept = this.#options.isStopping() && this.#canContinue
+    const isKept = this.#context.isStopping() && this.#canContinue
     if (isKept ? this.#claim && this.#writtenAt !== undefined : !this.#claim) return !isKept
     const isKnown = await within(
       CHECK_MS,
@@ -117,10 +123,10 @@ export class LiveRecord implements ServerSessionRecord {
   closed(hasEnded: boolean): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#options.closed(this)
+    this.#context.closed(this)
     if (!hasEnded) return
     this.#writing = this.#writing
-      .then(() => this.#claim && this.#options.store.remove(this.#claim))
+      .then(() => this.#claim && this.#context.store.remove(this.#claim))
       .catch((error: unknown) => this.#failed(error))
   }
 
@@ -132,18 +138,19 @@ export class LiveRecord implements ServerSessionRecord {
   lose(claim: Claim): void {
     if (this.#claim?.epoch !== claim.epoch || this.#isLost) return
     this.#isLost = true
-    this.#options.closed(this)
+    this.#context.closed(this)
     this.#listener()
   }
 
   /** This replica has claimed the record once more. */
   renew(claim: Claim): void {
     this.#claim = claim
-    this.#options.schedule(this)
+    this.#context.schedule(this)
   }
 
   async #write(): Promise<void> {
-    const { store, owner, lifetimeMs } = this.#options
+    const { store } = this.#context
+    const { owner, lifetimeMs } = this.#place
     const [claim, state] = [this.#claim, this.#state]
     if (!state || this.#isClosed || this.#isLost) return
     const body = encodeStored({ ...owner, ...state, attempts: 0 })
@@ -158,7 +165,7 @@ export class LiveRecord implements ServerSessionRecord {
 
   /** Where another replica has a session of the same caller, this one is recorded only so that the sweep can end it. */
   async #create(body: Buffer, expires: number): Promise<Claim> {
-    const { store, schedule, closed } = this.#options
+    const { store, schedule, closed } = this.#context
     if (this.#canContinue)
       try {
         return await store.create('server-session', this.#id, body, { expires })
@@ -173,6 +180,6 @@ export class LiveRecord implements ServerSessionRecord {
   }
 
   #failed(error: unknown): void {
-    this.#options.log.debug({ err: error }, 'record of a session with a server not written')
+    this.#context.log.debug({ err: error }, 'record of a session with a server not written')
   }
 }

@@ -1,16 +1,9 @@
 import { within } from '../../std/time.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { LiveRecord, type ServerSessionRecord } from './server-session-record.ts'
+import { LiveRecord, type RecordContext, type RecordPlace, type ServerSessionRecord } from './server-session-record.ts'
 import { type EndSession, SessionSweep } from './session-sweep.ts'
-import { decodeStored, type SessionOwner } from './stored-server-session.ts'
-
-/** Where a session is recorded. */
-export interface RecordPlace {
-  readonly id: string | undefined // undefined: no later process can go on with it
-  readonly owner: SessionOwner
-  readonly lifetimeMs: number // after which a session without a process is ended
-}
+import { decodeStored } from './stored-server-session.ts'
 
 interface RecordsOptions {
   readonly store: StateStore
@@ -27,6 +20,7 @@ export class ServerSessionRecords {
   readonly #store: StateStore
   readonly #log: Log
   readonly #batchMs: number
+  readonly #context: RecordContext
   readonly #live = new Map<string, LiveRecord>() // by record id
   readonly #due = new Set<LiveRecord>()
   readonly #sweep: SessionSweep
@@ -39,6 +33,16 @@ export class ServerSessionRecords {
     this.#store = store
     this.#log = log
     this.#batchMs = batchMs
+    this.#context = {
+      store,
+      log,
+      schedule: record => this.#schedule(record),
+      closed: record => {
+        if (this.#live.get(record.id) === record) this.#live.delete(record.id)
+        this.#due.delete(record)
+      },
+      isStopping: () => this.#isStopping,
+    }
     this.#stopListening = store.onLost(claim => {
       this.#live.get(claim.id)?.lose(claim)
     })
@@ -68,19 +72,8 @@ export class ServerSessionRecords {
   /** The record for a session that is about to be opened, with what an earlier process left there. */
   async open({ id, ...place }: RecordPlace): Promise<ServerSessionRecord> {
     const free = id !== undefined && !this.#live.has(id) ? id : undefined // in use: that session is just being closed
-    return new LiveRecord({
-      ...place,
-      id: free,
-      held: free === undefined ? undefined : await this.#take(free),
-      store: this.#store,
-      log: this.#log,
-      schedule: record => this.#schedule(record),
-      closed: record => {
-        if (this.#live.get(record.id) === record) this.#live.delete(record.id)
-        this.#due.delete(record)
-      },
-      isStopping: () => this.#isStopping,
-    })
+    const held = free === undefined ? undefined : await this.#take(free)
+    return new LiveRecord(this.#context, { ...place, id: free }, held)
   }
 
   /**
