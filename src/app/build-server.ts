@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { BuiltinServer, ServerConfig, Snapshot } from '../config/snapshot.ts'
+import { runsHere } from '../config/cluster.ts'
+import type { BuiltinServer, ClusterConfig, ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import { demo } from '../servers/demo/demo.ts'
@@ -25,6 +26,13 @@ interface BuildOptions {
   readonly sources: () => Snapshot['sources'] // the files of the current configuration
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly client?: ClientOptions | undefined // of a program that is itself the client
+  readonly placement?: Placement | undefined // undefined: every server runs here
+}
+
+/** Which servers run here, and how the others are reached. */
+interface Placement {
+  readonly cluster: ClusterConfig | undefined // of this replica
+  readonly connect?: ((config: ServerConfig & { readonly on: string }) => Upstream) | undefined // undefined: no other replicas
 }
 
 const PROBE_MS = 3000 // for a process to answer `server/discover`; many legacy servers never do
@@ -37,9 +45,12 @@ interface ClientOptions {
 
 /** The upstream of a configured server; it opens no connection yet. */
 export const buildServer = (config: ServerConfig, options: BuildOptions): Upstream => {
-  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, records, client } = options
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, records, client, placement } = options
   const offersCallerRevision = client?.offersCallerRevision ?? false
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
+  const { on } = config
+  if (on !== undefined && placement && !runsHere(config, placement.cluster))
+    return placement.connect?.({ ...config, on }) ?? unavailable(config.name, onlyThere(on))
   switch (config.kind) {
     case 'remote':
       return connectRemote(config, {
@@ -90,6 +101,9 @@ const buildBuiltin = (
       })
   }
 }
+
+const onlyThere = (label: string): string =>
+  `runs only on replicas with the label "${label}", and there are no other replicas: add the label to "cluster", or let replicas share a "store"`
 
 const unavailable = (server: string, why: string): Upstream => {
   const data = Json.of({ reason: 'unavailable', upstream: server })

@@ -1,4 +1,5 @@
-import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
+import { runsHere } from '../config/cluster.ts'
+import type { ClusterConfig, ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { gatewayCaller, PER_CALLER } from '../health/probe-server.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import { sendRequest } from '../protocol/send-request.ts'
@@ -51,9 +52,10 @@ export const checkServers = async (
     ownPort: () => snapshot.listen.port,
   }
   const self = gatewayCaller(Json.of({ name: 'dragoman', version }))
+  const about = { self, timeoutMs, cluster: snapshot.cluster }
   const checked = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
-      const { report, lists } = await checkServer(config, () => buildServer(config, options), { self, timeoutMs })
+      const { report, lists } = await checkServer(config, () => buildServer(config, options), about)
       const lines = report.state === 'down' ? history.lines(config.name).filter(({ level }) => level === 'stderr') : []
       const stderr = lines.slice(-PRINTED_LINES).map(({ text }) => text)
       const shown = stderr.length > 0 ? { ...report, stderr } : report
@@ -70,16 +72,19 @@ export const checkServers = async (
 
 interface ServerCheck {
   readonly self: Caller
+  readonly cluster: ClusterConfig | undefined
   readonly timeoutMs: number
 }
 
 const checkServer = async (
   config: ServerConfig,
   build: () => Upstream,
-  { self, timeoutMs }: ServerCheck,
+  { self, timeoutMs, cluster }: ServerCheck,
 ): Promise<CheckedServer> => {
   const base = { name: config.name, transport: transportOf(config) }
   if (config.disabled) return { report: { ...base, state: 'disabled' } }
+  if (!runsHere(config, cluster))
+    return { report: { ...base, state: 'untried', reason: `runs only on replicas with the label "${config.on}"` } }
   if (config.kind === 'unavailable') return { report: { ...base, state: 'unavailable', reason: config.reason } }
   const upstream = build()
   const begun = performance.now()

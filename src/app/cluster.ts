@@ -18,12 +18,8 @@ export const clusterOf = ({ cluster }: Snapshot, store: StateStore, log: Log): C
 }
 
 /** Opens the port for other replicas; throws a ConfigError if that is not possible. */
-export const joinCluster = async (
-  config: ClusterConfig,
-  options: Omit<ClusterOptions, 'config' | 'tls'>,
-): Promise<Cluster> => {
-  const tls = config.tls && (await readCertificates(config.tls))
-  const cluster = await openCluster({ ...options, config, tls }).catch((error: NodeJS.ErrnoException) => {
+export const joinCluster = async (config: ClusterConfig, options: Omit<ClusterOptions, 'config'>): Promise<Cluster> => {
+  const cluster = await openCluster({ ...options, config }).catch((error: NodeJS.ErrnoException) => {
     const where = config.listen ? `${config.listen.host}:${config.listen.port}` : 'a free port'
     throw new ConfigError(`cannot listen for other replicas on ${where}: ${error.message}; change "cluster.listen"`)
   })
@@ -31,7 +27,10 @@ export const joinCluster = async (
   return cluster
 }
 
-const readCertificates = async ({ cert, key, ca }: NonNullable<ClusterConfig['tls']>): Promise<ClusterTls> => {
+/** Reads the certificates with which replicas prove who they are; throws a ConfigError. */
+export const readCertificates = async (tls: ClusterConfig['tls']): Promise<ClusterTls | undefined> => {
+  if (!tls) return undefined
+  const { cert, key, ca } = tls
   const [certText, keyText, caText] = await Promise.all([cert, key, ca].map(readPem))
   return { cert: certText as string, key: keyText as string, ca: caText as string }
 }

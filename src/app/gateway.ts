@@ -1,12 +1,15 @@
 import { createAdminRoutes, type GatewayControl } from '../admin/admin-routes.ts'
 import { createInboundAuth } from '../auth/inbound-auth.ts'
 import { hashSecret } from '../auth/token.ts'
+import type { ParkingHome } from '../bridge/parking/parking.ts'
 import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
+import { CallerSeal } from '../fronts/cluster/caller-seal.ts'
 import { ChannelDirectory } from '../fronts/cluster/channel-directory.ts'
 import type { Cluster } from '../fronts/cluster/cluster.ts'
 import type { RequestRouter } from '../fronts/cluster/route-request.ts'
+import { createServerEndpoint } from '../fronts/cluster/server-calls.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
 import type { FrontContext, FrontState } from '../fronts/http/front-request.ts'
@@ -38,10 +41,11 @@ import { createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { logRequests } from '../telemetry/request-log.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
-import { clusterOf, joinCluster } from './cluster.ts'
+import { clusterOf, joinCluster, readCertificates } from './cluster.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
+import { createServerReplicas } from './server-replicas.ts'
 
 interface GatewayStartOptions {
   readonly log: Log
@@ -96,8 +100,23 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   let origin = ''
   const learnt = new LearntServers(data === undefined ? undefined : createLearntFiles(data, log), log)
   await learnt.load(snapshot.servers.values())
-  const store = options.state?.store // without one, sessions with servers end with the gateway
-  const runtime = createRuntime(snapshot, { log, version, data, ownPort: () => port, calls, learnt, store })
+  const { store, keys } = state
+  const clusterConfig = options.state && clusterOf(snapshot, store, log)
+  const tls = await readCertificates(clusterConfig?.tls)
+  const seal = new CallerSeal(keys.callers)
+  const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
+  const runtime = createRuntime(snapshot, {
+    log,
+    version,
+    data,
+    ownPort: () => port,
+    calls,
+    learnt,
+    store: options.state?.store, // without one, sessions with servers end with the gateway
+    cursorKeys: keys.cursors,
+    parking: { keys: keys.ids, self: () => store.members.self, send: replicas?.sendToHome ?? isGone },
+    replicas,
+  })
   const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
@@ -105,6 +124,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     required: snapshot.auth?.required,
     insecure,
     rate: limits.rate,
+    cluster: clusterConfig && { shared: store.shared, replicas: () => store.members.all().length },
     policyOf: name => runtime.snapshot.policies?.get(name),
     // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
     hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
@@ -136,15 +156,16 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const sessions = createStreamableSessions(streamable, state, inbound.tokens)
   const closeOnFailure = async (error: unknown): Promise<never> => {
     context.keepAlive.stop()
-    await Promise.all([runtime.close(), inbound.close(), cluster?.close()])
+    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
     throw error
   }
-  const clusterConfig = options.state && clusterOf(snapshot, options.state.store, log)
   const directory = clusterConfig && new ChannelDirectory(state.store, log)
   const channels = createClientChannels(httpSse, snapshot.sse ?? DEFAULT_SSE, state, directory)
   let cluster: Cluster | undefined
   if (clusterConfig)
     cluster = await joinCluster(clusterConfig, {
+      seal,
+      tls,
       state,
       sessions,
       channels,
@@ -222,7 +243,17 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   }
   const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)
-  await cluster?.join(mcpRoutesFor(cluster.admit)).catch(async (error: unknown) => {
+  const clusterRoutes = (admit: Admit): HttpRoutes => ({
+    ...mcpRoutesFor(admit),
+    ...createServerEndpoint({
+      context,
+      readRequest: createRequestReader(context, admit),
+      dispatchTo: runtime.dispatchTo,
+      holds: replicas?.holds ?? (() => false),
+      log,
+    }),
+  })
+  await cluster?.join(clusterRoutes(cluster.admit)).catch(async (error: unknown) => {
     await listener.close()
     return closeOnFailure(error)
   })
@@ -270,6 +301,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await sessions.stop()
     channels.endAll('shutdown')
     await runtime.close()
+    await replicas?.close()
     await state.store.releaseAll().catch((error: unknown) => log.warn({ err: error }, 'state not released to others'))
     await cluster?.close()
     await listener.close()
@@ -293,6 +325,9 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     close: () => (closing ??= close()),
   }
 }
+
+/** There are no other replicas, so the process that has parked a call has ended. */
+const isGone: ParkingHome['send'] = (_home, _server, _exchange, onGone) => onGone()
 
 const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
 

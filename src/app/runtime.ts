@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { createBridge } from '../bridge/bridge.ts'
+import type { ParkingHome } from '../bridge/parking/parking.ts'
+import { runsHere } from '../config/cluster.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from '../config/snapshot.ts'
 import { createHealth } from '../health/health.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
@@ -19,10 +21,12 @@ import { Json } from '../wire/json/json.ts'
 import type { LearntSource } from '../workspace/catalog/learnt-server.ts'
 import type { Member } from '../workspace/member.ts'
 import { createRequestCheck } from '../workspace/policy/request-check.ts'
+import { sendTo } from '../workspace/routing/send.ts'
 import { openWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { buildServer } from './build-server.ts'
 import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
 import { LearntServers } from './learnt-servers.ts'
+import type { ServerReplicas } from './server-replicas.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -33,6 +37,8 @@ interface RuntimeOptions {
   readonly learnt?: LearntServers // what is known of servers before they are reached
   readonly store?: StateStore | undefined // undefined: sessions with servers end with the process
   readonly cursorKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // undefined: cursors end with the process
+  readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
+  readonly replicas?: ServerReplicas | undefined // undefined: there are no others
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -41,6 +47,8 @@ export interface Runtime {
   readonly dispatch: Dispatch // to the caller's workspace
   hasWorkspace(workspace: string): boolean
   hasServer(name: string): boolean
+  /** Sends requests to one server, without the rules of a workspace; undefined if there is no such server. */
+  dispatchTo(server: string): Dispatch | undefined
   serverStates(): readonly ServerStatus[]
   serverState(server: string): ServerStatus
   /** The number of calls that wait for an answer of their client. */
@@ -61,6 +69,7 @@ interface ServerEntry {
   readonly config: ServerConfig
   readonly native: Upstream
   readonly bridged: Upstream
+  readonly send: Dispatch // to the server, above the bridge
   readonly learnt: LearntSource | undefined
 }
 
@@ -73,14 +82,15 @@ interface WorkspaceEntry {
 
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
-  const { cursorKeys = [randomBytes(32)] } = options
-  const bridge = createBridge(first.limits)
+  const { cursorKeys = [randomBytes(32)], replicas } = options
+  const bridge = createBridge({ ...first.limits, home: options.parking })
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
   const records = options.store && new ServerSessionRecords({ store: options.store, log })
   const { principalUpstreamSessions: sessionsPerPrincipal } = first.limits
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
+  const placement = { cluster: first.cluster, connect: replicas?.connect }
   const draining = new Set<Upstream>()
   let snapshot = first
   let servers: ReadonlyMap<string, ServerEntry> = new Map()
@@ -90,11 +100,16 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const before = servers.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
     const sources = () => snapshot.sources
-    const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records }
+    const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records, placement }
     const built = buildServer(config, shared)
     const access = learnt.accessTo(config, built)
-    const native = health.add(config, built, access?.readLists)
-    return { config, native, bridged: bridge.wrap(native, config.name), learnt: access?.source }
+    const guarded = health.add(config, built, access?.readLists)
+    const again: Dispatch = exchange => send(exchange)
+    const isShared = replicas && runsHere(config, first.cluster)
+    const native = isShared ? replicas.share(config.name, built, guarded, again) : guarded
+    const bridged = bridge.wrap(native, config.name)
+    const send = sendTo(bridged, log)
+    return { config, native, bridged, send, learnt: access?.source }
   }
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {
@@ -206,6 +221,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     dispatch,
     hasWorkspace: workspace => workspaces.has(workspace),
     hasServer: name => servers.has(name),
+    dispatchTo: server => servers.get(server)?.send,
     serverStates: () => [...servers.keys()].map(health.statusOf),
     serverState: health.statusOf,
     parkedCalls: bridge.parkedCalls,

@@ -10,6 +10,11 @@ const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[^\s:/@?#[\]]+):(\d{1,5})$/i
 const ORIGIN = /^https?:\/\/[^\s/?#@]+\/?$/i
 const file = textSchema.min(1, { error: 'expected a file' })
 
+/** What is special about a replica. */
+export const labelSchema = textSchema.regex(/^[\w.-]{1,64}$/, {
+  error: 'expected letters, digits, "-", "_" and "."',
+})
+
 /** `cluster`: how the other replicas on the same store reach this one. */
 export const clusterSchema = object({
   listen: textSchema
@@ -22,7 +27,7 @@ export const clusterSchema = object({
     .regex(ORIGIN, { error: 'expected the URL of a host and a port without a path, like "http://10.0.0.5:8766"' })
     .optional()
     .describe('The URL at which the others reach it; made from "listen" when absent.'),
-  labels: listOf(textSchema.regex(/^[\w.-]{1,64}$/, { error: 'expected letters, digits, "-", "_" and "."' }))
+  labels: listOf(labelSchema)
     .max(32, { error: 'expected at most 32 labels' })
     .default([])
     .describe('What is special about this replica, for servers with "on".'),
@@ -78,3 +83,7 @@ const filledIn = (value: unknown, env: Environment, path: ConfigPath, report: Co
     Object.entries(value).map(([key, member]) => [key, filledIn(member, env, [...path, key], report)]),
   )
 }
+
+/** Whether a server runs on a replica with this configuration. */
+export const runsHere = ({ on }: { readonly on?: string | undefined }, cluster: ClusterConfig | undefined): boolean =>
+  on === undefined || (cluster?.labels.includes(on) ?? false)

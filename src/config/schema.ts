@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
-import { clusterSchema } from './cluster.ts'
+import { clusterSchema, labelSchema } from './cluster.ts'
 import {
   flagSchema,
   listOf,
@@ -223,6 +223,9 @@ export const serverSchema = looseObject({
   timeout: wholeNumber(1, LONGEST_TIMER_MS)
     .default(DEFAULT_TIMEOUT_MS)
     .describe('Milliseconds of silence after which a call fails; progress restarts the time.'),
+  on: labelSchema
+    .optional()
+    .describe('Runs only on replicas with this label ("cluster.labels"); the others send their calls there.'),
   concurrency: wholeNumber(1, 1_000_000)
     .optional()
     .describe('Most calls at the same time; further calls wait in a queue. No limit when absent.'),

@@ -46,10 +46,11 @@ export const readServer = (
   }
   const about = [...warnings.map(warning => `: ${warning}`), ...warningsOf(entry)]
   report.warnings.push(...about.map(warning => `${formatPath(path)}${warning}`))
-  const { disabled, concurrency, enabledTools, disabledTools } = entry
+  const { disabled, on, concurrency, enabledTools, disabledTools } = entry
   return {
     name,
     disabled,
+    ...(on !== undefined && { on }),
     ...(concurrency !== undefined && { concurrency }),
     ...(enabledTools && { enabledTools }),
     ...(disabledTools && { disabledTools }),

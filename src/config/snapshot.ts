@@ -83,6 +83,7 @@ export interface RateLimit {
 export type ServerConfig = {
   readonly name: string
   readonly disabled: boolean
+  readonly on?: string | undefined // the label of the replicas that it runs on; undefined: every replica
   readonly concurrency?: number | undefined // calls at the same time; undefined: no limit
   readonly enabledTools?: readonly string[] | undefined // globs of the tools that are shown; undefined: all
   readonly disabledTools?: readonly string[] | undefined // globs of the tools that are hidden

@@ -15,6 +15,7 @@ export interface Exchange {
   readonly sink: Sink
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
   readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
+  readonly misses?: number | undefined // how often the replica it was sent to was gone
   readonly sentTo?: ((server: string) => void) | undefined // tells the log; only where each request is logged
 }
 
@@ -67,6 +68,11 @@ export type Dispatch = (exchange: Exchange) => void
 export interface Upstream {
   /** `sessionIndex` above 0: a further session of the caller, for a call that cannot wait for the first one. */
   open(caller: Caller, sessionIndex?: number): Promise<Peer>
+  /**
+   * The key of the session that a caller without a session of its own shares with others, so that replicas can agree where
+   * it lives; undefined if the caller's requests need no session. A server of unknown era counts as one with sessions.
+   */
+  sharedKey?(caller: Caller): string | undefined
   /** Takes a request that continues a parked call, without opening anything; false if no call waits for it. */
   resume?(exchange: Exchange): boolean
   /**

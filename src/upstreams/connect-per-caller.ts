@@ -75,6 +75,14 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
     }
   }
 
+  const sharedKey = (caller: Caller): string | undefined => {
+    try {
+      return entryOf(caller).upstream.sharedKey?.(caller)
+    } catch {
+      return undefined // without credentials: `open` tells why
+    }
+  }
+
   const close = async (): Promise<void> => {
     await Promise.allSettled([...[...entries.values()].map(({ upstream }) => upstream.close()), ...closingIdle])
     entries.clear()
@@ -82,6 +90,7 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
 
   return {
     open,
+    sharedKey,
     probe: async () => (await [...entries.values()].at(-1)?.upstream.probe?.()) ?? false,
     close: () => (closing ??= close()),
   }

@@ -227,6 +227,8 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
 
   return {
     open,
+    sharedKey: caller =>
+      eraOf(caller) === 'modern' || caller.session !== undefined ? undefined : sharing.placeOf(caller, 0).key,
     probe,
     isRunning,
     close: () => (closing ??= close()),

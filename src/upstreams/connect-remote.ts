@@ -1,4 +1,4 @@
-import type { RemoteServer } from '../config/snapshot.ts'
+import type { RemoteServer, SessionPooling } from '../config/snapshot.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { headerValueError } from '../std/header-text.ts'
 import { within } from '../std/time.ts'
@@ -51,6 +51,7 @@ class RemoteUpstream implements CallerUpstream {
   readonly #name: string
   readonly #link: HttpLink
   readonly #configured: 'auto' | Era
+  readonly #pooling: SessionPooling | undefined
   readonly #detector: EraDetector
   readonly #stateless: Promise<Peer>
   readonly #sessions: ReturnType<typeof createSessionOpener>
@@ -65,6 +66,7 @@ class RemoteUpstream implements CallerUpstream {
     this.#name = server.name
     this.#closeMs = closeMs
     this.#configured = server.type === 'sse' ? 'legacy' : server.era
+    this.#pooling = server.pool
     this.#link = createHttpLink(server, options)
     this.#detector = new EraDetector(this.#link, {
       configured: this.#configured,
@@ -96,6 +98,12 @@ class RemoteUpstream implements CallerUpstream {
     if (chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport) === 'modern')
       return this.#stateless
     return this.#pool.find(caller, sessionIndex) ?? this.#detectAndOpen(caller, sessionIndex)
+  }
+
+  sharedKey(caller: Caller): string | undefined {
+    if (this.#pooling === 'stateless' || !this.#sessions.hasState()) return undefined
+    if (chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport) === 'modern') return undefined
+    return caller.session === undefined ? poolPlace(caller, this.#pooling).key : undefined
   }
 
   async probe(): Promise<boolean> {

@@ -15,6 +15,9 @@ export type FailureReason =
   | 'pool_exhausted' // more callers than sessions
   | 'no_credentials' // none are configured for this caller
   | 'too_large'
+  | 'no_replica' // no replica has the label that the server needs
+  | 'replica_lost' // the replica it was reached through; the request may have run
+  | 'replica_unreachable' // the replica that holds its session
 
 /** A failure below JSON-RPC; `text` continues the sentence `Server "x" …`. */
 export interface FailureDetails {
@@ -22,6 +25,7 @@ export interface FailureDetails {
   readonly text: string
   readonly retryMs?: number // until the gateway tries the server again, if known
   readonly stderr?: string // the last lines of a process; may quote what its caller sent
+  readonly isRefused?: true // nothing listens at its address
   readonly quoted?: string // `text` with the server's own words; may quote what its caller sent
 }
 

@@ -33,6 +33,9 @@ interface ReplicaOptions {
   readonly tls?: ClusterConfig['tls']
   /** The server of each replica; the demo server when absent. */
   readonly server?: (at: number) => Upstream
+  /** The configured server of each replica, instead. */
+  readonly entry?: (at: number) => ServerConfig
+  readonly labels?: (at: number) => readonly string[]
   readonly log?: Log
 }
 
@@ -48,9 +51,11 @@ export const startReplicas = async (options: ReplicaOptions) => {
     const relay = await startRelay(`http://127.0.0.1:${port}`)
     const origin = new URL(relay.url).origin
     const address = options.tls ? origin.replace('http:', 'https:') : origin
-    const cluster: ClusterConfig = { listen: { host: '127.0.0.1', port }, address, labels: [], tls: options.tls }
+    const labels = options.labels?.(replicas.length) ?? []
+    const cluster: ClusterConfig = { listen: { host: '127.0.0.1', port }, address, labels, tls: options.tls }
     const upstream = options.server?.(replicas.length)
-    const server: ServerConfig = upstream ? { name: 'demo', disabled: false, kind: 'embedded', upstream } : DEMO
+    const embedded = upstream && ({ name: 'demo', disabled: false, kind: 'embedded', upstream } as const)
+    const server: ServerConfig = embedded ?? options.entry?.(replicas.length) ?? DEMO
     const store = shared.join()
     const gateway = await startGateway(snapshotOf(server, cluster, options.limits), {
       log: options.log ?? SILENT,

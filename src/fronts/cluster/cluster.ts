@@ -6,7 +6,7 @@ import type { ActiveCalls } from '../http/active-calls.ts'
 import type { FrontState } from '../http/front-request.ts'
 import type { HttpRoutes } from '../http/listen.ts'
 import { isMessagePath } from './addressee.ts'
-import { CallerSeal } from './caller-seal.ts'
+import type { CallerSeal } from './caller-seal.ts'
 import type { ClusterTls } from './cluster-address.ts'
 import { createForwardedAdmission, openClusterListener } from './cluster-listener.ts'
 import { Forwarder } from './forwarder.ts'
@@ -20,6 +20,7 @@ export interface LocalSessions {
 
 export interface ClusterOptions {
   readonly config: ClusterConfig
+  readonly seal: CallerSeal
   readonly tls?: ClusterTls | undefined
   readonly state: FrontState
   readonly sessions: LocalSessions
@@ -33,7 +34,6 @@ export interface ClusterOptions {
 /** This replica among the others: what it sends them, and what it serves for them. */
 export interface Cluster {
   readonly address: string
-  readonly seal: CallerSeal
   readonly router: RequestRouter
   /** Admits what other replicas forward. */
   readonly admit: Admit
@@ -50,9 +50,8 @@ const NOT_MEANT = '' // no replica has this name
 
 /** Opens the port for other replicas. */
 export const openCluster = async (options: ClusterOptions): Promise<Cluster> => {
-  const { config, tls, state, sessions, channels, policyOf, activeCalls, limits, log } = options
+  const { config, seal, tls, state, sessions, channels, policyOf, activeCalls, limits, log } = options
   const { members } = state.store
-  const seal = new CallerSeal(state.keys.callers)
   const listener = await openClusterListener({ config, tls, limits, log })
   const forwarder = new Forwarder({ seal, tls, log })
   const router = createRequestRouter({
@@ -77,7 +76,6 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
 
   return {
     address: listener.address,
-    seal,
     router,
     admit,
     get forwards() {

@@ -15,8 +15,16 @@ class AddressRefused extends Error {
   readonly code = ADDRESS_REFUSED
 }
 
+/** PEM texts. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+  readonly ca: string // that the server's certificate must be signed by
+}
+
 export interface ConnectionOptions {
   readonly connectMs: number
+  readonly tls?: ClientCertificate | undefined // shown to the server
   readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens
   readonly isPrivate?: ((address: string) => boolean) | undefined // tests have no public addresses
 }
@@ -52,7 +60,8 @@ export class Connections {
   }
 
   #create(scope: AddressScope): Agent {
-    const connect = buildConnector({ timeout: this.#options.connectMs, lookup: this.#lookup(scope) })
+    const { connectMs, tls } = this.#options
+    const connect = buildConnector({ timeout: connectMs, lookup: this.#lookup(scope), ...tls })
     const guarded: buildConnector.connector = (options, callback) => {
       const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
       const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)

@@ -93,6 +93,7 @@ export const failureOfError = (error: Error & { code?: unknown }, phase: Request
     return {
       reason: 'upstream_unreachable',
       text: `did not answer: ${messageOf(error)} (${CONNECT_HINTS[code] ?? 'is it running?'})`,
+      ...(code === 'ECONNREFUSED' && { isRefused: true }),
     }
   if (error.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
     return { reason: 'upstream_protocol', text: `does not speak HTTP: ${error.message}` }

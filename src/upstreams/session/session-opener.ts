@@ -20,6 +20,7 @@ export const createSessionOpener = (link: HttpLink, type: RemoteServer['type'], 
   const spare = new SpareChannel(idleMs)
   const traits = new StreamableTraits()
   let hasChannels = type === 'sse'
+  let hasSessionIds = true // false: a handshake had none, so the server keeps nothing between requests
   let hasAccepted = false // the server accepted a POST at the URL of the channel
 
   const openChannel = (caller: Caller, options: OpenOptions): Promise<LegacySession> =>
@@ -28,11 +29,14 @@ export const createSessionOpener = (link: HttpLink, type: RemoteServer['type'], 
       session => new HttpSseTransport(session, caller, { link, hasAccepted, spare, ...options }),
     ).open()
 
-  const openStreamable = (caller: Caller, options: OpenOptions): Promise<LegacySession> =>
-    new LegacySession<Handshake>(
+  const openStreamable = async (caller: Caller, options: OpenOptions): Promise<LegacySession> => {
+    const session = await new LegacySession<Handshake>(
       options,
-      session => new StreamableTransport(session, caller, { link, traits, ...options }),
+      created => new StreamableTransport(created, caller, { link, traits, ...options }),
     ).open()
+    hasSessionIds = session.handshake.sessionId !== undefined
+    return session
+  }
 
   /** A server that accepts no handshake by POST may answer on a channel. */
   const tryChannel = async (
@@ -77,7 +81,13 @@ export const createSessionOpener = (link: HttpLink, type: RemoteServer['type'], 
     }
   }
 
-  return { open, expectGetStream: () => traits.setGetStream(true), close: () => spare.close() }
+  return {
+    open,
+    /** Whether the server may keep state in a session. */
+    hasState: (): boolean => hasChannels || hasSessionIds,
+    expectGetStream: () => traits.setGetStream(true),
+    close: () => spare.close(),
+  }
 }
 
 /** The failure to report after both transports failed. */

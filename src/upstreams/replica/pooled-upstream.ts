@@ -1,0 +1,61 @@
+import { failWith } from '../../protocol/deliver.ts'
+import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../../protocol/exchange.ts'
+import { isModern, MODERN } from '../../protocol/revisions.ts'
+import { UpstreamFailure } from '../failures.ts'
+import { type PoolHome, type PoolHomes, poolId } from './pool-homes.ts'
+import type { ReplicaClient } from './replica-client.ts'
+
+interface PooledOptions {
+  readonly server: string
+  readonly upstream: Upstream // the server as this replica reaches it
+  /** The key of the session that the caller shares with others; undefined if it needs none. */
+  readonly keyOf: (caller: Caller) => string | undefined
+  readonly homes: PoolHomes
+  readonly replicas: ReplicaClient
+  /** Sends a request to the server once more, from above the bridge: the next home may be this replica. */
+  readonly dispatch: Dispatch
+}
+
+const MOST_MISSES = 4
+
+/**
+ * A server whose shared sessions live at one replica each: modern callers whose session lives elsewhere are sent there.
+ * Legacy callers have a session at a front, and a session at the server that lives where it does.
+ */
+export const withPoolHomes = (options: PooledOptions): Upstream => {
+  const { server, upstream, keyOf, homes, replicas, dispatch } = options
+
+  const open = (caller: Caller, sessionIndex = 0): Promise<Peer> => {
+    const isOwn = sessionIndex > 0 || caller.session !== undefined || caller.isHealthCheck || !isModern(caller.revision)
+    const key = isOwn ? undefined : keyOf(caller)
+    if (key === undefined) return upstream.open(caller, sessionIndex)
+    const id = poolId(server, key)
+    const home = homes.locate(id)
+    if (home === 'here') return upstream.open(caller, sessionIndex)
+    const openAt = (found: PoolHome): Promise<Peer> | Peer =>
+      found === 'here' ? upstream.open(caller, sessionIndex) : peerAt(found.replica, id)
+    return home instanceof Promise ? home.then(openAt) : Promise.resolve(openAt(home))
+  }
+
+  const peerAt = (replica: string, pool: string): Peer => ({
+    revision: MODERN,
+    asks: false,
+    dispatch: exchange =>
+      replicas.call({ replica, server, pool }, exchange, () => {
+        homes.forget(pool)
+        sendAgain(exchange)
+      }),
+  })
+
+  /** The replica is gone, or holds the session no more. */
+  const sendAgain = (exchange: Exchange): void => {
+    const { misses = 0, signal } = exchange
+    if (signal.reason) return
+    if (misses < MOST_MISSES) return dispatch({ ...exchange, misses: misses + 1 })
+    const text = 'has its session at another replica, which changes too often; try again'
+    failWith(exchange, new UpstreamFailure(server, { reason: 'replica_unreachable', text }))
+  }
+
+  const { probe } = upstream
+  return { open, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
+}

@@ -1,0 +1,129 @@
+import { fileURLToPath } from 'node:url'
+import { afterEach, expect, test } from 'vitest'
+import type { ServerConfig } from '../../../src/config/snapshot.ts'
+import { textOf } from '../../support/client.ts'
+import { connectV2 } from '../../support/client-v2.ts'
+import { startReplicas } from '../../support/replicas.ts'
+import { type CounterOptions, startCounter } from '../../support/servers/counter.mjs'
+
+type Replicas = Awaited<ReturnType<typeof startReplicas>>
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const PROGRAM = fileURLToPath(new URL('../../support/servers/counter.mjs', import.meta.url))
+const process_: ServerConfig = {
+  ...{ name: 'counter', disabled: false, kind: 'process', command: process.execPath, args: [PROGRAM] },
+  ...{ env: {}, cwd: undefined, era: 'auto', timeoutMs: 20_000 },
+}
+const remote = (url: string): ServerConfig => ({
+  ...{
+    name: 'counter',
+    disabled: false,
+    kind: 'remote',
+    url,
+    type: 'http',
+    headers: {},
+    era: 'auto',
+    timeoutMs: 20_000,
+  },
+})
+
+const open = async (entry: ServerConfig, size = 3): Promise<Replicas> => {
+  const replicas = await startReplicas({ size, entry: () => entry })
+  closing.push(replicas.close)
+  await Promise.all(replicas.replicas.map(({ gateway }) => gateway.ready))
+  return replicas
+}
+const startServer = async (options: CounterOptions = {}) => {
+  const server = await startCounter(options)
+  closing.push(server.close)
+  return server
+}
+const connect = async (url: string) => {
+  const client = await connectV2('SDK v2 modern', { url })
+  closing.push(client.close)
+  return client
+}
+const counts = (results: readonly unknown[]): string[] => results.map(result => textOf(result as never)).sort()
+
+test('a modern client finds the state of its session at a legacy server, whichever replica it reaches', async () => {
+  const server = await startServer()
+  const { url } = await open(remote(server.url))
+  const client = await connect(url)
+  expect(await client.toolNames()).toContain('count')
+  const texts: string[] = []
+  for (let i = 0; i < 9; i++) texts.push(textOf(await client.call('count')))
+  const [name] = (texts[0] ?? '').split(' ')
+  expect(texts).toEqual(Array.from({ length: 9 }, (_, i) => `${name} ${i + 1}`))
+})
+
+test('a process of one user exists once among the replicas, and counts the calls of all of them', async () => {
+  const { url } = await open(process_)
+  const [one, two] = [await connect(url), await connect(url)]
+  const texts = counts(await Promise.all(Array.from({ length: 12 }, (_, i) => (i % 2 ? one : two).call('count'))))
+  const [name] = (texts[0] ?? '').split(' ')
+  expect(texts).toEqual(counts(texts.map((_, i) => ({ content: [{ text: `${name} ${i + 1}` }] }))))
+})
+
+test('questions of a session are answered although each retry reaches another replica', async () => {
+  const server = await startServer()
+  const { url } = await open(remote(server.url))
+  const client = await connect(url)
+  for (let i = 0; i < 6; i++) expect(textOf(await client.call('ask'))).toMatch(/accept Ada$/)
+  expect(client.asked).toHaveLength(6)
+})
+
+test('when the home of a session is killed, another replica takes it over', async () => {
+  const { url, replicas, balancer } = await open(process_)
+  const client = await connect(url)
+  const before = textOf(await client.call('count')).split(' ')[0]
+  const home = replicas.find(({ store }) => store.health().claims > 0)
+  expect(replicas.filter(({ store }) => store.health().claims > 0)).toEqual([home])
+  if (!home) throw new Error('no replica holds the session')
+  balancer.leaveOut(home)
+  await home.kill()
+  const texts: string[] = []
+  for (let i = 0; i < 4; i++) texts.push(textOf(await client.call('count')))
+  const after = (texts[0] ?? '').split(' ')[0]
+  expect(after).not.toBe(before)
+  expect(texts).toEqual([1, 2, 3, 4].map(count => `${after} ${count}`))
+})
+
+test('a session at a remote server goes on where it was when its home is killed', async () => {
+  const server = await startServer()
+  const { url, replicas, balancer } = await open(remote(server.url))
+  const client = await connect(url)
+  const [name] = textOf(await client.call('count')).split(' ')
+  const hasPool = ({ store }: Replicas['replicas'][number]) => store.health().claims > 0
+  const home = replicas.find(hasPool)
+  if (!home) throw new Error('no replica holds the session')
+  await expect.poll(() => home.store.health().claims).toBeGreaterThan(1) // the session with the server is recorded, too
+  balancer.leaveOut(home)
+  await home.kill()
+  expect(textOf(await client.call('count'))).toBe(`${name} 2`)
+  expect(textOf(await client.call('count'))).toBe(`${name} 3`)
+})
+
+test('a call that was running at a killed home fails once, and says that it may have run', async () => {
+  const { url, replicas, balancer } = await open(process_)
+  const client = await connect(url)
+  await client.call('count')
+  const home = replicas.find(({ store }) => store.health().claims > 0)
+  if (!home) throw new Error('no replica holds the session')
+  balancer.leaveOut(home)
+  const slow = client.call('slow')
+  await expect.poll(() => home.gateway.load().calls).toBe(1)
+  await home.kill()
+  await expect(slow).rejects.toMatchObject({ code: -32603, data: { reason: 'replica_lost', upstream: 'counter' } })
+  expect(textOf(await client.call('count'))).toMatch(/ 1$/)
+})
+
+test('a legacy server without session ids is used by each replica for itself', async () => {
+  const server = await startServer({ isStateless: true })
+  const { url, replicas } = await open(remote(server.url))
+  const client = await connect(url)
+  for (let i = 0; i < 6; i++) expect(textOf(await client.call('count'))).toBe('s1 1')
+  expect(replicas.map(({ store }) => store.health().claims)).toEqual([0, 0, 0])
+})
