@@ -1,6 +1,7 @@
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { OLDEST } from '../../protocol/revisions.ts'
+import type { Json } from '../../wire/json/json.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import type { ClientIdentity } from '../sessions/handshake.ts'
@@ -17,15 +18,17 @@ export class ClientChannel extends ClientSession {
   readonly #openedBy: 'sse' | 'mcp'
   readonly #named: NamedEvents
   readonly #outbox: EventOutbox
+  readonly recordCall: ((id: Json) => () => void) | undefined
   #usedMcp = false
   #usedMessages = false
 
-  constructor({ id, caller, openedBy, named, outbox }: ChannelOptions, context: FrontContext) {
+  constructor({ id, caller, openedBy, named, outbox, recordCall }: ChannelOptions, context: FrontContext) {
     super({ ...caller, session: id, isTransient: true, headers: NO_HEADERS }, context)
     this.id = id
     this.#openedBy = openedBy
     this.#named = named
     this.#outbox = outbox
+    this.recordCall = recordCall
   }
 
   /** Sends the first events; `endpoint` comes before all others, because some clients read the first `data:` line. */
@@ -115,4 +118,6 @@ interface ChannelOptions {
   readonly openedBy: 'sse' | 'mcp'
   readonly named: NamedEvents
   readonly outbox: EventOutbox
+  /** Stores that a call is open; the returned function must be called when it has ended. Undefined: it is not stored. */
+  readonly recordCall: ((id: Json) => () => void) | undefined
 }

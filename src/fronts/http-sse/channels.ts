@@ -1,7 +1,9 @@
 import type { Sse } from '../../config/snapshot.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isModern, isRevision, OLDEST, type Revision } from '../../protocol/revisions.ts'
+import { within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
+import { encodeError } from '../../wire/json-rpc.ts'
 import { mintId, openId } from '../../wire/sealed-id.ts'
 import type { ChannelDirectory } from '../cluster/channel-directory.ts'
 import type { Location } from '../cluster/route-request.ts'
@@ -14,12 +16,15 @@ import {
 } from '../http/front-request.ts'
 import { readQuery } from '../http/request-url.ts'
 import { SSE_HEADERS } from '../http/response.ts'
+import { GATEWAY_RESTARTED } from '../sessions/response-collector.ts'
 import { DueQueue } from '../streams/keep-alive.ts'
 import { EventOutbox } from '../streams/outbox.ts'
 import { type ChannelEndReason, ClientChannel } from './channel.ts'
 import { chooseNamedEvents, endpointOf } from './channel-events.ts'
+import { OpenCalls } from './open-calls.ts'
 
 const PING_MS = 30_000
+const LOST_CALLS_MS = 2000 // for the store to tell which calls were lost
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 
 export type ClientChannels = ReturnType<typeof createClientChannels>
@@ -28,10 +33,11 @@ export type ClientChannels = ReturnType<typeof createClientChannels>
 export const createClientChannels = (
   context: FrontContext,
   settings: Sse,
-  { store, keys }: FrontState,
+  { store, keys, isLasting }: FrontState,
   directory?: ChannelDirectory,
 ) => {
-  const { keepAlive } = context
+  const { keepAlive, log } = context
+  const openCalls = isLasting ? new OpenCalls(store, log) : undefined
   const { principalSessions: perOwner } = context.limits
   const byId = new Map<string, ClientChannel>()
   const byClient = new Map<string, Set<ClientChannel>>() // only channels of /mcp/:workspace
@@ -75,17 +81,33 @@ export const createClientChannels = (
     const revision = knownRevision(raw.headers['mcp-protocol-version'])
     const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
     const named = chooseNamedEvents(openedBy, readQuery(raw), settings.events)
-    const channel = new ClientChannel({ id, caller, openedBy, named, outbox }, context)
-    const client = openedBy === 'mcp' ? clientKey(request) : undefined // now: a closed socket has no address
-    add(channel, client)
+    const client = clientKey(request) // now: a closed socket has no address
+    const calls = principal === undefined ? undefined : openCalls // anonymous callers cannot be told apart
+    const recordCall = calls && ((call: Json) => calls.add(client, call))
+    const channel = new ClientChannel({ id, caller, openedBy, named, outbox, recordCall }, context)
+    const byItself = openedBy === 'mcp' ? client : undefined
+    add(channel, byItself)
     for (const evicted of quota.add(owner, channel)) evicted.end('closed')
-    response.on('close', () => remove(channel, client))
+    response.on('close', () => remove(channel, byItself))
     response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
-    response.cork()
-    channel.open(endpointOf(raw, id, settings.endpoint))
-    response.uncork()
+    const begin = (lost: readonly Json[]): void => {
+      if (channel.isEnded) return
+      response.cork()
+      channel.open(endpointOf(raw, id, settings.endpoint))
+      for (const call of lost) channel.respond(POSTED_TO[openedBy], encodeError(call, GATEWAY_RESTARTED))
+      response.uncork()
+    }
+    if (!revision) return begin([])
     // A client that names its revision has reconnected: it sends no second `initialize`, and perhaps no message at all.
-    if (revision) channel.listen()
+    channel.listen()
+    if (!calls) return begin([])
+    response.flushHeaders()
+    void within(LOST_CALLS_MS, calls.findLost(client), () => [])
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'lost calls of a client not found: the store does not answer')
+        return []
+      })
+      .then(begin)
   }
 
   /** The channel of an id, whichever principal it belongs to. */
@@ -136,6 +158,9 @@ export const createClientChannels = (
     },
   }
 }
+
+/** Where clients post that opened their channel there, unless they tell otherwise later. */
+const POSTED_TO = { sse: 'messages', mcp: 'mcp' } as const
 
 const knownRevision = (version: string | string[] | undefined): Revision | undefined =>
   typeof version === 'string' && isRevision(version) && !isModern(version) ? version : undefined

@@ -37,9 +37,11 @@ const createWriter = (channel: ClientChannel, endpoint: PostEndpoint, body?: Bod
   send: (pieces, merge) => channel.send(pieces, merge),
   expect: (call, id) => {
     const respondInBody = body?.expect(call, id)
+    const endRecord = id && channel.recordCall?.(id)
     return outcome => {
       channel.respond(endpoint, outcome)
       respondInBody?.(outcome)
+      endRecord?.()
     }
   },
 })

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Json } from '../../wire/json/json.ts'
+import { Json } from '../../wire/json/json.ts'
 import { encodeError } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontRequest } from '../http/front-request.ts'
@@ -9,6 +9,13 @@ import { sendEmpty, sendError, sendEvents, sendJson } from '../http/response.ts'
 
 /** The bytes of a JSON-RPC response, or 'none' for a request that gets none because it was cancelled. */
 export type CallOutcome = Buffer[] | 'none'
+
+/** The error of a request whose answer was lost with the process that served it. */
+export const GATEWAY_RESTARTED: RpcError = rpcError(
+  'internal',
+  'The gateway was restarted while this request was running: its result is lost; send it again if that is safe',
+  Json.of({ reason: 'gateway_restarted' }),
+)
 
 const SESSION_ENDED = rpcError('internal', 'The session ended before the answer came')
 

@@ -3,9 +3,10 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeError, idKey, readIncoming } from '../../wire/json-rpc.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { type EventStream, openEventStream, sendError } from '../http/response.ts'
+import { GATEWAY_RESTARTED } from '../sessions/response-collector.ts'
+import type { StoredSession } from '../sessions/stored-session.ts'
 import { type EventId, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
 import { encodeLogEvent } from '../streams/event-log.ts'
-import type { StoredSession } from './stored-session.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
 const AT_ONCE = 100 // events read from the store
@@ -21,12 +22,6 @@ export const RESUME_ERRORS = {
   tooOld: rpcError('invalidRequest', 'Last-Event-ID is too old: some of the events after it are no longer kept'),
   nothingLeft: rpcError('invalidRequest', 'Nothing is left of that stream'),
 }
-
-const RESTARTED = rpcError(
-  'internal',
-  'The gateway was restarted while this request was running: its result is lost; send it again if that is safe',
-  Json.of({ reason: 'gateway_restarted' }),
-)
 
 interface StoredEvent {
   readonly key: string
@@ -87,7 +82,7 @@ export class StreamReplay {
       if (!(await this.#send(event))) return
     }
     for (const id of unanswered.values()) {
-      const data = Buffer.concat(encodeError(id, RESTARTED))
+      const data = Buffer.concat(encodeError(id, GATEWAY_RESTARTED))
       await this.#stored.append(key, next, [data])
       if (!(await this.#send({ key, sequence: next++, data }))) return
     }

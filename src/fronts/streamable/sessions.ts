@@ -5,9 +5,9 @@ import { SteadyClock } from '../../std/steady-clock.ts'
 import type { Claim, Held, TakeResult } from '../../stores/state/state-store.ts'
 import { mintId, openId } from '../../wire/sealed-id.ts'
 import type { FrontContext, FrontRequest, FrontState } from '../http/front-request.ts'
+import { StoredSession } from '../sessions/stored-session.ts'
 import { restoreSession } from './restore-session.ts'
 import { decodeSession, encodeSession } from './session-record.ts'
-import { StoredSession } from './stored-session.ts'
 import { type SessionCaller, StreamableSession } from './streamable-session.ts'
 
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
@@ -15,7 +15,7 @@ const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo`
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
 const SAVE_MS = 60_000 // between writes of the last use
 const SWEPT_AT_ONCE = 100
-const REMEMBERED = 100_000 // homes, and ended sessions
+const REMEMBERED = 100_000 // ended sessions
 const REMEMBERED_MS = 10 * 60_000
 
 /** Where a session is. */
@@ -36,7 +36,6 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   const byId = new Map<string, StreamableSession>()
   const releases = new Map<StreamableSession, () => void>() // from the token each was opened with
   const taking = new Map<string, Promise<TakeResult>>()
-  const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // of sessions that were taken over
   const ended = new BoundedCache<true>(REMEMBERED, REMEMBERED_MS) // what is stored of them may not be removed yet
   const quota = new Quota<StreamableSession>(
     { perOwner, bytesPerOwner: BYTES_PER_OWNER, total: perOwner * TOTAL_SHARES },
@@ -142,9 +141,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     if (ended.get(id)) return NONE
     if (isStopped) throw new Error('the gateway is shutting down')
     if (taken.kind === 'mine') return revive(taken.held, request)
-    if (taken.kind === 'none') return NONE
-    homes.set(id, taken.home)
-    return { kind: 'elsewhere', home: taken.home }
+    return taken.kind === 'none' ? NONE : { kind: 'elsewhere', home: taken.home }
   }
 
   /** Synchronous for a session in this process; otherwise asks the store, and rejects while that is away. */
@@ -154,7 +151,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     if (!isLasting || ended.get(id)) return NONE
     const content = openId(keys.ids, 'session', id)
     if (content?.workspace !== request.workspace) return NONE
-    const home = homes.get(id) ?? content.home
+    const { home } = content
     if (home !== store.members.self && store.members.at(home)) return { kind: 'elsewhere', home }
     return take(id).then(taken => settle(id, taken, request))
   }

@@ -4,10 +4,10 @@ import { transportRulesOf } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
+import type { StoredSession } from '../sessions/stored-session.ts'
 import { postStreamKey, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
 import { EventLog, type StreamJournal } from '../streams/event-log.ts'
 import type { SessionRecord } from './session-record.ts'
-import type { StoredSession } from './stored-session.ts'
 
 const GONE_MS = 60_000 // without a stream and without a request
 
