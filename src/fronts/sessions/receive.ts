@@ -115,12 +115,12 @@ const run = (
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
     const saving = ending !== 'failure' && SESSION_REQUESTS.has(method) ? session.save() : undefined
-    const end = (): void => {
-      context.activeCalls.delete(call)
-      respond(outcome)
-    }
-    if (saving) void saving.then(end)
-    else end()
+    if (saving) return void saving.then(() => end(outcome))
+    end(outcome)
+  }
+  const end = (outcome: CallOutcome): void => {
+    context.activeCalls.delete(call)
+    respond(outcome)
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {

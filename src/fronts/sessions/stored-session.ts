@@ -21,6 +21,7 @@ export class StoredSession {
   #saving: Promise<void> | undefined
   #isChanged = false // since the last write began
   #isOver = false // removed, or held by another replica
+  #isTooLarge = false
   #savedAt = 0
 
   constructor(options: StoredSessionOptions, claim?: Claim) {
@@ -85,11 +86,19 @@ export class StoredSession {
         this.#savedAt = startedAt
       }
     } catch (error) {
-      const isTooLarge = error instanceof StateError && error.reason === 'limit'
-      this.#isChanged = !isTooLarge
-      this.#savedAt = isTooLarge ? Date.now() : 0
-      this.#options.log.warn({ err: error }, 'session not stored: it would not survive a restart')
+      this.#fail(error)
     }
+  }
+
+  /** One that is too large is not tried again before it changes; any other failure is that of the store, which logs it. */
+  #fail(error: unknown): void {
+    const { log } = this.#options
+    const isTooLarge = error instanceof StateError && error.reason === 'limit'
+    if (isTooLarge && !this.#isTooLarge) log.warn({ err: error }, 'session not stored: it would not survive a restart')
+    else log.debug({ err: error }, 'session not stored yet')
+    this.#isTooLarge ||= isTooLarge
+    this.#isChanged = !isTooLarge
+    this.#savedAt = isTooLarge ? Date.now() : 0
   }
 
   async #writeOnce(): Promise<void> {

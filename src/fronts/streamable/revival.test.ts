@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { answerEmpty, type Front, rpcRequest, type Script, startFront } from '../../../test/support/front.ts'
 import { openSession, openStream, send } from '../../../test/support/raw.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { randomKeys } from '../../stores/state/secret.ts'
-import type { StateStore } from '../../stores/state/state-store.ts'
+import { StateError, type StateStore } from '../../stores/state/state-store.ts'
 import { Json } from '../../wire/json/json.ts'
 import { mintId } from '../../wire/sealed-id.ts'
 
@@ -221,7 +221,7 @@ test('the session of another live replica is not taken', async () => {
   expect((await call(first, headers)).status).toBe(200)
 })
 
-test('an idle session is not revived, and its record is swept', async () => {
+test('an idle session is not revived', async () => {
   const limits = { sessionIdleMs: 50, keepAliveMs: 60_000 }
   const first = await start({ limits })
   const { headers } = await openSession(first.url)
@@ -258,4 +258,71 @@ test('a replica that lost its lease drops its sessions, and revives them when th
   cluster.lapse(front.replica)
   expect(front.sessions.size).toBe(0)
   expect((await call(front, headers)).status).toBe(200)
+})
+
+describe('the clock', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+  const ticks = () => new Promise(resolve => setTimeout(resolve, 100)) // several, each 20 ms
+
+  test.each([3_600_000, -3_600_000])('neither ends nor sweeps a session when it jumps by %i ms', async ms => {
+    const limits = { sessionIdleMs: 600_000, keepAliveMs: 300 }
+    const [first, other] = [await start({ limits }), await start({ limits })]
+    const { headers } = await openSession(first.url)
+    const lost = await openSession(other.url)
+    await crash(other)
+    vi.setSystemTime(Date.now() + ms)
+    await ticks()
+    expect([first.sessions.size, cluster.records.size]).toEqual([1, 2])
+    expect((await call(first, headers)).status).toBe(200)
+    vi.setSystemTime(Date.now() - ms)
+    await ticks()
+    expect((await call(first, headers)).status).toBe(200)
+    expect((await call(first, lost.headers)).status).toBe(200)
+  })
+
+  test('lets records that have expired be swept', async () => {
+    const limits = { sessionIdleMs: 30_000, keepAliveMs: 300 }
+    const lost = await start({ limits })
+    await openSession(lost.url)
+    await crash(lost)
+    await start({ limits })
+    for (let i = 0; i < 3 && cluster.records.size > 0; i++) {
+      vi.setSystemTime(Date.now() + 50_000)
+      await ticks()
+    }
+    expect(cluster.records.size).toBe(0)
+  })
+
+  test('keeps the record of a session in use, also if only its stream is open', async () => {
+    const limits = { sessionIdleMs: 120_000, keepAliveMs: 300 }
+    const front = await start({ limits })
+    const { headers } = await openSession(front.url)
+    const stream = await openStream(front.url, { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } })
+    for (let i = 0; i < 10; i++) {
+      vi.setSystemTime(Date.now() + 50_000)
+      await ticks()
+    }
+    expect([...cluster.records.values()].map(({ expires }) => expires > Date.now())).toEqual([true])
+    stream.close()
+  })
+})
+
+test('while the store is away, unknown sessions get 503 and known ones go on', async () => {
+  const store = cluster.join()
+  const front = await start({ state: { store, keys } })
+  const { headers } = await openSession(front.url)
+  const away = () => Promise.reject(new StateError('away', 'the store is away'))
+  Object.assign(store, { take: away, write: away, create: away })
+  const unknown = mintId(keys.ids[0], 'session', { home: 'gone', workspace: 'default' })
+  const reply = await call(front, { ...headers, 'mcp-session-id': unknown })
+  expect([reply.status, reply.headers['retry-after'], reply.json.id]).toEqual([503, '1', 1])
+  expect((await call(front, headers)).status).toBe(200)
+  expect((await call(front, headers, 'logging/setLevel', { level: 'debug' })).status).toBe(200)
+  const { headers: added } = await openSession(front.url)
+  expect((await call(front, added)).status).toBe(200)
 })

@@ -178,9 +178,19 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   }
 
   const clock = new SteadyClock()
-  let savedAt = Date.now()
+  let savedAt = Date.now() // the last uses
+
+  /** After a jump of the clock every session looks unused for too long, or not long enough: all start anew. */
+  const useAll = (): void => {
+    savedAt = Date.now()
+    for (const session of byId.values()) {
+      session.touch()
+      void session.save()
+    }
+  }
+
   context.keepAlive.onTick(now => {
-    if (clock.hasJumped(now)) return
+    if (clock.hasJumped(now)) return useAll()
     expire(now)
     if (!isLasting || (now >= savedAt && now - savedAt < SAVE_MS)) return
     savedAt = now
