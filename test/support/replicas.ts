@@ -10,6 +10,7 @@ import {
   type ServerConfig,
 } from '../../src/config/snapshot.ts'
 import type { Upstream } from '../../src/protocol/exchange.ts'
+import type { Policy } from '../../src/protocol/policy.ts'
 import { MemoryCluster } from '../../src/stores/state/memory-state.ts'
 import { randomKeys } from '../../src/stores/state/secret.ts'
 import type { StateStore } from '../../src/stores/state/state-store.ts'
@@ -39,6 +40,7 @@ interface ReplicaOptions {
   readonly log?: Log
 }
 
+const NOTHING: Policy = { allow: { tools: [] }, deny: {}, readOnly: false }
 const DEMO: ServerConfig = { name: 'demo', disabled: false, kind: 'builtin', builtin: 'demo' }
 
 /** Gateways that share their state, and a balancer before them that gives each request to the next one. */
@@ -88,7 +90,8 @@ const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, limits: Partia
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
   servers: new Map([[server.name, server]]),
-  workspaces: new Map([['default', { name: 'default', servers: [server.name], ...defaultRules(1) }]]),
+  workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: [server.name], ...defaultRules(1) }])),
+  policies: new Map([['nothing', NOTHING]]),
   warnings: [],
 })
 
