@@ -67,6 +67,7 @@ export interface Runtime {
 
 interface ServerEntry {
   readonly config: ServerConfig
+  readonly built: Upstream // as its transport made it
   readonly native: Upstream
   readonly bridged: Upstream
   readonly send: Dispatch // to the server, above the bridge
@@ -109,7 +110,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const native = isShared ? replicas.share(config.name, built, guarded, again) : guarded
     const bridged = bridge.wrap(native, config.name)
     const send = sendTo(bridged, log)
-    return { config, native, bridged, send, learnt: access?.source }
+    return { config, built, native, bridged, send, learnt: access?.source }
   }
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {
@@ -213,6 +214,11 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     await records?.close()
   }
 
+  const statusOf = (server: string): ServerStatus => {
+    const processes = servers.get(server)?.built.processCount?.()
+    return { ...health.statusOf(server), ...(processes !== undefined && { processes }) }
+  }
+
   swap(first, Promise.resolve())
   return {
     get snapshot() {
@@ -222,8 +228,8 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     hasWorkspace: workspace => workspaces.has(workspace),
     hasServer: name => servers.has(name),
     dispatchTo: server => servers.get(server)?.send,
-    serverStates: () => [...servers.keys()].map(health.statusOf),
-    serverState: health.statusOf,
+    serverStates: () => [...servers.keys()].map(statusOf),
+    serverState: statusOf,
     parkedCalls: bridge.parkedCalls,
     probeAll: health.probeAll,
     swap,

@@ -33,7 +33,7 @@ it('shows why a server is down, and when it is tried again', () => {
   )
   expect(text).toContain('dragoman 1.2.3 at http://127.0.0.1:1, process 7, up 10s, 50 MB\nconfiguration: none\n')
   expect(text).toContain('sessions: 1  SSE channels: 2  streams: 3  calls: 4  parked: 5\n')
-  expect(text).toMatch(/^a +down +9s +- +- +connection refused \(next try in 2s\)$/m)
+  expect(text).toMatch(/^a +down +9s +- +- +- +connection refused \(next try in 2s\)$/m)
 })
 
 it('writes a line of the log with its time, level and server', () => {

@@ -11,8 +11,8 @@ const FLAGS: Flags = {
 
 const HELP = `Usage: dragoman status [flags]
 
-Shows the running daemon: its servers with their state, its workspaces, sessions, calls, and calls that wait for an answer
-of their client (parked). Exit code 0: a daemon runs; 1: none does.
+Shows the running daemon: its servers with their state and the number of their processes, its workspaces, sessions, calls, and
+calls that wait for an answer of their client (parked). Exit code 0: a daemon runs; 1: none does.
 
 ${flagHelp(FLAGS)}
 `
@@ -45,7 +45,7 @@ export const describeStatus = (status: GatewayStatus, now: number): string => {
     `sessions: ${sessions}  SSE channels: ${channels}  streams: ${streams}  calls: ${calls}  parked: ${parkedCalls}\n`,
     '\n',
     table([
-      ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'REASON'],
+      ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'PROCESSES', 'REASON'],
       ...servers.map(server => serverRow(server, now)),
     ]),
     '\n',
@@ -56,14 +56,18 @@ export const describeStatus = (status: GatewayStatus, now: number): string => {
   ].join('')
 }
 
-const serverRow = ({ name, state, since, revision, tools, reason, retryAt }: ServerStatus, now: number): string[] => [
-  name,
-  state,
-  since === undefined ? '-' : durationText(now - since),
-  revision ?? '-',
-  String(tools ?? '-'),
-  [reason ?? '', retryAt === undefined ? '' : `(next try in ${durationText(retryAt - now)})`].join(' ').trim(),
-]
+const serverRow = (status: ServerStatus, now: number): string[] => {
+  const { name, state, since, revision, tools, processes, reason, retryAt } = status
+  return [
+    name,
+    state,
+    since === undefined ? '-' : durationText(now - since),
+    revision ?? '-',
+    String(tools ?? '-'),
+    String(processes ?? '-'),
+    [reason ?? '', retryAt === undefined ? '' : `(next try in ${durationText(retryAt - now)})`].join(' ').trim(),
+  ]
+}
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 

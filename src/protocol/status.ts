@@ -7,6 +7,7 @@ export interface ServerStatus {
   readonly retryAt?: number | undefined // when a server that is down is probed again
   readonly revision?: string | undefined
   readonly tools?: number | undefined
+  readonly processes?: number | undefined // that run; undefined: this machine does not run it
   readonly figures?: ServerCounters | undefined
 }
 

@@ -63,6 +63,7 @@ export const connectProcess = (server: Server, given: ProcessOptions): ProcessUp
   const statuses = () => [...all].map(upstream => upstream.status())
   return {
     ...connectPerCaller({ name, personal, faultOf: variableFault, connect }),
+    processCount: () => statuses().reduce((sum, { processes }) => sum + processes.length, 0),
     status: () => ({
       processes: statuses().flatMap(({ processes }) => processes),
       crashes: statuses().reduce((sum, { crashes }) => sum + crashes, 0),
@@ -225,19 +226,22 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     stderr: link.lastLinesOf(child),
   })
 
+  const pipes = (): readonly Pipe[] => [
+    ...[...modern.all, ...sessions.values()].flatMap(({ pipes }) => pipes),
+    ...(spare.pipe ? [spare.pipe] : []),
+  ]
+
   return {
     open,
     sharedKey: caller =>
       eraOf(caller) === 'modern' || caller.session !== undefined ? undefined : sharing.placeOf(caller, 0).key,
     probe,
     isRunning,
+    processCount: () => pipes().length,
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({
-      processes: [
-        ...[...modern.all, ...sessions.values()].flatMap(({ pipes }) => pipes),
-        ...(spare.pipe ? [spare.pipe] : []),
-      ].map(statusOf),
+      processes: pipes().map(statusOf),
       crashes: link.restarts.crashes,
     }),
   }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
+import { documentedOutputs, IS_WRITING, normalizeOutput, writeOutputs } from '../../support/documented-output.ts'
+import { readShell } from '../../support/shell-line.ts'
 
 const SLOW = { timeout: 10_000 } // on a busy machine
 
@@ -19,22 +21,24 @@ beforeAll(async () => {
 afterAll(async () => {
   await daemon.close()
   rmSync(folder, { recursive: true })
+  if (IS_WRITING) writeOutputs(outputs)
 })
 
-interface ShellLine {
-  readonly args: readonly string[]
-  readonly input: string // of stdin
-}
+const documented = documentedOutputs()
+const outputs = new Map<string, string>()
 
-/** Reads a line of a shell as far as the examples need it: quotes, a comment, `echo … |` before, `| …` and `> …` after. */
-const readShell = (line: string): ShellLine => {
-  const [, text = '', rest = line] = /^echo '([^']*)' \| (.*)$/.exec(line) ?? []
-  const words: string[] = []
-  for (const [word] of rest.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)) {
-    if (['|', '>', '#'].includes(word)) break
-    words.push(word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''))
-  }
-  return { args: words.slice(1), input: text }
+/** Compares what an example printed with docs/cli-examples.md. */
+const compare = (line: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void => {
+  const shown = line.includes(' > ') ? stderr : stdout + stderr
+  const output = normalizeOutput(shown, {
+    [daemon.origin]: 'https://example.com',
+    [daemon.data]: '~/data',
+    [process.cwd()]: '/home/ann/project',
+    'demo unknown': 'demo 1.0.0',
+    '"version":"unknown"': '"version":"1.0.0"',
+  })
+  outputs.set(line, output)
+  if (!IS_WRITING) expect(output).toBe(documented.get(line))
 }
 
 /** The places of the examples, as they are here. */
@@ -74,7 +78,7 @@ describe.each(COMMANDS)('dragoman %s --help', command => {
     for (const example of examples) {
       const result = await runLine(example)
       expect([example, result.code, result.stderr]).toEqual([example, 0, expect.anything()])
-      expect(result.stdout + result.stderr, example).not.toBe('')
+      compare(example, result)
     }
   })
 })
@@ -85,6 +89,9 @@ it('the example of the README works without a gateway and without a file', async
   const result = await runCli([...args, '--data', folder])
   expect([result.code, result.stderr, result.stdout]).toEqual([0, '', expect.stringMatching(/./)])
 })
+
+/** Without its comment, and without the program that reads its output. */
+const commandIn = (line: string): string => line.replace(/ {2,}# .*$/, '').replace(/ \| jq .*$/, '')
 
 describe('docs/cli.md', () => {
   const page = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')
@@ -99,5 +106,6 @@ describe('docs/cli.md', () => {
   it.each(lines)('%s', async line => {
     const result = await runLine(line)
     expect([result.code, result.stdout + result.stderr]).toEqual([0, expect.stringMatching(/./)])
+    compare(commandIn(line), result)
   })
 })

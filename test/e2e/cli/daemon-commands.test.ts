@@ -36,7 +36,7 @@ test('the running daemon is shown, read, reloaded, restarted and stopped', async
   expect(shown.stdout).toContain(
     `configuration: ${file}\nsessions: 0  SSE channels: 0  streams: 0  calls: 0  parked: 0\n`,
   )
-  expect(shown.stdout).toMatch(/^small +ready +\d+s +2025-11-25 +\d+$/m)
+  expect(shown.stdout).toMatch(/^small +ready +\d+s +2025-11-25 +\d+ +[01]$/m)
   expect(JSON.parse((await dragoman('status', '--json')).stdout)).toMatchObject({ pid: daemon.pid, config: file })
 
   expect((await dragoman('logs', 'small')).stdout).toMatch(/^[\d:.]+ stderr small: hello from the server$/m)
