@@ -57,5 +57,6 @@ export const withPoolHomes = (options: PooledOptions): Upstream => {
   }
 
   const { probe } = upstream
-  return { open, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
+  const { isRunning } = upstream
+  return { open, isRunning, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
 }
