@@ -123,6 +123,32 @@ describe('a session after the process was killed', () => {
   })
 
   it.each([
+    ['still has the connection of the killed process', 409],
+    ['is not ready yet', 503],
+  ])('announces what may have been missed, once, where the server %s', async (_, status) => {
+    let count = 0
+    const server = await startScripted(
+      legacy(answerOk, {
+        listen: (_, response) => {
+          if (++count === 2) response.writeHead(status).end()
+          else openStream(response)
+        },
+      }),
+    )
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.kill()
+    const second = joinUpstream(cluster, server.url)
+    const standing = exchangeWith(await second.upstream.open(dedicated), 'subscriptions/listen', { caller: dedicated })
+    await standing.notice('notifications/tools/list_changed')
+    expect(server.of('GET')).toHaveLength(3)
+    expect(server.of('initialize')).toHaveLength(1)
+    const changes = standing.frames.filter(frame => frame.kind === 'notice' && frame.method.endsWith('list_changed'))
+    expect(changes).toHaveLength(1)
+  })
+
+  it.each([
     ['HTTP 404', refuseWith(404, 'Session not found')],
     ['HTTP 404 without JSON', (_, response) => void response.writeHead(404).end('Not Found')],
     ['HTTP 400', refuseWith(400, 'Bad Request: No valid session ID provided')],

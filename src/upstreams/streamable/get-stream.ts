@@ -122,7 +122,8 @@ export class GetStream implements ResponseHandler {
     const isUnreachable = end.kind === 'failed' && end.failure.reason === 'upstream_unreachable'
     this.#unreachable = isUnreachable ? this.#unreachable + 1 : 0
     const isLost = (wasOpen && this.#lastEventId === undefined) || this.#unreachable === MOST_UNREACHABLE
-    this.#hasGap ||= wasOpen && this.#lastEventId === undefined
+    const isLate = this.#isContinued && !this.#hasOpened // the client has been told of changes up to now only
+    this.#hasGap ||= isLate || (wasOpen && this.#lastEventId === undefined)
     if (isLost && !this.#isStopped) this.#options.cut()
     this.#reconnectAfter(end, wasOpen)
     this.#settled?.()
