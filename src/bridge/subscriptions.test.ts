@@ -52,6 +52,21 @@ test('a session gets one acknowledgement, although each resource needs a new lis
   expect(standing.frames).toHaveLength(1)
 })
 
+test('a listener that comes too late takes nothing from the one of its session', () => {
+  const subscriptions = new LegacySubscriptions()
+  const sent: Exchange[] = []
+  const dispatch = (exchange: Exchange) => void sent.push(exchange)
+  subscriptions.listen(exchangeOf('subscriptions/listen', { notifications: {} }).exchange, dispatch)
+  const signal = new Abort()
+  signal.abort({ kind: 'gone' })
+  subscriptions.listen({ ...exchangeOf('subscriptions/listen', { notifications: {} }).exchange, signal }, dispatch)
+  expect(sent).toHaveLength(1)
+  const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
+  subscriptions.subscribe(watching.exchange, dispatch)
+  expect(watching.frames).toEqual([]) // it waits for the acknowledgement
+  expect(sent).toHaveLength(2)
+})
+
 test('a listen that is not acknowledged in time is ended, and the one in force stays', () => {
   vi.useFakeTimers()
   const subscriptions = new LegacySubscriptions()

@@ -13,6 +13,7 @@ export class LegacySubscriptions {
 
   /** Serves the `subscriptions/listen` of a session, which the front opens when the session begins. */
   listen(exchange: Exchange, dispatch: Dispatch): void {
+    if (exchange.signal.reason) return // a listener that comes too late: a modern server has no session that it ends
     const id = exchange.caller.session ?? ''
     const session = new SessionSubscriptions(exchange, this.#sessions.get(id)?.uris)
     this.#sessions.set(id, session)
