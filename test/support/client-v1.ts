@@ -68,6 +68,7 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
       await client.subscribeResource({ uri })
       return { lost: new Promise(() => {}) }
     },
+    setLevel: async level => void (await client.setLoggingLevel(level)),
     close: async () => {
       if ('terminateSession' in transport) await transport.terminateSession().catch(() => undefined)
       await client.close()

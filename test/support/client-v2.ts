@@ -60,6 +60,7 @@ export const connectV2 = async (kind: keyof typeof MODES, options: ClientOptions
       const subscription = await client.listen(filter)
       return { lost: subscription.closed.then(reason => (reason === 'remote' ? undefined : new Promise(() => {}))) }
     },
+    setLevel: async level => void (await client.setLoggingLevel(level)),
     close: async () => {
       if ('terminateSession' in transport) await transport.terminateSession().catch(() => undefined)
       await client.close()

@@ -48,6 +48,8 @@ export interface TestClient {
   complete(prompt: string, argument: string, typed: string): Promise<string[]>
   /** Asks to hear of list changes and of changes of this resource; resolves when the server has agreed. */
   watch(uri: string): Promise<{ readonly lost: Promise<void> }>
+  /** Of a legacy client. */
+  setLevel(level: 'debug' | 'error'): Promise<void>
   close(): Promise<void>
 }
 

@@ -2,6 +2,7 @@ import type { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { sleep, within } from '../../std/time.ts'
+import { Json } from '../../wire/json/json.ts'
 
 const POLL_MS = 50
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
@@ -57,4 +58,8 @@ export class ActiveCalls {
 }
 
 /** The failure of a call that the gateway ends because it shuts down. */
-export const SHUTTING_DOWN = rpcError('internal', 'The gateway is shutting down; send the request again')
+export const SHUTTING_DOWN = rpcError(
+  'internal',
+  'The gateway is shutting down and has given up this request; send it again if that is safe',
+  Json.of({ reason: 'gateway_stopping' }),
+)

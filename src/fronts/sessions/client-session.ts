@@ -1,4 +1,4 @@
-import { Abort } from '../../protocol/cancellation.ts'
+import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
 import type { LogSeverity } from '../../protocol/methods.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
@@ -150,10 +150,10 @@ export abstract class ClientSession {
   }
 
   /** Cancels everything; false if that has been done. */
-  protected stop(): boolean {
+  protected stop(reason: AbortReason = { kind: 'gone' }): boolean {
     if (this.#isEnded) return false
     this.#isEnded = true
-    this.inFlight.abortAll()
+    this.inFlight.abortAll(reason)
     this.#listener?.abort({ kind: 'gone' })
     this.#endedListener?.abort({ kind: 'gone' })
     this.questions.abandon()

@@ -1,4 +1,4 @@
-import type { Abort } from '../../protocol/cancellation.ts'
+import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { idKey } from '../../wire/json-rpc.ts'
@@ -59,9 +59,9 @@ export class InFlight {
     return abort !== undefined
   }
 
-  /** Must be called when the client has disconnected. */
-  abortAll(): void {
-    for (const { abort } of [...(this.#calls?.values() ?? [])]) abort.abort({ kind: 'gone' })
+  /** Must be called when the session ends in this process. */
+  abortAll(reason: AbortReason): void {
+    for (const { abort } of [...(this.#calls?.values() ?? [])]) abort.abort(reason)
   }
 }
 

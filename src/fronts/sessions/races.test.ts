@@ -99,7 +99,7 @@ test('only the newest GET stream gets the priming event', async () => {
   const bytes: string[] = []
   const two = await openStream(front.url, get)
   two.response.on('data', (c: Buffer) => bytes.push(c.toString()))
-  await expect.poll(() => bytes.join('')).toContain('id: g.')
+  await expect.poll(() => bytes.join('')).toContain('id: g1.')
   one.close()
   two.close()
 })

@@ -1,4 +1,5 @@
 import type { OpenerTokens, RequestInfo } from '../../protocol/admission.ts'
+import type { AbortReason } from '../../protocol/cancellation.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { SteadyClock } from '../../std/steady-clock.ts'
@@ -8,19 +9,19 @@ import type { FrontContext, FrontRequest, FrontState } from '../http/front-reque
 import { StoredSession } from '../sessions/stored-session.ts'
 import { restoreSession } from './restore-session.ts'
 import { decodeSession, encodeSession } from './session-record.ts'
-import { type SessionCaller, StreamableSession } from './streamable-session.ts'
+import { type SessionCaller, type SessionHere, StreamableSession } from './streamable-session.ts'
 
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
 const SAVE_MS = 60_000 // between writes of the last use
 const SWEPT_AT_ONCE = 100
-const REMEMBERED = 100_000 // ended sessions
-const REMEMBERED_MS = 10 * 60_000
+const REMEMBERED = 10_000 // ended sessions
+const REMEMBERED_MS = 60_000
 
 /** Where a session is. */
 export type SessionLocation =
-  | { readonly kind: 'here'; readonly session: StreamableSession }
+  | SessionHere
   | { readonly kind: 'elsewhere'; readonly home: string } // at another live replica
   | { readonly kind: 'none' } // unknown, ended, or of another principal or workspace
 
@@ -43,18 +44,18 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   )
   let isStopped = false
 
-  /** Ends the live session; what is stored stays. */
-  const drop = (session: StreamableSession): void => {
+  /** Ends the live session; what is stored stays, and another process goes on with it. */
+  const drop = (session: StreamableSession, reason: AbortReason = { kind: 'closing' }): void => {
     byId.delete(session.id)
     releases.get(session)?.()
     releases.delete(session)
     quota.delete(session)
-    session.end()
+    session.end(reason)
   }
 
   /** Ends a session for good. */
   const end = (session: StreamableSession): Promise<void> | undefined => {
-    drop(session)
+    drop(session, { kind: 'gone' })
     if (!session.stored) return undefined
     ended.set(session.id, true)
     return session.stored.remove()
@@ -97,7 +98,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   const admit = (session: StreamableSession, { principal, workspace }: FrontRequest): SessionLocation => {
     if (!session.isOwnedBy(principal) || session.caller.workspace !== workspace) return NONE
     touch(session)
-    return { kind: 'here', session }
+    return session.here
   }
 
   /** Makes a stored session live again, if it belongs to the caller. */
@@ -123,7 +124,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     keep(session)
     restoreSession(session)
     log.debug({ principal, workspace }, 'session revived')
-    return { kind: 'here', session }
+    return session.here
   }
 
   /** Claims a stored session; requests that come meanwhile share the result. */

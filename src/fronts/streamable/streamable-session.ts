@@ -1,4 +1,4 @@
-import { Abort } from '../../protocol/cancellation.ts'
+import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { transportRulesOf } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -20,11 +20,18 @@ interface StreamableSessionOptions {
   readonly token: string | undefined // id of the token it was opened with
 }
 
+/** A session that was found in this process. */
+export interface SessionHere {
+  readonly kind: 'here'
+  readonly session: StreamableSession
+}
+
 /** One legacy client over Streamable HTTP from its `initialize` to its end, with its streams. */
 export class StreamableSession extends ClientSession {
   readonly id: string
   readonly owner: string
   readonly token: string | undefined
+  readonly here: SessionHere = { kind: 'here', session: this } // made once, and not for each request
   stored: StoredSession | undefined // undefined: it ends with the process
   readonly ending = new Abort()
   readonly #streams = new Map<string, EventLog>()
@@ -128,8 +135,8 @@ export class StreamableSession extends ClientSession {
   }
 
   /** Ends the calls and streams of this process; what is stored stays. */
-  end(): void {
-    if (!this.stop()) return
+  end(reason?: AbortReason): void {
+    if (!this.stop(reason)) return
     this.ending.abort({ kind: 'gone' })
     if (this.#serverStream) this.context.keepAlive.delete(this.#serverStream)
     for (const log of this.#streams.values()) {
