@@ -46,6 +46,7 @@ import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
 import { createServerReplicas } from './server-replicas.ts'
+import { createSharedConfig } from './shared-config.ts'
 
 interface GatewayStartOptions {
   readonly log: Log
@@ -56,6 +57,7 @@ interface GatewayStartOptions {
   readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
   readonly control?: GatewayControl | undefined // for the user who runs the gateway
   readonly history?: LogHistory | undefined // the last lines of the log
+  readonly onReload?: (() => void) | undefined // another replica has reloaded its configuration
   /** Where state is kept; the caller opens and closes it. Undefined: in memory, for as long as the gateway runs. */
   readonly state?: GatewayState | undefined
 }
@@ -83,6 +85,8 @@ export interface Gateway {
   idleMs(): number
   /** Switches to another configuration without a restart, as far as possible; returns the differences. */
   swap(next: Snapshot): ConfigDifference
+  /** Asks the other replicas to read their configuration files again. */
+  announceReload(): void
   close(): Promise<void>
 }
 
@@ -105,6 +109,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const tls = await readCertificates(clusterConfig?.tls)
   const seal = new CallerSeal(keys.callers)
   const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
+  const { onReload = () => {} } = options
+  const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
   const runtime = createRuntime(snapshot, {
     log,
     version,
@@ -130,7 +136,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
     log,
   }).catch(async (error: unknown) => {
-    await runtime.close()
+    sharedConfig?.close()
+    await Promise.all([runtime.close(), replicas?.close()])
     throw error
   })
   const metrics = createMetrics({
@@ -156,6 +163,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const sessions = createStreamableSessions(streamable, state, inbound.tokens)
   const closeOnFailure = async (error: unknown): Promise<never> => {
     context.keepAlive.stop()
+    sharedConfig?.close()
     await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
     throw error
   }
@@ -206,6 +214,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     exposeMetrics: snapshot.listen.exposeMetrics,
     admitOperator: inbound.admitOperator,
     servers: runtime.serverStates,
+    differingReplicas: () => sharedConfig?.differing() ?? [],
     scrape: createMetricsReader(metrics, {
       version,
       states: SERVER_STATES,
@@ -257,6 +266,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await listener.close()
     return closeOnFailure(error)
   })
+  sharedConfig?.publish(snapshot)
 
   port = listener.port
   origin = originOf(snapshot.listen.host, listener.port)
@@ -277,6 +287,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     const drained = context.activeCalls.whenSettled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // these need a restart
     runtime.swap({ ...next, listen, auth, sse, limits }, drained)
+    sharedConfig?.publish(runtime.snapshot)
     void learnt.load(next.servers.values())
     void runtime.probeAll()
     const gone = [...before.workspaces.keys()].filter(name => !runtime.hasWorkspace(name))
@@ -296,6 +307,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     listener.stop()
     await context.activeCalls.drain(limits.shutdownMs)
     cluster?.retire()
+    sharedConfig?.close()
     forgetName()
     runtime.keepSessions()
     await sessions.stop()
@@ -322,6 +334,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     status: workspaceStatus,
     load,
     swap,
+    announceReload: () => sharedConfig?.announceReload(),
     close: () => (closing ??= close()),
   }
 }

@@ -20,6 +20,8 @@ export interface ServedGateway {
   idleMs(): number
   /** Applies another configuration. */
   swap(next: Snapshot): ConfigDifference
+  /** Asks the other replicas to read their configuration files again. */
+  announceReload(): void
   close(): Promise<void>
 }
 
@@ -33,6 +35,7 @@ export interface ServeOptions {
   readonly insecure: boolean
   readonly loadNext: LoadConfig
   readonly history: LogHistory
+  readonly onReload: () => void // another replica has reloaded its configuration
   /** What the owner of the gateway can do over HTTP. */
   readonly control: {
     reload(): Promise<ConfigDifference>

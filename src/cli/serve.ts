@@ -9,7 +9,7 @@ import { LogHistory, withHistory } from '../telemetry/log-history.ts'
 import { COLOURED, defaultServersLine, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { configOfOne, readOneServer, splitAtDashes } from './one-server.ts'
-import { createReloader } from './reloader.ts'
+import { createReloader, type ReloadOutcome } from './reloader.ts'
 import { listenForHangups, listenForSignals, waitForIdle } from './serve-signals.ts'
 import {
   configFileOf,
@@ -98,7 +98,7 @@ export const run: Run = async (args, context) => {
   }
 }
 
-interface ServeLoop extends Omit<ServeOptions, 'control'> {
+interface ServeLoop extends Omit<ServeOptions, 'control' | 'onReload'> {
   readonly load: LoadConfig
   readonly flags: FlagValues
   readonly signal: Promise<string>
@@ -135,9 +135,16 @@ const serve = async (
     },
     stop: () => requests.end('stop'),
   }
-  const options = { ...given, control }
+  let onReload = (): void => {}
+  const options = { ...given, control, onReload: () => onReload() }
   const gateway = await startGateway(snapshot, options).catch(error => explainStartError(error, data))
-  const reload = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
+  const reloadHere = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
+  const reload = async (byHand = false): Promise<ReloadOutcome> => {
+    const outcome = await reloadHere(byHand)
+    if (outcome.kind === 'applied') gateway.announceReload()
+    return outcome
+  }
+  if (file !== undefined) onReload = () => void reloadHere()
   const replaced = await announce(
     gateway,
     { config: file, isLasting: !flags['until-idle'] && snapshot.listen.port !== 0 },

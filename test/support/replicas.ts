@@ -37,6 +37,7 @@ interface ReplicaOptions {
   /** The configured server of each replica, instead. */
   readonly entry?: (at: number) => ServerConfig
   readonly labels?: (at: number) => readonly string[]
+  readonly onReload?: (at: number) => void
   readonly log?: Log
 }
 
@@ -59,10 +60,12 @@ export const startReplicas = async (options: ReplicaOptions) => {
     const embedded = upstream && ({ name: 'demo', disabled: false, kind: 'embedded', upstream } as const)
     const server: ServerConfig = embedded ?? options.entry?.(replicas.length) ?? DEMO
     const store = shared.join()
+    const at = replicas.length
     const gateway = await startGateway(snapshotOf(server, cluster, options.limits), {
       log: options.log ?? SILENT,
       data: options.data,
       state: { store, keys },
+      onReload: () => options.onReload?.(at),
     })
     const kill = async (): Promise<void> => {
       await relay.stop()

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { rpcError } from '../../protocol/errors.ts'
-import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
+import type { Caller, Dispatch } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import type { HttpRoutes } from '../http/listen.ts'
@@ -20,12 +20,17 @@ const POOL_HEADER = 'dragoman-pool'
 /** The gateway itself is the caller. */
 const PROBE_HEADER = 'dragoman-probe'
 
+/**
+ * Takes the place of the token's policy in the sealed caller: rules of workspaces and tokens have been applied by now. No policy has
+ * such a name, so the caller can be used for nothing but this server, and that of a forwarded request not for a server.
+ */
+const grantFor = (server: string): string => `\0server ${server}`
+
 /** How such a call is written; `upstreams/replica` sends it. */
 export const createServerCallProtocol = (seal: CallerSeal) => ({
-  callerHeaders: ({ workspace, principal }: Caller, to: string, now: number): readonly string[] => [
+  callerHeaders: (server: string, { workspace, principal }: Caller, to: string, now: number): readonly string[] => [
     CALLER_HEADER,
-    // The policies of the workspace and of the token have been applied by now.
-    seal.seal({ workspace, principal, policyName: undefined, address: undefined }, to, now),
+    seal.seal({ workspace, principal, policyName: grantFor(server), address: undefined }, to, now),
   ],
   targetHeaders: (pool: string | undefined, isHealthCheck: boolean): readonly string[] => [
     ...(pool === undefined ? [] : [POOL_HEADER, pool]),
@@ -51,6 +56,7 @@ interface ServerEndpointOptions {
 
 const MISDIRECTED = 421
 const NOT_HERE = rpcError('invalidRequest', 'Misdirected Request: another replica holds this session')
+const NOT_GRANTED = rpcError('invalidRequest', 'Forbidden: the caller was not sealed for this server')
 const NOT_MODERN = rpcError('invalidRequest', 'A replica sends requests and notifications of 2026-07-28 by POST')
 
 /** Serves the calls that other replicas send to one server. */
@@ -60,7 +66,9 @@ export const createServerEndpoint = (options: ServerEndpointOptions): HttpRoutes
   const handle = (raw: IncomingMessage, response: FrontRequest['response'], path: string): void => {
     const workspace = readQuery(raw).get('workspace') ?? ''
     readRequest(raw, response, workspace, (request, incoming) => {
-      const dispatch = dispatchTo(nameIn(path))
+      const server = nameIn(path)
+      const dispatch = dispatchTo(server)
+      if (request.policyName !== grantFor(server)) return sendError(response, 403, undefined, NOT_GRANTED)
       const isMessage = incoming?.kind === 'request' || incoming?.kind === 'notification'
       if (!isMessage) return sendError(response, 400, undefined, NOT_MODERN)
       if (!dispatch) return sendError(response, MISDIRECTED, undefined, NOT_HERE)
@@ -81,10 +89,11 @@ export const createServerEndpoint = (options: ServerEndpointOptions): HttpRoutes
   return { [`${PATH}*`]: handle }
 }
 
-const asCaller = (raw: IncomingMessage, dispatch: Dispatch): Dispatch =>
-  raw.headers[PROBE_HEADER] === undefined
-    ? dispatch
-    : (exchange: Exchange) => dispatch({ ...exchange, caller: { ...exchange.caller, isHealthCheck: true } })
+/** The caller without the grant. */
+const asCaller = (raw: IncomingMessage, dispatch: Dispatch): Dispatch => {
+  const about = raw.headers[PROBE_HEADER] === undefined ? {} : ({ isHealthCheck: true } as const)
+  return exchange => dispatch({ ...exchange, caller: { ...exchange.caller, policy: undefined, ...about } })
+}
 
 const nameIn = (path: string): string => {
   try {

@@ -19,6 +19,7 @@ interface OperatorOptions extends WorkspaceDirectory {
   readonly admitOperator: (request: RequestInfo) => Admission | undefined
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
+  readonly differingReplicas: () => readonly string[] // whose configuration is not the one of this replica
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
   readonly log: Log
 }
@@ -38,7 +39,7 @@ const HIDDEN: OperatorView = {
 }
 
 export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
-  const { readRequest, exposeMetrics, admitOperator, version, servers, scrape, log } = options
+  const { readRequest, exposeMetrics, admitOperator, version, servers, differingReplicas, scrape, log } = options
   const { workspaces, serversOf, visibleTo } = options
   let isReady = false
 
@@ -57,7 +58,9 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     isReady ||= states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
     const { kind } = viewOf(request)
     const shown = states.map(describeServer).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
-    const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && { servers: shown }) }
+    const differing = differingReplicas()
+    const details = { servers: shown, ...(differing.length > 0 && { replicasWithOtherConfiguration: differing }) }
+    const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && details) }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
 

@@ -14,8 +14,8 @@ import { ReplicaCall, type ReplicaConnections, type ReplicaTarget } from './repl
 
 /** How replicas write to each other; the front of the cluster port reads the same. */
 export interface ReplicaProtocol {
-  /** The headers that tell the replica `to` on whose behalf it is called; `now` is the time there. */
-  callerHeaders(caller: Caller, to: string, now: number): readonly string[]
+  /** The headers that tell the replica `to` on whose behalf it calls the server; `now` is the time there. */
+  callerHeaders(server: string, caller: Caller, to: string, now: number): readonly string[]
   /** The headers that say which session the replica must hold, and that the gateway itself is the caller. */
   targetHeaders(pool: string | undefined, isHealthCheck: boolean): readonly string[]
   /** The path of a server at another replica. */
@@ -117,14 +117,14 @@ export class ReplicaClient implements ReplicaConnections {
     await this.#http.close()
   }
 
-  #headersOf({ replica, pool }: ReplicaTarget, { kind, method, params, caller }: Exchange): string[] {
+  #headersOf({ replica, server, pool }: ReplicaTarget, { kind, method, params, caller }: Exchange): string[] {
     const { protocol } = this.#options
     const name = kind === 'request' ? mcpName(method, params) : undefined
     const now = Date.now() + (this.#clocks.get(replica) ?? 0)
     const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) headers.push('mcp-name', name)
     headers.push(...protocol.targetHeaders(pool, caller.isHealthCheck === true))
-    headers.push(...protocol.callerHeaders(caller, replica, now))
+    headers.push(...protocol.callerHeaders(server, caller, replica, now))
     return addCallerHeaders(headers, caller)
   }
 
