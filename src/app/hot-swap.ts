@@ -1,7 +1,7 @@
 import { Abort } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame, Sink } from '../protocol/exchange.ts'
-import { type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../protocol/notifications.ts'
+import { type ChangingList, LIST_CHANGES, NOTIFICATIONS, noticeKey } from '../protocol/notifications.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 
@@ -180,7 +180,7 @@ const acknowledgedFirst = (sink: Sink): Sink => {
   return frame => {
     if (!held || frame.kind === 'question') return sink(frame)
     if (frame.kind === 'notice' && frame.method !== NOTIFICATIONS.acknowledged) {
-      const key = noticeKey(frame) ?? `${held.size}`
+      const key = noticeKey(frame.method, frame.params) ?? `${held.size}`
       if (held.has(key) || held.size < MOST_HELD) held.set(key, frame)
       return
     }
@@ -189,10 +189,4 @@ const acknowledgedFirst = (sink: Sink): Sink => {
     const pending = [frame, ...waiting].flatMap(each => sink(each) ?? [])
     return pending.length > 0 ? Promise.all(pending).then(() => {}) : undefined
   }
-}
-
-/** Equal for notifications of which one is as good as several. */
-const noticeKey = ({ method, params }: Frame & { kind: 'notice' }): string | undefined => {
-  if (method.endsWith('/list_changed')) return method
-  return method === NOTIFICATIONS.resourceUpdated ? `${method} ${params.get('uri')}` : undefined
 }

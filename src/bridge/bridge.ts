@@ -1,8 +1,9 @@
-import type { Caller, Dispatch, Peer, Upstream } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
 import { askInRounds } from './rounds.ts'
+import { SharedListens } from './shared-listen/shared-listens.ts'
 import { RootsHabit } from './shared-session/session-setup.ts'
 import { SharedSession } from './shared-session/shared-session.ts'
 import { LegacySubscriptions } from './subscriptions.ts'
@@ -22,6 +23,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
 
   const wrap = (upstream: Upstream, server: string): Upstream => {
     const subscriptions = new LegacySubscriptions()
+    const listens = new SharedListens(upstream)
     const parkedCalls = parking.at(server)
     const paramHeaders = new WeakMap<Peer, ParamHeaderWriter>() // per peer: peers of different callers may list other tools
     const sessions = new WeakMap<Peer, SharedSession>()
@@ -60,7 +62,21 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       return { revision: caller.revision, asks: peer.asks && !parks, dispatch }
     }
 
+    const listen = async (exchange: Exchange): Promise<void> => {
+      const { caller, signal } = exchange
+      const peer = await upstream.open(caller)
+      const isOwnSession = !isModern(peer.revision) && caller.session !== undefined
+      if (signal.reason && !isOwnSession) return // the session of a client that has left ends by its listener
+      if (!isModern(peer.revision)) return connect(caller, peer).dispatch(exchange)
+      exchange.sentTo?.(server)
+      const share: Dispatch = each => listens.listen(each, peer)
+      if (peer.revision === caller.revision) share(exchange)
+      else translate(peer.revision, share, subscriptions)(exchange)
+    }
+
     return {
+      listen,
+      relisten: () => listens.reconnect(),
       open: caller => upstream.open(caller).then(peer => connect(caller, peer)),
       resume: exchange => isModern(exchange.caller.revision) && parkedCalls.resume(exchange),
       close: () => upstream.close(),

@@ -46,7 +46,7 @@ test('a session gets one acknowledgement, although each resource needs a new lis
   const [first] = standing.frames
   expect(first?.kind === 'notice' && first.params.at('notifications', 'toolsListChanged')?.asBoolean()).toBe(true)
   const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
-  subscriptions.subscribe(watching.exchange, dispatch)
+  subscriptions.subscribe(watching.exchange)
   acknowledge(1, ['a:'])
   expect(watching.frames).toMatchObject([{ kind: 'result' }])
   expect(standing.frames).toHaveLength(1)
@@ -78,7 +78,7 @@ test('a listen that is not acknowledged in time is ended, and the one in force s
   void sent[0]?.sink(acknowledged)
   for (const at of [1, 2]) {
     const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
-    subscriptions.subscribe(watching.exchange, dispatch)
+    subscriptions.subscribe(watching.exchange)
     vi.advanceTimersByTime(5000)
     expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
     expect(sent[at]?.signal.reason).toEqual({ kind: 'expired' })
@@ -95,8 +95,8 @@ test('a subscription is answered although the server never acknowledges that it 
   subscriptions.listen(standing.exchange, () => {})
   const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
   const leaving = exchangeOf('resources/unsubscribe', { uri: 'b:' })
-  subscriptions.subscribe(watching.exchange, () => {})
-  subscriptions.unsubscribe(leaving.exchange, () => {})
+  subscriptions.subscribe(watching.exchange)
+  subscriptions.unsubscribe(leaving.exchange)
   expect(watching.frames).toEqual([])
   vi.advanceTimersByTime(5000)
   expect(watching.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])

@@ -15,24 +15,24 @@ export class LegacySubscriptions {
   listen(exchange: Exchange, dispatch: Dispatch): void {
     if (exchange.signal.reason) return // a listener that comes too late: a modern server has no session that it ends
     const id = exchange.caller.session ?? ''
-    const session = new SessionSubscriptions(exchange, this.#sessions.get(id)?.uris)
+    const session = new SessionSubscriptions(exchange, dispatch, this.#sessions.get(id)?.uris)
     this.#sessions.set(id, session)
     exchange.signal.onAbort(reason => {
       if (this.#sessions.get(id) === session) this.#sessions.delete(id)
       session.end(reason)
     })
-    session.listen(dispatch)
+    session.listen()
   }
 
-  subscribe(exchange: Exchange, dispatch: Dispatch): void {
-    this.#change(exchange, dispatch, (uris, uri) => uris.add(uri))
+  subscribe(exchange: Exchange): void {
+    this.#change(exchange, (uris, uri) => uris.add(uri))
   }
 
-  unsubscribe(exchange: Exchange, dispatch: Dispatch): void {
-    this.#change(exchange, dispatch, (uris, uri) => uris.delete(uri))
+  unsubscribe(exchange: Exchange): void {
+    this.#change(exchange, (uris, uri) => uris.delete(uri))
   }
 
-  #change(exchange: Exchange, dispatch: Dispatch, apply: (uris: Set<string>, uri: string) => void): void {
+  #change(exchange: Exchange, apply: (uris: Set<string>, uri: string) => void): void {
     const uri = exchange.params.get('uri')?.asString()
     const session = this.#sessions.get(exchange.caller.session ?? '')
     const refuse = (message: string): void =>
@@ -42,7 +42,7 @@ export class LegacySubscriptions {
     const { uris } = session
     const wasSubscribed = uris.has(uri)
     apply(uris, uri)
-    session.listen(dispatch, honoured => {
+    session.listen(honoured => {
       if (!uris.has(uri) || honoured.has(uri))
         return void deliver(exchange.sink, { kind: 'result', result: Json.empty })
       if (!wasSubscribed) uris.delete(uri)
@@ -63,11 +63,13 @@ const NONE: ReadonlySet<string> = new Set()
 class SessionSubscriptions {
   readonly uris: Set<string>
   readonly #exchange: Exchange
+  readonly #dispatch: Dispatch
   readonly #requests: ListenRequest[] = [] // the one in force, then those that will replace it
   #isAcknowledged = false
 
-  constructor(exchange: Exchange, uris: Set<string> = new Set()) {
+  constructor(exchange: Exchange, dispatch: Dispatch, uris: Set<string> = new Set()) {
     this.#exchange = exchange
+    this.#dispatch = dispatch
     this.uris = uris
   }
 
@@ -76,7 +78,7 @@ class SessionSubscriptions {
   }
 
   /** Sends a listen for the URIs of now; the old one ends only when the new one is acknowledged. */
-  listen(dispatch: Dispatch, onSettled: (honoured: ReadonlySet<string>) => void = () => {}): void {
+  listen(onSettled: (honoured: ReadonlySet<string>) => void = () => {}): void {
     let isSettled = false
     const settle = (honoured: ReadonlySet<string>): void => {
       if (isSettled) return
@@ -91,7 +93,7 @@ class SessionSubscriptions {
       if (this.#remove(request)) request.abort.abort({ kind: 'expired' })
     }, ACKNOWLEDGE_MS).unref()
     this.#requests.push(request)
-    dispatch({
+    this.#dispatch({
       ...this.#exchange,
       params: this.#params(),
       signal: request.abort,

@@ -23,8 +23,8 @@ type LocalHandler = (exchange: Exchange, dispatch: Dispatch, subscriptions: Lega
 
 const LEGACY_ONLY: ReadonlyMap<string, LocalHandler> = new Map<string, LocalHandler>([
   ['logging/setLevel', exchange => acceptLevel(exchange)], // the front puts the session's level on every later call
-  ['resources/subscribe', (exchange, dispatch, subscriptions) => subscriptions.subscribe(exchange, dispatch)],
-  ['resources/unsubscribe', (exchange, dispatch, subscriptions) => subscriptions.unsubscribe(exchange, dispatch)],
+  ['resources/subscribe', (exchange, _, subscriptions) => subscriptions.subscribe(exchange)],
+  ['resources/unsubscribe', (exchange, _, subscriptions) => subscriptions.unsubscribe(exchange)],
   ['subscriptions/listen', (exchange, dispatch, subscriptions) => subscriptions.listen(exchange, dispatch)],
   [NOTIFICATIONS.rootsChanged, () => {}], // modern servers ask when they need roots
 ])

@@ -73,6 +73,10 @@ export interface Upstream {
    * it lives; undefined if the caller's requests need no session. A server of unknown era counts as one with sessions.
    */
   sharedKey?(caller: Caller): string | undefined
+  /** Serves `subscriptions/listen`: listeners may share one request to the server. Rejects as `open` does. */
+  listen?(exchange: Exchange): Promise<void>
+  /** The server is back: listens that were lost are sent again at once. */
+  relisten?(): void
   /** Takes a request that continues a parked call, without opening anything; false if no call waits for it. */
   resume?(exchange: Exchange): boolean
   /**

@@ -49,3 +49,9 @@ export const missedNotices = (acknowledged: Json): Notice[] => {
     ),
   ]
 }
+
+/** Equal for notifications of which the latest is as good as all; undefined: each one counts. */
+export const noticeKey = (method: string, params: Json): string | undefined => {
+  if (method.endsWith('/list_changed')) return method
+  return method === NOTIFICATIONS.resourceUpdated ? `${method} ${params.get('uri')}` : undefined
+}

@@ -50,18 +50,15 @@ export class UpstreamSubscription {
     if (!this.member.isUp()) return this.#retryLater()
     const abort = new Abort()
     this.#abort = abort
-    this.member.bridged
-      .open(this.#exchange.caller)
-      .then(peer => {
-        if (abort.reason && !isForOwnSession(this.#exchange)) return
-        peer.dispatch({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) })
-      })
-      .catch(() => this.#ended(abort))
+    this.#listen({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) }).catch(() =>
+      this.#ended(abort),
+    )
   }
 
   /** The server is back: reconnects at once. */
   reconnect(): void {
     this.#failures = 0
+    this.member.bridged.relisten?.()
     this.start()
   }
 
@@ -71,6 +68,13 @@ export class UpstreamSubscription {
     this.#stopListening()
     this.#abort?.abort(reason)
     this.#settle()
+  }
+
+  async #listen(exchange: Exchange): Promise<void> {
+    const { bridged } = this.member
+    if (bridged.listen) return bridged.listen(exchange)
+    const peer = await bridged.open(exchange.caller)
+    if (!exchange.signal.reason || isForOwnSession(exchange)) peer.dispatch(exchange)
   }
 
   #take(frame: Frame, abort: Abort): void | Promise<void> {

@@ -197,6 +197,21 @@ test('a server that ends its streams at once is not asked again and again', asyn
   expect(clients.flatMap(({ received }) => received.filter(({ id }) => id !== undefined))).toEqual([])
 })
 
+test('listeners of one user share one request to a modern server, in every workspace', async () => {
+  const server = await statelessServer()
+  const gateway = await startBefore(server)
+  const clients = await Promise.all(
+    Array.from({ length: 50 }, (_, at) => statelessClient(gateway.url(at % 2 === 0 ? 'default' : 'many'), {})),
+  )
+  for (const client of clients) cleanup.push(client.close)
+  await Promise.all(clients.map(client => client.listen([URI])))
+  const open = () => server.of('subscriptions/listen').filter(({ isGone }) => !isGone)
+  await expect.poll(open).toHaveLength(1)
+  await restarted(server)
+  await Promise.all(clients.map(client => client.heard(UPDATED)))
+  await expect.poll(open).toHaveLength(1)
+})
+
 test('the error of a server that rejects a subscription reaches the client', async () => {
   const server = await statelessServer()
   server.refuseListens({ code: -32602, message: 'unknown flag' })
