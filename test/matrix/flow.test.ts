@@ -212,6 +212,7 @@ test('D2: a legacy client’s subscriptions change the listen at a modern server
     await client.listen(['test://a'])
     await client.listen(['test://b'])
     expect((await client.call('resources/unsubscribe', { uri: 'test://a' })).result).toEqual({})
+    server.say('notifications/resources/updated', { uri: 'test://a' }) // the server has not been told yet
     server.say('notifications/resources/updated', { uri: 'test://b' })
     expect((await client.heard('notifications/resources/updated')).params).toEqual({ uri: 'test://b' })
     server.say('notifications/tools/list_changed')
@@ -222,10 +223,8 @@ test('D2: a legacy client’s subscriptions change the listen at a modern server
         ({ message }) =>
           (message.params?.notifications as { resourceSubscriptions?: string[] } | undefined)?.resourceSubscriptions,
       )
-    expect(filters).toEqual([undefined, ['test://a'], ['test://a', 'test://b'], ['test://b']])
-    await expect
-      .poll(() => server.of('subscriptions/listen').map(({ isGone }) => isGone))
-      .toEqual([true, true, true, false])
+    expect(filters).toEqual([undefined, ['test://a'], ['test://a', 'test://b']])
+    await expect.poll(() => server.of('subscriptions/listen').map(({ isGone }) => isGone)).toEqual([true, true, false])
   })
 })
 
