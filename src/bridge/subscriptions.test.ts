@@ -105,6 +105,26 @@ test('a subscription is answered although the server never acknowledges that it 
   vi.useRealTimers()
 })
 
+test('a subscription waits for the listen of its session, for a while', () => {
+  vi.useFakeTimers()
+  const subscriptions = new LegacySubscriptions()
+  const early = exchangeOf('resources/subscribe', { uri: 'a:' })
+  subscriptions.subscribe(early.exchange)
+  expect(early.frames).toEqual([])
+  const standing = exchangeOf('subscriptions/listen', { notifications: {} })
+  subscriptions.listen(standing.exchange, ({ params, sink }) => {
+    void sink({ kind: 'notice', method: ACKNOWLEDGED, params })
+  })
+  expect(early.frames).toMatchObject([{ kind: 'result' }])
+  ;(standing.exchange.signal as Abort).abort({ kind: 'gone' })
+  const late = exchangeOf('resources/subscribe', { uri: 'a:' })
+  subscriptions.subscribe(late.exchange)
+  vi.advanceTimersByTime(5000)
+  expect(late.frames).toMatchObject([{ kind: 'failure', error: { code: -32602 } }])
+  expect(vi.getTimerCount()).toBe(0)
+  vi.useRealTimers()
+})
+
 test.each([
   [1024, 'question'],
   [1025, 'result'],

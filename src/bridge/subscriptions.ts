@@ -6,10 +6,12 @@ import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import { Json } from '../wire/json/json.ts'
 
 const ACKNOWLEDGE_MS = 5000 // for a server to acknowledge a listen: until then `resources/subscribe` waits
+const BEGIN_MS = 5000 // for the listen of a session to begin, which may need a connection first
 
 /** The subscriptions of legacy sessions at one modern server, kept as `subscriptions/listen` requests. */
 export class LegacySubscriptions {
   readonly #sessions = new Map<string, SessionSubscriptions>()
+  readonly #waiting = new Map<string, Set<() => void>>() // for the listen of a session to begin
 
   /** Serves the `subscriptions/listen` of a session, which the front opens when the session begins. */
   listen(exchange: Exchange, dispatch: Dispatch): void {
@@ -22,6 +24,7 @@ export class LegacySubscriptions {
       session.end(reason)
     })
     session.listen()
+    for (const begin of [...(this.#waiting.get(id) ?? [])]) begin()
   }
 
   subscribe(exchange: Exchange): void {
@@ -38,7 +41,12 @@ export class LegacySubscriptions {
     const refuse = (message: string): void =>
       void deliver(exchange.sink, { kind: 'failure', error: rpcError('invalidParams', message) })
     if (uri === undefined) return refuse('`uri` must be a string')
-    if (!session) return refuse('Subscriptions need a session: send notifications/initialized first')
+    if (!session)
+      return this.#whenListening(
+        exchange,
+        () => this.#change(exchange, apply),
+        () => refuse('The session does not listen yet: send notifications/initialized first, or try again later'),
+      )
     const { uris } = session
     const wasSubscribed = uris.has(uri)
     apply(uris, uri)
@@ -48,6 +56,27 @@ export class LegacySubscriptions {
       if (!wasSubscribed) uris.delete(uri)
       refuse(`The server does not offer subscriptions to ${uri}`)
     })
+  }
+
+  #whenListening({ caller, signal }: Exchange, begun: () => void, late: () => void): void {
+    const id = caller.session ?? ''
+    const waiting = this.#waiting.get(id) ?? new Set()
+    const stop = (): void => {
+      clearTimeout(timer)
+      waiting.delete(begin)
+      if (waiting.size === 0) this.#waiting.delete(id)
+      stopListening()
+    }
+    const begin = (): void => {
+      stop()
+      begun()
+    }
+    const timer = setTimeout(() => {
+      stop()
+      late()
+    }, BEGIN_MS).unref()
+    const stopListening = signal.onAbort(stop)
+    this.#waiting.set(id, waiting.add(begin))
   }
 }
 

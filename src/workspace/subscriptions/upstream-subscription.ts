@@ -25,6 +25,7 @@ export class UpstreamSubscription {
   readonly #exchange: Exchange
   readonly #hooks: SubscriptionHooks
   #abort: Abort | undefined
+  #ended: Abort | undefined // of the request before: what layers below keep for it is released once another one is sent
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   #wasLost = false
@@ -51,7 +52,7 @@ export class UpstreamSubscription {
     const abort = new Abort()
     this.#abort = abort
     this.#listen({ ...this.#exchange, signal: abort, sink: frame => this.#take(frame, abort) }).catch(() =>
-      this.#ended(abort),
+      this.#onEnd(abort),
     )
   }
 
@@ -67,6 +68,7 @@ export class UpstreamSubscription {
     clearTimeout(this.#timer)
     this.#stopListening()
     this.#abort?.abort(reason)
+    this.#release()
     this.#settle()
   }
 
@@ -79,13 +81,14 @@ export class UpstreamSubscription {
 
   #take(frame: Frame, abort: Abort): void | Promise<void> {
     if (abort !== this.#abort || this.#isOver) return
-    if (frame.kind === 'result') return this.#ended(abort)
-    if (frame.kind === 'failure') return this.#ended(abort, frame.error)
+    if (frame.kind === 'result') return this.#onEnd(abort)
+    if (frame.kind === 'failure') return this.#onEnd(abort, frame.error)
     if (frame.kind === 'notice' && frame.method === NOTIFICATIONS.acknowledged) return this.#acknowledged(frame.params)
     return this.#hooks.onFrame(frame)
   }
 
   #acknowledged(params: Json): void {
+    this.#release()
     this.#listeningSince = Date.now()
     this.#hasListened = true
     const wasLost = this.#wasLost
@@ -94,8 +97,10 @@ export class UpstreamSubscription {
     this.#settle()
   }
 
-  #ended(abort: Abort, error?: RpcError): void {
+  #onEnd(abort: Abort, error?: RpcError): void {
     if (abort !== this.#abort || this.#isOver) return
+    this.#release()
+    this.#ended = abort
     this.#abort = undefined
     this.#stopListening()
     if (error && !this.#hasListened && !(error instanceof NoAnswer)) this.#hooks.onRejected?.(error)
@@ -103,6 +108,11 @@ export class UpstreamSubscription {
     if (error?.code === ERRORS.methodNotFound.code)
       this.#settle() // the server never sends notifications
     else this.#retryLater()
+  }
+
+  #release(): void {
+    this.#ended?.abort({ kind: 'gone' })
+    this.#ended = undefined
   }
 
   #stopListening(): void {
