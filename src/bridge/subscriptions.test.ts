@@ -62,7 +62,7 @@ test('a listener that comes too late takes nothing from the one of its session',
   subscriptions.listen({ ...exchangeOf('subscriptions/listen', { notifications: {} }).exchange, signal }, dispatch)
   expect(sent).toHaveLength(1)
   const watching = exchangeOf('resources/subscribe', { uri: 'a:' })
-  subscriptions.subscribe(watching.exchange, dispatch)
+  subscriptions.subscribe(watching.exchange)
   expect(watching.frames).toEqual([]) // it waits for the acknowledgement
   expect(sent).toHaveLength(2)
 })
