@@ -376,11 +376,11 @@ describe('ending', () => {
 })
 
 describe('a store', () => {
-  /** A store whose operations of these names do something else. */
-  const withFault = (store: StateStore, fault: Partial<StateStore>): StateStore =>
+  /** A store whose operations of these names do something else, from when `isOn` says so. */
+  const withFault = (store: StateStore, fault: Partial<StateStore>, isOn = () => true): StateStore =>
     new Proxy(store, {
       get: (target, name) => {
-        const value: unknown = Reflect.get(name in fault ? fault : target, name)
+        const value: unknown = Reflect.get(isOn() && name in fault ? fault : target, name)
         return typeof value === 'function' ? value.bind(target) : value
       },
     })
@@ -406,18 +406,20 @@ describe('a store', () => {
     expect(server.of('initialize')).toHaveLength(1)
   })
 
-  it('that goes away while a session ends leaves its end to the sweep', async () => {
+  const hangs: Partial<StateStore> = { write: () => new Promise(() => {}) }
+  const isAway: Partial<StateStore> = { health: () => ({ ...new MemoryCluster().join().health(), state: 'away' }) }
+  it.each([
+    ['hangs', hangs],
+    ['goes away', isAway],
+  ])('that %s while a session ends leaves its end to the sweep', async (_, fault) => {
     const server = await startScripted(legacy(answerOk))
     const cluster = new MemoryCluster()
-    let isAway = false
-    const changeStore = (store: StateStore) =>
-      withFault(store, {
-        write: (claim, body, options) => (isAway ? new Promise(() => {}) : store.write(claim, body, options)),
-      })
+    let isFaulty = false
+    const changeStore = (store: StateStore) => withFault(store, fault, () => isFaulty)
     const { call, upstream, records } = joinUpstream(cluster, server.url, { changeStore })
     await call()
     await records.flush()
-    isAway = true
+    isFaulty = true
     await upstream.close()
     expect(server.of('DELETE')).toHaveLength(0)
     expect(cluster.records.size).toBe(1)

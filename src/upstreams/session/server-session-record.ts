@@ -116,7 +116,8 @@ export class LiveRecord implements ServerSessionRecord {
       this.write().then(() => true),
       () => false,
     )
-    if (this.#isLost || !isKnown) return false // if it has no process any more, the sweep ends it
+    const isAway = this.#context.store.health().state === 'away' // another replica may have taken it unseen
+    if (this.#isLost || isAway || !isKnown) return false // if it has no process any more, the sweep ends it
     return !(isKept && this.#claim && this.#canContinue)
   }
 

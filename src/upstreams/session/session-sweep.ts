@@ -84,12 +84,12 @@ export class SessionSweep {
   }
 
   /**
-   * Sessions of an earlier process whose client has ended its own session. Only where there is no other replica: what
-   * this one claims, it alone can go on with.
+   * Sessions of an earlier process whose client has ended its own session. Only where there is no other replica, nor one
+   * that may start soon: what this one claims, it alone can go on with.
    */
   async #takeOwnerless(limit: number): Promise<Held[]> {
     const { store } = this.#options
-    if (store.members.all().length > 1) return []
+    if (store.health().engine === 'postgres' || store.members.all().length > 1) return []
     const orphans = await store.takeAbandoned('server-session', 'orphaned', limit)
     const areOwned = await Promise.all(
       orphans.map(async ({ body }) => {

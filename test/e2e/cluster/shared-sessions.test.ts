@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import type { ServerConfig } from '../../../src/config/snapshot.ts'
 import { textOf } from '../../support/client.ts'
+import { connectV1 } from '../../support/client-v1.ts'
 import { connectV2 } from '../../support/client-v2.ts'
 import { startReplicas } from '../../support/replicas.ts'
 import { type CounterOptions, startCounter } from '../../support/servers/counter.mjs'
@@ -126,4 +127,21 @@ test('a legacy server without session ids is used by each replica for itself', a
   const client = await connect(url)
   for (let i = 0; i < 6; i++) expect(textOf(await client.call('count'))).toBe('s1 1')
   expect(replicas.map(({ store }) => store.health().claims)).toEqual([0, 0, 0])
+})
+
+test('the sessions of legacy clients at a remote server go on where they were when their home is killed or stopped', async () => {
+  const server = await startServer()
+  const { url, replicas, balancer } = await open(remote(server.url))
+  const client = await connectV1({ url })
+  closing.push(client.close)
+  const [name] = textOf(await client.call('count')).split(' ')
+  for (const [at, how] of ['kill', 'close'].entries()) {
+    const home = replicas.find(({ gateway }) => gateway.load().sessions > 0)
+    if (!home) throw new Error('no replica holds the session')
+    await expect.poll(() => home.store.health().claims).toBeGreaterThan(1)
+    balancer.leaveOut(home)
+    if (how === 'kill') await home.kill()
+    await home.gateway.close()
+    expect(textOf(await client.call('count'))).toBe(`${name} ${at + 2}`)
+  }
 })
