@@ -6,6 +6,7 @@ import type { Caller, Dispatch, Exchange, Sink } from '../protocol/exchange.ts'
 import type { Revision } from '../protocol/revisions.ts'
 import type { CheckReport, ServerReport, WorkspaceStatus } from '../protocol/status.ts'
 import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-admin.ts'
+import type { OpenState } from '../stores/state/open-state.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
 import type { Terminal } from './client/terminal.ts'
@@ -36,6 +37,7 @@ export interface ServeOptions {
   readonly loadNext: LoadConfig
   readonly history: LogHistory
   readonly onReload: () => void // another replica has reloaded its configuration
+  readonly state: OpenState | undefined // undefined: it ends with the gateway
   /** What the owner of the gateway can do over HTTP. */
   readonly control: {
     reload(): Promise<ConfigDifference>

@@ -11,6 +11,7 @@ import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } fro
 import { configOfOne, readOneServer, splitAtDashes } from './one-server.ts'
 import { createReloader, type ReloadOutcome } from './reloader.ts'
 import { listenForHangups, listenForSignals, waitForIdle } from './serve-signals.ts'
+import { openServeState } from './serve-state.ts'
 import {
   configFileOf,
   DATA_FLAG,
@@ -36,6 +37,7 @@ const FLAGS: Flags = {
   host: { value: 'HOST', help: 'address to listen on (default: 127.0.0.1)' },
   port: { value: 'PORT', help: 'port to listen on (default: 8765); 0: any free one' },
   ...DATA_FLAG,
+  ephemeral: { help: 'keep sessions in memory only, and do not lock the data directory' },
   insecure: { help: 'admit callers without a token, also beyond loopback' },
   'no-watch': { help: 'do not reload the configuration when its file changes; SIGHUP still does' },
   'until-idle': { help: 'exit after five minutes without a client' },
@@ -98,7 +100,7 @@ export const run: Run = async (args, context) => {
   }
 }
 
-interface ServeLoop extends Omit<ServeOptions, 'control' | 'onReload'> {
+interface ServeLoop extends Omit<ServeOptions, 'control' | 'onReload' | 'state'> {
   readonly load: LoadConfig
   readonly flags: FlagValues
   readonly signal: Promise<string>
@@ -136,8 +138,12 @@ const serve = async (
     stop: () => requests.end('stop'),
   }
   let onReload = (): void => {}
-  const options = { ...given, control, onReload: () => onReload() }
-  const gateway = await startGateway(snapshot, options).catch(error => explainStartError(error, data))
+  const state = await openServeState(snapshot, { data, log, isEphemeral: flags.ephemeral === true })
+  const options = { ...given, control, state, onReload: () => onReload() }
+  const gateway = await startGateway(snapshot, options).catch(async error => {
+    await state?.store.close()
+    return explainStartError(error, data)
+  })
   const reloadHere = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
   const reload = async (byHand = false): Promise<ReloadOutcome> => {
     const outcome = await reloadHere(byHand)
@@ -151,6 +157,7 @@ const serve = async (
     options,
   ).catch(async error => {
     await gateway.close()
+    await state?.store.close()
     throw error
   })
   onAnnounced()
@@ -174,6 +181,7 @@ const serve = async (
   const release = why === 'restart' ? await claimStart(data) : undefined
   await withdrawDaemon(data, process.pid, replaced)
   await gateway.close()
+  await state?.store.close()
   const takesAnyPort = snapshot.listen.port === 0
   const port = takesAnyPort ? Number(new URL(gateway.origin).port) : portOf(flags)
   return { why, port, release: () => void release?.() }

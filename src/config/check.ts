@@ -10,7 +10,8 @@ import { readWith } from './read-with.ts'
 import { authSchema, BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema } from './schema.ts'
 import { entriesOf, isRawObject, type RawEntry, type RawObject, SERVER_KEYS } from './server-entries.ts'
 import { readServer } from './servers.ts'
-import type { ServerConfig, Snapshot, WorkspaceConfig } from './snapshot.ts'
+import type { ServerConfig, Snapshot, StoreConfig, WorkspaceConfig } from './snapshot.ts'
+import { readStore } from './store.ts'
 import type { Environment } from './variables.ts'
 import { deriveWorkspaces, readPolicies, readWorkspace, withToolFilters } from './workspaces.ts'
 
@@ -67,13 +68,14 @@ export const checkConfig = (
   const auth = readSection(authSchema, root.auth, 'auth', report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
+  const store = readStore(root.store, env, report)
   const cluster = readCluster(root.cluster, env, report)
   const passed = passedVariables(readWith(passEnvSchema, root.passEnv, ['passEnv'], report), env)
   const configured = readEntries(root, port ?? listen.port, report)
   for (const { path } of configured.filter(({ name }) => Object.hasOwn(embedded, name)))
     report.problems.push({ path, message: 'the embedding program defines a server of the same name' })
   const servers = [
-    ...configured.flatMap(entry => readServer(entry, { env, passed }, report) ?? []),
+    ...configured.flatMap(entry => readServer(entry, { env, passed }, report) ?? []).map(withStore(store)),
     ...Object.entries(embedded).map(
       ([name, upstream]) => ({ name, disabled: false, kind: 'embedded', upstream }) as const,
     ),
@@ -86,6 +88,7 @@ export const checkConfig = (
     auth,
     sse,
     limits,
+    store,
     cluster,
     servers: byName(servers),
     workspaces: byName(workspaces.map(workspace => withToolFilters(workspace, servers))),
@@ -94,6 +97,14 @@ export const checkConfig = (
   }
   return { snapshot, problems: report.problems }
 }
+
+/** The built-in memory uses the store of the gateway, unless it names a database of its own. */
+const withStore =
+  (store: StoreConfig | undefined) =>
+  (server: ServerConfig): ServerConfig =>
+    store && server.kind === 'builtin' && server.builtin === 'memory' && server.database === undefined
+      ? { ...server, database: store.url }
+      : server
 
 /** The entries of servers, without those that lead back to this gateway; a name must not occur twice. */
 const readEntries = (root: RawObject, port: number, report: ConfigReport): RawEntry[] => {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import type { ConfigPath } from './json-text.ts'
+import { fillInSection } from './fill-in-section.ts'
 import type { ConfigReport } from './problems.ts'
 import { readWith } from './read-with.ts'
 import { listOf, object, textSchema } from './schema-parts.ts'
 import type { ClusterConfig } from './snapshot.ts'
-import { type Environment, fillIn } from './variables.ts'
+import type { Environment } from './variables.ts'
 
 const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[^\s:/@?#[\]]+):(\d{1,5})$/i
 const ORIGIN = /^https?:\/\/[^\s/?#@]+\/?$/i
@@ -43,7 +43,7 @@ export const clusterSchema = object({
 /** The section `cluster` with its variables filled in; undefined if the file has none. */
 export const readCluster = (raw: unknown, env: Environment, report: ConfigReport): ClusterConfig | undefined => {
   if (raw === undefined) return undefined
-  const read = readWith(clusterSchema, filledIn(raw, env, ['cluster'], report), ['cluster'], report)
+  const read = readWith(clusterSchema, fillInSection(raw, env, ['cluster'], report), ['cluster'], report)
   if (!read) return undefined
   const { listen, address, labels, tls } = read
   if (tls && address?.toLowerCase().startsWith('http:'))
@@ -69,19 +69,6 @@ export const locateCertificates = (cluster: ClusterConfig | undefined, folder: s
 const hostAndPort = (text: string): { host: string; port: number } => {
   const [, host = '', port = ''] = HOST_AND_PORT.exec(text) ?? []
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
-}
-
-const filledIn = (value: unknown, env: Environment, path: ConfigPath, report: ConfigReport): unknown => {
-  if (typeof value === 'string') {
-    const filled = fillIn(value, env)
-    if (filled.kind === 'text') return filled.text
-    report.problems.push({ path, message: filled.reason })
-    return undefined
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, filledIn(member, env, [...path, key], report)]),
-  )
 }
 
 /** Whether a server runs on a replica with this configuration. */

@@ -81,16 +81,16 @@ const details = (before: readonly Setting[], after: readonly Setting[]): Detail[
 const byPath = (settings: readonly Setting[]): Map<string, Setting> =>
   new Map(settings.map(setting => [setting.at, setting]))
 
-const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits, cluster }: Snapshot) => ({
+const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits, cluster, store }: Snapshot) => ({
   servers: mapValues(servers, serverSettings),
   workspaces: mapValues(workspaces, workspaceSettings),
   policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
-  settings: new Map(
-    Object.entries({ listen, auth, sse, limits, cluster }).map(([name, value]) => [
-      name,
-      settingsIn(value ?? {}, [], showAll),
-    ]),
-  ),
+  settings: new Map([
+    ...Object.entries({ listen, auth, sse, limits, cluster }).map(
+      ([name, value]) => [name, settingsIn(value ?? {}, [], showAll)] as const,
+    ),
+    ['store', settingsIn(store ?? {}, [], hideAll)] as const, // its address has a password
+  ]),
 })
 
 const mapValues = <T>(things: ReadonlyMap<string, T>, read: (thing: T) => Setting[]): SettingsByName =>

@@ -6,7 +6,7 @@ import { backupOf } from './edit/safe-write.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
 import { ConfigError, formatProblems } from './problems.ts'
-import { entriesOf } from './server-entries.ts'
+import { entriesOf, isRawObject } from './server-entries.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
 import { type Environment, homeOf, withEditorVariables, workspaceFolderOf } from './variables.ts'
 
@@ -30,7 +30,8 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
   const workspaceFolder = file === undefined ? folder : workspaceFolderOf(file)
   const env = withEditorVariables(given, workspaceFolder, homeOf(given))
   const entries = entriesOf(text.value)
-  const named = namedFiles(entries, { env, folder, workspaceFolder })
+  const sections = SECTIONS.map(name => ({ name, raw: sectionOf(text.value, name), path: [name] }))
+  const named = namedFiles([...entries, ...sections], { env, folder, workspaceFolder })
   const { snapshot, problems } = checkConfig(text, {
     env: { ...env, ...(await readNamedFiles(named)) },
     fallback: demo ? DEMO_SERVERS : DEFAULT_SERVERS,
@@ -52,6 +53,11 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
     sources: [resolve(file), backupOf(resolve(file)), ...named.values()],
   }
 }
+
+/** Sections besides servers that may refer to files, for example for a password. */
+const SECTIONS = ['store', 'cluster']
+
+const sectionOf = (root: unknown, name: string): unknown => (isRawObject(root) ? root[name] : undefined)
 
 /** A relative `root` counts from the folder of the file. */
 const withRoot =

@@ -22,6 +22,7 @@ import {
   type ProcessLimits,
   type RateLimit,
 } from './snapshot.ts'
+import { storeSchema } from './store.ts'
 import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 export const listenSchema = object({
@@ -280,6 +281,7 @@ export const fileSchema = z.looseObject({
   auth: authSchema.optional(),
   sse: sseSchema.optional(),
   limits: limitsSchema.optional(),
+  store: storeSchema.optional(),
   cluster: clusterSchema.optional(),
   passEnv: passEnvSchema,
   mcpServers: z

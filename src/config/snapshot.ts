@@ -8,6 +8,7 @@ export interface Snapshot {
   readonly auth?: Auth | undefined
   readonly sse?: Sse | undefined
   readonly limits: Limits
+  readonly store?: StoreConfig | undefined // undefined: a file in the data directory
   readonly cluster?: ClusterConfig | undefined
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
@@ -15,6 +16,12 @@ export interface Snapshot {
   readonly warnings: readonly string[]
   readonly file?: string | undefined // the configuration file, as an absolute path
   readonly sources?: readonly string[] | undefined // the file, its backup and the secret files it was read from, as absolute paths
+}
+
+/** The database that keeps the state of all replicas. */
+export interface StoreConfig {
+  readonly url: string
+  readonly secrets?: readonly [string, ...string[]] | undefined // the first seals, all open; undefined: in the database
 }
 
 /** Where the gateway listens, and which Host and Origin headers it accepts besides loopback ones. */

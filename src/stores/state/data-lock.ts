@@ -9,7 +9,7 @@ export class DataDirectoryInUse extends Error {
 
   constructor(data: string, pid: number) {
     super(
-      `the data directory ${data} is in use by the dragoman with process id ${pid}; stop that one, or choose another directory with --data or DRAGOMAN_DATA`,
+      `the data directory ${data} is in use by the dragoman with process id ${pid}; stop that one, choose another directory with --data, or keep no state with --ephemeral`,
     )
     this.name = 'DataDirectoryInUse'
     this.pid = pid

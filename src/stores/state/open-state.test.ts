@@ -76,7 +76,7 @@ describe('state in a data directory', () => {
     const data = await dataDirectory()
     const first = await opened(data)
     await expect(opened(data)).rejects.toMatchObject({ name: 'DataDirectoryInUse', pid: process.pid })
-    await expect(opened(data)).rejects.toThrow(/process id \d+; stop that one, or choose another/)
+    await expect(opened(data)).rejects.toThrow(/process id \d+; stop that one, choose another directory/)
     expect(await first.store.create('session', 'a', Buffer.from('x'), NEVER)).toBeDefined()
     await first.store.close()
     const next = await opened(data)

@@ -1,22 +1,13 @@
 import { join } from 'node:path'
 import type { Log } from '../../telemetry/log.ts'
-import { openPostgres } from '../postgres.ts'
-import { isSqlFailure, type SqlDatabase, type SqlFailure } from '../sql.ts'
+import { isSqlFailure, type SqlFailure } from '../sql.ts'
 import { openSqlite } from '../sqlite.ts'
 import { createPrivateFile, findTruncation, isNewFile, makePrivate } from '../sqlite-files.ts'
 import { DataDirectoryInUse, lockDataDirectory } from './data-lock.ts'
 import { MemoryCluster } from './memory-state.ts'
-import { listenOnPostgres } from './postgres-wake.ts'
-import { claimMeta, preparePostgres, prepareSqlite, UnusableStore } from './prepare-state.ts'
-import {
-  deriveKeys,
-  deriveStoreKeys,
-  newSecret,
-  randomKeys,
-  readSecretFile,
-  type Secrets,
-  type StateKeys,
-} from './secret.ts'
+import type { PostgresPlace } from './open-postgres-state.ts'
+import { prepareSqlite, UnusableStore } from './prepare-state.ts'
+import { deriveKeys, deriveStoreKeys, randomKeys, readSecretFile, type Secrets, type StateKeys } from './secret.ts'
 import { SqlState } from './sql-state.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import type { StateStore } from './state-store.ts'
@@ -25,7 +16,7 @@ import { NO_WAKE } from './wake.ts'
 /** Where state is kept: a file in the data directory, or a PostgreSQL database. */
 export type StatePlace =
   | { readonly kind: 'sqlite'; readonly data: string }
-  | { readonly kind: 'postgres'; readonly url: string; readonly secrets?: Secrets | undefined }
+  | ({ readonly kind: 'postgres' } & PostgresPlace)
 
 export interface OpenState {
   readonly store: StateStore
@@ -36,8 +27,11 @@ export interface OpenState {
  * Opens the state. A file that cannot be used is left as it is, and state is kept in memory. Rejects if another process
  * uses the data directory, and if a PostgreSQL database cannot be used.
  */
-export const openState = (place: StatePlace, log: Log): Promise<OpenState> =>
-  place.kind === 'postgres' ? openPostgresState(place, log) : openSqliteState(place.data, log)
+export const openState = async (place: StatePlace, log: Log): Promise<OpenState> => {
+  if (place.kind === 'sqlite') return openSqliteState(place.data, log)
+  const { openPostgresState } = await import('./open-postgres-state.ts') // its library takes long to load
+  return openPostgresState(place, log)
+}
 
 const inMemory = (): OpenState => ({ store: new MemoryCluster().join(), keys: randomKeys() })
 
@@ -113,35 +107,4 @@ const openFile = async (path: string, secrets: Secrets, log: Log): Promise<State
     await database.close().catch(() => {})
     throw error
   }
-}
-
-const openPostgresState = async (
-  { url, secrets: given }: { readonly url: string; readonly secrets?: Secrets | undefined },
-  log: Log,
-): Promise<OpenState> => {
-  const database = openPostgres({ url })
-  try {
-    const prepare = () => preparePostgres(database)
-    await prepare()
-    const secrets = given ?? (await secretOf(database))
-    const wake = listenOnPostgres(url, database)
-    const joined = SqlState.join({ database, prepare, keys: deriveStoreKeys(secrets), wake, log })
-    const store = await joined.catch(async (error: unknown) => {
-      await wake.close()
-      throw error
-    })
-    return { store, keys: deriveKeys(secrets) }
-  } catch (error) {
-    await database.close()
-    throw new UnusableStore(explainDatabase(error, database.location), { cause: error })
-  }
-}
-
-/** Without a secret in the configuration, the first replica creates one for all in the database. */
-const secretOf = async (database: SqlDatabase): Promise<Secrets> => [await claimMeta(database, 'secret', newSecret())]
-
-const explainDatabase = (error: unknown, location: string): string => {
-  if (error instanceof UnusableStore) return error.message
-  const detail = error instanceof Error ? error.message : String(error)
-  return `the store ${location} cannot be used: ${detail}. Check that it runs, and "store" in the configuration; or keep state in memory with --ephemeral`
 }

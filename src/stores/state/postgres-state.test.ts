@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
 import { describeStateStore } from '../../../test/support/state-contract.ts'
+import { SILENT } from '../../telemetry/log.ts'
 import { openPostgres } from '../postgres.ts'
+import { openState } from './open-state.ts'
 import { listenOnPostgres } from './postgres-wake.ts'
 import { preparePostgres } from './prepare-state.ts'
+import type { Secrets } from './secret.ts'
 import { stateTables } from './state-schema.ts'
 import { NO_WAKE } from './wake.ts'
 
@@ -34,6 +37,56 @@ describe.skipIf(server === undefined)('PostgreSQL', () => {
     const { record, event, inbox, member, rate, document } = stateTables(opened.database)
     await opened.database.exec(`TRUNCATE ${[record, event, inbox, member, rate, document].join(', ')}`)
     return opened
+  })
+
+  describe('opened by its address', () => {
+    const opened = async (secrets?: Secrets) => {
+      const state = await openState({ kind: 'postgres', url, secrets }, SILENT)
+      onTestFinished(() => state.store.close())
+      return state
+    }
+    const clean = async (statement = 'DROP SCHEMA IF EXISTS dragoman_state CASCADE') => {
+      const database = openPostgres({ url })
+      await database.exec(statement).finally(() => database.close())
+    }
+
+    test('replicas share a secret that the first one creates, and see what the others store', async () => {
+      await clean()
+      const [one, other] = await Promise.all([opened(), opened()])
+      expect(other.keys).toEqual(one.keys)
+      expect(one.store.health()).toMatchObject({ engine: 'postgres', state: 'ok' })
+      await one.store.create('session', 'a', Buffer.from('x'), NEVER)
+      const home = one.store.members.self
+      await vi.waitFor(async () => expect(await other.store.take('session', 'a')).toEqual({ kind: 'other', home }))
+    })
+
+    test('a secret is replaced step by step; a replica without the right one is refused', async () => {
+      await clean()
+      const [former, next] = ['the former secret', 'the next secret']
+      const one = await opened([former])
+      await one.store.create('session', 'a', Buffer.from('x'), NEVER)
+      await expect(opened(['a wrong secret'])).rejects.toThrow(/sealed with another secret/)
+      await one.store.releaseAll()
+      const both = await opened([next, former])
+      expect(await both.store.take('session', 'a')).toMatchObject({ kind: 'mine' })
+      await both.store.create('session', 'b', Buffer.from('y'), NEVER)
+      const last = await opened([next])
+      expect((await last.store.read('session', 'b'))?.body.toString()).toBe('y')
+    })
+
+    test('a schema of a newer version is refused and not changed', async () => {
+      await clean()
+      await (await opened()).store.close()
+      await clean("UPDATE dragoman_state.meta SET value = '99' WHERE name = 'schema'")
+      await expect(opened()).rejects.toThrow(/newer version of dragoman \(schema 99, this one knows 1\)/)
+      await clean()
+    })
+
+    test('one that is not there is refused with what to do, without its password', async () => {
+      const gone = openState({ kind: 'postgres', url: 'postgres://me:hidden@127.0.0.1:1/mine' }, SILENT)
+      await expect(gone).rejects.toThrow(/the store 127.0.0.1:1\/mine cannot be used: .*Check that it runs/)
+      await expect(gone).rejects.not.toThrow(/hidden/)
+    })
   })
 
   test('without notifications, for example through a pooler, replicas learn by polling', async () => {

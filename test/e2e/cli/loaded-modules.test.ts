@@ -43,12 +43,16 @@ it.each([[['--version']], [['check', 'demo.json']]])(
   },
 )
 
-it('a gateway without a memory server loads no module of it', async () => {
+// Without a "store", state is in SQLite; nothing of PostgreSQL is loaded.
+it.each([
+  [['--ephemeral'], MEMORY_MODULE],
+  [[], /servers\/memory\/|node_modules\/pg\/|postgres/],
+])('a gateway without a memory server loads no module of it: %j', async (flags, unused) => {
   const { env, modules } = recordLoads()
-  const gateway = await startServe(['--config', join(folder, 'demo.json')], env)
+  const gateway = await startServe(['--config', join(folder, 'demo.json'), ...flags], env)
   expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toMatchObject({ result: { tools: expect.any(Array) } })
   expect((await modules()).join('\n')).toContain('/dist/servers/demo/')
-  expect(ofMemory(await modules())).toEqual([])
+  expect((await modules()).filter(url => unused.test(url))).toEqual([])
   gateway.signal('SIGTERM')
   await gateway.ended
 })

@@ -108,7 +108,7 @@ it('names the dragoman that uses the port', async () => {
   const first = await startServe([], { DRAGOMAN_DATA: data })
   const port = new URL(first.origin).port
   const serve = ['serve', '--demo', '--port', port]
-  const second = await runCommand(serve, { env: { DRAGOMAN_DATA: data } })
+  const second = await runCommand([...serve, '--ephemeral'], { env: { DRAGOMAN_DATA: data } })
   expect([second.code, second.stderr]).toEqual([
     2,
     expect.stringContaining(`port ${port} is in use by the dragoman with process id ${first.pid}`),
@@ -120,10 +120,15 @@ it('names the dragoman that uses the port', async () => {
   ])
 })
 
-it('warns when another dragoman serves the same data directory', async () => {
+it('refuses a data directory that another dragoman uses; one without state warns', async () => {
   const data = join(folder, 'shared')
   const first = await startServe([], { DRAGOMAN_DATA: data })
-  const second = await startServe([], { DRAGOMAN_DATA: data })
+  const refused = await runCommand(['serve', '--demo', '--port', '0'], { env: { DRAGOMAN_DATA: data } })
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining(`${data} is in use by the dragoman with process id ${first.pid}`),
+  ])
+  const second = await startServe(['--ephemeral'], { DRAGOMAN_DATA: data })
   await second.saw(new RegExp(`"pid":${first.pid}.*another dragoman serves ${data}, at ${first.origin}`), 'stderr')
   expect(first.stderr()).not.toContain('another dragoman')
   const announced = () => JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')).origin
