@@ -30,7 +30,7 @@ import { GatewayError } from '../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import type { Policy } from '../protocol/policy.ts'
-import { SERVER_STATES, type WorkspaceStatus } from '../protocol/status.ts'
+import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import { MemoryCluster } from '../stores/state/memory-state.ts'
 import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
 import type { StateStore } from '../stores/state/state-store.ts'
@@ -47,6 +47,7 @@ import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
 import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
+import { createStateStatus } from './state-status.ts'
 
 interface GatewayStartOptions {
   readonly log: Log
@@ -209,8 +210,10 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     visibleTo: (request: RequestInfo) => workspaces().filter(name => inbound.canAccess(request, name)),
     version,
   }
+  const stateStatus = createStateStatus(store, () => (cluster?.forwards ?? 0) + (replicas?.calls ?? 0))
   const operator = createOperatorRoutes({
     ...shared,
+    state: stateStatus,
     exposeMetrics: snapshot.listen.exposeMetrics,
     admitOperator: inbound.admitOperator,
     servers: runtime.serverStates,
@@ -219,6 +222,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       version,
       states: SERVER_STATES,
       servers: runtime.serverStates,
+      storeStates: STORE_STATES,
+      store: stateStatus,
       calls: calls.rows,
       load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
     }),
@@ -240,6 +245,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       parkedCalls: runtime.parkedCalls(),
       servers: runtime.serverStates(),
       workspaces: workspaceStatus(),
+      state: stateStatus(),
     }),
     control,
     history,

@@ -13,27 +13,40 @@ it.each([
   expect(durationText(ms)).toBe(text)
 })
 
+const STATUS = {
+  version: '1.2.3',
+  pid: 7,
+  origin: 'http://127.0.0.1:1',
+  startedAt: 0,
+  memoryBytes: 50 * 1024 * 1024,
+  sessions: 1,
+  channels: 2,
+  streams: 3,
+  calls: 4,
+  parkedCalls: 5,
+  servers: [],
+  workspaces: [],
+}
+
 it('shows why a server is down, and when it is tried again', () => {
-  const text = describeStatus(
-    {
-      version: '1.2.3',
-      pid: 7,
-      origin: 'http://127.0.0.1:1',
-      startedAt: 0,
-      memoryBytes: 50 * 1024 * 1024,
-      sessions: 1,
-      channels: 2,
-      streams: 3,
-      calls: 4,
-      parkedCalls: 5,
-      servers: [{ name: 'a', state: 'down', since: 1000, reason: 'connection refused', retryAt: 12_000 }],
-      workspaces: [],
-    },
-    10_000,
-  )
+  const down = { name: 'a', state: 'down', since: 1000, reason: 'connection refused', retryAt: 12_000 } as const
+  const text = describeStatus({ ...STATUS, servers: [down] }, 10_000)
   expect(text).toContain('dragoman 1.2.3 at http://127.0.0.1:1, process 7, up 10s, 50 MB\nconfiguration: none\n')
   expect(text).toContain('sessions: 1  SSE channels: 2  streams: 3  calls: 4  parked: 5\n')
   expect(text).toMatch(/^a +down +9s +- +- +- +connection refused \(next try in 2s\)$/m)
+})
+
+it('shows the store, and the replicas if there are several', () => {
+  const store = { engine: 'postgres', state: 'away', reason: 'no answer', claims: 3, queuedBytes: 1 } as const
+  const [one, two] = [
+    { name: 'r1', address: 'http://10.0.0.1:8766', labels: ['gpu'], isSelf: true },
+    { name: 'r2', address: '', labels: [], isSelf: false },
+  ]
+  const textOf = (replicas: readonly (typeof one)[]) =>
+    describeStatus({ ...STATUS, state: { ...store, journalBytes: 2 ** 20, forwards: 4, replicas } }, 0)
+  expect(textOf([one])).toContain('store: postgres, away (no answer)  claims: 3  journal: 1 MB  forwards: 4\n')
+  expect(textOf([one])).not.toContain('REPLICA')
+  expect(textOf([one, two])).toMatch(/^r1 \(this one\) +http:\/\/10.0.0.1:8766 +gpu\nr2 +- +-$/m)
 })
 
 it('writes a line of the log with its time, level and server', () => {

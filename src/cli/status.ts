@@ -1,4 +1,4 @@
-import type { GatewayStatus, ServerStatus } from '../protocol/status.ts'
+import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus } from '../protocol/status.ts'
 import type { Run } from './command.ts'
 import { daemonOf, requestDaemon } from './daemon-client.ts'
 import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags, table } from './usage.ts'
@@ -38,11 +38,12 @@ export const run: Run = async args => {
 /** The state of a gateway as text. */
 export const describeStatus = (status: GatewayStatus, now: number): string => {
   const { version, pid, origin, config, startedAt, memoryBytes, servers, workspaces } = status
-  const { sessions, channels, streams, calls, parkedCalls } = status
+  const { sessions, channels, streams, calls, parkedCalls, state } = status
   return [
     `dragoman ${version} at ${origin}, process ${pid}, up ${durationText(now - startedAt)}, ${megabytes(memoryBytes)}\n`,
     `configuration: ${config ?? 'none'}\n`,
     `sessions: ${sessions}  SSE channels: ${channels}  streams: ${streams}  calls: ${calls}  parked: ${parkedCalls}\n`,
+    ...(state ? [storeText(state)] : []),
     '\n',
     table([
       ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'PROCESSES', 'REASON'],
@@ -53,8 +54,22 @@ export const describeStatus = (status: GatewayStatus, now: number): string => {
       ['WORKSPACE', 'SERVERS', 'URL'],
       ...workspaces.map(({ name, url, servers }) => [name, String(servers.length), url]),
     ]),
+    ...(state && state.replicas.length > 1 ? ['\n', replicaTable(state.replicas)] : []),
   ].join('')
 }
+
+const storeText = ({ engine, state, reason, claims, journalBytes, forwards }: StateStatus): string =>
+  `store: ${engine}, ${state}${reason === undefined ? '' : ` (${reason})`}  claims: ${claims}  journal: ${megabytes(journalBytes)}  forwards: ${forwards}\n`
+
+const replicaTable = (replicas: readonly ReplicaStatus[]): string =>
+  table([
+    ['REPLICA', 'ADDRESS', 'LABELS'],
+    ...replicas.map(({ name, address, labels, isSelf }) => [
+      isSelf ? `${name} (this one)` : name,
+      address || '-',
+      labels.join(', ') || '-',
+    ]),
+  ])
 
 const serverRow = (status: ServerStatus, now: number): string[] => {
   const { name, state, since, revision, tools, processes, reason, retryAt } = status

@@ -49,6 +49,32 @@ export interface GatewayStatus {
   readonly parkedCalls: number // that wait for an answer of their client
   readonly servers: readonly ServerStatus[]
   readonly workspaces: readonly WorkspaceStatus[]
+  readonly state?: StateStatus | undefined // absent in versions without a store
+}
+
+/** Where a gateway keeps its state, and the replicas that share it. */
+export interface StateStatus {
+  readonly engine: 'memory' | 'sqlite' | 'postgres'
+  readonly state: StoreState
+  readonly reason?: string | undefined // why it is not ok
+  readonly claims: number // records that this replica holds
+  readonly journalBytes: number // of the events of streams
+  readonly queuedBytes: number // that wait to be written
+  readonly forwards: number // requests that other replicas serve for this one now
+  readonly replicas: readonly ReplicaStatus[] // that are alive, this one too
+}
+
+/** `away`: writes wait for the database; `memory-only`: it cannot be used, so nothing survives a restart. */
+export type StoreState = (typeof STORE_STATES)[number]
+
+export const STORE_STATES = ['ok', 'away', 'memory-only'] as const
+
+/** One of the gateways that share a store. */
+export interface ReplicaStatus {
+  readonly name: string // new at each start
+  readonly address: string // for other replicas; empty: they cannot reach it
+  readonly labels: readonly string[]
+  readonly isSelf: boolean
 }
 
 /** The result of `dragoman check`: every server of a configuration was connected to once. */

@@ -9,6 +9,14 @@ export interface MetricsSource {
   readonly states: readonly string[] // all possible states of a server
   readonly servers: () => readonly ServerValues[]
   readonly calls?: () => readonly CallCounts[]
+  readonly storeStates: readonly string[] // all possible states of the store
+  readonly store: () => StoreValues
+}
+
+interface StoreValues extends Readonly<Record<'claims' | 'journalBytes' | 'queuedBytes' | 'forwards', number>> {
+  readonly engine: string
+  readonly state: string
+  readonly replicas: readonly unknown[]
 }
 
 type ServerCounter = 'openings' | 'retries' | 'running' | 'waiting'
@@ -41,6 +49,12 @@ const FAMILIES = {
   streams: ['gauge', 'Open event streams, without SSE channels'],
   calls_in_flight: ['gauge', 'Calls that have not been answered'],
   log_bytes: ['gauge', 'Bytes kept for clients that are slow or may reconnect'],
+  store_state: ['gauge', '1 for the state the store of sessions is in, 0 for all others'],
+  store_claims: ['gauge', 'Records of the store that this replica holds'],
+  store_journal_bytes: ['gauge', 'Stored events of streams that clients may resume'],
+  store_queued_bytes: ['gauge', 'Bytes that wait to be written to the store'],
+  replicas: ['gauge', 'Gateways that share the store, this one too'],
+  forwards_in_flight: ['gauge', 'Requests that other replicas serve for this one'],
 } as const satisfies Record<string, readonly [type: 'counter' | 'gauge' | 'histogram', description: string]>
 
 interface Sample {
@@ -56,7 +70,8 @@ type Readers = Readonly<Record<keyof typeof FAMILIES, () => readonly Sample[]>>
 /** The states in which requests are sent to a server. */
 const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
-const readersOf = (metrics: Metrics, { version, load, states, servers, calls = () => [] }: MetricsSource): Readers => {
+const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
+  const { version, load, states, servers, calls = () => [], storeStates, store } = source
   const ofServers = () => calls().filter(({ tool }) => tool === undefined)
   const ofTools = () => calls().filter(({ tool }) => tool !== undefined)
   const counterOf = (counter: ServerCounter) => () =>
@@ -90,6 +105,13 @@ const readersOf = (metrics: Metrics, { version, load, states, servers, calls = (
     streams: () => [sample(load().streams)],
     calls_in_flight: () => [sample(load().calls)],
     log_bytes: () => [sample(load().logBytes)],
+    store_state: () =>
+      storeStates.map(state => sample(state === store().state ? 1 : 0, { engine: store().engine, state })),
+    store_claims: () => [sample(store().claims)],
+    store_journal_bytes: () => [sample(store().journalBytes)],
+    store_queued_bytes: () => [sample(store().queuedBytes)],
+    replicas: () => [sample(store().replicas.length)],
+    forwards_in_flight: () => [sample(store().forwards)],
   }
 }
 

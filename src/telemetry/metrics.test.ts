@@ -100,6 +100,16 @@ describe('a scrape', () => {
       { name: 'a"b\\c', state: 'ready', revision: 'r', figures: { openings: 2, retries: 3, waiting: 4 } },
       { name: 'off', state: 'down' },
     ],
+    storeStates: ['ok', 'away'],
+    store: () => ({
+      engine: 'sqlite',
+      state: 'ok',
+      claims: 6,
+      journalBytes: 7,
+      queuedBytes: 8,
+      forwards: 9,
+      replicas: ['x', 'y'],
+    }),
   }
 
   test('shows what was counted', async () => {
@@ -133,6 +143,13 @@ describe('a scrape', () => {
         'dragoman_streams 3',
         'dragoman_calls_in_flight 4',
         'dragoman_log_bytes 5',
+        'dragoman_store_state{engine="sqlite",state="ok"} 1',
+        'dragoman_store_state{engine="sqlite",state="away"} 0',
+        'dragoman_store_claims 6',
+        'dragoman_store_journal_bytes 7',
+        'dragoman_store_queued_bytes 8',
+        'dragoman_forwards_in_flight 9',
+        'dragoman_replicas 2',
       ]),
     )
     expect(text).not.toContain('dragoman_server_calls_running{')

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, RequestInfo } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
-import type { ServerStatus } from '../../protocol/status.ts'
+import type { ServerStatus, StateStatus } from '../../protocol/status.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { WorkspaceDirectory } from '../http/front-request.ts'
@@ -20,6 +20,7 @@ interface OperatorOptions extends WorkspaceDirectory {
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
   readonly differingReplicas: () => readonly string[] // whose configuration is not the one of this replica
+  readonly state: () => StateStatus
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
   readonly log: Log
 }
@@ -39,7 +40,7 @@ const HIDDEN: OperatorView = {
 }
 
 export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
-  const { readRequest, exposeMetrics, admitOperator, version, servers, differingReplicas, scrape, log } = options
+  const { readRequest, exposeMetrics, admitOperator, version, servers, state, differingReplicas, scrape, log } = options
   const { workspaces, serversOf, visibleTo } = options
   let isReady = false
 
@@ -59,8 +60,9 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     const { kind } = viewOf(request)
     const shown = states.map(describeServer).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
     const differing = differingReplicas()
-    const details = { servers: shown, ...(differing.length > 0 && { replicasWithOtherConfiguration: differing }) }
-    const body = { status: isReady ? 'ready' : 'starting', ...(kind !== 'out' && details) }
+    const others = differing.length > 0 ? { replicasWithOtherConfiguration: differing } : {}
+    const details = kind === 'out' ? {} : { servers: shown, ...describeState(state(), kind === 'all'), ...others }
+    const body = { status: isReady ? 'ready' : 'starting', ...details }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
 
@@ -118,6 +120,15 @@ const describeServer = ({ name, state, since, reason, retryAt, revision, tools }
   retryAt: isoTime(retryAt),
   revision,
   tools,
+})
+
+/** A store that is away does not make the gateway unready: its sessions go on. */
+const describeState = ({ replicas, forwards, reason, ...store }: StateStatus, isAll: boolean) => ({
+  store: { ...store, reason: isAll ? reason : undefined },
+  replicas: replicas.map(({ name, address, labels, isSelf }) =>
+    isAll ? { name, address, labels, isSelf } : { name, isSelf },
+  ),
+  forwards,
 })
 
 const isoTime = (at: number | undefined): string | undefined =>
