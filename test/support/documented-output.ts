@@ -22,6 +22,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b\d{8}-\d{6}-\d+\b/g, '20260101-120000-000'],
   [/^(\S+ +ready +)\d+s( +\S+ +\d+ +)\d+$/gm, '$11s$21'],
   [/^(\S+ +ready +)\d+s/gm, '$11s'],
+  [/^store: \w+/gm, 'store: sqlite'],
   [/^Waiting for .* \.\.\.\n\n/gm, ''],
   [/\/\S*\/dragoman-[\w-]+\/?/g, '~/'],
 ]

@@ -20,6 +20,7 @@ it('every example has a README and is run here', () => {
     '04-team',
     '05-existing-client',
     '06-memory',
+    '07-replicas',
   ])
   for (const name of readdirSync(example(''))) expect(readdirSync(example(name))).toContain('README.md')
 })
