@@ -154,6 +154,9 @@ describe('a session after the process was killed', () => {
     ['HTTP 400', refuseWith(400, 'Bad Request: No valid session ID provided')],
     ['HTTP 400 of a transport that was not initialized', refuseWith(400, 'Bad Request: Server not initialized')],
     ['HTTP 400 in plain text', (_, response) => void response.writeHead(400).end('Invalid or missing session ID')],
+    ['HTTP 401 as the Rust SDK', (_, response) => void response.writeHead(401).end('Unauthorized: Session not found')],
+    ['HTTP 410', refuseWith(410, 'The session has expired')],
+    ['HTTP 503', refuseWith(503, 'Unknown session id')],
   ] as [string, Script][])(
     'is initialized again, unnoticed by the client, where the server answers %s',
     async (_, forgotten) => {
@@ -174,6 +177,34 @@ describe('a session after the process was killed', () => {
       expect(server.of('initialize')).toHaveLength(2)
     },
   )
+
+  it('is initialized again once for all calls that come at the same time', async () => {
+    const { script, known } = forgetful(refuseWith(404, 'Session not found'))
+    const server = await startScripted(script)
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.kill()
+    known.clear()
+    const second = joinUpstream(cluster, server.url)
+    const results = await Promise.all(Array.from({ length: 8 }, () => second.call()))
+    expect(results).toEqual(Array(8).fill({ ok: true }))
+    expect(server.of('initialize')).toHaveLength(2)
+  })
+
+  it('fails with the answer of a server that rejects the credentials, and is not initialized again', async () => {
+    const server = await startScripted(legacy(answerOk, { listen }))
+    const cluster = new MemoryCluster()
+    const first = joinUpstream(cluster, server.url)
+    await first.call()
+    await first.kill()
+    const second = joinUpstream(cluster, server.url)
+    const peer = await second.upstream.open(dedicated)
+    server.become((_, response) => void response.writeHead(401).end('Unauthorized: log in to start a session'))
+    const call = exchangeWith(peer, 'tools/call', { caller: dedicated })
+    expect((await call.failure()).data).toMatchObject({ reason: 'upstream_auth' })
+    expect(server.of('initialize')).toHaveLength(1)
+  })
 
   it('is initialized again by its GET stream, without a call, and its listener hears of changed lists', async () => {
     const { script, known } = forgetful(refuseWith(404, 'Session not found'))
