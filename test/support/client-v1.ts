@@ -14,6 +14,7 @@ import {
   type CallResult,
   type ClientOptions,
   obliging,
+  PERSISTENT,
   recordingFetch,
   type TestClient,
 } from './client.ts'
@@ -37,7 +38,10 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
     client.setRequestHandler(ListRootsRequestSchema, ({ method, params }) => reply({ method, params: params ?? {} }))
   client.fallbackNotificationHandler = async ({ method, params }) => notices.take({ method, params: params ?? {} })
   const { fetch, requests, streamOpened } = recordingFetch()
-  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), { fetch })
+  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), {
+    fetch,
+    ...(options.persistent && PERSISTENT),
+  })
   // The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.
   await client.connect(transport as Transport)
   await streamOpened

@@ -11,6 +11,7 @@ import {
   type ClientKind,
   type ClientOptions,
   obliging,
+  PERSISTENT,
   recordingFetch,
   type TestClient,
 } from './client.ts'
@@ -40,7 +41,10 @@ export const connectV2 = async (kind: keyof typeof MODES, options: ClientOptions
   }
   listenIn(client, notices)
   const { fetch, requests, streamOpened } = recordingFetch()
-  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), { fetch })
+  const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), {
+    fetch,
+    ...(options.persistent && PERSISTENT),
+  })
   await client.connect(transport)
   const era = client.getProtocolEra() ?? 'legacy'
   if (era === 'legacy') await streamOpened

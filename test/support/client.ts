@@ -60,6 +60,18 @@ export interface ClientOptions {
   readonly sse?: boolean
   readonly capabilities?: Record<string, object>
   readonly answer?: Answerer
+  /** Reconnects soon and often, where the SDK gives up after two attempts. */
+  readonly persistent?: boolean
+}
+
+/** How the SDKs reconnect, for a client that is persistent. */
+export const PERSISTENT = {
+  reconnectionOptions: {
+    initialReconnectionDelay: 50,
+    maxReconnectionDelay: 500,
+    reconnectionDelayGrowFactor: 1.5,
+    maxRetries: 100,
+  },
 }
 
 /** Everything a client can be asked. */

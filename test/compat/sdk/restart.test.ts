@@ -12,8 +12,8 @@ import { start as startV2 } from '../../support/servers/sdk-v2-server.ts'
 const WATCHED = 'test://watched-resource'
 const SERVERS = { 'SDK v1': startV1, 'SDK v2': startV2 }
 const CLIENTS = {
-  'SDK v1': (url: string) => connectV1({ url }),
-  'SDK v2': (url: string) => connectV2('SDK v2 legacy', { url }),
+  'SDK v1': (url: string) => connectV1({ url, persistent: true }),
+  'SDK v2': (url: string) => connectV2('SDK v2 legacy', { url, persistent: true }),
 }
 const CELLS = (['SDK v1', 'SDK v2'] as const).flatMap(client =>
   (['SDK v1', 'SDK v2'] as const).map(server => ({ client, server })),
