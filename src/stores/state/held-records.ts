@@ -24,21 +24,21 @@ export interface HeldRecord extends RecordRow {
   isUnsaved: boolean
   saving: Promise<void> | undefined
   streams: Map<string, HeldStream> | undefined // by name
-  sizes: JournalSizes | undefined // undefined: not read yet
+  journal: 'empty' | 'unread' | JournalSizes
 }
 
 /** The number that stands for "never" in the database. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER
 
-/** A record as it is held after it was created, taken or read. */
-export const holdRecord = (row: RecordRow, id: string, sizes?: JournalSizes): HeldRecord => ({
+/** A record as it is held after it was created or taken. */
+export const holdRecord = (row: RecordRow, id: string, journal: HeldRecord['journal']): HeldRecord => ({
   ...row,
   claim: { kind: row.kind, id, epoch: row.epoch },
   body: Buffer.from(row.body),
   isUnsaved: false,
   saving: undefined,
   streams: undefined,
-  sizes,
+  journal,
 })
 
 /** The records that this replica holds; written again if the database has lost them. */
@@ -94,7 +94,7 @@ export class HeldRecords {
     this.hasUnsaved = true
     for (const record of this.#records.values()) {
       record.isUnsaved = true
-      record.sizes = undefined
+      record.journal = 'unread'
     }
   }
 

@@ -1,4 +1,4 @@
-import type { SqlDatabase } from '../sql.ts'
+import type { Sql, SqlDatabase } from '../sql.ts'
 import { type HeldRecord, HeldRecords, holdRecord, NEVER_MS } from './held-records.ts'
 import { checkBody } from './limits.ts'
 import { Listeners } from './listeners.ts'
@@ -56,7 +56,7 @@ export class SqlClaims {
         body: sealing.sealRecord(name, id, body),
       },
       id,
-      { bytes: 0, streams: new Map() },
+      'empty',
     )
     record.isUnsaved = true
     if (!isHomeless(kind)) this.held.add(record)
@@ -82,7 +82,7 @@ export class SqlClaims {
     const own = this.held.get(kind, id)
     if (own && (own.isUnsaved || contact.isAway)) return own.expires > Date.now() ? this.#heldOf(own) : undefined
     const name = sealing.recordName(kind, id)
-    const row = await contact.run(() => records.findRecord(database, kind, name, Date.now()))
+    const row = await contact.run(() => records.findRecord(database, name, Date.now()))
     return row && this.#opened(row)
   }
 
@@ -92,7 +92,7 @@ export class SqlClaims {
     if (own?.isUnsaved && own.expires > Date.now()) return mine(this.#heldOf(own))
     const name = sealing.recordName(kind, id)
     for (let attempt = 0; attempt < TAKE_ATTEMPTS; attempt++) {
-      const row = await contact.run(() => records.findRecord(database, kind, name, Date.now()))
+      const row = await contact.run(() => records.findRecord(database, name, Date.now()))
       const held = row && this.#opened(row)
       if (!row || !held) return { kind: 'none' }
       if (row.home === members.self) return mine(this.#hold(row, held))
@@ -111,7 +111,7 @@ export class SqlClaims {
     const expires = Math.min(options.expires, NEVER_MS)
     if (isHomeless(claim.kind)) {
       const fence = this.#fence(claim)
-      const row = { ...fence, expires, body: sealing.sealRecord(fence.id, claim.id, body) }
+      const row = { ...fence, kind: claim.kind, expires, body: sealing.sealRecord(fence.id, claim.id, body) }
       const isWritten = await contact.run(() => records.updateRecord(database, row))
       if (isWritten && options.durable) await sync()
       return isWritten
@@ -148,18 +148,19 @@ export class SqlClaims {
     const now = Date.now()
     const period = why === 'expired' ? { after: -1, until: now } : { after: now, until: NEVER_MS }
     const self = why === 'expired' ? members.self : ''
-    const taken = await contact.run(async () => {
-      const rows = await records.findAbandoned(database, kind, period, self, limit)
-      const found: Held[] = []
-      for (const row of rows) {
-        const held = this.#opened(row)
-        const epoch = held && (row.home === members.self ? row.epoch : await this.#claim(row))
-        if (held && epoch !== undefined)
-          found.push(this.#hold({ ...row, home: this.#homeFor(kind), epoch }, { ...held, epoch }))
-      }
-      return found
-    })
-    return taken
+    const taken = await contact.run(() =>
+      database.transaction(async sql => {
+        const claimed: { row: records.RecordRow; held: Held }[] = []
+        for (const row of await records.findAbandoned(sql, kind, period, self, limit)) {
+          const held = this.#opened(row)
+          const epoch = held && (row.home === members.self ? row.epoch : await this.#claim(row, sql))
+          if (held && epoch !== undefined)
+            claimed.push({ row: { ...row, home: this.#homeFor(kind), epoch }, held: { ...held, epoch } })
+        }
+        return claimed
+      }),
+    )
+    return taken.map(({ row, held }) => this.#hold(row, held))
   }
 
   async releaseAll(): Promise<void> {
@@ -217,14 +218,14 @@ export class SqlClaims {
     this.lost.call({ ...record.claim, epoch: record.epoch })
   }
 
-  #claim(row: records.RecordRow): Promise<number | undefined> {
-    return records.claimRecord(this.#options.database, row, this.#homeFor(row.kind))
+  #claim(row: records.RecordRow, sql: Sql = this.#options.database): Promise<number | undefined> {
+    return records.claimRecord(sql, row, this.#homeFor(row.kind))
   }
 
   #hold(row: records.RecordRow, held: Held): Held {
     if (!isHomeless(row.kind)) {
       const known = this.held.of(held)
-      if (!known) this.held.add(holdRecord(row, held.id))
+      if (!known) this.held.add(holdRecord(row, held.id, 'unread'))
     }
     return held
   }
@@ -234,7 +235,7 @@ export class SqlClaims {
   }
 
   #fence({ kind, id, epoch }: Claim): records.RecordFence {
-    return { kind, id: this.#options.sealing.recordName(kind, id), home: this.#homeFor(kind), epoch }
+    return { id: this.#options.sealing.recordName(kind, id), home: this.#homeFor(kind), epoch }
   }
 
   #heldOf(record: HeldRecord): Held {

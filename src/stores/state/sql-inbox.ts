@@ -19,9 +19,9 @@ export interface InboxOptions {
 
 const SIZE = perDialect(dialect => {
   const { inbox, record } = stateTables({ dialect })
-  return `SELECT (SELECT count(*) FROM ${record} WHERE kind = ?1 AND id = ?2) AS found,
-(SELECT count(*) FROM ${inbox} WHERE id = ?2) AS messages,
-(SELECT coalesce(sum(length(data)), 0) FROM ${inbox} WHERE id = ?2) AS bytes`
+  return `SELECT (SELECT count(*) FROM ${record} WHERE id = ?1) AS found,
+(SELECT count(*) FROM ${inbox} WHERE id = ?1) AS messages,
+(SELECT coalesce(sum(length(data)), 0) FROM ${inbox} WHERE id = ?1) AS bytes`
 })
 
 /** Messages for the homes of records, oldest first. */
@@ -34,11 +34,7 @@ export const createSqlInbox = (options: InboxOptions): Inbox => {
       const name = sealing.recordName(kind, id)
       const sealed = sealing.seal(`inbox:${name}`, data)
       await contact.run(async () => {
-        const size = await database.get<Record<'found' | 'messages' | 'bytes', number | string>>(
-          SIZE(database),
-          kind,
-          name,
-        )
+        const size = await database.get<Record<'found' | 'messages' | 'bytes', number | string>>(SIZE(database), name)
         if (!size || Number(size.found) === 0) return
         if (Number(size.messages) >= STATE_LIMITS.messages || Number(size.bytes) >= STATE_LIMITS.stream)
           throw new StateError('limit', 'The inbox is full.')

@@ -1,6 +1,6 @@
 import type { Log } from '../../telemetry/log.ts'
 import type { Sql, SqlDatabase } from '../sql.ts'
-import type { HeldRecord, HeldRecords, HeldStream } from './held-records.ts'
+import type { HeldRecord, HeldRecords, HeldStream, JournalSizes } from './held-records.ts'
 import {
   decodeEvents,
   type EventRow,
@@ -203,14 +203,14 @@ export class SqlJournal implements Journal {
       stream: { name: stream },
       bytes,
     } of rows) {
-      const isKnown = record.sizes !== undefined
-      const sizes = record.sizes ?? (await readSizes(sql, record.id)) // with this row
-      record.sizes = sizes
+      const isUnread = record.journal === 'unread'
+      const sizes = await sizesOf(sql, record)
+      record.journal = sizes
       const count = (of: string, by: number): void => {
         sizes.streams.set(of, (sizes.streams.get(of) ?? 0) + by)
         sizes.bytes += by
       }
-      if (isKnown) count(stream, bytes)
+      if (!isUnread) count(stream, bytes) // what was read has this row
       const excess = (sizes.streams.get(stream) ?? 0) - perStream
       if (excess > 0) count(stream, -(await trimStream(sql, record.id, stream, excess + perStream / 16)))
       for (const oldest of sizes.streams.keys()) {
@@ -237,8 +237,13 @@ export class SqlJournal implements Journal {
   }
 }
 
-const forgetStream = ({ record: { sizes }, stream: { name } }: QueuedEvents): void => {
-  if (!sizes) return
+const sizesOf = async (sql: Sql, { journal, id }: HeldRecord): Promise<JournalSizes> => {
+  if (journal === 'empty') return { bytes: 0, streams: new Map() }
+  return journal === 'unread' ? readSizes(sql, id) : journal
+}
+
+const forgetStream = ({ record: { journal: sizes }, stream: { name } }: QueuedEvents): void => {
+  if (typeof sizes === 'string') return
   sizes.bytes -= sizes.streams.get(name) ?? 0
   sizes.streams.delete(name)
 }

@@ -6,7 +6,7 @@ import type { RecordKind } from './state-store.ts'
 /** A row of the table of records. `home` is empty if no replica holds it. */
 export interface RecordRow {
   readonly kind: RecordKind
-  readonly id: string // hashed
+  readonly id: string // a hash of the kind and the id
   readonly home: string
   readonly epoch: number
   readonly expires: number
@@ -14,7 +14,7 @@ export interface RecordRow {
 }
 
 /** Which row a statement changes, if it is still that of this home and epoch. */
-export type RecordFence = Pick<RecordRow, 'kind' | 'id' | 'home' | 'epoch'>
+export type RecordFence = Pick<RecordRow, 'id' | 'home' | 'epoch'>
 
 const statement = (build: (tables: ReturnType<typeof stateTables>, dialect: Dialect) => string) =>
   perDialect(dialect => build(stateTables({ dialect }), dialect))
@@ -23,18 +23,18 @@ const COLUMNS = 'kind, id, home, epoch, expires, body'
 
 const INSERT = statement(
   ({ record }) => `INSERT INTO ${record} (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?)
-ON CONFLICT (kind, id) DO UPDATE SET home = excluded.home, epoch = ${record}.epoch + 1, expires = excluded.expires, body = excluded.body
+ON CONFLICT (id) DO UPDATE SET home = excluded.home, epoch = ${record}.epoch + 1, expires = excluded.expires, body = excluded.body
 WHERE ${record}.expires <= ? RETURNING epoch`,
 )
 // Only while this replica is a member: after a missed lease, another one may have taken and removed the record.
 const RESTORE = statement(
   ({ record, member }) => `INSERT INTO ${record} (${COLUMNS})
 SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM ${member} WHERE replica = ?7)
-ON CONFLICT (kind, id) DO UPDATE SET expires = excluded.expires, body = excluded.body
+ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, body = excluded.body
 WHERE ${record}.epoch = excluded.epoch AND ${record}.home = excluded.home`,
 )
-const FIND = statement(({ record }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ? AND id = ? AND expires > ?`)
-const FENCE = 'WHERE kind = ? AND id = ? AND home = ? AND epoch = ?'
+const FIND = statement(({ record }) => `SELECT ${COLUMNS} FROM ${record} WHERE id = ? AND expires > ?`)
+const FENCE = 'WHERE id = ? AND home = ? AND epoch = ?'
 const UPDATE = statement(({ record }) => `UPDATE ${record} SET body = ?, expires = ? ${FENCE}`)
 const CLAIM = statement(
   ({ record, member }) => `UPDATE ${record} SET home = ?, epoch = epoch + 1 ${FENCE}
@@ -47,10 +47,10 @@ AND (home = ?4 OR NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.
 )
 const RELEASE = statement(({ record }) => `UPDATE ${record} SET home = '' WHERE home = ?`)
 const OWNED = statement(
-  ({ record }, dialect) => `SELECT id, epoch FROM ${record} WHERE home = ? AND ${dialect.inList('id')}`,
+  ({ record }, dialect) => `SELECT id, epoch FROM ${record} WHERE ${dialect.inList('id')} AND home = ?`,
 )
 
-const fenceOf = ({ kind, id, home, epoch }: RecordFence) => [kind, id, home, epoch] as const
+const fenceOf = ({ id, home, epoch }: RecordFence) => [id, home, epoch] as const
 
 /** Returns the epoch of the new record; undefined if the id is in use. An expired record is replaced. */
 export const insertRecord = async (
@@ -70,8 +70,8 @@ export const restoreRecord = async (sql: Sql, row: RecordRow, self: string): Pro
   return (await sql.run(RESTORE(sql), kind, id, home, epoch, expires, body, self)) > 0
 }
 
-export const findRecord = (sql: Sql, kind: RecordKind, id: string, now: number): Promise<RecordRow | undefined> =>
-  sql.get<RecordRow>(FIND(sql), kind, id, now)
+export const findRecord = (sql: Sql, id: string, now: number): Promise<RecordRow | undefined> =>
+  sql.get<RecordRow>(FIND(sql), id, now)
 
 export const updateRecord = async (sql: Sql, row: RecordRow): Promise<boolean> =>
   (await sql.run(UPDATE(sql), row.body, row.expires, ...fenceOf(row))) > 0
@@ -106,6 +106,6 @@ export const releaseRecords = (sql: Sql, home: string): Promise<number> => sql.r
 
 /** The epochs of those of the given records that have this home. */
 export const ownedEpochs = async (sql: Sql, home: string, ids: readonly string[]): Promise<Map<string, number>> => {
-  const rows = await sql.all<{ id: string; epoch: number }>(OWNED(sql), home, ids)
+  const rows = await sql.all<{ id: string; epoch: number }>(OWNED(sql), ids, home)
   return new Map(rows.map(({ id, epoch }) => [id, epoch]))
 }

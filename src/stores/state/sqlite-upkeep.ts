@@ -4,6 +4,7 @@ import type { SqlDatabase } from '../sql.ts'
 import { runOnThread } from '../sqlite-driver.ts'
 
 const CHECKPOINT_BYTES = 4 * 1024 * 1024
+const RESTART_BYTES = 64 * 1024 * 1024
 const QUIET_MS = 30_000
 const LOCK_TIMEOUT_MS = 2000
 
@@ -26,7 +27,8 @@ export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): Sqlit
     if (size < CHECKPOINT_BYTES || !isDue) return
     last = Date.now()
     lastSize = size
-    const sql = 'PRAGMA wal_checkpoint(PASSIVE)'
+    // A log that is written without a break is never used up: then writers wait once for its end.
+    const sql = `PRAGMA wal_checkpoint(${size > RESTART_BYTES ? 'RESTART' : 'PASSIVE'})`
     await runOnThread({ driver, path: location, sql, values: [], lockTimeoutMs: LOCK_TIMEOUT_MS }).catch(
       (error: Error) => log.warn({ file: location, reason: error.message }, 'checkpoint failed; the log keeps growing'),
     )

@@ -36,17 +36,23 @@ interface StateLayout {
   readonly types: Dialect['types']
   readonly serial: string
   readonly unlogged: string // lost after a crash of the server; cheaper
+  readonly clustered: string // rows are kept in the index of their key
 }
 
-// `home` is empty if no replica holds the record. Rows of `event` hold the events `seq` to `last` of a stream; those of a
+// The id of a record is a hash of its kind and id. `home` is empty if no replica holds the record. Rows of `event` hold the events `seq` to `last` of a stream; those of a
 // higher revision replace the same events of a lower one.
-const createTables = ({ tables: t, types: { integer, bytes, key }, serial, unlogged }: StateLayout): string => `
+const createTables = ({
+  tables: t,
+  types: { integer, bytes, key },
+  serial,
+  unlogged,
+  clustered,
+}: StateLayout): string => `
 CREATE TABLE ${t.record} (
-  kind ${key} NOT NULL, id ${key} NOT NULL, home ${key} NOT NULL, epoch ${integer} NOT NULL, expires ${integer} NOT NULL,
-  body ${bytes} NOT NULL, PRIMARY KEY (kind, id)
-);
+  id ${key} PRIMARY KEY, kind ${key} NOT NULL, home ${key} NOT NULL, epoch ${integer} NOT NULL, expires ${integer} NOT NULL,
+  body ${bytes} NOT NULL
+)${clustered};
 CREATE INDEX record_expires ON ${t.record} (kind, expires);
-CREATE INDEX record_home ON ${t.record} (home);
 CREATE ${unlogged}TABLE ${t.event} (
   id ${key} NOT NULL, stream ${key} NOT NULL, seq ${integer} NOT NULL, revision ${integer} NOT NULL, last ${integer} NOT NULL,
   at ${integer} NOT NULL, bytes ${integer} NOT NULL, data ${bytes} NOT NULL, PRIMARY KEY (id, stream, seq, revision)
@@ -69,6 +75,7 @@ const SQLITE_LAYOUT: StateLayout = {
   types: SQLITE.types,
   serial: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   unlogged: '',
+  clustered: ' WITHOUT ROWID',
 }
 
 const POSTGRES_LAYOUT: StateLayout = {
@@ -76,6 +83,7 @@ const POSTGRES_LAYOUT: StateLayout = {
   types: POSTGRES.types,
   serial: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   unlogged: 'UNLOGGED ',
+  clustered: '',
 }
 
 /** The table that tells the others apart from those of another database. */
