@@ -214,7 +214,7 @@ test('a recovered server is asked at once', async () => {
   expect(listener.told()).toEqual([{ toolsListChanged: true }, TOOLS])
 })
 
-test('a server that ends listens at once is asked less and less often', async () => {
+test('a server that ends listens at once is asked less and less often, and what it changed is announced once it keeps one', async () => {
   const server = modernServer()
   server.onListen(exchange => {
     server.acknowledge(exchange)
@@ -223,7 +223,10 @@ test('a server that ends listens at once is asked less and less often', async ()
   const listener = await server.listen({ toolsListChanged: true })
   await vi.advanceTimersByTimeAsync(600_000)
   expect(server.requests.length).toBeLessThan(50)
-  expect(listener.told()).not.toContain('result')
+  expect(listener.told()).toEqual([{ toolsListChanged: true }, ...Array(4).fill(TOOLS)])
+  server.onListen(exchange => server.acknowledge(exchange))
+  await vi.advanceTimersByTimeAsync(90_000)
+  expect(listener.told()).toEqual([{ toolsListChanged: true }, ...Array(5).fill(TOOLS)])
 })
 
 test.each<[string, RpcError]>([

@@ -11,6 +11,7 @@ import { SharedListener } from './shared-listener.ts'
 
 const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
 const STEADY_MS = 30_000 // a server that ends listens sooner is asked less and less often
+const MOST_UNSTEADY = 5 // listens in a row that ended sooner; then only after one that lasts it is said what was missed
 const SHRINK_MS = 5000 // until the server is told that a part is not needed any more
 const ACKNOWLEDGE_MS = 5000 // for a request that is to replace another
 const HASTE_MS = 1000 // between two attempts because of new listeners
@@ -49,7 +50,9 @@ export class SharedListen {
   #retry: NodeJS.Timeout | undefined
   #retryAt = 0
   #shrink: NodeJS.Timeout | undefined
+  #steady: NodeJS.Timeout | undefined
   #failures = 0
+  #unsteady = 0 // listens in a row that ended soon
   #lastOrder = 0
 
   constructor(options: SharedListenOptions) {
@@ -147,9 +150,11 @@ export class SharedListen {
     this.#inForce = request
     request.since = Date.now()
     before?.abort.abort({ kind: 'closing' })
+    clearTimeout(this.#steady)
     this.#acknowledged = given.compact()
     this.#honoured = filterOf(Json.of({ notifications: given.get('notifications') ?? Json.empty })) ?? NOTHING
-    if (this.#hasGap) this.#announceMissed(known)
+    if (this.#hasGap && this.#unsteady < MOST_UNSTEADY) this.#announceMissed(known)
+    else if (this.#hasGap) this.#steady = setTimeout(() => this.#announceMissed(known), STEADY_MS).unref()
     for (const listener of this.#waiting())
       if (listener.order <= request.lastOrder) listener.acknowledge(this.#acknowledged)
     this.#update()
@@ -168,7 +173,10 @@ export class SharedListen {
     if (request === this.#inForce) {
       this.#inForce = undefined
       this.#hasGap = true
-      if (Date.now() - request.since >= STEADY_MS) this.#failures = 0
+      const isSteady = Date.now() - request.since >= STEADY_MS
+      if (isSteady) this.#failures = 0
+      this.#unsteady = isSteady ? 0 : this.#unsteady + 1
+      clearTimeout(this.#steady)
       if (!this.#pending) this.#retryLater()
     } else if (request === this.#pending) {
       this.#pending = undefined
@@ -224,6 +232,7 @@ export class SharedListen {
     if (this.#listeners.size > 0) return this.#shrinkLater()
     clearTimeout(this.#retry)
     clearTimeout(this.#shrink)
+    clearTimeout(this.#steady)
     for (const request of [this.#inForce, this.#pending]) request?.abort.abort({ kind: 'gone' })
     this.#inForce = this.#pending = undefined
     this.#options.onEmpty()

@@ -23,6 +23,8 @@ interface GetStreamOptions {
 
 const RETRY_MS = 1000
 const BACKOFF = { firstMs: RETRY_MS, longestMs: 30_000 }
+const STEADY_MS = 30_000 // a server that ends streams sooner, and sends nothing on them, is asked less and less often
+const MOST_UNSTEADY = 5 // streams in a row that ended sooner; then only one that lasts is said to have been interrupted
 const MOST_UNREACHABLE = 2 // attempts that find nothing listening, until answers are no longer expected
 const NO_SUCH_STREAM: ReadonlySet<number> = new Set([405, 501])
 
@@ -38,6 +40,10 @@ export class GetStream implements ResponseHandler {
   #hasOpened = false // in this session
   #isContinued = false // an earlier process had the stream of this session
   #hasGap = false // messages of the server may have been missed
+  #openedAt = 0
+  #hasBrought = false // a message, by the stream that was opened last
+  #unsteady = 0 // streams in a row that ended soon, brought nothing and cannot be resumed
+  #steady: NodeJS.Timeout | undefined
   #failures = 0
   #unreachable = 0 // attempts in a row that found nothing listening
   #settled: (() => void) | undefined
@@ -92,6 +98,7 @@ export class GetStream implements ResponseHandler {
     this.#lastEventId = undefined
     this.#failures = 0
     clearTimeout(this.#timer)
+    clearTimeout(this.#steady)
     this.#sending?.abort()
     this.#settled?.()
   }
@@ -101,13 +108,25 @@ export class GetStream implements ResponseHandler {
     if (!this.#isOpen) return
     this.#hasOpened = true
     this.#failures = 0
+    this.#openedAt = Date.now()
+    this.#hasBrought = false
     this.#settled?.()
     if (!this.#hasGap) return
+    if (this.#unsteady < MOST_UNSTEADY) this.#reopened()
+    else this.#steady = setTimeout(() => this.#reopened(), STEADY_MS).unref()
+  }
+
+  get #isSteady(): boolean {
+    return this.#hasBrought || Date.now() - this.#openedAt >= STEADY_MS
+  }
+
+  #reopened(): void {
     this.#hasGap = false
     this.#options.reopened()
   }
 
   message(message: Message): void {
+    this.#hasBrought = true
     this.#options.message(message)
   }
 
@@ -123,7 +142,10 @@ export class GetStream implements ResponseHandler {
     this.#unreachable = isUnreachable ? this.#unreachable + 1 : 0
     const isLost = (wasOpen && this.#lastEventId === undefined) || this.#unreachable === MOST_UNREACHABLE
     const isLate = this.#isContinued && !this.#hasOpened // the client has been told of changes up to now only
-    this.#hasGap ||= isLate || (wasOpen && this.#lastEventId === undefined)
+    const isCut = wasOpen && this.#lastEventId === undefined
+    this.#hasGap ||= isLate || isCut
+    if (isCut) this.#unsteady = this.#isSteady ? 0 : this.#unsteady + 1
+    clearTimeout(this.#steady)
     if (isLost && !this.#isStopped) this.#options.cut()
     this.#reconnectAfter(end, wasOpen)
     this.#settled?.()
@@ -157,7 +179,8 @@ export class GetStream implements ResponseHandler {
   }
 
   #connectLater(wasOpen: boolean): void {
-    const backoff = wasOpen ? 0 : backoffMs(BACKOFF, this.#failures++)
+    const failures = wasOpen ? this.#unsteady - 1 : this.#failures++
+    const backoff = failures < 0 ? 0 : backoffMs(BACKOFF, failures)
     this.#timer = setTimeout(() => this.#connect(), Math.max(this.#retryMs, backoff)).unref()
   }
 
