@@ -1,6 +1,7 @@
 import type { ClusterConfig, Limits } from '../../config/snapshot.ts'
 import type { Admit } from '../../protocol/admission.ts'
 import type { Policy } from '../../protocol/policy.ts'
+import { sleep } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ActiveCalls } from '../http/active-calls.ts'
 import type { FrontState } from '../http/front-request.ts'
@@ -46,6 +47,7 @@ export interface Cluster {
   close(): Promise<void>
 }
 
+const FLUSH_MS = 100 // for the answers to requests that have waited
 const NOT_MEANT = '' // no replica has this name
 
 /** Opens the port for other replicas. */
@@ -72,7 +74,12 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
   let release = (): void => {}
   const self = (): string => (retirement ? NOT_MEANT : members.self)
   const admitNow = createForwardedAdmission({ seal, self, policyOf, log })
-  const admit: Admit = (...args) => (retirement ? retirement.then(() => admitNow(...args)) : admitNow(...args))
+  let hasHeld = false
+  const admit: Admit = (...args) => {
+    if (!retirement) return admitNow(...args)
+    hasHeld = true
+    return retirement.then(() => admitNow(...args))
+  }
 
   return {
     address: listener.address,
@@ -95,6 +102,7 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
       stopListening()
       release()
       listener.stop()
+      if (hasHeld) await sleep(FLUSH_MS)
       await listener.close()
       await forwarder.close()
     },
