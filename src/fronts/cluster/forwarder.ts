@@ -85,6 +85,7 @@ export class Forwarder {
   ): Promise<ForwardResult> {
     const { raw, response } = request
     if (response.destroyed) return Promise.resolve({ kind: 'passed' })
+    if (address === '') return Promise.resolve({ kind: 'unsent', isGone: false, why: 'it has announced no address' })
     const now = Date.now() + (this.#clocks.get(replica) ?? 0)
     const headers = requestHeaders(raw, this.#seal.seal(caller, replica, now))
     const agent = raw.method === 'GET' ? this.#streams : this.#calls

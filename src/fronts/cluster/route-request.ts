@@ -15,8 +15,17 @@ export type Location = { readonly kind: 'here' | 'none' } | { readonly kind: 'el
 /** Finds a session or channel; makes it live here if its home is gone. */
 export type Locate = (id: string, request: FrontRequest) => Location | Promise<Location>
 
+/** How requests for other replicas have ended, since the start. */
+export interface ForwardCounts {
+  readonly forwarded: number
+  readonly lost: number // the home was lost while it served them
+  readonly gone: number // the home was not at its address any more
+  readonly unreachable: number
+}
+
 /** Decides where a request is served. */
 export interface RequestRouter {
+  readonly counts: ForwardCounts
   /** Undefined if it is served here, which most are. */
   find(request: FrontRequest): Location | Promise<Location> | undefined
   /** Serves the request where it belongs. `serveHere` gets the body if it had to be read. */
@@ -45,6 +54,7 @@ const HERE = { kind: 'here' } as const
 /** Sends requests for sessions of other replicas there, once. */
 export const createRequestRouter = (options: RouterOptions): RequestRouter => {
   const { isHere, locate, members, forwarder, activeCalls, bodyBytes, log } = options
+  const counts = { forwarded: 0, lost: 0, gone: 0, unreachable: 0 }
   const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // by id
 
   const locateAnywhere = async (id: string, request: FrontRequest): Promise<Location> => {
@@ -67,12 +77,14 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     const { raw, workspace, principal, policyName } = request
     const member = members.at(home)
     if (!member) return false
+    counts.forwarded++
     const caller = { workspace, principal, policyName, address: clientAddress(request) }
     const call = new Abort() // a shutdown waits for it
     if (body) activeCalls.add(call)
     const result = await forwarder.forward(request, body, caller, member).finally(() => activeCalls.delete(call))
     if (result.kind === 'passed') return true
     if (result.kind === 'lost') {
+      counts.lost++
       log.warn({ replica: home, method: raw.method }, 'replica lost while it served a forwarded request')
       if (raw.method !== 'POST') return false // repeating it changes nothing
       sendLost(request, body)
@@ -81,9 +93,11 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     const why = result.kind === 'unsent' ? result.why : 'its clock differs'
     log.warn({ replica: home, address: member.address, reason: why }, 'replica not reached')
     if (result.kind === 'unsent' && result.isGone) {
+      counts.gone++
       await members.reportDead(home)
       return false
     }
+    counts.unreachable++
     sendUnreachable(request)
     return true
   }
@@ -107,5 +121,5 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     return home !== undefined && (await forward(request, body, home))
   }
 
-  return { find, route, routeSessionless }
+  return { counts, find, route, routeSessionless }
 }
