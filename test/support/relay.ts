@@ -7,6 +7,9 @@ export interface Relay {
   readonly url: string
   /** Breaks every connection at once; new ones work. */
   cut(): void
+  /** Passes nothing on until `resume`, as if the target hung. */
+  pause(): void
+  resume(): void
   /** Breaks every connection, and there is nobody at the address until `start`. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -20,6 +23,7 @@ export const startRelay = async (target: string): Promise<Relay> => {
   const { pathname } = new URL(target)
   let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  const pairs = new Map<Socket, Socket>()
   const server = createServer(near => {
     const far = connect(Number(port), hostname)
     for (const [from, to] of [
@@ -27,9 +31,11 @@ export const startRelay = async (target: string): Promise<Relay> => {
       [far, near],
     ] as const) {
       sockets.add(from)
+      pairs.set(from, to)
       from.on('error', () => to.destroy())
       from.on('close', () => {
         sockets.delete(from)
+        pairs.delete(from)
         to.destroy()
       })
       from.pipe(to)
@@ -49,5 +55,20 @@ export const startRelay = async (target: string): Promise<Relay> => {
   const redirect = (next: string): void => {
     ;({ hostname, port } = new URL(next))
   }
-  return { url: `http://127.0.0.1:${own}${pathname}`, cut, stop, start: () => start(own), redirect, close: stop }
+  const pause = () => {
+    for (const socket of sockets) socket.unpipe()
+  }
+  const resume = () => {
+    for (const [from, to] of pairs) from.pipe(to)
+  }
+  return {
+    url: `http://127.0.0.1:${own}${pathname}`,
+    cut,
+    pause,
+    resume,
+    stop,
+    start: () => start(own),
+    redirect,
+    close: stop,
+  }
 }

@@ -32,6 +32,7 @@ interface ReplicaOptions {
   readonly limits?: Partial<Limits>
   readonly data?: string | undefined // with tokens
   readonly tls?: ClusterConfig['tls']
+  readonly isDirect?: boolean // without relays: a closed port refuses connections, instead of breaking them off
   /** The server of each replica; the demo server when absent. */
   readonly server?: (at: number) => Upstream
   /** The configured server of each replica, instead. */
@@ -53,7 +54,8 @@ export const startReplicas = async (options: ReplicaOptions) => {
     const port = await freePort()
     const relay = await startRelay(`http://127.0.0.1:${port}`)
     const origin = new URL(relay.url).origin
-    const address = options.tls ? origin.replace('http:', 'https:') : origin
+    const relayed = options.tls ? origin.replace('http:', 'https:') : origin
+    const address = options.isDirect ? undefined : relayed
     const labels = options.labels?.(replicas.length) ?? []
     const cluster: ClusterConfig = { listen: { host: '127.0.0.1', port }, address, labels, tls: options.tls }
     const upstream = options.server?.(replicas.length)
@@ -79,11 +81,13 @@ export const startReplicas = async (options: ReplicaOptions) => {
   const balancer = await startBalancer(replicas)
   const close = async (): Promise<void> => {
     await balancer.close()
-    for (const { gateway, store, relay } of replicas) {
-      await gateway.close()
-      await store.close()
-      await relay.close()
-    }
+    await Promise.all(
+      replicas.map(async ({ gateway, store, relay }) => {
+        await gateway.close()
+        await store.close()
+        await relay.close()
+      }),
+    )
   }
   return { shared, keys, replicas, start, url: `${balancer.origin}/mcp`, balancer, close }
 }

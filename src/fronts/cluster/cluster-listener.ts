@@ -13,6 +13,8 @@ import { CLOCK_HEADER, REPLICA_HEADER } from './forward-headers.ts'
 /** The port on which the replicas of a cluster reach each other. */
 export interface ClusterListener {
   readonly address: string // the URL for the others
+  /** Time of the last request. */
+  readonly lastRequest: number
   /** Serves these routes from now on. */
   serve(routes: HttpRoutes): void
   stop(): void
@@ -53,6 +55,9 @@ export const openClusterListener = async (options: ClusterListenerOptions): Prom
   const address = clusterAddress(config, { host: place.host, port: listener.port }, networkInterfaces())
   return {
     address,
+    get lastRequest() {
+      return listener.lastRequest
+    },
     serve: routes => {
       find = routeFinder(routes)
     },

@@ -47,7 +47,9 @@ export interface Cluster {
   close(): Promise<void>
 }
 
-const FLUSH_MS = 100 // for the answers to requests that have waited
+const CUT_MS = 500 // for the last answers of a replica that has left by a planned stop
+const QUIET_MS = 100
+const UNTIL_QUIET_MS = 2_000
 const NOT_MEANT = '' // no replica has this name
 
 /** Opens the port for other replicas. */
@@ -68,18 +70,13 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
     bodyBytes: limits.bodyBytes,
     log,
   })
-  const stopListening = members.onLeft(replica => forwarder.cut(replica))
+  const stopListening = members.onLeft(replica => void setTimeout(() => forwarder.cut(replica), CUT_MS).unref())
 
   let retirement: Promise<void> | undefined
   let release = (): void => {}
   const self = (): string => (retirement ? NOT_MEANT : members.self)
   const admitNow = createForwardedAdmission({ seal, self, policyOf, log })
-  let hasHeld = false
-  const admit: Admit = (...args) => {
-    if (!retirement) return admitNow(...args)
-    hasHeld = true
-    return retirement.then(() => admitNow(...args))
-  }
+  const admit: Admit = (...args) => (retirement ? retirement.then(() => admitNow(...args)) : admitNow(...args))
 
   return {
     address: listener.address,
@@ -101,10 +98,19 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
     close: async () => {
       stopListening()
       release()
+      if (retirement && members.all().length > 1) await untilQuiet(() => listener.lastRequest)
       listener.stop()
-      if (hasHeld) await sleep(FLUSH_MS)
       await listener.close()
       await forwarder.close()
     },
   }
+}
+
+/** Waits for the requests under way: an answer tells their replicas to send nothing more, a closed connection loses them. */
+const untilQuiet = async (lastRequest: () => number): Promise<void> => {
+  const end = Date.now() + UNTIL_QUIET_MS
+  do {
+    await sleep(QUIET_MS)
+    await new Promise(setImmediate) // a late timer runs before what has arrived is read
+  } while (Date.now() - lastRequest() < QUIET_MS && Date.now() < end)
 }

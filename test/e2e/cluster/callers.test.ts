@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { changeTokens, tokenFilePath } from '../../../src/auth/token-file.ts'
+import { changeSharedTokens } from '../../../src/auth/shared-tokens.ts'
 import { CallerSeal, type ForwardedCaller } from '../../../src/fronts/cluster/caller-seal.ts'
 import { rpcInitialize, rpcRequest } from '../../support/front.ts'
 import { createTestLog } from '../../support/log.ts'
@@ -27,7 +27,7 @@ const startWithTokens = async (limits = {}) => {
   const data = await newDataDirectory()
   onTestFinished(() => rm(data, { recursive: true, force: true }))
   const [ana, ben] = [await createToken(data), await createToken(data, { policy: 'nothing' })]
-  return { data, ana, ben, ...(await start({ data, limits })) }
+  return { ana, ben, ...(await start({ data, limits })) }
 }
 
 const open = async (at: TestReplica, headers: Record<string, string> = {}): Promise<string> =>
@@ -56,12 +56,12 @@ test('the policy of a token holds for its sessions at other replicas', async () 
 })
 
 test('a revoked token ends what its caller has open at any replica', async () => {
-  const { data, ana, home, entry } = await startWithTokens()
+  const { ana, home, entry } = await startWithTokens()
   const id = await open(home, ana.headers)
   const headers = { 'mcp-session-id': id, accept: 'text/event-stream', ...ana.headers }
   const stream = await openStream(entry.url, { method: 'GET', headers })
   expect(stream.status).toBe(200)
-  await changeTokens(tokenFilePath(data), tokens => tokens.filter(token => token.id !== ana.id))
+  await changeSharedTokens(home.store.shared, tokens => tokens.filter(token => token.id !== ana.id))
   await stream.all()
   expect((await send(entry.url, { headers, body: call })).status).toBe(401)
 })
