@@ -76,6 +76,11 @@ interface Stage {
 const onStage = async <T>(count: number, use: (stage: Stage) => Promise<T>): Promise<T> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-chaos-'))
   const run = randomUUID()
+  process.env.CHAOS_STAGE = run // inherited by PostgreSQL, which outlives a harness that is ended
+  const endAll = (): void => {
+    for (const pid of livingWith(run)) if (pid !== process.pid) process.kill(pid, 'SIGKILL')
+  }
+  process.once('exit', endAll)
   const closing: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })]
   try {
     const ledger = new Ledger()
@@ -101,14 +106,15 @@ const onStage = async <T>(count: number, use: (stage: Stage) => Promise<T>): Pro
     return await use({ folder, run, ledger, servers, gateways, postgres, balancer })
   } finally {
     for (const close of closing.reverse()) await close().catch(() => {})
-    for (const pid of livingWith(run)) if (pid !== process.pid) process.kill(pid, 'SIGKILL')
+    endAll()
+    process.off('exit', endAll)
   }
 }
 
 /** Processes of servers, and others, that no living gateway has started. */
 const orphansOf = ({ run, gateways }: Stage): number[] => {
   const pids = new Set(gateways.map(({ pid }) => pid))
-  return livingWith(run).filter(pid => !pids.has(pid) && !pids.has(parentOf(pid)))
+  return livingWith(`CHAOS_RUN=${run}`).filter(pid => !pids.has(pid) && !pids.has(parentOf(pid)))
 }
 
 const parentOf = (pid: number): number => {
@@ -155,6 +161,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     }
     await sleep(calmMs)
     await crowd.stop()
+    report(`${scenario.name}: every call has ended`)
     await crowd.leave()
     const isAtKill = ({ openedAt }: OpenSession): boolean =>
       faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)

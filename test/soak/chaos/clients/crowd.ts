@@ -35,6 +35,8 @@ export interface Crowd {
   leave(): Promise<void>
 }
 
+const REFUSED_MS = 500 // until a client that found no gateway tries again
+
 interface CrowdOptions {
   readonly clients: number
   readonly seed: number
@@ -70,7 +72,7 @@ export const gather = async (station: Station, { clients, seed, paceMs, ledger }
       const call = ledger.begin(context.name, client.canBeAsked?.() === false ? { ...next, tool: 'work' } : next)
       const outcome = await client.call(call)
       ledger.end(call, outcome)
-      await sleep(outcome.kind === 'result' ? random.below(2 * paceMs) : paceMs)
+      await sleep(outcome.kind === 'refused' ? Math.max(paceMs, REFUSED_MS) : random.below(2 * paceMs))
     }
   }
 

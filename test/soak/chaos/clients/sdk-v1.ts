@@ -16,6 +16,7 @@ const RECONNECTION = {
   reconnectionDelayGrowFactor: 1.5,
   maxRetries: 1_000,
 }
+const REOPEN_MS = 8_000 // the event source waits 3 s between attempts
 const RETURN_MS = 2_000 // in which a reopened channel tells what became of the calls before
 
 /** An SDK v1 client on any transport. */
@@ -95,41 +96,55 @@ export const connectV1Session: Connect = async context => {
   }
 }
 
+/** The channel of an HTTP+SSE client, which its event source opens again and again. */
+class ChannelState {
+  isOpen = true
+  hasBroken = false
+  #changed: (() => void)[] = []
+
+  readonly onStream = (isOpen: boolean): void => {
+    this.isOpen = isOpen
+    this.hasBroken ||= !isOpen
+    for (const changed of this.#changed.splice(0)) changed()
+  }
+
+  /** Resolves when the channel is open, or closed; false: not within that time. */
+  async until(isOpen: boolean, ms: number): Promise<boolean> {
+    const end = Date.now() + ms
+    while (this.isOpen !== isOpen && Date.now() < end)
+      await Promise.race([new Promise<void>(resolve => this.#changed.push(resolve)), sleep(end - Date.now())])
+    return this.isOpen === isOpen
+  }
+}
+
 /** SDK v1 over HTTP+SSE; its event source opens the channel again, and the SDK goes on without a new handshake. */
 export const connectV1Channel: Connect = async context => {
-  let isOpen = true
-  let hasBroken = false
-  let changed: () => void = () => {}
-  const whenChanged = (): Promise<void> =>
-    new Promise(resolve => {
-      changed = resolve
-    })
-  const onStream = (nowOpen: boolean): void => {
-    isOpen = nowOpen
-    hasBroken ||= !nowOpen
-    changed()
-  }
+  let state = new ChannelState()
   const connect = (): Promise<Client> => {
-    const transport = new SSEClientTransport(new URL(`${urlOf(context)}/sse`), {
-      fetch: watchedFetch(context, { onStream }),
-    })
-    return connectV1Client(transport as Transport)
+    state = new ChannelState()
+    const fetch = watchedFetch(context, { onStream: state.onStream })
+    return connectV1Client(new SSEClientTransport(new URL(`${urlOf(context)}/sse`), { fetch }) as Transport)
   }
-  const client = await untilConnected(connect)
+  let client = await untilConnected(connect)
 
   /** The channel of a call has ended: what is not told on the next one never will be. */
   const cut = async (): Promise<Outcome> => {
-    while (isOpen) await whenChanged()
-    while (!isOpen) await whenChanged()
+    const own = state
+    if (!(await own.until(false, SILENT_MS))) return { kind: 'silent', why: 'no response on an open channel' }
+    await own.until(true, REOPEN_MS)
     await sleep(RETURN_MS)
     return { kind: 'cut' }
   }
   return {
     call: async call => {
-      while (!isOpen) await whenChanged()
+      // An event source gives up for good where it is answered with an error: then the client starts anew.
+      if (!(await state.until(true, REOPEN_MS))) {
+        await client.close()
+        client = await untilConnected(connect)
+      }
       return Promise.race([callV1(client, context, call), cut()])
     },
-    canBeAsked: () => !hasBroken, // a new channel has had no handshake
+    canBeAsked: () => !state.hasBroken, // a new channel has had no handshake
     answers: async () => true,
     close: () => client.close(),
   }
