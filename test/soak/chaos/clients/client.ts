@@ -5,8 +5,8 @@ export interface ChaosClient {
   call(call: NumberedCall): Promise<Outcome>
   /** Whether a server may ask it something now; without this, yes. */
   canBeAsked?(): boolean
-  /** Whether its session still answers; a client without one says yes. */
-  answers(): Promise<boolean>
+  /** Why its session does not answer any more; undefined: it does, or the client has none. */
+  whyDead(): Promise<string | undefined>
   close(): Promise<void>
 }
 

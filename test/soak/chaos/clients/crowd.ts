@@ -98,8 +98,10 @@ export const gather = async (station: Station, { clients, seed, paceMs, ledger }
     stop: async () => {
       isStopped = true
       await lives
-      for (const { client, context } of connected)
-        if (!(await client.answers())) ledger.sessionLost(context.name, `at the end of ${context.name}`)
+      for (const { client, context } of connected) {
+        const why = await client.whyDead()
+        if (why !== undefined) ledger.sessionLost(`${context.name}, at the end: ${why}`, context.name)
+      }
     },
     leave: async () => void (await Promise.all(connected.map(({ client }) => client.close().catch(() => {})))),
   }

@@ -19,7 +19,7 @@ export const connectPipeV1: Connect = async context => {
   const client = await untilConnected(() => connectV1Client(new StdioV1(commandOf(context))))
   return {
     call: call => callV1(client, context, call),
-    answers: async () => true,
+    whyDead: async () => undefined,
     close: () => client.close(),
   }
 }
@@ -29,7 +29,7 @@ export const connectPipeV2: Connect = async context => {
   const client = await untilConnected(() => connectV2Client(new StdioV2(commandOf(context))))
   return {
     call: call => callV2(client, context, call),
-    answers: async () => true,
+    whyDead: async () => undefined,
     close: () => client.close(),
   }
 }

@@ -145,10 +145,10 @@ export const connectRawSession: Connect = async context => {
   await initializeAgain()
   return {
     call,
-    answers: async () => {
+    whyDead: async () => {
       const answer = await open(url, { agent, headers: headers(), body: { jsonrpc: '2.0', id: 'end', method: 'ping' } })
       await answer.read(() => {})
-      return answer.status === 200
+      return answer.status === 200 ? undefined : `status ${answer.status}`
     },
     close: async () => {
       const answer = await open(url, { agent, method: 'DELETE', headers: headers() })

@@ -63,7 +63,7 @@ export const connectRawStateless: Connect = async context => {
         throw error
       }
     },
-    answers: async () => true,
+    whyDead: async () => undefined,
     close: async () => agent.destroy(),
   }
 }

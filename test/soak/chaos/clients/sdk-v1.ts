@@ -55,10 +55,10 @@ export const callV1 = async (client: Client, context: ClientContext, call: Numbe
   }
 }
 
-const pings = (client: Client): Promise<boolean> =>
+const ping = (client: Client): Promise<string | undefined> =>
   client.ping({ timeout: SILENT_MS }).then(
-    () => true,
-    () => false,
+    () => undefined,
+    (error: Error) => error.message,
   )
 
 /** SDK v1 over Streamable HTTP; it resumes streams itself. */
@@ -88,7 +88,7 @@ export const connectV1Session: Connect = async context => {
       lost.delete(call.number)
       return outcome
     },
-    answers: () => pings(client),
+    whyDead: () => ping(client),
     close: async () => {
       await transport.terminateSession().catch(() => {})
       await client.close()
@@ -145,7 +145,7 @@ export const connectV1Channel: Connect = async context => {
       return Promise.race([callV1(client, context, call), cut()])
     },
     canBeAsked: () => !state.hasBroken, // a new channel has had no handshake
-    answers: async () => true,
+    whyDead: async () => undefined,
     close: () => client.close(),
   }
 }

@@ -47,7 +47,7 @@ export const connectV2Stateless: Connect = async context => {
       lost.delete(call.number)
       return outcome
     },
-    answers: async () => true,
+    whyDead: async () => undefined,
     close: () => client.close(),
   }
 }
