@@ -12,10 +12,14 @@ export const startBalancer = async (origins: () => readonly string[]): Promise<B
   const agent = new Agent({ keepAlive: true })
   let turn = 0
 
-  const forward = (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer, left: number): void => {
-    const all = origins()
-    const origin = all[turn++ % all.length]
-    if (left === 0 || origin === undefined) return void outgoing.writeHead(502, { 'x-chaos-balancer': 'none' }).end()
+  const forward = (
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    body: Buffer,
+    order: readonly string[],
+  ): void => {
+    const [origin, ...others] = order
+    if (origin === undefined) return void outgoing.writeHead(502, { 'x-chaos-balancer': 'none' }).end()
     const { method = 'GET', headers } = incoming
     const onward = request(`${origin}${incoming.url}`, { method, headers, agent })
     const leave = () => onward.destroy()
@@ -30,7 +34,7 @@ export const startBalancer = async (origins: () => readonly string[]): Promise<B
     onward.on('error', (error: NodeJS.ErrnoException) => {
       outgoing.off('close', leave)
       // Node repeats nothing on a kept connection that broke, and neither may a balancer repeat a POST.
-      if (error.code === 'ECONNREFUSED' && !outgoing.headersSent) forward(incoming, outgoing, body, left - 1)
+      if (error.code === 'ECONNREFUSED' && !outgoing.headersSent) forward(incoming, outgoing, body, others)
       else outgoing.destroy()
     })
     onward.end(body)
@@ -45,7 +49,9 @@ export const startBalancer = async (origins: () => readonly string[]): Promise<B
     } catch {
       return
     }
-    forward(incoming, outgoing, Buffer.concat(chunks), origins().length)
+    const all = origins()
+    const first = turn++ % all.length
+    forward(incoming, outgoing, Buffer.concat(chunks), [...all.slice(first), ...all.slice(0, first)])
   })
   server.requestTimeout = 0
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
