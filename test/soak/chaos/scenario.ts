@@ -161,15 +161,16 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     }
     await sleep(calmMs)
     await crowd.stop()
+    servers.readExecuted()
+    const [counts, faults] = [ledger.counts(), ledger.faults()]
     report(`${scenario.name}: every call has ended`)
     await crowd.leave()
     const isAtKill = ({ openedAt }: OpenSession): boolean =>
       faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
     const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill, leaveMs)
     const orphans = orphansOf(stage)
-    servers.readExecuted()
     return {
-      ...ledger.counts(),
+      ...counts,
       name: scenario.name,
       clients: crowd.size,
       faults: plan.length,
@@ -179,7 +180,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       leaked: left.length,
       leakedAtKill: left.filter(isAtKill).length,
       findings: [
-        ...ledger.faults(),
+        ...faults,
         ...orphans.map(pid => `orphaned process: ${pid}`),
         ...left.filter(session => !isAtKill(session)).map(({ id }) => `session leaked at a server: ${id}`),
       ],
