@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../../protocol/admission.ts'
-import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { BodyAborted, BodyTooLarge, readBody } from '../../wire/http-body.ts'
-import type { Json } from '../../wire/json/json.ts'
+import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, readIncoming } from '../../wire/json-rpc.ts'
 import { acceptsJson, acceptsSse, isJsonBody } from '../../wire/media-type.ts'
@@ -12,9 +13,10 @@ import type { FrontContext, FrontRequest } from './front-request.ts'
 import { rejectUnread, sendError } from './response.ts'
 
 const NOT_JSON = rpcError('invalidRequest', 'Unsupported Media Type: Content-Type must be application/json')
-const NOT_LOCATED = rpcError(
+const STORE_AWAY = rpcError(
   'internal',
-  'The store of the gateway cannot be reached at the moment; send the request again',
+  'The session cannot be looked up: the store of the gateway does not answer at the moment; send the request again',
+  Json.of({ reason: 'store_away' }),
 )
 
 /**
@@ -90,8 +92,7 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
   const failRoute = (request: FrontRequest, error: unknown): void => {
     const { raw, response } = request
     if (isBodyError(error) || raw.destroyed) return rejectBody(request, error)
-    context.log.error({ err: error }, 'session not located')
-    if (!response.headersSent) rejectUnread(raw, response, 503, NOT_LOCATED, { 'retry-after': '1' })
+    if (!response.headersSent) rejectUnread(raw, response, 503, lookupError(error, context.log), RETRY_SOON)
   }
 
   const readMessage = (request: FrontRequest, body: Buffer, serve: ServeRequest): void => {
@@ -129,6 +130,16 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
 }
 
 const isBodyError = (error: unknown): boolean => error instanceof BodyTooLarge || error instanceof BodyAborted
+
+/** Headers of a response to a request that can be sent again. */
+export const RETRY_SOON = { 'retry-after': '1' }
+
+/** Why a session could not be looked up (503): the gateway is stopping, or its store does not answer. */
+export const lookupError = (error: unknown, log: Log): RpcError => {
+  if (error instanceof RpcFailure) return error.error
+  log.warn({ err: error }, 'session not looked up: the store does not answer')
+  return STORE_AWAY
+}
 
 /** Responds to a body that could not be read or parsed. */
 export const rejectBody = ({ raw, response }: FrontRequest, error: unknown): void => {

@@ -321,8 +321,18 @@ test('while the store is away, unknown sessions get 503 and known ones go on', a
   const unknown = mintId(keys.ids[0], 'session', { home: 'gone', workspace: 'default' })
   const reply = await call(front, { ...headers, 'mcp-session-id': unknown })
   expect([reply.status, reply.headers['retry-after'], reply.json.id]).toEqual([503, '1', 1])
+  expect(reply.json.error?.data).toEqual({ reason: 'store_away' })
   expect((await call(front, headers)).status).toBe(200)
   expect((await call(front, headers, 'logging/setLevel', { level: 'debug' })).status).toBe(200)
   const { headers: added } = await openSession(front.url)
   expect((await call(front, added)).status).toBe(200)
+})
+
+test('a front that stops sends requests for its sessions elsewhere', async () => {
+  const front = await start()
+  const { headers } = await openSession(front.url)
+  await front.sessions.stop()
+  const reply = await call(front, headers)
+  expect([reply.status, reply.headers['retry-after']]).toEqual([503, '1'])
+  expect(reply.json.error?.data).toEqual({ reason: 'gateway_stopping' })
 })

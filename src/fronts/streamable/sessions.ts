@@ -1,10 +1,12 @@
 import type { OpenerTokens, RequestInfo } from '../../protocol/admission.ts'
 import type { AbortReason } from '../../protocol/cancellation.ts'
+import { RpcFailure } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { SteadyClock } from '../../std/steady-clock.ts'
 import type { Claim, Held, TakeResult } from '../../stores/state/state-store.ts'
 import { mintId, openId } from '../../wire/sealed-id.ts'
+import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontContext, FrontRequest, FrontState } from '../http/front-request.ts'
 import { StoredSession } from '../sessions/stored-session.ts'
 import { restoreSession } from './restore-session.ts'
@@ -140,7 +142,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     const session = byId.get(id) // another request has revived it
     if (session) return admit(session, request)
     if (ended.get(id)) return NONE
-    if (isStopped) throw new Error('the gateway is shutting down')
+    if (isStopped) throw new RpcFailure(SHUTTING_DOWN)
     if (taken.kind === 'mine') return revive(taken.held, request)
     return taken.kind === 'none' ? NONE : { kind: 'elsewhere', home: taken.home }
   }
@@ -150,6 +152,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     const session = byId.get(id)
     if (session) return admit(session, request)
     if (!isLasting || ended.get(id)) return NONE
+    if (isStopped) return Promise.reject(new RpcFailure(SHUTTING_DOWN)) // another process goes on with it
     const content = openId(keys.ids, 'session', id)
     if (content?.workspace !== request.workspace) return NONE
     const { home } = content

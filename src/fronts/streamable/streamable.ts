@@ -3,7 +3,7 @@ import { rpcError } from '../../protocol/errors.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { Incoming, Message } from '../../wire/json-rpc.ts'
 import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
-import { requestIdOf } from '../http/read-request.ts'
+import { lookupError, RETRY_SOON, requestIdOf } from '../http/read-request.ts'
 import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
@@ -17,13 +17,7 @@ import type { StreamableSession } from './streamable-session.ts'
 const UNKNOWN_SESSION = rpcError('invalidRequest', 'Session not found: it has ended or is not yours; initialize again')
 const NOT_ACCEPTABLE_STREAM = rpcError('invalidRequest', 'Not Acceptable: the client must accept text/event-stream')
 
-const STORE_AWAY = rpcError(
-  'internal',
-  'The session cannot be looked up now: the state store does not answer; try again',
-)
 const ELSEWHERE = rpcError('internal', 'Another replica serves this session; try again')
-
-const RETRY = { 'retry-after': '1' }
 
 type ServeSession = (session: StreamableSession) => void
 
@@ -42,10 +36,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     if (!(located instanceof Promise)) return serveLocated(located, request, id, serve)
     located.then(
       found => tryServe(found, request, id, serve),
-      error => {
-        context.log.warn({ err: error }, 'session not found: the store does not answer')
-        sendError(request.response, 503, id, STORE_AWAY, RETRY)
-      },
+      error => sendError(request.response, 503, id, lookupError(error, context.log), RETRY_SOON),
     )
   }
 
@@ -66,7 +57,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
   ): void => {
     const { raw, response, policy } = request
     if (located.kind === 'none') return sendError(response, 404, id, UNKNOWN_SESSION)
-    if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, RETRY)
+    if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, RETRY_SOON)
     const { session } = located
     session.setPolicy(policy)
     const version = raw.headers['mcp-protocol-version']
@@ -154,9 +145,9 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     const former = new StreamReplay(session, stored, request, event)
     const replaying = event.isServerStream ? former.continueServerStream() : former.finishPostStream()
     replaying.catch((error: unknown) => {
-      context.log.warn({ err: error }, 'stream not resumed: the store does not answer')
+      const shown = lookupError(error, context.log)
       if (response.headersSent) response.destroy()
-      else sendError(response, 503, undefined, STORE_AWAY, RETRY)
+      else sendError(response, 503, undefined, shown, RETRY_SOON)
     })
   }
 
