@@ -309,6 +309,13 @@ describe('a server entry', () => {
     )
   })
 
+  it('takes the label of the replicas that a server runs on', async () => {
+    expect(await server({ ...REMOTE, on: 'gpu' })).toMatchObject({ on: 'gpu' })
+    expect(await server({ command: 'x', on: 'eu-1.gpu' })).toMatchObject({ on: 'eu-1.gpu' })
+    for (const on of ['', 'a b', 3, ['gpu'], 'x'.repeat(65)])
+      expect(await serverComplaint({ ...REMOTE, on })).toContain('mcpServers.it.on: expected')
+  })
+
   it('drops the line break at the end of a secret, and headers the gateway sets itself', async () => {
     const snapshot = await load(
       {

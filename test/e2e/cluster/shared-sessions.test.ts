@@ -76,6 +76,22 @@ test('questions of a session are answered although each retry reaches another re
   expect(client.asked).toHaveLength(6)
 })
 
+test('a question whose call was lost with its replica is answered with call_lost', async () => {
+  const server = await startServer()
+  const { url, replicas, balancer } = await open(remote(server.url))
+  const killHome = async () => {
+    const home = replicas.find(({ store }) => store.health().claims > 0)
+    if (!home) throw new Error('no replica holds the session')
+    balancer.leaveOut(home)
+    await home.kill()
+    return { action: 'accept', content: { name: 'Ada' } }
+  }
+  const client = await connectV2('SDK v2 modern', { url, answer: killHome })
+  closing.push(client.close)
+  await expect(client.call('ask')).rejects.toMatchObject({ code: -32602, data: { reason: 'call_lost' } })
+  expect(textOf(await client.call('count'))).toMatch(/^s\d+ \d+$/)
+})
+
 test('when the home of a session is killed, another replica takes it over', async () => {
   const { url, replicas, balancer } = await open(process_)
   const client = await connect(url)

@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-const look = (overlays: Record<string, Partial<Overlay>> = {}) => {
+const look = (overlays: Record<string, Partial<Overlay>> = {}, on?: string, labels: readonly string[] = []) => {
   const bare = { hidden: false, fixed: {}, defaults: {} }
   const tools = new Map(Object.entries(overlays).map(([name, overlay]) => [name, { ...bare, ...overlay }]))
   const workspace = { name: 'default', servers: ['far'], ...defaultRules(2), overlays: new Map([['far', tools]]) }
@@ -20,7 +20,8 @@ const look = (overlays: Record<string, Partial<Overlay>> = {}) => {
     {
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: DEFAULT_LIMITS,
-      servers: new Map([['far', { ...config, name: 'far' }]]),
+      cluster: { labels },
+      servers: new Map([['far', { ...config, name: 'far', on }]]),
       workspaces: new Map([['default', workspace]]),
       warnings: [],
     },
@@ -53,4 +54,11 @@ test('a tool that was given the name of another of its server is told of', async
   expect((await look({ y: { name: 'x' }, x: { hidden: true } })).workspaces).toMatchObject([
     { tools: ['far__x'], shadowed: [] },
   ])
+})
+
+test('a server that runs on replicas with another label is not tried', async () => {
+  const { servers } = await look({}, 'gpu', ['cpu'])
+  expect(servers).toMatchObject([{ state: 'untried', reason: 'runs only on replicas with the label "gpu"' }])
+  expect(server.arrivals).toEqual([])
+  expect((await look({}, 'gpu', ['cpu', 'gpu'])).servers).toMatchObject([{ state: 'ready' }])
 })
