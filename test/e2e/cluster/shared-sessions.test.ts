@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { ServerConfig } from '../../../src/config/snapshot.ts'
 import { textOf } from '../../support/client.ts'
 import { connectV1 } from '../../support/client-v1.ts'
@@ -121,6 +121,27 @@ test('a session at a remote server goes on where it was when its home is killed'
   await home.kill()
   expect(textOf(await client.call('count'))).toBe(`${name} 2`)
   expect(textOf(await client.call('count'))).toBe(`${name} 3`)
+})
+
+test('a client that listens hears of changes through the home of its session, also after that has changed', async () => {
+  const { replicas } = await open(process_, 2)
+  const [entry, home] = replicas
+  if (!entry || !home) throw new Error('two replicas')
+  const atHome = await connect(home.url)
+  await atHome.call('count')
+  const client = await connect(entry.url)
+  const { lost } = await client.watch('counter://none')
+  const isLost = vi.fn()
+  void lost.then(isLost)
+  const heard = (): number => client.notices.pending('notifications/tools/list_changed').length
+  await atHome.call('grow')
+  await expect.poll(heard, { timeout: 5000 }).toBeGreaterThan(0)
+  await home.kill()
+  await expect.poll(() => entry.store.health().claims, { timeout: 10_000 }).toBeGreaterThan(0)
+  const before = heard()
+  await client.call('grow')
+  await expect.poll(heard, { timeout: 10_000 }).toBeGreaterThan(before)
+  expect(isLost).not.toHaveBeenCalled()
 })
 
 test('a call that was running at a killed home fails once, and says that it may have run', async () => {

@@ -19,6 +19,10 @@ const createCounter = name => {
     await new Promise(resolve => setTimeout(resolve, 500))
     return text(`${name} ${++count}`)
   })
+  server.registerTool('grow', { description: 'Adds a tool to this session' }, () => {
+    server.registerTool(`extra${++count}`, { description: 'Another one' }, () => text('extra'))
+    return text(`${name} ${count}`)
+  })
   server.registerTool('ask', { description: 'Asks for a name' }, async () => {
     const requestedSchema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
     const { action, content } = await server.server.elicitInput({ message: 'Your name?', requestedSchema })
