@@ -4,7 +4,12 @@ import { defineConfig } from 'vitest/config'
 
 const LONG = '**/*.long.test.ts'
 const PEERS = 'test/peers/**/*.test.ts'
-const STORE = ['src/servers/memory/store/**/*.test.ts', 'src/stores/state/postgres-*.test.ts'] // share a PostgreSQL
+/** They share a PostgreSQL. */
+const STORE = [
+  'src/servers/memory/store/**/*.test.ts',
+  'src/stores/state/postgres-*.test.ts',
+  'test/e2e/cluster/postgres-*.test.ts',
+]
 
 export default defineConfig({
   test: {

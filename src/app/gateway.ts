@@ -33,7 +33,7 @@ import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import { MemoryCluster } from '../stores/state/memory-state.ts'
 import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
-import type { StateStore } from '../stores/state/state-store.ts'
+import type { Membership, StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -131,7 +131,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     required: snapshot.auth?.required,
     insecure,
     rate: limits.rate,
-    cluster: clusterConfig && { shared: store.shared, replicas: () => store.members.all().length },
+    cluster: clusterConfig && { shared: store.shared, replicas: () => serving(store.members) },
     policyOf: name => runtime.snapshot.policies?.get(name),
     // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
     hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
@@ -347,6 +347,9 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
 
 /** There are no other replicas, so the process that has parked a call has ended. */
 const isGone: ParkingHome['send'] = (_home, _server, _exchange, onGone) => onGone()
+
+/** The number of replicas; a command that reads the store is a member, too, and serves no caller. */
+const serving = (members: Membership): number => members.all().filter(({ address }) => address !== '').length
 
 const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
 

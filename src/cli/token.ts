@@ -1,13 +1,10 @@
 import { readLastUsed } from '../auth/last-used.ts'
 import { createSecret, createTokenId, EVERY_WORKSPACE, hashSecret, isExpired, type Token } from '../auth/token.ts'
-import { changeTokens, readTokens, tokenFilePath } from '../auth/token-file.ts'
-import { findDaemon } from '../config/daemon-file.ts'
-import { ensureDataDirectory } from '../config/data-dir.ts'
-import { findConfig } from '../config/find-config.ts'
 import { loadConfig } from '../config/load.ts'
 import { suggest } from '../config/problems.ts'
 import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
 import type { Run } from './command.ts'
+import { configForTokens, openTokenPlace, type TokenPlace } from './token-place.ts'
 import {
   actionHelp,
   commandHelp,
@@ -31,10 +28,17 @@ interface TokenAction {
   readonly usage: string
   readonly summary: string
   readonly flags: Flags
-  readonly run: (word: string | undefined, flags: FlagValues, data: string) => Promise<number>
+  readonly run: (word: string | undefined, flags: FlagValues, place: TokenPlace, data: string) => Promise<number>
 }
 
-const COMMON: Flags = { ...DATA_FLAG, ...JSON_FLAG }
+const COMMON: Flags = {
+  config: {
+    value: 'FILE',
+    help: 'the configuration whose "store" keeps the tokens and which defines the policies (default: that of the daemon, or the one that is found)',
+  },
+  ...DATA_FLAG,
+  ...JSON_FLAG,
+}
 
 const CREATE_FLAGS: Flags = {
   workspace: {
@@ -46,15 +50,11 @@ const CREATE_FLAGS: Flags = {
     value: 'NAME',
     help: 'the policy of the configuration that limits what it may see and use (default: none)',
   },
-  config: {
-    value: 'FILE',
-    help: 'with --policy: the configuration that defines it (default: that of the daemon, or the one that is found)',
-  },
   expires: { value: 'TIME', help: 'how long it is valid, like 12h, 30d or 1y (default: it never expires)' },
   principal: { value: 'NAME', help: 'whom it identifies; tokens of one principal share sessions (default: its id)' },
 }
 
-const create: TokenAction['run'] = async (name = '', flags, data) => {
+const create: TokenAction['run'] = async (name = '', flags, place, data) => {
   const secret = createSecret()
   const id = createTokenId()
   const now = Date.now()
@@ -69,26 +69,24 @@ const create: TokenAction['run'] = async (name = '', flags, data) => {
     created: new Date(now).toISOString(),
     expires: expiryOf(flags, now),
   }
-  await ensureDataDirectory(data)
-  const file = tokenFilePath(data)
-  const isFirst = (await readTokens(file)) === undefined
-  await changeTokens(file, tokens => [...tokens, token])
+  const isFirst = (await place.read()) === undefined
+  await place.change(tokens => [...tokens, token])
   if (flags.json) return printJson({ ...withoutHash(token), token: secret })
   return print(
     `Created token ${id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${policyText(token)}${expiryText(token)}. Copy it now: it will not be shown again.\n\n` +
       `  ${secret}\n\n` +
-      `Clients send it as "Authorization: Bearer <token>". Its hash is stored in ${file}.\n` +
+      `Clients send it as "Authorization: Bearer <token>". Its hash is stored in ${place.name}.\n` +
       (isFirst ? 'From now on every caller needs a token.\n' : '') +
       (warning === undefined ? '' : `${warning}\n`),
   )
 }
 
-const list: TokenAction['run'] = async (_word, flags, data) => {
-  const tokens = (await readTokens(tokenFilePath(data))) ?? []
+const list: TokenAction['run'] = async (_word, flags, place, data) => {
+  const tokens = (await place.read()) ?? []
   const lastUsed = await readLastUsed(data)
   if (flags.json)
     return printJson(tokens.map(token => ({ ...withoutHash(token), lastUsed: lastUsed[token.id] ?? null })))
-  if (tokens.length === 0) return print(`There are no tokens in ${data}.\n`)
+  if (tokens.length === 0) return print(`There are no tokens in ${place.name}.\n`)
   const now = Date.now()
   const rows = tokens.map(token => [
     token.id,
@@ -103,13 +101,12 @@ const list: TokenAction['run'] = async (_word, flags, data) => {
   return print(table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'POLICY', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]))
 }
 
-const revoke: TokenAction['run'] = async (word = '', flags, data) => {
-  const file = tokenFilePath(data)
-  const tokens = (await readTokens(file)) ?? []
+const revoke: TokenAction['run'] = async (word = '', flags, place) => {
+  const tokens = (await place.read()) ?? []
   const named = tokens.filter(({ name }) => name === word)
   const token = tokens.find(({ id }) => id === word) ?? (named.length === 1 ? named[0] : undefined)
   if (!token) return printError(revokeError(word, named))
-  await changeTokens(file, tokens => tokens.filter(({ id }) => id !== token.id))
+  await place.change(tokens => tokens.filter(({ id }) => id !== token.id))
   if (flags.json) return printJson(withoutHash(token))
   return print(`Revoked token ${token.id} ${JSON.stringify(token.name)}; it is rejected from now on.\n`)
 }
@@ -142,7 +139,9 @@ export const run: Run = async args => {
   const { flags, words } = readLine(rest, { ...action.flags, ...COMMON }, takesWord ? 1 : 0)
   if (flags.help) return print(actionHelp('token', action, COMMON))
   if (takesWord && words.length === 0) throw new UsageError(`expected dragoman token ${action.usage}`)
-  return action.run(words[0], flags, dataDirectoryOf(flags))
+  const data = dataDirectoryOf(flags)
+  const place = await openTokenPlace(textOf(flags, 'config'), data)
+  return action.run(words[0], flags, place, data).finally(() => place.close())
 }
 
 const LONGEST_NAME = 100
@@ -165,7 +164,7 @@ const policyOf = async (flags: FlagValues, data: string): Promise<{ policy?: str
   const given = textOf(flags, 'policy')
   if (given === undefined) return {}
   const policy = printableName('--policy', given)
-  const file = textOf(flags, 'config') ?? (await findDaemon(data))?.config ?? (await findConfig({ env: process.env }))
+  const file = await configForTokens(textOf(flags, 'config'), data)
   if (file === undefined)
     return {
       policy,

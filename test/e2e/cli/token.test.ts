@@ -56,7 +56,7 @@ describe('dragoman token', () => {
   })
 
   it('list shows every token, also as JSON', async () => {
-    expect((await token('list')).stdout).toBe(`There are no tokens in ${data}.\n`)
+    expect((await token('list')).stdout).toBe(`There are no tokens in ${join(data, 'tokens.json')}.\n`)
     const one = await create('one', '--workspace', 'a', '--policy', 'reading')
     const two = await create('two', '--principal', 'ada', '--expires', '1y')
     const lines = (await token('list')).stdout.trimEnd().split('\n')
