@@ -56,7 +56,7 @@ export const createLocalWake = (): (() => Wake) => {
   const all = new Map<Wake, (topic: string) => void>()
   return () => {
     const own: Wake = {
-      send: topics => {
+      send: async topics => {
         for (const [wake, listener] of all) if (wake !== own) for (const topic of topics) listener(topic)
       },
       onWake: listener => void all.set(own, listener),

@@ -50,10 +50,10 @@ export const listenOnPostgres = (url: string, database: SqlDatabase): Wake => {
   }
   connect()
   return {
-    send: topics => {
+    send: async topics => {
       const payloads = topics.map(topic => `${source} ${topic}`)
-      // One that is lost is made up for by polling.
-      database.run(`SELECT pg_notify('${CHANNEL}', topic) FROM unnest(?::text[]) AS topic`, payloads).catch(() => {})
+      const sql = `SELECT pg_notify('${CHANNEL}', topic) FROM unnest(?::text[]) AS topic`
+      await database.run(sql, payloads).catch(() => {}) // polling makes up for what is lost
     },
     onWake: next => {
       listener = next

@@ -49,7 +49,7 @@ export class SqlJournal implements Journal {
   #failed: JournalBatch | undefined // written again as it is: part of it may be stored
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
-  #unchecked = 0
+  #unchecked = CHECK_BYTES // the first batch looks at what is there
   #total = 0
 
   constructor(options: JournalOptions) {

@@ -129,7 +129,8 @@ export class SqlState implements StateStore {
 
   async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
     // After a jump of the clock, much seems to have expired that has not.
-    if (this.#clock.hasJumped() || this.#contact.isAway) return []
+    const hasJumped = this.#clock.hasJumped()
+    if ((hasJumped && why === 'expired') || this.#contact.isAway) return []
     return this.#claims.takeAbandoned(kind, why, limit)
   }
 

@@ -3,14 +3,15 @@ import type { Sealing } from './sealing.ts'
 
 /** Carries notifications to other replicas. They may be lost: each replica also polls. */
 export interface Wake {
-  send(topics: readonly string[]): void
+  /** Resolves when they were sent, or cannot be. */
+  send(topics: readonly string[]): Promise<void>
   /** The listener gets the topics that other replicas have sent. */
   onWake(listener: (topic: string) => void): void
   close(): Promise<void>
 }
 
 /** For a replica without others. */
-export const NO_WAKE: Wake = { send: () => {}, onWake: () => {}, close: async () => {} }
+export const NO_WAKE: Wake = { send: async () => {}, onWake: () => {}, close: async () => {} }
 
 const GATHER_MS = 2 // several notifications make one statement
 
@@ -33,7 +34,7 @@ export class Topics {
   notify(topic: string): void {
     const name = this.#sealing.nameOf(`topic:${topic}`)
     this.#listeners.call(name)
-    if (this.#unsent.size === 0) setTimeout(() => this.#send(), GATHER_MS).unref()
+    if (this.#unsent.size === 0) setTimeout(() => void this.#send(), GATHER_MS).unref()
     this.#unsent.add(name)
   }
 
@@ -43,13 +44,13 @@ export class Topics {
 
   async close(): Promise<void> {
     clearInterval(this.#polling)
-    this.#send()
+    await this.#send() // that this replica leaves
     await this.#wake.close()
   }
 
-  #send(): void {
+  async #send(): Promise<void> {
     const topics = [...this.#unsent]
     this.#unsent = new Set()
-    if (topics.length > 0) this.#wake.send(topics)
+    if (topics.length > 0) await this.#wake.send(topics)
   }
 }
