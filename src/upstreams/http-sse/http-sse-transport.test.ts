@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   answerOk,
   type ChannelHabits,
@@ -860,4 +860,19 @@ describe('a server that takes messages where its channel is', () => {
     await upstream.open(dedicated)
     await server.until(() => server.of('POST').some(({ body }) => body.id === 'p' && 'result' in body), 'the pong')
   })
+})
+
+it('a server that ends its channels soon is connected to less and less often while a client listens', async () => {
+  const { server, peer } = await talking(answerOk)
+  exchangeWith(peer, 'subscriptions/listen', { caller: dedicated, params: { notifications: {} } })
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0)
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  const delays = () => timers.mock.calls.flatMap(([, ms]) => (ms === 500 || ms === 1000 || ms === 2000 ? ms : []))
+  for (const count of [1, 2]) {
+    server.streams.at(-1)?.end()
+    await server.arrived('notifications/initialized', count + 1)
+  }
+  server.streams.at(-1)?.end()
+  await vi.waitFor(() => expect(delays()).toContain(2000))
+  for (const spy of [random, timers]) spy.mockRestore()
 })

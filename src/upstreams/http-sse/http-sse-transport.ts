@@ -24,6 +24,7 @@ interface HttpSseOptions {
 }
 
 const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
+const STEADY_MS = 30_000 // a server that ends channels sooner is asked less and less often
 const CHANNEL_LOST: FailureDetails = {
   reason: 'upstream_stream_lost',
   text: 'lost the channel the answer was to come on',
@@ -43,6 +44,8 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
   readonly #options: HttpSseOptions
   readonly #queue: SendQueue
   #channel: SseChannel | undefined
+  #connectedAt = 0
+  #unsteady = 0 // channels in a row that ended soon
   readonly #connecting = new SingleFlight()
 
   constructor(session: LegacySession<SseChannel>, caller: Caller, options: HttpSseOptions) {
@@ -119,7 +122,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     return this.#connecting.run(() => this.#startOver())
   }
 
-  #reconnectLater(failures = 0): void {
+  #reconnectLater(failures: number): void {
     const reconnect = () => {
       if (this.#session.isListenedTo) this.#reconnect().catch(() => this.#reconnectLater(failures + 1))
     }
@@ -179,6 +182,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
       isRequired: this.#options.requiresHandshake,
     })
     this.#session.initialized(handshake)
+    this.#connectedAt = Date.now()
     if (handshake.isImplied) return
     channel.setRevision(handshake.revision)
     const pieces = encodeNotification(NOTIFICATIONS.initialized, Json.empty)
@@ -190,7 +194,9 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
       message: message => this.#session.received(message),
       lost: () => {
         this.#lost(channel)
-        this.#reconnectLater()
+        const wasSteady = Date.now() - this.#connectedAt >= STEADY_MS
+        this.#reconnectLater(wasSteady ? 0 : this.#unsteady)
+        this.#unsteady = wasSteady ? 0 : this.#unsteady + 1
       },
     }
   }
