@@ -9,6 +9,7 @@ const CLIENTS = {
   'SDK v1, HTTP+SSE': url => connectV1({ url: url.replace('/mcp', '/sse'), sse: true }),
   'SDK v2, legacy': url => connectV2('SDK v2 legacy', { url }),
   'SDK v2, legacy, HTTP+SSE': url => connectV2('SDK v2 legacy', { url: url.replace('/mcp', '/sse'), sse: true }),
+  'SDK v2, modern': url => connectV2('SDK v2 modern', { url }),
 } satisfies Record<string, (url: string) => Promise<TestClient>>
 
 describe.each(Object.entries(CLIENTS))('%s, each request at another of three replicas', (_, connect) => {
