@@ -75,6 +75,17 @@ test('replicas admit together what one may admit, within a tenth for each furthe
   expect(admitted).toBeLessThanOrEqual(seconds * (30 + 2 * 3))
 })
 
+test('calls of modern clients to modern servers ask the store nothing', async () => {
+  const { replicas } = await open()
+  await statuses(replicas)
+  const asked = replicas.flatMap(({ store }) => [
+    ...(['create', 'read', 'take', 'write', 'remove'] as const).map(method => vi.spyOn(store, method)),
+    ...(['count', 'document'] as const).map(method => vi.spyOn(store.shared, method)),
+  ])
+  for (let i = 0; i < 10; i++) expect(await statuses(replicas)).toEqual([200, 200, 200])
+  expect(asked.map(({ mock }) => mock.calls.length).filter(count => count > 0)).toEqual([])
+})
+
 test('readiness names the replicas whose configuration differs, and a reload reaches the others once', async () => {
   const reloads: number[] = []
   const entry = (at: number): ServerConfig => ({
