@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Daemon } from '../config/daemon-file.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, defaultRules, type ServerConfig } from '../config/snapshot.ts'
 import { SILENT } from '../telemetry/log.ts'
@@ -11,6 +11,7 @@ const DEMO: ServerConfig = { name: 'server', disabled: false, kind: 'builtin', b
 const closing: (() => Promise<unknown>)[] = []
 
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
 })
 
@@ -36,10 +37,11 @@ type Response = { id: number; result?: object; error?: { data?: { reason?: strin
 /** A client on a pipe, and the daemon that the proxy finds when it looks again. */
 const openPipe = (daemon: Daemon) => {
   const [input, output] = [new PassThrough(), new PassThrough()]
-  const found = { daemon, starts: 0 }
+  const found = { daemon, starts: 0, looks: 0 }
   const served = serveStdioProxy({
     daemon,
     findAgain: async mayStart => {
+      found.looks++
       if (mayStart) found.starts++
       return found.daemon
     },
@@ -99,4 +101,20 @@ test('a call that fails looks for a daemon without starting one', async () => {
   await first.close()
   expect((await request('tools/list')).error?.data?.reason).toBe('upstream_unreachable')
   expect(found.starts).toBe(0)
+})
+
+test.each([
+  ['that runs until it is stopped is given five minutes to come back', true, 6],
+  ['that was started on demand is replaced at the first ping', false, 1],
+])('a daemon %s', async (_, isLasting, pings) => {
+  const gone = { origin: 'http://127.0.0.1:1', token: 'none', pid: process.pid, isLasting }
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+  const { found } = openPipe(gone)
+  for (let ping = 1; ping <= pings; ping++) {
+    expect(found.starts).toBe(0)
+    const before = found.looks
+    vi.advanceTimersByTime(60_000)
+    await vi.waitFor(() => expect(found.looks).toBe(before + 1))
+  }
+  expect(found.starts).toBe(1)
 })

@@ -15,6 +15,8 @@ import { connectRemote, type RemoteOptions } from '../upstreams/connect-remote.t
 import { sendTo } from '../workspace/routing/send.ts'
 
 const PING_MS = 60_000 // the daemon exits after five minutes without a request
+/** The start of another daemon would keep a service manager from starting the one that crashed again. */
+const LASTING_GONE_MS = 5 * 60_000
 
 interface StdioProxyOptions {
   readonly daemon: Daemon
@@ -51,7 +53,7 @@ export const serveStdioProxy = async (options: StdioProxyOptions): Promise<void>
   }
   const stopPinging = pingDaemon(
     () => daemon.origin,
-    () => reconnect(true),
+    goneMs => reconnect(!daemon.isLasting || goneMs >= LASTING_GONE_MS),
   )
   const context = {
     dispatch: followDaemon(sendTo(current, log), () => reconnect(false)),
@@ -117,12 +119,17 @@ const followDaemon =
   }
 
 /** Keeps the daemon from exiting while the client is connected, and reconnects when it has exited. */
-const pingDaemon = (originOf: () => string, reconnect: () => Promise<unknown>): (() => void) => {
+const pingDaemon = (originOf: () => string, reconnect: (goneMs: number) => Promise<unknown>): (() => void) => {
+  let goneAt: number | undefined
   const timer = setInterval(() => {
-    const request = get(`${originOf()}/healthz`, { timeout: PING_MS / 2 }, response => void response.resume())
+    const request = get(`${originOf()}/healthz`, { timeout: PING_MS / 2 }, response => {
+      goneAt = undefined
+      response.resume()
+    })
     request.on('timeout', () => request.destroy())
     request.on('error', () => {
-      reconnect().catch(() => {}) // retried at the next ping
+      goneAt ??= Date.now()
+      reconnect(Date.now() - goneAt).catch(() => {}) // retried at the next ping
     })
   }, PING_MS)
   timer.unref()
