@@ -224,6 +224,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       servers: runtime.serverStates,
       storeStates: STORE_STATES,
       store: stateStatus,
+      forwards: () => ({ ...cluster?.router.counts }),
       calls: calls.rows,
       load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
     }),

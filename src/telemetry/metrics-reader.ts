@@ -11,6 +11,7 @@ export interface MetricsSource {
   readonly calls?: () => readonly CallCounts[]
   readonly storeStates: readonly string[] // all possible states of the store
   readonly store: () => StoreValues
+  readonly forwards?: () => Readonly<Record<string, number>> // by outcome; absent without replicas
 }
 
 interface StoreValues extends Readonly<Record<'claims' | 'journalBytes' | 'queuedBytes' | 'forwards', number>> {
@@ -54,6 +55,7 @@ const FAMILIES = {
   store_journal_bytes: ['gauge', 'Stored events of streams that clients may resume'],
   store_queued_bytes: ['gauge', 'Bytes that wait to be written to the store'],
   replicas: ['gauge', 'Gateways that share the store, this one too'],
+  forwards_total: ['counter', 'Requests sent on to other replicas, and those that failed, by outcome'],
   forwards_in_flight: ['gauge', 'Requests that other replicas serve for this one'],
 } as const satisfies Record<string, readonly [type: 'counter' | 'gauge' | 'histogram', description: string]>
 
@@ -71,7 +73,7 @@ type Readers = Readonly<Record<keyof typeof FAMILIES, () => readonly Sample[]>>
 const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
 const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
-  const { version, load, states, servers, calls = () => [], storeStates, store } = source
+  const { version, load, states, servers, calls = () => [], storeStates, store, forwards } = source
   const ofServers = () => calls().filter(({ tool }) => tool === undefined)
   const ofTools = () => calls().filter(({ tool }) => tool !== undefined)
   const counterOf = (counter: ServerCounter) => () =>
@@ -111,6 +113,7 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
     store_journal_bytes: () => [sample(store().journalBytes)],
     store_queued_bytes: () => [sample(store().queuedBytes)],
     replicas: () => [sample(store().replicas.length)],
+    forwards_total: () => Object.entries(forwards?.() ?? {}).map(([outcome, count]) => sample(count, { outcome })),
     forwards_in_flight: () => [sample(store().forwards)],
   }
 }

@@ -42,6 +42,8 @@ test('/metrics counts claims, replicas and the requests that others serve', asyn
       'dragoman_store_state{engine="memory",state="away"} 0',
       'dragoman_replicas 3',
       'dragoman_forwards_in_flight 1',
+      'dragoman_forwards_total{outcome="forwarded"} 1',
+      'dragoman_forwards_total{outcome="lost"} 0',
       expect.stringMatching(/^dragoman_store_journal_bytes \d+$/),
     ]),
   )
