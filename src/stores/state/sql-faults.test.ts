@@ -49,6 +49,15 @@ const broken = async () => {
 const isBack = (store: StateStore) => vi.waitFor(() => expect(store.health().state).toBe('ok'), 5000)
 
 describe('a store that is away', () => {
+  test('learns the address of a replica that started meanwhile when it is back', async () => {
+    const { one, other, fault } = await broken()
+    fault.kind = 'fails'
+    await one.members.announce({ address: 'http://10.0.0.1:1', labels: [] })
+    expect(other.members.at(one.members.self)?.address).not.toBe('http://10.0.0.1:1')
+    fault.kind = 'none'
+    await vi.waitFor(() => expect(other.members.at(one.members.self)?.address).toBe('http://10.0.0.1:1'), 5000)
+  })
+
   test('lets known sessions go on, takes new ones, and stores both when it is back', async () => {
     const { one, other, fault } = await broken()
     const known = await one.create('session', 'known', bytes('1'), NEVER)

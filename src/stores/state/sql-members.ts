@@ -5,7 +5,7 @@ import type { SqlDatabase } from '../sql.ts'
 import { Listeners } from './listeners.ts'
 import { STATE_VERSION } from './sealing.ts'
 import { stateTables } from './state-schema.ts'
-import type { Membership, Replica, ReplicaAbout } from './state-store.ts'
+import { type Membership, type Replica, type ReplicaAbout, StateError } from './state-store.ts'
 import type { StoreContact } from './store-contact.ts'
 
 /** A row of the table of members, with the time of the database. */
@@ -60,6 +60,7 @@ export class SqlMembers implements Membership {
   #self = newReplicaName()
   #former: string | undefined
   #isJoined = false
+  #isAnnounced = true // the row says what `#about` does
   #renewedAt = performance.now()
   #emptiedAt = Number.NEGATIVE_INFINITY
   #clockOffset: number | undefined // of the database to the monotonic clock of this process
@@ -84,9 +85,15 @@ export class SqlMembers implements Membership {
     return [...this.#replicas.values()]
   }
 
+  /** While the database is away, the next heartbeats try again. */
   async announce(about: ReplicaAbout): Promise<void> {
     this.#about = about
-    await this.#options.contact.run(() => this.join())
+    this.#isAnnounced = false
+    try {
+      await this.#options.contact.run(() => this.join())
+    } catch (error) {
+      if (!(error instanceof StateError && error.reason === 'away')) throw error
+    }
   }
 
   async reportDead(replica: string): Promise<void> {
@@ -122,6 +129,7 @@ export class SqlMembers implements Membership {
 ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = excluded.labels, lease_until = excluded.lease_until`
     await database.run(sql, this.#self, address, JSON.stringify(labels), STATE_VERSION)
     this.#isJoined = true
+    this.#isAnnounced = true
     this.#renewedAt = performance.now()
     await this.refresh()
     notify()
@@ -179,6 +187,7 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
       await this.join()
       return this.#renamed.call(this.#self)
     }
+    if (!this.#isAnnounced) await this.join()
     const renew = `UPDATE ${member} SET lease_until = ${this.#now} + ${leaseMs} WHERE replica = ?`
     if (this.#isEmbedded && contact.isAway) await this.join() // only a write shows that the disk has room again
     const isRenewed = this.#isEmbedded || (await database.run(renew, this.#self)) > 0

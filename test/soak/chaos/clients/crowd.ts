@@ -59,6 +59,19 @@ const nextCall = (random: ReturnType<typeof createRandom>): Omit<NumberedCall, '
   return { tool: 'ask', ms: 0, events: 0 }
 }
 
+const AT_ONCE = 10 // processes and handshakes that begin together
+
+/** Runs these tasks, a few at a time, and keeps their order. */
+const inTurn = async <T>(tasks: readonly (() => Promise<T>)[]): Promise<T[]> => {
+  const done: T[] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    for (let at = next++; at < tasks.length; at = next++) done[at] = await (tasks[at] as () => Promise<T>)()
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return done
+}
+
 /** Connects the clients, which call until they are stopped. */
 export const gather = async (station: Station, { clients, seed, paceMs, ledger }: CrowdOptions): Promise<Crowd> => {
   const workspaces = [...station.servers, 'all']
@@ -76,8 +89,8 @@ export const gather = async (station: Station, { clients, seed, paceMs, ledger }
     }
   }
 
-  const connected = await Promise.all(
-    dialectsFor(clients).map(async (dialect, at) => {
+  const connected = await inTurn(
+    dialectsFor(clients).map((dialect, at) => async () => {
       const workspace = workspaces[at % workspaces.length] ?? 'all'
       const server = station.servers[at % station.servers.length]
       const context: ClientContext = {

@@ -10,6 +10,7 @@ import { outcomeOfError } from './sdk-outcome.ts'
 import { watchedFetch } from './watched-fetch.ts'
 
 const RETRY_MS = 100
+const CONNECT_MS = 120_000
 const RECONNECTION = {
   initialReconnectionDelay: RETRY_MS,
   maxReconnectionDelay: 1_000,
@@ -29,7 +30,7 @@ export const connectV1Client = async (transport: Transport): Promise<Client> => 
 
 /** Connects until a gateway answers. */
 export const untilConnected = async <T>(connect: () => Promise<T>): Promise<T> => {
-  for (const deadline = Date.now() + SILENT_MS; ; ) {
+  for (const deadline = Date.now() + CONNECT_MS; ; ) {
     try {
       return await connect()
     } catch (error) {
