@@ -1,8 +1,9 @@
-import { rpcError } from '../../protocol/errors.ts'
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, type Incoming, readIncoming } from '../../wire/json-rpc.ts'
 import { encodeEvent } from '../../wire/sse.ts'
 import type { FrontRequest } from '../http/front-request.ts'
+import { RETRY_SOON, requestIdOf } from '../http/read-request.ts'
 import { sendError, sendEvents, sendJson } from '../http/response.ts'
 import { isMessagePath } from './addressee.ts'
 
@@ -36,9 +37,12 @@ export const lostEvents = (body: Buffer | undefined): Buffer[] => [
   ...lostResponses(body).flatMap(data => encodeEvent({ event: 'message', data })),
 ]
 
-/** Responds while the home of a session has a lease and cannot be reached. */
-export const sendUnreachable = ({ response }: FrontRequest): void =>
-  sendError(response, 503, undefined, UNREACHABLE, { 'retry-after': '1' })
+/** Responds to a request that was not served and can be sent again: by default, its home has a lease and cannot be reached. */
+export const sendUnreachable = (
+  { response }: FrontRequest,
+  body: Buffer | undefined,
+  error: RpcError = UNREACHABLE,
+): void => sendError(response, 503, requestIdOf(readSafely(body)), error, RETRY_SOON)
 
 const isBatch = (body: Buffer | undefined): boolean => readSafely(body)?.kind === 'batch'
 

@@ -5,6 +5,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { readBody } from '../../wire/http-body.ts'
 import type { ActiveCalls } from '../http/active-calls.ts'
 import { clientAddress, type FrontRequest } from '../http/front-request.ts'
+import { lookupError } from '../http/read-request.ts'
 import { addresseeOf } from './addressee.ts'
 import type { Forwarder } from './forwarder.ts'
 import { sendLost, sendUnreachable } from './lost-request.ts'
@@ -28,7 +29,7 @@ export interface RequestRouter {
   readonly counts: ForwardCounts
   /** Undefined if it is served here, which most are. */
   find(request: FrontRequest): Location | Promise<Location> | undefined
-  /** Serves the request where it belongs. `serveHere` gets the body if it had to be read. */
+  /** Serves the request where it belongs. `serveHere` gets the body of a POST. Rejects if that cannot be read. */
   route(request: FrontRequest, found: Location | Promise<Location>, serveHere: ServeHere): Promise<void>
   /** Serves a message that names no session at another replica; false if there is none, or it is gone. */
   routeSessionless(request: FrontRequest, body: Buffer, home: Promise<string | undefined>): Promise<boolean>
@@ -98,22 +99,36 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
       return false
     }
     counts.unreachable++
-    sendUnreachable(request)
+    sendUnreachable(request, body)
     return true
   }
 
-  const route: RequestRouter['route'] = async (request, found, serveHere) => {
+  /** Rejects while the store is away. */
+  const serve = async (
+    request: FrontRequest,
+    found: Location | Promise<Location>,
+    body: Buffer | undefined,
+    serveHere: ServeHere,
+  ): Promise<void> => {
     const id = addresseeOf(request.raw)
-    let body: Buffer | undefined
     let location = await found
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (location.kind !== 'elsewhere') return serveHere(body)
-      if (request.raw.method === 'POST') body ??= await readBody(request.raw, bodyBytes)
       if (await forward(request, body, location.home)) return
       if (id !== undefined) homes.delete(id)
       location = id === undefined ? HERE : await locateAnywhere(id, request)
     }
-    sendUnreachable(request)
+    sendUnreachable(request, body)
+  }
+
+  const route: RequestRouter['route'] = async (request, found, serveHere) => {
+    const { raw, response } = request
+    if (found instanceof Promise) found.catch(() => {}) // it may fail while the body is read; `serve` reports it
+    const body = raw.method === 'POST' ? await readBody(raw, bodyBytes) : undefined
+    await serve(request, found, body, serveHere).catch((error: unknown) => {
+      const shown = lookupError(error, log)
+      if (!response.headersSent) sendUnreachable(request, body, shown)
+    })
   }
 
   const routeSessionless: RequestRouter['routeSessionless'] = async (request, body, finding) => {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../../protocol/admission.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { BodyAborted, BodyTooLarge, readBody } from '../../wire/http-body.ts'
+import { BodyTooLarge, readBody } from '../../wire/http-body.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, readIncoming } from '../../wire/json-rpc.ts'
@@ -73,7 +73,7 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
     if (!hasMessage) return tryServe(serve, request, undefined)
     const location = router?.find(request)
     if (!router || !location) return serveHere(request, serve)
-    router.route(request, location, body => serveHere(request, serve, body)).catch(error => failRoute(request, error))
+    router.route(request, location, body => serveHere(request, serve, body)).catch(error => rejectBody(request, error))
   }
 
   const serveHere = (request: FrontRequest, serve: ServeRequest, body?: Buffer): void => {
@@ -86,13 +86,6 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
       read => readMessage(request, read, serve),
       error => rejectBody(request, error),
     )
-  }
-
-  /** The body could not be read, or the store failed. */
-  const failRoute = (request: FrontRequest, error: unknown): void => {
-    const { raw, response } = request
-    if (isBodyError(error) || raw.destroyed) return rejectBody(request, error)
-    if (!response.headersSent) rejectUnread(raw, response, 503, lookupError(error, context.log), RETRY_SOON)
   }
 
   const readMessage = (request: FrontRequest, body: Buffer, serve: ServeRequest): void => {
@@ -128,8 +121,6 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
 
   return readRequest
 }
-
-const isBodyError = (error: unknown): boolean => error instanceof BodyTooLarge || error instanceof BodyAborted
 
 /** Headers of a response to a request that can be sent again. */
 export const RETRY_SOON = { 'retry-after': '1' }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createConnection, createServer as createTcpServer } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { StateError } from '../../../src/stores/state/state-store.ts'
 import { rpcInitialize, rpcNotification, rpcRequest } from '../../support/front.ts'
 import { createTestLog } from '../../support/log.ts'
 import { openStream, type RawReply, send } from '../../support/raw.ts'
@@ -223,4 +224,15 @@ test('a notification whose home is gone is served where the session is revived',
   await home.relay.stop()
   expect((await post(entry, rpcNotification('notifications/initialized'))).status).toBe(202)
   expect(await where(third)).toBe('replica 1')
+})
+
+test.each([
+  ['is away when the home is found gone', () => home.relay.stop()],
+  ['is away, and the home has no lease', async () => cluster.shared.kill(home.store.members.self)],
+])('a request whose session cannot be looked up gets 503 with its id: the store %s', async (_, lose) => {
+  await lose()
+  entry.store.take = () => Promise.reject(new StateError('away', 'the test'))
+  const { status, headers, json } = await post(entry, call('where', 7))
+  expect([status, headers['retry-after']]).toEqual([503, '1'])
+  expect(json).toMatchObject({ id: 7, error: { data: { reason: 'store_away' } } })
 })
