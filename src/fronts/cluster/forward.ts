@@ -46,11 +46,12 @@ export class Forward implements Dispatcher.DispatchHandler {
     this.#fail({ kind: 'unsent', isGone: true, why: 'its lease has ended' })
   }
 
-  /** This replica shuts down: streams end, as if there was nothing more to send. */
+  /** This replica shuts down: streams end, as if there was nothing more to send. Their clients resume them elsewhere. */
   end(): void {
     if (this.#phase !== 'response') return
     this.#finish({ kind: 'passed' })
-    this.#request.response.end()
+    if (this.#needsEvent) this.#break()
+    else this.#request.response.end()
     this.#controller?.abort(ABORTED)
   }
 

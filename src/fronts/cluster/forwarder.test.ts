@@ -351,3 +351,13 @@ test('a home that hangs: when its lease ends, what was sent there is lost', asyn
   expect(await (await answer).json()).toMatchObject(lost(7))
   server.close()
 })
+
+test('a call whose stream ends with the entry gets an error, if its client could not resume it', async () => {
+  const { url, forwarder } = await startPair((_, response) => {
+    response.writeHead(200, { ...MARKED, 'content-type': 'text/event-stream' })
+    response.write(': wait\n\n')
+  })
+  const answer = await post(url, call)
+  forwarder.endStreams()
+  expect(await answer.text()).toMatch(/data: .*"id":7,"error":.*"reason":"replica_lost"/)
+})
