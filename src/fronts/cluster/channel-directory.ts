@@ -36,13 +36,12 @@ export class ChannelDirectory {
 
   closed(client: string, channel: string): void {
     const entry = this.#own.get(client)
-    if (!entry?.channels.delete(channel)) return
-    if (entry.channels.size === 0) this.#own.delete(client)
-    this.#schedule(client, entry)
+    if (entry?.channels.delete(channel)) this.#schedule(client, entry)
   }
 
   /** The replica that holds the only channel of a client; undefined if it has none, or several. */
   async findHome(client: string): Promise<string | undefined> {
+    if (this.#own.get(client)?.channels.size) return undefined
     const { members } = this.#store
     const others = members.all().filter(({ replica }) => replica !== members.self)
     const records = await Promise.all(others.map(({ replica }) => this.#store.read(KIND, recordId(replica, client))))
@@ -67,6 +66,10 @@ export class ChannelDirectory {
     entry.writing = entry.writing
       .then(() => this.#write(client, entry))
       .catch((error: unknown) => this.#log.debug({ err: error }, 'channels of a client not stored'))
+      .then(() => {
+        // Only now: a channel that opens during the removal must be stored after it.
+        if (entry.channels.size === 0 && entry.claim === undefined) this.#own.delete(client)
+      })
   }
 
   async #write(client: string, entry: ClientEntry): Promise<void> {
@@ -76,7 +79,10 @@ export class ChannelDirectory {
     if (count > 0 && claim && (await this.#store.write(claim, body, options))) return
     if (count > 0)
       entry.claim = await this.#store.create(KIND, recordId(this.#store.members.self, client), body, options)
-    else if (claim) await this.#store.remove(claim)
+    else if (claim) {
+      entry.claim = undefined
+      await this.#store.remove(claim)
+    }
   }
 }
 
