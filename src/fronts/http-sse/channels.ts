@@ -96,11 +96,10 @@ export const createClientChannels = (
       channel.open(endpointOf(raw, id, settings.endpoint))
       for (const call of lost) channel.respond(POSTED_TO[openedBy], encodeError(call, GATEWAY_RESTARTED))
       response.uncork()
+      // A client that names its revision has reconnected: it sends no second `initialize`, and perhaps no message at all.
+      if (revision) channel.listen()
     }
-    if (!revision) return begin([])
-    // A client that names its revision has reconnected: it sends no second `initialize`, and perhaps no message at all.
-    channel.listen()
-    if (!calls) return begin([])
+    if (!revision || !calls) return begin([])
     response.flushHeaders()
     void within(LOST_CALLS_MS, calls.findLost(client), () => [])
       .catch((error: unknown) => {

@@ -1,7 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { afterEach, expect, test } from 'vitest'
-import { answerEmpty, type Front, startFront } from '../../../test/support/front.ts'
+import { openRawChannel } from '../../../test/support/channel.ts'
+import { answerEmpty, type Front, type Script, startFront } from '../../../test/support/front.ts'
+import { sleep } from '../../std/time.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { randomKeys } from '../../stores/state/secret.ts'
 import { SILENT } from '../../telemetry/log.ts'
@@ -56,6 +58,23 @@ test('a client that comes back after a crash learns which of its calls were lost
   expect(await client.callTool({ name: 'echo' })).toMatchObject({ content: [] })
   expect(second.channels.size).toBe(1)
 }, 20_000)
+
+test('a client that comes back gets the endpoint first, however long the store takes', async () => {
+  const store = cluster.join()
+  const changed: Script = {
+    'subscriptions/listen': exchange =>
+      exchange.sink({ kind: 'notice', method: 'notifications/tools/list_changed', params: Json.empty }),
+  }
+  const { take } = store
+  store.take = (...args) => sleep(20).then(() => take.apply(store, args))
+  const front = await startFront(changed, { state: { store, keys } })
+  fronts.push(front)
+  const headers = { accept: 'text/event-stream', 'mcp-protocol-version': '2025-06-18' }
+  const channel = await openRawChannel(`${front.origin}/sse`, headers)
+  expect((await channel.next())?.event).toBe('endpoint')
+  expect((await channel.next())?.data).toContain('list_changed')
+  channel.close()
+})
 
 test('nothing is left in the store of calls that have ended', async () => {
   const front = await start()
