@@ -71,6 +71,10 @@ export class ResourceSubscriptions {
     return [...(this.#sizes?.keys() ?? [])]
   }
 
+  has(uri: string): boolean {
+    return this.#sizes?.has(uri) ?? false
+  }
+
   /** Counts a request until `settle`; returns an error if the session would exceed its limit. */
   reserve(method: string, params: Json): RpcError | undefined {
     if (method !== SUBSCRIBE) return undefined

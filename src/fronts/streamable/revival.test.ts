@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { answerEmpty, type Front, rpcRequest, type Script, startFront } from '../../../test/support/front.ts'
 import { openSession, openStream, send } from '../../../test/support/raw.ts'
+import type { Exchange } from '../../protocol/exchange.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { randomKeys } from '../../stores/state/secret.ts'
 import { StateError, type StateStore } from '../../stores/state/state-store.ts'
@@ -111,6 +112,20 @@ test('a revived session announces each list and each subscribed resource once', 
     ]),
   )
   stream.close()
+})
+
+test('a resource that the client unsubscribes from during the revival is not subscribed again', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  const uris = Array.from({ length: 9 }, (_, at) => `file:///${at}`)
+  for (const uri of uris) await call(first, headers, 'resources/subscribe', { uri })
+  await crash(first)
+  const waiting: Exchange[] = []
+  const second = await start({}, { ...SCRIPT, 'resources/subscribe': exchange => void waiting.push(exchange) })
+  await call(second, headers, 'resources/unsubscribe', { uri: uris.at(-1) })
+  for (const exchange of waiting.splice(0)) void answerEmpty(exchange)
+  await call(second, headers)
+  expect(second.seen.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(8)
 })
 
 test('requests that come at once revive a session once', async () => {
@@ -286,13 +301,14 @@ describe('the clock', () => {
   })
 
   test('lets records that have expired be swept', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] }) // time passes, without a jump of the clock
     const limits = { sessionIdleMs: 30_000, keepAliveMs: 300 }
     const lost = await start({ limits })
     await openSession(lost.url)
     await crash(lost)
     await start({ limits })
     for (let i = 0; i < 3 && cluster.records.size > 0; i++) {
-      vi.setSystemTime(Date.now() + 50_000)
+      vi.advanceTimersByTime(50_000)
       await ticks()
     }
     expect(cluster.records.size).toBe(0)
