@@ -49,11 +49,10 @@ export const createSqlInbox = (options: InboxOptions): Inbox => {
         database.transaction(async sql => {
           const epochs = await ownedEpochs(sql, self(), [record.id])
           if (epochs.get(record.id) !== claim.epoch) return []
-          const text = `SELECT n, data FROM ${inbox} WHERE id = ? ORDER BY n${sql.dialect.forUpdate}`
+          // One statement: a message with a lower number may be committed after those that a first one has found.
+          const text = `DELETE FROM ${inbox} WHERE id = ? RETURNING n, data`
           const found = await sql.all<{ n: number; data: Uint8Array }>(text, record.id)
-          const last = found.at(-1)
-          if (last) await sql.run(`DELETE FROM ${inbox} WHERE id = ? AND n <= ?`, record.id, last.n)
-          return found
+          return found.sort((a, b) => a.n - b.n)
         }),
       )
       return rows.flatMap(({ data }) => sealing.open(`inbox:${record.id}`, data) ?? [])

@@ -97,6 +97,7 @@ export class SqlJournal implements Journal {
     await this.#flushing
     this.#flushing ??= this.#writeQueue().finally(() => {
       this.#flushing = undefined
+      if (this.#queue.length > 0 && !this.#options.contact.isAway) this.#schedule(BATCH_MS) // added at the last moment
       this.#release()
     })
     await this.#flushing

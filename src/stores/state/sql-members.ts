@@ -157,6 +157,7 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
   async refresh(): Promise<void> {
     const { database, contact } = this.#options
     const { member } = stateTables(database)
+    const [own, wasJoined] = [this.#self, this.#isJoined] // this replica may join while the rows are read
     const rows = await database.all<MemberRow>(`SELECT *, ${this.#now} AS now FROM ${member}`)
     const now = rows[0]?.now ?? 0
     const offset = now - performance.now()
@@ -164,10 +165,10 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     this.#clockOffset = offset
     const others = rows.filter(({ replica }) => replica !== this.#self)
     this.#nextEnd = Math.min(...others.map(row => row.lease_until - now).filter(left => left > 0))
-    const [former, own] = [this.#replicas, this.#self]
+    const former = this.#replicas
     const isEmptied = performance.now() - this.#emptiedAt < GRACE_MS
     this.#replicas = new Map([...(isEmptied ? former : []), ...rows.map(row => [row.replica, replicaOf(row)] as const)])
-    if (this.#isJoined && !this.#replicas.has(this.#self)) this.#lapse()
+    if (wasJoined && own === this.#self && !this.#replicas.has(own)) this.#lapse()
     for (const replica of former.keys()) if (!this.#replicas.has(replica) && replica !== own) this.#left.call(replica)
   }
 
