@@ -137,7 +137,9 @@ export class SqlState implements StateStore {
   async releaseAll(): Promise<void> {
     await this.journal.flush()
     await this.#claims.saveAll().catch(() => {})
-    await this.#claims.releaseAll()
+    // The next process with the file knows that this one has ended; to change every record would delay that.
+    if (this.#options.isOnly) this.#claims.held.clear()
+    else await this.#claims.releaseAll()
   }
 
   onLost(listener: (claim: Claim) => void): () => void {
