@@ -22,6 +22,7 @@ export interface HeldRecord extends RecordRow {
   body: Buffer // sealed
   /** Whether the database does not have this body yet. */
   isUnsaved: boolean
+  isRemoved: boolean
   saving: Promise<void> | undefined
   streams: Map<string, HeldStream> | undefined // by name
   journal: 'empty' | 'unread' | JournalSizes
@@ -36,6 +37,7 @@ export const holdRecord = (row: RecordRow, id: string, journal: HeldRecord['jour
   claim: { kind: row.kind, id, epoch: row.epoch },
   body: Buffer.from(row.body),
   isUnsaved: false,
+  isRemoved: false,
   saving: undefined,
   streams: undefined,
   journal,
@@ -102,7 +104,6 @@ export class HeldRecords {
   clear(): HeldRecord[] {
     const all = [...this.#records.values()]
     this.#records.clear()
-    this.#removed.clear()
     return all
   }
 }

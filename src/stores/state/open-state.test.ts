@@ -107,7 +107,7 @@ describe('a file that cannot be used is left as it is, and state is kept in memo
         const newer = await openSqlite(file)
         await newer.exec("UPDATE meta SET value = '99' WHERE name = 'schema'").finally(() => newer.close())
       },
-      /newer version of dragoman \(schema 99, this one knows 1\)/,
+      /newer version of dragoman \(schema 99, this one knows 2\)/,
     ],
     ['sealed with another secret', file => writeFile(join(file, '../secret'), 'another\n'), /another secret/],
     ['a folder', file => rm(file).then(() => mkdir(file)), /cannot be used/],

@@ -78,7 +78,7 @@ describe.skipIf(server === undefined)('PostgreSQL', () => {
       await clean()
       await (await opened()).store.close()
       await clean("UPDATE dragoman_state.meta SET value = '99' WHERE name = 'schema'")
-      await expect(opened()).rejects.toThrow(/newer version of dragoman \(schema 99, this one knows 1\)/)
+      await expect(opened()).rejects.toThrow(/newer version of dragoman \(schema 99, this one knows 2\)/)
       await clean()
     })
 

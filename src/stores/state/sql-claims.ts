@@ -27,6 +27,7 @@ export interface ClaimsOptions {
 
 const TAKE_ATTEMPTS = 4
 const RESTORE_BATCH = 50
+const UNREADABLE_MS = 24 * 60 * 60_000 // until an expired record that cannot be opened is deleted: a newer replica may
 
 const isAway = (error: unknown): boolean => error instanceof StateError && error.reason === 'away'
 
@@ -122,7 +123,8 @@ export class SqlClaims {
     record.expires = expires
     record.isUnsaved = true
     this.held.hasUnsaved ||= contact.isAway
-    record.saving = (record.saving ?? Promise.resolve()).then(() => this.#save(record))
+    // A write that failed was reported to its own caller; it does not keep later ones from being tried.
+    record.saving = (record.saving ?? Promise.resolve()).catch(() => {}).then(() => this.#save(record))
     await record.saving
     if (options.durable && record.isUnsaved)
       throw new StateError('away', `The store cannot be used: ${contact.reason}.`)
@@ -134,7 +136,10 @@ export class SqlClaims {
     const { contact, database } = this.#options
     const record = this.held.of(claim)
     if (!record && !isHomeless(claim.kind)) return
-    if (record) this.held.delete(record)
+    if (record) {
+      record.isRemoved = true
+      this.held.delete(record)
+    }
     try {
       await contact.run(() => records.deleteRecord(database, record ?? this.#fence(claim)))
     } catch (error) {
@@ -146,13 +151,17 @@ export class SqlClaims {
   async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
     const { database, contact, members } = this.#options
     const now = Date.now()
-    const period = why === 'expired' ? { after: -1, until: now } : { after: now, until: NEVER_MS }
-    const self = why === 'expired' ? members.self : ''
+    const find = (sql: Sql): Promise<records.RecordRow[]> =>
+      why === 'expired'
+        ? records.findExpired(sql, kind, now, members.self, limit)
+        : records.findOrphaned(sql, kind, now, limit)
     const taken = await contact.run(() =>
       database.transaction(async sql => {
         const claimed: { row: records.RecordRow; held: Held }[] = []
-        for (const row of await records.findAbandoned(sql, kind, period, self, limit)) {
+        for (const row of await find(sql)) {
           const held = this.#opened(row)
+          // Such rows come first at each sweep, and would keep it from those after them.
+          if (!held && row.expires < now - UNREADABLE_MS) await records.deleteRecord(sql, row)
           const epoch = held && (row.home === members.self ? row.epoch : await this.#claim(row, sql))
           if (held && epoch !== undefined)
             claimed.push({ row: { ...row, home: this.#homeFor(kind), epoch }, held: { ...held, epoch } })
@@ -169,7 +178,7 @@ export class SqlClaims {
     await contact.run(() => records.releaseRecords(database, members.self))
   }
 
-  /** Drops everything that was held under a former name. */
+  /** Drops everything that was held under a former name. What was removed under it is still to be deleted. */
   drop(): void {
     for (const { claim, epoch } of this.held.clear()) this.lost.call({ ...claim, epoch })
   }
@@ -182,7 +191,7 @@ export class SqlClaims {
       await contact.run(() => records.deleteRecord(database, record)).catch(() => this.held.removeLater(record))
     const unsaved = this.held.unsaved()
     for (let from = 0; from < unsaved.length; from += RESTORE_BATCH) {
-      const batch = unsaved.slice(from, from + RESTORE_BATCH)
+      const batch = unsaved.slice(from, from + RESTORE_BATCH).filter(({ isRemoved }) => !isRemoved)
       const bodies = batch.map(({ body }) => body)
       const stored = await contact.run(() =>
         database.transaction(async sql => {
@@ -192,7 +201,9 @@ export class SqlClaims {
         }),
       )
       for (const [at, record] of batch.entries()) {
-        if (!stored[at]) this.#lose(record)
+        if (record.isRemoved)
+          this.held.removeLater(record) // meanwhile, and this may have written it again
+        else if (!stored[at]) this.#lose(record)
         else if (record.body === bodies[at]) record.isUnsaved = false
       }
     }

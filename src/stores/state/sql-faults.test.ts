@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocalWake, createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
-import { type SqlDatabase, SqlError } from '../sql.ts'
+import { type Sql, type SqlDatabase, SqlError, type SqlValue } from '../sql.ts'
 import { openSqlite } from '../sqlite.ts'
 import { ClockGuard } from './clock-guard.ts'
+import { HeldRecords, holdRecord } from './held-records.ts'
 import { prepareSqlite } from './prepare-state.ts'
+import { findOrphaned } from './sql-records.ts'
 import type { Claim, StateStore } from './state-store.ts'
 
 const NEVER = { expires: Number.POSITIVE_INFINITY }
@@ -129,6 +131,40 @@ describe('a store that is away', () => {
     expect((await other.read('session', 'a'))?.body.toString()).toBe('1')
   })
 
+  test('does not bring back a record that is removed while it is stored', async () => {
+    const shared = await cluster()
+    const { database, fault } = breakable(await shared.open())
+    const one = await shared.join(undefined, { database })
+    fault.kind = 'fails'
+    const claims = await Promise.all(
+      Array.from({ length: 120 }, (_, at) => one.create('session', `s${at}`, bytes('x'), NEVER)),
+    )
+    let removing: Promise<unknown> | undefined
+    const { transaction } = database
+    database.transaction = async (...args) => {
+      const result = await transaction(...args)
+      removing ??= Promise.all(claims.map(claim => one.remove(claim))) // after the first of several batches
+      return result as never
+    }
+    fault.kind = 'none'
+    await vi.waitFor(() => expect(removing).toBeDefined(), 5000)
+    await removing
+    await one.releaseAll() // after the other batches
+    expect(await shared.database.all('SELECT 1 FROM record')).toEqual([])
+  })
+
+  test('keeps what is to be deleted when the replica has lost its lease meanwhile', () => {
+    const held = new HeldRecords()
+    const record = holdRecord(
+      { kind: 'session', id: 'x', home: 'a', epoch: 1, expires: 1, body: bytes('x') },
+      'x',
+      'empty',
+    )
+    held.removeLater(record)
+    held.clear()
+    expect(held.takeRemoved()).toEqual([record])
+  })
+
   test('on a full disk keeps state in memory, and stores it when there is room', async () => {
     const shared = await cluster()
     const database = await shared.open()
@@ -145,6 +181,48 @@ describe('a store that is away', () => {
     await vi.waitFor(async () => expect((await shared.database.all('SELECT 1 FROM record')).length).toBe(3), 5000)
     await isBack(one)
   })
+})
+
+test('a write that fails does not keep later ones from being stored', async () => {
+  const shared = await cluster()
+  const database = await shared.open()
+  const { run } = database
+  let isRejected = false
+  database.run = async (...args) => {
+    if (isRejected) throw new SqlError('limit', 'too large')
+    return run(...args)
+  }
+  const one = await shared.join(undefined, { database })
+  const claim = await one.create('session', 'a', bytes('1'), NEVER)
+  isRejected = true
+  await expect(one.write(claim, bytes('2'), NEVER)).rejects.toThrow('too large')
+  isRejected = false
+  expect(await one.write(claim, bytes('3'), NEVER)).toBe(true)
+  expect((await one.read('session', 'a'))?.body.toString()).toBe('3')
+})
+
+test('orphaned records are found without looking at those of live replicas', async () => {
+  const { database } = await cluster()
+  let plan: { detail: string }[] = []
+  const all = async (text: string, ...values: readonly SqlValue[]) => {
+    plan = await database.all(`EXPLAIN QUERY PLAN ${text}`, ...values)
+    return []
+  }
+  await findOrphaned({ ...database, all } as Sql, 'server-session', Date.now(), 100)
+  const steps = plan.map(({ detail }) => detail).join('\n')
+  expect(steps).toMatch(/SEARCH record USING INDEX record_home \(kind=\? AND home=\?/)
+  expect(steps).not.toMatch(/SCAN record|record_expires/)
+})
+
+test('expired records that cannot be opened do not keep others from being swept', async () => {
+  const { join, database } = await cluster()
+  const one = await join()
+  const expires = Date.now() - 48 * 60 * 60_000
+  for (const id of ['a', 'b', 'c']) await one.create('server-session', id, bytes('x'), { expires })
+  await database.run("UPDATE record SET body = x'01'")
+  await one.create('server-session', 'd', bytes('x'), { expires: Date.now() - 1 })
+  expect(await one.takeAbandoned('server-session', 'expired', 3)).toEqual([])
+  expect(await one.takeAbandoned('server-session', 'expired', 3)).toMatchObject([{ id: 'd' }])
 })
 
 test('a slow store applies backpressure, and releases it', async () => {

@@ -41,9 +41,17 @@ const CLAIM = statement(
 AND NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)`,
 )
 const DELETE = statement(({ record }) => `DELETE FROM ${record} ${FENCE}`)
-const ABANDONED = statement(
-  ({ record, member }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ?1 AND expires > ?2 AND expires <= ?3
-AND (home = ?4 OR NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)) ORDER BY expires LIMIT ?5`,
+const EXPIRED = statement(
+  ({ record, member }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ?1 AND expires <= ?2
+AND (home = ?3 OR NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)) ORDER BY expires LIMIT ?4`,
+)
+// Steps from home to home in the index: almost all records have a live one, and are not looked at.
+const ORPHANED = statement(
+  ({ record, member }) => `WITH RECURSIVE homes (home) AS (
+SELECT min(home) FROM ${record} WHERE kind = ?1
+UNION ALL SELECT (SELECT min(r.home) FROM ${record} AS r WHERE r.kind = ?1 AND r.home > homes.home) FROM homes WHERE home IS NOT NULL
+) SELECT ${COLUMNS} FROM ${record} WHERE kind = ?1 AND expires > ?2
+AND home IN (SELECT home FROM homes WHERE home IS NOT NULL AND home NOT IN (SELECT replica FROM ${member})) LIMIT ?3`,
 )
 const RELEASE = statement(({ record }) => `UPDATE ${record} SET home = '' WHERE home = ?`)
 const OWNED = statement(
@@ -93,14 +101,18 @@ const deleteContents = async (sql: Sql, id: string): Promise<void> => {
   await sql.run(`DELETE FROM ${inbox} WHERE id = ?`, id)
 }
 
-/** Records that expire in a period and have no live home, or the home `self`. */
-export const findAbandoned = (
+/** Records that have expired and have no live home, or the home `self`. */
+export const findExpired = (
   sql: Sql,
   kind: RecordKind,
-  period: { readonly after: number; readonly until: number },
+  now: number,
   self: string,
   limit: number,
-): Promise<RecordRow[]> => sql.all<RecordRow>(ABANDONED(sql), kind, period.after, period.until, self, limit)
+): Promise<RecordRow[]> => sql.all<RecordRow>(EXPIRED(sql), kind, now, self, limit)
+
+/** Records that have not expired and have no live home. */
+export const findOrphaned = (sql: Sql, kind: RecordKind, now: number, limit: number): Promise<RecordRow[]> =>
+  sql.all<RecordRow>(ORPHANED(sql), kind, now, limit)
 
 export const releaseRecords = (sql: Sql, home: string): Promise<number> => sql.run(RELEASE(sql), home)
 

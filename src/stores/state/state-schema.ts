@@ -96,5 +96,9 @@ export const createMeta = ({ dialect }: { readonly dialect: Dialect }): string =
 export const stateMigrations = ({ dialect }: { readonly dialect: Dialect }): readonly string[] =>
   dialect === POSTGRES ? POSTGRES_MIGRATIONS : SQLITE_MIGRATIONS
 
-const SQLITE_MIGRATIONS = [createTables(SQLITE_LAYOUT)]
-const POSTGRES_MIGRATIONS = [createTables(POSTGRES_LAYOUT)]
+// Finds the records of ended replicas without looking at all others.
+const indexHomes = ({ tables: { record } }: StateLayout): string =>
+  `CREATE INDEX record_home ON ${record} (kind, home, expires)`
+
+const SQLITE_MIGRATIONS = [createTables(SQLITE_LAYOUT), indexHomes(SQLITE_LAYOUT)]
+const POSTGRES_MIGRATIONS = [createTables(POSTGRES_LAYOUT), indexHomes(POSTGRES_LAYOUT)]
