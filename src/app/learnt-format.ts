@@ -23,14 +23,14 @@ const sorted = (value: unknown): unknown => {
 }
 
 /** The text that is stored; equal for equal lists. */
-export const encodeLearnt = (fingerprint: string, { revision, discovery, lists, isUniform }: LearntServer): Buffer => {
+export const encodeLearnt = (fingerprint: string, { revision, discovery, lists }: LearntServer): Buffer => {
   const kinds = ALL_LIST_KINDS.flatMap(kind => {
     const items = lists[kind]?.items
     return items ? [[kind, items.map(({ native }) => native)] as const] : []
   })
   const rest = ALL_LIST_KINDS.flatMap(kind => (lists[kind]?.rest ? [[kind, lists[kind].rest] as const] : []))
   const [listed, others] = [Object.fromEntries(kinds), Object.fromEntries(rest)]
-  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: listed, rest: others, isUniform }).toBytes()
+  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: listed, rest: others }).toBytes()
 }
 
 /** Reads a stored text; a string says why it cannot be used. */
@@ -60,7 +60,7 @@ export const decodeLearnt = (fingerprint: string, bytes: Buffer): LearntServer |
       [kind, { items: items.elements().flatMap(item => itemOf(kind, item)), rest: rest?.isObject ? rest : undefined }],
     ]
   })
-  return { revision, discovery, lists: Object.fromEntries(read), isUniform: stored.get('isUniform')?.asBoolean() }
+  return { revision, discovery, lists: Object.fromEntries(read) }
 }
 
 const itemOf = (kind: ListKind, native: Json): LearntList['items'] => {

@@ -1,12 +1,9 @@
 import type { ServerConfig } from '../config/snapshot.ts'
 import type { ReadLists } from '../health/probe-server.ts'
-import { ALL_CAPABILITIES } from '../protocol/capabilities.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
-import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import { sendRequest } from '../protocol/send-request.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type LearntServer, type LearntSource, learnServer } from '../workspace/catalog/learnt-server.ts'
-import { ALL_LIST_KINDS } from '../workspace/catalog/list-kinds.ts'
 import type { LearntStore } from './learnt-files.ts'
 import { decodeLearnt, encodeLearnt, fingerprintOf } from './learnt-format.ts'
 
@@ -19,7 +16,6 @@ interface LearntEntry {
   readAt: number // when the latest reading was begun
   stored: Buffer | undefined // the text in the store
   refresh: (() => void) | undefined
-  comparing: Promise<void> | undefined
 }
 
 /** How a server is read, and where the result is kept. */
@@ -35,7 +31,6 @@ export class LearntServers {
   readonly #entries = new Map<string, LearntEntry>() // by the fingerprint of the configuration
   #unsaved = new Set<string>()
   #saving: Promise<void> = Promise.resolve()
-  #comparing: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
   constructor(store: LearntStore | undefined, log: Log) {
@@ -65,7 +60,6 @@ export class LearntServers {
       // A client may have begun to use the process meanwhile: its lists may be for that client only.
       if (peer.hasServedUsers) entry.refresh()
       else this.#put(fingerprint, learnt)
-      if (config.kind === 'process') this.#compare(fingerprint, upstream, self)
       if (!learnt.lists.tools) throw new Error('the tools could not be listed')
       return learnt.lists.tools.items.map(({ native }) => native)
     }
@@ -77,14 +71,7 @@ export class LearntServers {
       entry.listeners.add(listener)
       return () => void entry.listeners.delete(listener)
     }
-    const source: LearntSource = {
-      get,
-      onLearnt,
-      get comparing() {
-        return entry.comparing
-      },
-    }
-    return { source, readLists }
+    return { source: { get, onLearnt }, readLists }
   }
 
   /** Drops what was learnt of all other servers; the store keeps it for a while. */
@@ -115,38 +102,11 @@ export class LearntServers {
   #put(fingerprint: string, learnt: LearntServer): void {
     const entry = this.#entries.get(fingerprint)
     if (!entry) return // the server was removed meanwhile
-    const { learnt: before } = entry
-    const lists = { ...(before?.revision === learnt.revision ? before.lists : {}), ...learnt.lists }
-    const isUniform = before && haveSameLists(before.lists, lists) ? before.isUniform : undefined
-    this.#learn(entry, { ...learnt, lists, isUniform })
-    this.#saveLater(fingerprint)
-  }
-
-  #saveLater(fingerprint: string): void {
+    const before = entry.learnt?.revision === learnt.revision ? entry.learnt.lists : {}
+    this.#learn(entry, { ...learnt, lists: { ...before, ...learnt.lists } })
     if (!this.#store) return
     this.#unsaved.add(fingerprint)
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_MS).unref()
-  }
-
-  /**
-   * Finds out, once, whether a process lists the same to a client with all capabilities: if so, no process need be started to
-   * list for such a client. One server after the other, because every process takes the time of all requests.
-   */
-  #compare(fingerprint: string, upstream: Upstream, self: Caller): void {
-    const entry = this.#entries.get(fingerprint)
-    if (!entry?.learnt || entry.learnt.isUniform !== undefined || entry.comparing) return
-    const compare = async (): Promise<void> => {
-      const { isHealthCheck: _, ...anonymous } = self
-      const client = { ...anonymous, revision: NEWEST_LEGACY, capabilities: ALL_CAPABILITIES }
-      const other = await learnFrom(upstream, client).catch(() => undefined)
-      entry.comparing = undefined
-      const { learnt } = entry
-      if (!learnt) return
-      this.#learn(entry, { ...learnt, isUniform: other !== undefined && haveSameLists(learnt.lists, other.lists) })
-      this.#saveLater(fingerprint)
-    }
-    this.#comparing = this.#comparing.then(compare)
-    entry.comparing = this.#comparing
   }
 
   #learn(entry: LearntEntry, learnt: LearntServer): void {
@@ -183,7 +143,6 @@ export class LearntServers {
       readAt: 0,
       stored: undefined,
       refresh: undefined,
-      comparing: undefined,
     }
     this.#entries.set(fingerprint, entry)
     return entry
@@ -196,12 +155,6 @@ export class LearntServers {
  */
 const isShared = (config: ServerConfig): boolean =>
   !config.disabled && (config.kind === 'remote' || config.kind === 'process') && config.personal === undefined
-
-const haveSameLists = (some: LearntServer['lists'], others: LearntServer['lists']): boolean =>
-  ALL_LIST_KINDS.every(kind => {
-    const [a, b] = [some[kind]?.items ?? [], others[kind]?.items ?? []]
-    return a.length === b.length && a.every(({ native }, at) => b[at]?.native.toBytes().equals(native.toBytes()))
-  })
 
 /** Reads a server on a peer that no client uses, if need be on a process of its own. */
 const learnFrom = async (upstream: Upstream, self: Caller): Promise<LearntServer> => {

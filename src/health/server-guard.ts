@@ -136,7 +136,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
       },
     })
 
-  return { open, isRunning: upstream.isRunning, close: () => upstream.close() }
+  return { open, close: () => upstream.close() }
 }
 
 /**

@@ -50,19 +50,6 @@ const pick = (value: Json, members: readonly string[]): Json =>
     ? value.without(...value.entries().flatMap(([name]) => (members.includes(name) ? [] : [name])))
     : Json.empty
 
-/** Every capability that a server may shape its lists by. */
-export const ALL_CAPABILITIES = Json.of({
-  roots: { listChanged: true },
-  sampling: { context: {}, tools: {} },
-  elicitation: { form: {}, url: {} },
-  extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
-})
-
-/** Whether all of these capabilities are among `ALL_CAPABILITIES`. */
-export const areKnownCapabilities = (capabilities: Json): boolean =>
-  capabilities.entries().every(([name]) => ALL_CAPABILITIES.has(name)) &&
-  (capabilities.get('extensions')?.entries() ?? []).every(([name]) => ALL_CAPABILITIES.at('extensions', name))
-
 /** Whether a server may ask a client with these capabilities anything. */
 export const canBeAsked = (capabilities: Json): boolean =>
   capabilities.has('elicitation') || capabilities.has('sampling') || capabilities.has('roots')

@@ -84,8 +84,6 @@ export interface Upstream {
    * to be asked right now; rejects with RpcFailure where no answer came.
    */
   probe?(): Promise<boolean>
-  /** Of a server that this machine runs: whether a process serves this caller, so that a request starts none. */
-  readonly isRunning?: ((caller: Caller) => boolean) | undefined
   /** Of a server that this machine runs: the number of its processes. */
   processCount?(): number
   close(): Promise<void>

@@ -199,11 +199,6 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     return pool.find(caller, index) ?? detectAndOpen(caller, index)
   }
 
-  const isRunning = (caller: Caller): boolean => {
-    const session = pool.peek(sharing.placeOf(caller, 0).key)
-    return modern.find(caller) !== undefined || (session !== undefined && sessions.get(session)?.isRunning === true)
-  }
-
   /** One process is enough: another that hangs is found by the calls it does not answer. */
   const probe = async (): Promise<boolean> => {
     if (closing) return false
@@ -236,7 +231,6 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     sharedKey: caller =>
       eraOf(caller) === 'modern' || caller.session !== undefined ? undefined : sharing.placeOf(caller, 0).key,
     probe,
-    isRunning,
     processCount: () => pipes().length,
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,

@@ -35,7 +35,7 @@ export const createDiscover = (options: DiscoverOptions): Dispatch => {
       .map(member => ({ member, entry: catalog.discovery(member, caller) }))
     for (const each of all)
       if (each.entry.isDue(now) && each.member.isUp())
-        catalog.fetchBehind(each, { caller }, () => catalog.discover(each.member, caller))
+        catalog.fetchBehind(each, () => catalog.discover(each.member, caller))
     await catalog.waitForFirst(all, caller)
     return all
   }

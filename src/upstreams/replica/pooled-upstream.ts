@@ -57,6 +57,5 @@ export const withPoolHomes = (options: PooledOptions): Upstream => {
   }
 
   const { probe } = upstream
-  const { isRunning } = upstream
-  return { open, isRunning, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
+  return { open, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
 }

@@ -42,12 +42,6 @@ export interface CachedOf<T> {
 
 export type CachedList = CachedOf<MemberList>
 
-/** For whom a value is fetched behind an answer. */
-interface BehindFor {
-  readonly caller: Caller
-  readonly kind?: ListKind // undefined: the discovery
-}
-
 /** The servers whose first list is awaited, of all that were missing. */
 export interface WaitProgress {
   readonly waiting: readonly string[]
@@ -164,23 +158,12 @@ export class Catalog {
     return this.discovery(member, caller).refresh(() => this.#withPeer(member, caller, fetcher, fetchDiscovery))
   }
 
-  /**
-   * Fetches a list, or the discovery, at once, or after the answer if there is one: to start a process takes the time of all
-   * other requests. No process is started for what the gateway itself knows.
-   */
-  fetchBehind<T>({ member, entry }: CachedOf<T>, { caller, kind }: BehindFor, fetch: () => Promise<void>): void {
+  /** Fetches at once, or after the answer if there is one: to start a process takes the time of all other requests. */
+  fetchBehind<T>({ member, entry }: CachedOf<T>, fetch: () => Promise<void>): void {
     if (!member.isProcess || entry.value === undefined) return void fetch()
-    const start = (): void => {
-      if (!entry.isDue(Date.now()) || !member.isUp()) return
-      const startsProcess = member.native.isRunning?.(caller) === false
-      if (startsProcess && this.#seeds.isCurrent(member.server, caller, kind, entry.value)) return
-      void fetch()
-    }
     const timer = setTimeout(() => {
       this.#later.delete(timer)
-      const comparing = member.learnt?.comparing
-      if (comparing) void comparing.then(start)
-      else start()
+      if (entry.isDue(Date.now()) && member.isUp()) void fetch()
     }, this.times.behindMs).unref()
     this.#later.add(timer)
   }

@@ -2,6 +2,7 @@
 export interface CacheTimes {
   readonly listWaitMs: number // a list is answered without a server whose first list takes longer
   readonly ownListMs: number // a list that is known from elsewhere is served if the caller's own takes longer
+  readonly directListMs: number // the same in a workspace of one server, whose own answer is worth a longer wait
   readonly behindMs: number // a fetch that may start a process follows the answer after this time
   readonly listTimeoutMs: number // how long other requests wait for several servers
   readonly fetchTimeoutMs: number // a fetch that takes longer has failed
@@ -16,6 +17,7 @@ export interface CacheTimes {
 export const CACHE_TIMES: CacheTimes = {
   listWaitMs: 12_000,
   ownListMs: 25,
+  directListMs: 3_000,
   behindMs: 100,
   listTimeoutMs: 5000,
   fetchTimeoutMs: 60_000,

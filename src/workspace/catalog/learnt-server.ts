@@ -24,7 +24,6 @@ export interface LearntServer {
   readonly revision: Revision
   readonly discovery: Json // the result of `server/discover`
   readonly lists: Readonly<Partial<Record<ListKind, LearntList>>> // without those that could not be read
-  readonly isUniform?: boolean | undefined // a client with all capabilities got the same lists; undefined: not compared
 }
 
 /** The place where the gateway keeps what it has learnt of one server. */
@@ -32,8 +31,6 @@ export interface LearntSource {
   get(): LearntServer | undefined
   /** Calls the listener whenever more was learnt, until the returned function is called. */
   onLearnt(listener: () => void): () => void
-  /** Resolves when it is known whether the lists depend on the client; undefined: it is known, or is not examined. */
-  readonly comparing?: Promise<void> | undefined
 }
 
 const TIMEOUT_MS = 60_000

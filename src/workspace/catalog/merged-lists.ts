@@ -102,7 +102,7 @@ export class MergedLists implements ListView {
     const cached = this.#cachedLists(caller, kind)
     for (const each of cached)
       if (each.entry.isDue(now) && each.member.isUp())
-        this.#catalog.fetchBehind(each, { caller, kind }, () => this.#catalog.refresh(each, caller, kind))
+        this.#catalog.fetchBehind(each, () => this.#catalog.refresh(each, caller, kind))
     const waiting = this.#catalog.waitForFirst(cached, caller, onWait)
     return waiting ? waiting.then(() => this.#currentView(caller, kind, true)) : this.#currentView(caller, kind, true)
   }

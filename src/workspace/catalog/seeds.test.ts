@@ -163,34 +163,6 @@ test('what was learnt a moment ago is not fetched again where that could start a
   w.close()
 })
 
-test('no process is started for lists that are the same for the client, however often it asks', async () => {
-  let isRunning = false
-  const { member, learn } = learntMember(
-    'a',
-    { ...learntWith('x'), isUniform: true },
-    { isRemote: false, isProcess: true },
-  )
-  const w = workspaceOf([{ ...member, native: { ...member.native, isRunning: () => isRunning } }])
-  const callers = [{}, { capabilities: Json.of({ sampling: {}, roots: { listChanged: true } }) }]
-  const ask = async () => {
-    for (const caller of callers) {
-      expect(toolsIn(await w.ask('tools/list', {}, caller))).toEqual(['x'])
-      await w.ask('server/discover', {}, caller)
-    }
-    await vi.advanceTimersByTimeAsync(61_000)
-  }
-  await ask()
-  await ask()
-  expect(member.asked).toEqual([])
-  learn({ ...learntWith('y'), isUniform: true })
-  await ask()
-  expect(member.count('tools/list')).toBe(2) // the process has another list now
-  isRunning = true
-  await ask()
-  expect(member.count('tools/list')).toBeGreaterThan(2)
-  w.close()
-})
-
 test('a caller without capabilities gets what the gateway learnt, not what its principal was sent with others', async () => {
   const { member, answerAll } = learntMember('a', learntWith('x'))
   const w = workspaceOf([member])

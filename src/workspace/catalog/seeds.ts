@@ -1,5 +1,3 @@
-import { areKnownCapabilities } from '../../protocol/capabilities.ts'
-import type { Caller } from '../../protocol/exchange.ts'
 import { isModern, MODERN, NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
@@ -15,8 +13,6 @@ export interface Seeds {
   /** `sibling`: what the same principal was sent with other capabilities. */
   list(server: string, kind: ListKind, owner: string, sibling: MemberList | undefined): Seed<MemberList> | undefined
   discovery(server: string, sibling: Discovery | undefined): Seed<Discovery> | undefined
-  /** Whether the caller's own fetch would bring the same, as far as the gateway knows; `kind` undefined: its discovery. */
-  isCurrent(server: string, caller: Caller, kind: ListKind | undefined, value: unknown): boolean
 }
 
 type Intern = (server: string, kind: ListKind, list: MemberList) => MemberList
@@ -48,7 +44,7 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
       const { member, learnt } = found
       const list = learnt?.lists[kind]
       if (!learnt || !list) return sibling && { value: sibling }
-      const isSame = isKeyOfGateway(publicKeyIn(owner), learnt.revision)
+      const isSame = isListedAlike(owner, learnt)
       if (sibling && !isSame && !isOfOtherEra(owner, learnt.revision, sibling.revision)) return { value: sibling }
       // A fetch may have to start a process, so it waits until a list this old would be fetched again.
       const hints = isSame && member.isProcess ? list.hints : undefined
@@ -59,24 +55,16 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
       if (found && sibling) return { value: sibling }
       return found?.learnt && { value: { revision: found.learnt.revision, result: found.learnt.discovery } }
     },
-    isCurrent: (server, caller, kind, value) => {
-      const { member, learnt } = find(server) ?? {}
-      if (!member || !learnt || !isListedAlike(caller, learnt)) return false
-      const list = kind && learnt.lists[kind]
-      return !kind || (list !== undefined && show(member, kind, learnt.revision, list) === value)
-    },
   }
 }
 
 const keyWithout = (revision: Revision): string => publicKeyOf({ revision, capabilities: Json.empty })
 
 /** The gateway's own capabilities are empty: a caller with the same, in an era that the server has, gets the same list. */
-const isKeyOfGateway = (key: string, revision: Revision): boolean =>
-  key === keyWithout(MODERN) || (!isModern(revision) && key === keyWithout(NEWEST_LEGACY))
-
-/** Whether the server lists the same to this caller as to the gateway. */
-export const isListedAlike = (caller: Caller, { revision, isUniform }: LearntServer): boolean =>
-  isKeyOfGateway(publicKeyOf(caller), revision) || (isUniform === true && areKnownCapabilities(caller.capabilities))
+const isListedAlike = (owner: string, { revision }: LearntServer): boolean => {
+  const key = publicKeyIn(owner)
+  return key === keyWithout(MODERN) || (!isModern(revision) && key === keyWithout(NEWEST_LEGACY))
+}
 
 /** A modern caller of a server of both eras does not get what its legacy clients got, which may be another list. */
 const isOfOtherEra = (owner: string, learnt: Revision, sibling: Revision): boolean =>

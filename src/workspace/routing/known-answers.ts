@@ -9,7 +9,6 @@ import type { CacheTimes } from '../catalog/freshness.ts'
 import { DISCOVER, haveSameItems, learntResult } from '../catalog/learnt-results.ts'
 import type { LearntServer, LearntSource } from '../catalog/learnt-server.ts'
 import { LIST_KINDS, listKindOf } from '../catalog/list-kinds.ts'
-import { isListedAlike } from '../catalog/seeds.ts'
 import type { Member } from '../member.ts'
 import { ListListeners } from './list-listeners.ts'
 
@@ -43,7 +42,6 @@ export const createKnownAnswers = (
 ): KnownAnswers => {
   const owners = new BoundedCache<OwnerAnswers>(MOST_OWNERS, IDLE_MS, { mostPerGroup: MOST_PER_PRINCIPAL })
   const listeners = new ListListeners()
-  const later = new Set<NodeJS.Timeout>()
 
   const answersOf = (owner: string): OwnerAnswers => {
     const known = owners.get(owner)
@@ -58,18 +56,19 @@ export const createKnownAnswers = (
     if (kind) listeners.notify(owner, LIST_KINDS[kind].capability)
   }
 
-  /** Asks the server, and gives the known answer after `waitMs` unless the server has answered by then. */
-  const ask = (exchange: Exchange, owner: string, known: Json, waitMs: number | undefined): void => {
+  /** Asks the server, and gives the known answer if the server takes too long. */
+  const ask = (exchange: Exchange, owner: string, known: Json): void => {
     const { method } = exchange
     const answers = answersOf(owner)
     const abort = new Abort()
-    let isAnswered = waitMs === undefined
+    let isAnswered = false
     const show = (): void => {
       if (isAnswered) return
       isAnswered = true
+      answers.pending.add(method)
       if (!exchange.signal.reason) void deliver(exchange.sink, { kind: 'result', result: known })
     }
-    const timer = waitMs === undefined ? undefined : setTimeout(show, waitMs)
+    const timer = setTimeout(show, times.directListMs)
     const end = (reason: AbortReason): void => {
       clearTimeout(timer)
       clearTimeout(expiry)
@@ -83,34 +82,19 @@ export const createKnownAnswers = (
       clearTimeout(timer)
       clearTimeout(expiry)
       answers.pending.delete(method)
-      if (frame.kind === 'failure') return show()
-      answers.own.add(method)
-      if (isAnswered) return haveSameItems(method, known, frame.result) ? undefined : notify(owner, method)
+      if (frame.kind === 'result') answers.own.add(method)
+      if (isAnswered)
+        return frame.kind === 'failure' || haveSameItems(method, known, frame.result)
+          ? undefined
+          : notify(owner, method)
       isAnswered = true
       return exchange.sink(frame)
     }
-    answers.pending.add(method)
     // Once the client is answered, the server's answer is still of use for later requests.
     exchange.signal.onAbort(reason => {
       if (!isAnswered) end(reason)
     })
     send({ ...exchange, signal: abort, sink: take })
-  }
-
-  /** A process starts after the answer, because that takes the time of all other requests, and not for what is known. */
-  const askLater = (exchange: Exchange, owner: string, known: Json): void => {
-    const { method, caller } = exchange
-    const start = (): void => {
-      const learnt = source.get()
-      if (!member.isUp() || answersOf(owner).pending.has(method) || (learnt && isListedAlike(caller, learnt))) return
-      ask(exchange, owner, known, undefined)
-    }
-    const timer = setTimeout(() => {
-      later.delete(timer)
-      if (source.comparing) void source.comparing.then(start)
-      else start()
-    }, times.behindMs).unref()
-    later.add(timer)
   }
 
   const answer = (exchange: Exchange): void => {
@@ -121,10 +105,8 @@ export const createKnownAnswers = (
     const known = learnt && learntResult(learnt, method, caller.revision)
     if (!learnt || !known) return send(exchange)
     answers.shown.set(method, learnt)
-    const startsProcess = member.isProcess && member.native.isRunning?.(caller) !== true
-    if (!startsProcess && !answers.pending.has(method)) return ask(exchange, owner, known, times.ownListMs)
-    void deliver(sink, { kind: 'result', result: known })
-    if (startsProcess && method !== DISCOVER) askLater(exchange, owner, known)
+    if (answers.pending.has(method)) return void deliver(sink, { kind: 'result', result: known })
+    ask(exchange, owner, known)
   }
 
   /** The gateway has read the server again: callers that were shown another list are told. */
@@ -150,7 +132,6 @@ export const createKnownAnswers = (
     dispatch,
     close: () => {
       stop()
-      for (const timer of later) clearTimeout(timer)
       listeners.clear()
       owners.clear()
     },
