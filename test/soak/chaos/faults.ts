@@ -25,7 +25,7 @@ const AWAY_MS: Readonly<Record<FaultKind, readonly (readonly [from: number, to: 
     [3_000, 5_000],
   ],
 }
-const WAIT_MS = [300, 1_800] as const
+const WAIT_MS = [300, 3_000] as const
 
 /** The faults of a run: the same seed makes the same ones. */
 export const planFaults = (kind: FaultKind, count: number, gateways: number, seed: number): Fault[] => {

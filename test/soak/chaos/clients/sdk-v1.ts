@@ -10,7 +10,8 @@ import { outcomeOfError } from './sdk-outcome.ts'
 import { watchedFetch } from './watched-fetch.ts'
 
 const RETRY_MS = 100
-const CONNECT_MS = 120_000
+const CONNECT_MS = 10 * 60_000
+export const HANDSHAKE_MS = 10_000 // an answer to `initialize` may be lost with its connection
 const RECONNECTION = {
   initialReconnectionDelay: RETRY_MS,
   maxReconnectionDelay: 1_000,
@@ -24,7 +25,7 @@ const RETURN_MS = 2_000 // in which a reopened channel tells what became of the 
 export const connectV1Client = async (transport: Transport): Promise<Client> => {
   const client = new Client({ name: 'chaos-v1', version: '1.0.0' }, { capabilities: { elicitation: {} } })
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => answerTo(params.message))
-  await client.connect(transport)
+  await client.connect(transport, { timeout: HANDSHAKE_MS })
   return client
 }
 

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { NumberedCall, Outcome } from '../ledger.ts'
 import { answerTo, argumentsOf, type ClientContext, type Connect, outcomeOf, SILENT_MS, urlOf } from './client.ts'
 import { outcomeOfError } from './sdk-outcome.ts'
-import { untilConnected } from './sdk-v1.ts'
+import { HANDSHAKE_MS, untilConnected } from './sdk-v1.ts'
 import { watchedFetch } from './watched-fetch.ts'
 
 type Transport = Parameters<Client['connect']>[0]
@@ -14,7 +14,7 @@ export const connectV2Client = async (transport: Transport): Promise<Client> => 
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
   )
   client.setRequestHandler('elicitation/create', async ({ params }) => answerTo(params.message))
-  await client.connect(transport)
+  await client.connect(transport, { timeout: HANDSHAKE_MS })
   return client
 }
 
