@@ -108,7 +108,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const again: Dispatch = exchange => send(exchange)
     const isShared = replicas && runsHere(config, first.cluster)
     const native = isShared ? replicas.share(config.name, built, guarded, again) : guarded
-    const bridged = bridge.wrap(native, config.name)
+    const bridged = bridge.wrap(native, config.name, isShared && config.kind !== 'remote')
     const send = sendTo(bridged, log)
     return { config, built, native, bridged, send, learnt: access?.source }
   }

@@ -1,7 +1,15 @@
-import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
+import {
+  type Caller,
+  type Dispatch,
+  type Exchange,
+  type Peer,
+  type Upstream,
+  withDispatch,
+} from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
+import { pinRounds } from './pinned-rounds.ts'
 import { askInRounds } from './rounds.ts'
 import { SharedListens } from './shared-listen/shared-listens.ts'
 import { RootsHabit } from './shared-session/session-setup.ts'
@@ -12,7 +20,8 @@ import { askForUrls } from './url-elicitation.ts'
 
 /** Lets callers of every revision use servers of every revision. */
 export interface Bridge {
-  wrap(upstream: Upstream, server: string): Upstream
+  /** `isLocal`: each replica runs the server itself, so its state of a call is valid at one of them. */
+  wrap(upstream: Upstream, server: string, isLocal?: boolean): Upstream
   /** The number of calls that wait for an answer of their client. */
   parkedCalls(): number
   close(): void
@@ -21,7 +30,8 @@ export interface Bridge {
 export const createBridge = (options: ParkingOptions): Bridge => {
   const parking = createParking(options)
 
-  const wrap = (upstream: Upstream, server: string): Upstream => {
+  const wrap = (upstream: Upstream, server: string, isLocal = false): Upstream => {
+    const pinning = isLocal ? options.home : undefined
     const subscriptions = new LegacySubscriptions()
     const listens = new SharedListens(upstream)
     const parkedCalls = parking.at(server)
@@ -55,7 +65,10 @@ export const createBridge = (options: ParkingOptions): Bridge => {
 
     const connect = (caller: Caller, peer: Peer): Peer => {
       const parks = peer.asks && isModern(caller.revision)
-      if (peer.revision === caller.revision && !parks) return peer
+      if (peer.revision === caller.revision && !parks) {
+        const isPinned = pinning && isModern(peer.revision)
+        return isPinned ? withDispatch(peer, pinRounds(server, pinning, peer.dispatch)) : peer
+      }
       let dispatch = adapt(caller, peer)
       if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
       if (parks) dispatch = parkedCalls.wrap(dispatch)

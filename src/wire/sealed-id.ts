@@ -1,7 +1,7 @@
 import { sealBytes, unsealBytes } from './seal.ts'
 
 /** What an id is for. One minted for one purpose is not accepted for another. */
-export type IdPurpose = 'session' | 'channel' | 'question'
+export type IdPurpose = 'session' | 'channel' | 'question' | 'round'
 
 /** What an id says to the replica that opens it. */
 export interface IdContent {
