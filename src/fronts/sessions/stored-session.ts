@@ -20,7 +20,7 @@ export class StoredSession {
   #claim: Claim | undefined
   #saving: Promise<void> | undefined
   #isChanged = false // since the last write began
-  #isOver = false // removed, or held by another replica
+  #isOver = false // removed, released, or held by another replica
   #isTooLarge = false
   #savedAt = 0
 
@@ -45,6 +45,11 @@ export class StoredSession {
       this.#saving = undefined
     })
     return within(WAIT_MS, this.#saving, () => {})
+  }
+
+  /** Writes nothing more; what is stored stays for another process. */
+  release(): void {
+    this.#isOver = true
   }
 
   /** Removes what is stored. Resolves as `save` does. */
@@ -105,6 +110,7 @@ export class StoredSession {
     const { store, read, onLost } = this.#options
     const { body, expires } = read()
     if (this.#claim && (await store.write(this.#claim, body, { expires }))) return
+    if (this.#isOver) return
     const { id } = this.#options
     // A write that was refused, or one that timed out and arrived all the same: the store tells who holds the record.
     const taken = this.#claim ? await store.take('session', id) : await this.#create(body, expires)

@@ -275,6 +275,16 @@ test('a replica that lost its lease drops its sessions, and revives them when th
   expect((await call(front, headers)).status).toBe(200)
 })
 
+test('a call that is cut off with its session does not claim the record again', async () => {
+  const front = await start({}, { ...SCRIPT, 'resources/subscribe': () => {} })
+  const { headers } = await openSession(front.url)
+  const subscribing = call(front, headers, 'resources/subscribe', { uri: 'file:///a' })
+  await front.whenSeen('resources/subscribe')
+  cluster.lapse(front.replica)
+  expect((await subscribing).json.error).toBeDefined()
+  expect([...cluster.records.values()].map(({ home, epoch }) => [home, epoch])).toEqual([[front.replica, 1]])
+})
+
 describe('the clock', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date'] })

@@ -48,11 +48,12 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
 
   /** Ends the live session; what is stored stays, and another process goes on with it. */
   const drop = (session: StreamableSession, reason: AbortReason = { kind: 'closing' }): void => {
-    byId.delete(session.id)
+    if (byId.get(session.id) === session) byId.delete(session.id) // it may have been revived since
     releases.get(session)?.()
     releases.delete(session)
     quota.delete(session)
     session.end(reason)
+    session.stored?.release()
   }
 
   /** Ends a session for good. */

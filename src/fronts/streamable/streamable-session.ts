@@ -69,7 +69,7 @@ export class StreamableSession extends ClientSession {
   }
 
   override save(): Promise<void> | undefined {
-    return this.stored?.save()
+    return this.isEnded ? undefined : this.stored?.save() // another process may hold it by now
   }
 
   /** What is stored of it. */
