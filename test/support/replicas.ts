@@ -97,7 +97,9 @@ const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, limits: Partia
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
   servers: new Map([[server.name, server]]),
-  workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: [server.name], ...defaultRules(1) }])),
+  workspaces: new Map(
+    ['default', 'other', 'servers'].map(name => [name, { name, servers: [server.name], ...defaultRules(1) }]),
+  ),
   policies: new Map([['nothing', NOTHING]]),
   warnings: [],
 })

@@ -14,7 +14,7 @@ import { CLOCK_HEADER, REPLICA_HEADER } from './forward-headers.ts'
 // Calls to one server through the replica that holds its session or runs its process: requests of MCP 2026-07-28 at the
 // cluster port, for a server instead of a workspace. This file is both ends of them.
 
-const PATH = '/servers/'
+const PATH = '/.servers/' // no workspace has such a name: `/servers/mcp` is the alias of a workspace
 /** The session that the replica must hold, by its pool id. */
 const POOL_HEADER = 'dragoman-pool'
 /** The gateway itself is the caller. */

@@ -65,15 +65,15 @@ describe('the cluster port, for calls to one server', () => {
     ['that has expired', () => ({ now: Date.now() - 11_000 }), 403],
     ['from the future', () => ({ now: Date.now() + 60_000 }), 403],
     ['for another replica', () => ({ to: 'another' }), 421],
-    ['of another workspace', () => ({ path: '/servers/demo?workspace=other' }), 403],
+    ['of another workspace', () => ({ path: '/.servers/demo?workspace=other' }), 403],
     ['with a batch', () => ({ text: `[${JSON.stringify(body)}]` }), 400],
     ['with no JSON', () => ({ text: '{' }), 400],
     [
       'of a server that is not configured here',
-      () => ({ server: 'gone', path: '/servers/gone?workspace=default' }),
+      () => ({ server: 'gone', path: '/.servers/gone?workspace=default' }),
       421,
     ],
-    ['with a path that cannot be decoded', () => ({ server: '', path: '/servers/%E0%A4%A?workspace=default' }), 421],
+    ['with a path that cannot be decoded', () => ({ server: '', path: '/.servers/%E0%A4%A?workspace=default' }), 421],
   ])('a caller %s is rejected', async (_, call, status) => {
     const answer = await send(call())
     expect([answer.status, answer.text.includes('hello')]).toEqual([status, false])
@@ -100,6 +100,6 @@ describe('the cluster port, for calls to one server', () => {
 
   test('the port for clients does not know these paths', async () => {
     const { origin } = new URL(home.url)
-    expect((await fetch(`${origin}/servers/demo?workspace=default`, { method: 'POST', body: '{}' })).status).toBe(404)
+    expect((await fetch(`${origin}/.servers/demo?workspace=default`, { method: 'POST', body: '{}' })).status).toBe(404)
   })
 })

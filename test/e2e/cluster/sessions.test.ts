@@ -39,6 +39,15 @@ test('a call is served at home, whichever replica it reaches', async () => {
   expect(cluster.replicas.map(({ gateway }) => gateway.load().sessions)).toEqual([expect.any(Number), 0, 0])
 })
 
+test('a workspace may be called like a part of the cluster port, under each of its paths', async () => {
+  for (const path of ['/mcp/servers', '/servers/mcp']) {
+    const opened = await send(`${home.gateway.origin}${path}`, { body: rpcInitialize('2025-11-25') })
+    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+    const { json } = await send(`${entry.gateway.origin}${path}`, { headers, body: call('where') })
+    expect(textIn(json)).toBe('replica 0')
+  }
+})
+
 test('a batch, a bad body and a wrong revision get the answers that home gives', async () => {
   const opened = await send(home.url, { body: rpcInitialize('2025-03-26') })
   id = String(opened.headers['mcp-session-id'])
