@@ -108,13 +108,18 @@ export const totalBytes = async (sql: Sql): Promise<number> => {
   return Number(row?.bytes ?? 0)
 }
 
-/** Deletes the oldest rows of all streams, about `excess` bytes. */
-export const trimAll = async (sql: Sql, excess: number): Promise<void> => {
+const TRIMMED_ROWS = 1000 // at once, because a process with SQLite serves nothing meanwhile
+
+/** Deletes some of the oldest rows of all streams, at most about `excess` bytes; returns how many bytes they had. */
+export const trimOldest = async (sql: Sql, excess: number): Promise<number> => {
   const { event } = stateTables(sql)
-  const row = await sql.get<{ at: number }>(
-    `SELECT at FROM (SELECT at, bytes, sum(bytes) OVER (ORDER BY at) AS upto FROM ${event}) AS rows
-WHERE upto - bytes < ? ORDER BY at DESC LIMIT 1`,
-    excess,
-  )
-  if (row) await sql.run(`DELETE FROM ${event} WHERE at <= ?`, row.at)
+  const oldest = `SELECT at, bytes FROM ${event} ORDER BY at, bytes LIMIT ${TRIMMED_ROWS}`
+  let [last, bytes] = [0, 0]
+  for (const row of await sql.all<{ at: number; bytes: number }>(oldest)) {
+    if (bytes >= excess) break
+    last = row.at
+    bytes += row.bytes
+  }
+  if (bytes > 0) await sql.run(`DELETE FROM ${event} WHERE at <= ?`, last)
+  return bytes
 }

@@ -8,6 +8,7 @@ import { openSqlite } from '../sqlite.ts'
 import { ClockGuard } from './clock-guard.ts'
 import { HeldRecords, holdRecord } from './held-records.ts'
 import { prepareSqlite } from './prepare-state.ts'
+import { trimOldest } from './sql-events.ts'
 import { findOrphaned } from './sql-records.ts'
 import type { Claim, StateStore } from './state-store.ts'
 
@@ -257,6 +258,17 @@ test('journals stay within the limits of stream, session and store: the oldest e
   expect((await one.journal.read(last, 'fourth', 0, 1000)).at(-1)?.seq).toBe(30)
   expect(await sizeOf(last, 'first')).toBeLessThan(10_000)
   expect(await total()).toBeLessThanOrEqual(140_000)
+})
+
+test('the oldest events are deleted in small steps: with SQLite nothing else is served meanwhile', async () => {
+  const { database } = await cluster()
+  await database.run(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 5000)
+INSERT INTO event (id, stream, seq, revision, last, at, bytes, data) SELECT 'a', 's', n, 0, n, n, 10, x'00' FROM numbers`)
+  const first = async () => (await database.get<{ seq: number }>('SELECT min(seq) AS seq FROM event'))?.seq
+  expect(await trimOldest(database, 25)).toBe(30)
+  expect(await first()).toBe(4)
+  expect(await trimOldest(database, 1_000_000)).toBeLessThanOrEqual(10_000)
+  expect(await first()).toBeLessThan(2000)
 })
 
 test('a jump of the clock is noticed once, and that sweep takes nothing', async () => {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../telemetry/log.ts'
 import type { Sql, SqlDatabase } from '../sql.ts'
 import type { HeldRecord, HeldRecords, HeldStream, JournalSizes } from './held-records.ts'
@@ -11,7 +12,7 @@ import {
 } from './journal-rows.ts'
 import { READ_BYTES, STATE_LIMITS } from './limits.ts'
 import type { Sealing } from './sealing.ts'
-import { deleteStream, insertEvents, readEvents, readSizes, totalBytes, trimAll, trimStream } from './sql-events.ts'
+import { deleteStream, insertEvents, readEvents, readSizes, totalBytes, trimOldest, trimStream } from './sql-events.ts'
 import { ownedEpochs } from './sql-records.ts'
 import type { Claim, Journal, JournalEvent } from './state-store.ts'
 import type { StoreContact } from './store-contact.ts'
@@ -232,9 +233,13 @@ export class SqlJournal implements Journal {
     this.#unchecked = 0
     this.#total = await contact.run(() => totalBytes(database))
     if (this.#total <= most) return
-    const excess = this.#total - most + most / 16
-    await contact.run(() => trimAll(database, excess))
-    this.#total -= excess
+    const enough = most - most / 16
+    while (this.#total > enough) {
+      const trimmed = await contact.run(() => trimOldest(database, this.#total - enough))
+      if (trimmed === 0) return
+      this.#total -= trimmed
+      await setImmediate() // other work goes on
+    }
   }
 }
 
