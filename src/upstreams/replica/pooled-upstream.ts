@@ -33,11 +33,19 @@ export const withPoolHomes = (options: PooledOptions): Upstream => {
     const home = homes.locate(id)
     if (home === 'here') return upstream.open(caller, sessionIndex)
     const openAt = (found: PoolHome): Promise<Peer> | Peer =>
-      found === 'here' ? upstream.open(caller, sessionIndex) : peerAt(found.replica, id)
+      found === 'here' ? upstream.open(caller, sessionIndex) : peerAt(found, id)
     return home instanceof Promise ? home.then(openAt) : Promise.resolve(openAt(home))
   }
 
-  const peerAt = (replica: string, pool: string): Peer => ({
+  // One peer for each home, so that what callers of one session share, like a listen, is shared here, too.
+  const peers = new WeakMap<Exclude<PoolHome, 'here'>, Peer>()
+  const peerAt = (home: Exclude<PoolHome, 'here'>, pool: string): Peer => {
+    const peer = peers.get(home) ?? createPeer(home.replica, pool)
+    peers.set(home, peer)
+    return peer
+  }
+
+  const createPeer = (replica: string, pool: string): Peer => ({
     revision: MODERN,
     asks: false,
     dispatch: exchange =>
