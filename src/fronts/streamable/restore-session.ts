@@ -24,6 +24,7 @@ export const restoreSession = (session: StreamableSession): void => {
 /** A change that comes before the server has subscribed is announced, too: the announcement is sent afterwards. */
 const subscribeAgain = async (session: StreamableSession, uris: string[]): Promise<void> => {
   for (let uri = uris.shift(); uri !== undefined; uri = uris.shift()) {
+    if (session.isEnded) return
     if (!session.subscriptions.has(uri)) continue // the client has unsubscribed meanwhile
     const params = Json.of({ uri })
     await send(session, SUBSCRIBE, params)

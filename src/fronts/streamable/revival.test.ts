@@ -1,5 +1,13 @@
+import { request } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { answerEmpty, type Front, rpcRequest, type Script, startFront } from '../../../test/support/front.ts'
+import {
+  answerEmpty,
+  type Front,
+  rpcInitialize,
+  rpcRequest,
+  type Script,
+  startFront,
+} from '../../../test/support/front.ts'
 import { openSession, openStream, send } from '../../../test/support/raw.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
@@ -126,6 +134,36 @@ test('a resource that the client unsubscribes from during the revival is not sub
   for (const exchange of waiting.splice(0)) void answerEmpty(exchange)
   await call(second, headers)
   expect(second.seen.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(8)
+})
+
+test('a session that ends during its revival subscribes to nothing more', async () => {
+  const first = await start()
+  const { headers } = await openSession(first.url)
+  for (let at = 0; at < 12; at++) await call(first, headers, 'resources/subscribe', { uri: `file:///${at}` })
+  await crash(first)
+  const second = await start({}, { ...SCRIPT, 'resources/subscribe': () => {} })
+  expect((await send(second.url, { method: 'DELETE', headers })).status).toBe(200)
+  expect((await call(second, headers)).status).toBe(404)
+  expect(second.seen.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(8)
+})
+
+test('a session whose client left before it was stored ends', async () => {
+  const store = cluster.join()
+  const { create } = store
+  let letCreate = (): void => {}
+  const isLet = new Promise<void>(resolve => {
+    letCreate = resolve
+  })
+  store.create = (...args) => isLet.then(() => create.apply(store, args))
+  const front = await start({ state: { store, keys } })
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const opening = request(front.url, { method: 'POST', agent: false, headers }).on('error', () => {})
+  opening.end(JSON.stringify(rpcInitialize('2025-11-25')))
+  await expect.poll(() => front.sessions.size).toBe(1)
+  opening.destroy()
+  await expect.poll(() => front.connections()).toBe(0)
+  letCreate()
+  await expect.poll(() => [front.sessions.size, cluster.records.size]).toEqual([0, 0])
 })
 
 test('requests that come at once revive a session once', async () => {

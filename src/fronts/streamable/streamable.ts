@@ -91,8 +91,12 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
   const accept = (request: FrontRequest, session: StreamableSession, outcome: CallOutcome): void => {
     const send = (): void => sendOutcome(request, session, outcome, { 'mcp-session-id': session.id })
     const saving = sessions.add(session)
-    if (saving) void saving.then(send)
-    else send()
+    if (!saving) return send()
+    void saving.then(() => {
+      if (request.response.destroyed)
+        void sessions.end(session) // its client does not know it
+      else send()
+    })
   }
 
   const sendOutcome = (
