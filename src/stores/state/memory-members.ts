@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Listeners } from './listeners.ts'
+import { STATE_VERSION } from './sealing.ts'
 import type { Membership, Replica, ReplicaAbout } from './state-store.ts'
-
-/** The format of the bodies that this version writes. */
-const STATE_VERSION = 1
 
 /** A name that no other replica has had. */
 const newReplicaName = (): string => randomBytes(9).toString('base64url')

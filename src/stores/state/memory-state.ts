@@ -1,4 +1,4 @@
-import { ClockGuard } from './clock-guard.ts'
+import { SteadyClock } from '../../std/steady-clock.ts'
 import { checkBody, checkDocument, checkMessage, STATE_LIMITS } from './limits.ts'
 import { Listeners, TopicListeners } from './listeners.ts'
 import { MemoryJournal } from './memory-journal.ts'
@@ -69,7 +69,7 @@ export class MemoryCluster {
 class MemoryStore implements StateStore {
   readonly #cluster: MemoryCluster
   readonly #lost = new Listeners<Claim>()
-  readonly #clock = new ClockGuard()
+  readonly #clock = new SteadyClock()
   readonly journal: Journal
   readonly inbox: Inbox
   readonly shared: Shared
@@ -153,7 +153,7 @@ class MemoryStore implements StateStore {
   }
 
   async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
-    if (this.#clock.hasJumped() && why === 'expired') return []
+    if (this.#clock.hasJumped(Date.now()) && why === 'expired') return []
     const isAbandoned = (record: MemoryRecord): boolean => {
       const { home } = record
       const isLive = home !== undefined && this.members.at(home) !== undefined

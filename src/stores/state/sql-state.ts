@@ -1,7 +1,7 @@
+import { SteadyClock } from '../../std/steady-clock.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { POSTGRES } from '../dialect.ts'
 import { isSqlFailure, type SqlDatabase } from '../sql.ts'
-import { ClockGuard } from './clock-guard.ts'
 import { readMeta } from './prepare-state.ts'
 import { Sealing } from './sealing.ts'
 import type { KeyRing } from './secret.ts'
@@ -67,7 +67,7 @@ export class SqlState implements StateStore {
   readonly #contact: StoreContact
   readonly #claims: SqlClaims
   readonly #topics: Topics
-  readonly #clock = new ClockGuard()
+  readonly #clock = new SteadyClock()
   #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
   #isClosed = false
@@ -129,7 +129,7 @@ export class SqlState implements StateStore {
 
   async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
     // After a jump of the clock, much seems to have expired that has not.
-    const hasJumped = this.#clock.hasJumped()
+    const hasJumped = this.#clock.hasJumped(Date.now())
     if ((hasJumped && why === 'expired') || this.#contact.isAway) return []
     return this.#claims.takeAbandoned(kind, why, limit)
   }
