@@ -121,3 +121,18 @@ test('one that is too large is reported once', async () => {
   await stored.save()
   expect(warnings).toEqual(['session not stored: it would not survive a restart'])
 })
+
+test.each(Array.from({ length: 12 }, (_, at) => at))(
+  'a change just as a write ends is stored, too (%i)',
+  async turns => {
+    const store = new MemoryCluster().join()
+    let body = 'first'
+    const read = () => ({ body: Buffer.from(body), expires: Number.POSITIVE_INFINITY })
+    const stored = new StoredSession({ id: 'a', store, read, onLost: () => {}, log: SILENT })
+    void stored.save()
+    for (let turn = 0; turn < turns; turn++) await null
+    body = 'second'
+    await stored.save()
+    expect((await store.read('session', 'a'))?.body.toString()).toBe('second')
+  },
+)

@@ -41,9 +41,7 @@ export class StoredSession {
   /** Writes the session as it is now. Resolves when it is stored, or after two seconds; never rejects. */
   save(): Promise<void> {
     this.#isChanged = true
-    this.#saving ??= this.#write().finally(() => {
-      this.#saving = undefined
-    })
+    this.#saving ??= this.#write()
     return within(WAIT_MS, this.#saving, () => {})
   }
 
@@ -83,6 +81,7 @@ export class StoredSession {
   }
 
   async #write(): Promise<void> {
+    await null // until then `#saving` is set
     try {
       while (this.#isChanged && !this.#isOver) {
         this.#isChanged = false
@@ -92,6 +91,8 @@ export class StoredSession {
       }
     } catch (error) {
       this.#fail(error)
+    } finally {
+      this.#saving = undefined // at once: a later change would wait for this write, which has read what it stores
     }
   }
 
