@@ -254,7 +254,12 @@ describe('the policy of a token', () => {
     const secret = await create({ policy: 'reading' })
     let policy = { allow: {}, deny: {}, readOnly: true }
     const { admit } = await open({ policyOf: name => (name === 'reading' ? policy : undefined) })
-    expect(admit(request(`Bearer ${secret}`), 'default')).toEqual({ kind: 'in', principal: 'ada', policy })
+    expect(admit(request(`Bearer ${secret}`), 'default')).toEqual({
+      kind: 'in',
+      principal: 'ada',
+      policy,
+      policyName: 'reading',
+    })
     policy = { ...policy, readOnly: false }
     expect(admit(request(`Bearer ${secret}`), 'default')).toMatchObject({ policy: { readOnly: false } })
   })
