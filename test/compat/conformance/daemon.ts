@@ -16,19 +16,25 @@ export interface Daemon {
 /** The ways to a server: a workspace of its own, or one with others in it, every name as its server says it. */
 export type Way = 'alone' | 'among'
 
+interface DaemonOptions {
+  readonly name?: string
+  readonly store?: string
+  readonly cluster?: { readonly labels: readonly string[] }
+}
+
 /** Starts the built daemon on any free port, with a workspace for each way to the server, and waits until it is healthy. */
 export const startDaemon = async (
   folder: string,
   server: object,
   others: Readonly<Record<string, object>> = {},
-  { name = 'daemon', store }: { readonly name?: string; readonly store?: string | undefined } = {},
+  { name = 'daemon', ...settings }: DaemonOptions = {},
 ): Promise<Daemon> => {
   const config = join(folder, `${name}.json`)
   const workspaces = {
     alone: { servers: ['server'] },
     among: { servers: ['server', ...Object.keys(others)], names: 'plain' },
   }
-  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces, ...(store && { store }) }))
+  await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces, ...settings }))
   const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, `${name}-data`)])
   let hasEnded = false
   void child.ended.then(() => {

@@ -7,6 +7,9 @@ import { type Daemon, startDaemon, type Way } from './daemon.ts'
 import type { Programs } from './programs.ts'
 import { UPSTREAMS } from './upstreams.ts'
 
+/** The label of the replica that runs a server which is not remote. */
+const FIRST = 'first'
+
 /** A server with a daemon before it, or several behind a round-robin proxy. */
 export interface Station {
   url(way: Way): string
@@ -31,10 +34,14 @@ export const startStation = async (
     started.push(companions)
     const postgres = replicas > 1 ? await startPostgres() : undefined
     if (postgres) started.push({ close: postgres.stop })
+    // The suite changes the lists of its server and expects to see that: there is one of it, as there is of a remote one.
+    const entry = postgres && server.isLocal ? { ...server.entry, on: FIRST } : server.entry
     const daemons: Daemon[] = []
     for (let at = 0; at < replicas; at++) {
-      const options = { name: `daemon-${at}`, store: postgres?.url }
-      const daemon = await startDaemon(folder, server.entry, companions.entries, options)
+      const daemon = await startDaemon(folder, entry, companions.entries, {
+        name: `daemon-${at}`,
+        ...(postgres && { store: postgres.url, cluster: { labels: at === 0 ? [FIRST] : [] } }),
+      })
       started.push({ close: daemon.stop })
       daemons.push(daemon)
     }

@@ -8,6 +8,8 @@ import type { Programs } from './programs.ts'
 export interface Started {
   /** What the gateway's configuration says about it. */
   readonly entry: object
+  /** It runs inside the gateway, or is started by it. */
+  readonly isLocal?: true
   /** Where the suite can speak to it itself. */
   readonly url?: string
   close(): Promise<void>
@@ -24,12 +26,13 @@ const endpoint = async (
 /** The gateway starts it, as often as it needs it. */
 const program = (file: string): Started => ({
   entry: { command: process.execPath, args: [file] },
+  isLocal: true,
   close: async () => undefined,
 })
 
 /** Starts what stands behind the gateway. */
 export const UPSTREAMS: Record<Upstream, (programs: Programs) => Promise<Started>> = {
-  demo: async () => ({ entry: { builtin: 'demo' }, close: async () => undefined }),
+  demo: async () => ({ entry: { builtin: 'demo' }, isLocal: true, close: async () => undefined }),
   'sdk-v1-http': () => endpoint(startV1(), true),
   'sdk-v1-sse': () => endpoint(startV1Sse(), false),
   'sdk-v1-stdio': async programs => program(programs('support/servers/sdk-v1-stdio.js')),
