@@ -33,7 +33,7 @@ process.on('unhandledRejection', error => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-const MOST_OF_A_KIND = 10
+const MOST_OF_A_KIND = 50
 
 const printFindings = ({ name, findings }: ScenarioResult): void => {
   const printed = new Map<string, number>()

@@ -69,7 +69,12 @@ export const connectV1Session: Connect = async context => {
   let isLost = false
   let transport: StreamableHTTPClientTransport
   const connect = (): Promise<Client> => {
-    const events = { onCallLost: (number: number) => lost.get(number)?.() }
+    const events = {
+      onCallLost: (number: number) => lost.get(number)?.(),
+      onAnswerLost: () => {
+        for (const cut of lost.values()) cut()
+      },
+    }
     const fetch = watchedFetch(context, events, () => {
       isLost = true
     })
@@ -122,9 +127,10 @@ class ChannelState {
 /** SDK v1 over HTTP+SSE; its event source opens the channel again, and the SDK goes on without a new handshake. */
 export const connectV1Channel: Connect = async context => {
   let state = new ChannelState()
+  let onAnswerLost = (): void => {}
   const connect = (): Promise<Client> => {
     state = new ChannelState()
-    const fetch = watchedFetch(context, { onStream: state.onStream })
+    const fetch = watchedFetch(context, { onStream: state.onStream, onAnswerLost: () => onAnswerLost() })
     return connectV1Client(new SSEClientTransport(new URL(`${urlOf(context)}/sse`), { fetch }) as Transport)
   }
   let client = await untilConnected(connect)
@@ -144,7 +150,10 @@ export const connectV1Channel: Connect = async context => {
         await client.close()
         client = await untilConnected(connect)
       }
-      return Promise.race([callV1(client, context, call), cut()])
+      const answerLost = new Promise<Outcome>(resolve => {
+        onAnswerLost = () => resolve({ kind: 'cut' })
+      })
+      return Promise.race([callV1(client, context, call), cut(), answerLost])
     },
     canBeAsked: () => !state.hasBroken, // a new channel has had no handshake
     whyDead: async () => undefined,

@@ -4,14 +4,19 @@ import type { ClientContext } from './client.ts'
 export interface StreamEvents {
   /** The stream of that call broke off before an event id: no SDK can resume it. */
   onCallLost?(number: number): void
+  /** The answer to a question did not arrive: no SDK sends it again, so the call that asked waits in vain. */
+  onAnswerLost?(): void
   /** A stream opened with GET has begun, or has ended. */
   onStream?(isOpen: boolean): void
 }
 
-const numberIn = (body: unknown): number | undefined => {
-  const message = typeof body === 'string' ? JSON.parse(body) : undefined
-  return message?.params?.arguments?.number
+interface PostedMessage {
+  readonly method?: string
+  readonly params?: { readonly arguments?: { readonly number?: number } }
 }
+
+const postedMessage = (body: unknown): PostedMessage | undefined =>
+  typeof body === 'string' ? JSON.parse(body) : undefined
 
 /** Reads a copy of a stream to its end: whether it was cut, and whether an event id came first. */
 const watchStream = async (body: ReadableStream<Uint8Array>): Promise<{ isCut: boolean; hasId: boolean }> => {
@@ -29,12 +34,18 @@ const watchStream = async (body: ReadableStream<Uint8Array>): Promise<{ isCut: b
 export const watchedFetch =
   (
     { ledger, name }: ClientContext,
-    { onCallLost, onStream }: StreamEvents = {},
+    { onCallLost, onAnswerLost, onStream }: StreamEvents = {},
     onSessionLost = () => {},
   ): typeof fetch =>
   async (input, init) => {
     const method = init?.method ?? 'GET'
-    const response = await fetch(input, init)
+    const posted = method === 'POST' ? postedMessage(init?.body) : undefined
+    const isAnswer = posted !== undefined && posted.method === undefined
+    const response = await fetch(input, init).catch((error: unknown) => {
+      if (isAnswer) onAnswerLost?.()
+      throw error
+    })
+    if (isAnswer && !response.ok) onAnswerLost?.()
     const session = new Headers(init?.headers).get('mcp-session-id')
     if (response.status === 404 && method !== 'DELETE' && session !== null) {
       ledger.sessionLost(name, session)
@@ -45,7 +56,7 @@ export const watchedFetch =
     if (!copy) return response
     if (method === 'GET') onStream?.(true)
     void watchStream(copy).then(({ isCut, hasId }) => {
-      const number = method === 'POST' ? numberIn(init?.body) : undefined
+      const number = posted?.params?.arguments?.number
       if (method === 'GET') onStream?.(false)
       else if (isCut && !hasId && number !== undefined) onCallLost?.(number)
     })
