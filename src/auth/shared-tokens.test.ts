@@ -46,6 +46,21 @@ const kinds = (gateways: readonly InboundAuth[], secret?: string): unknown[] =>
   gateways.map(({ admit }) => (admit(request(secret), 'default') as { kind: string }).kind)
 
 describe('tokens in the store', () => {
+  it('that could not be read at the start are read when the store is back: without any, callers are admitted', async () => {
+    const { shared, members } = first()
+    let isAway = true
+    const document: typeof shared.document = name =>
+      isAway ? Promise.reject(new Error('no answer')) : shared.document(name)
+    const slow = { ...shared, document, on: shared.on.bind(shared), writeDocument: shared.writeDocument.bind(shared) }
+    const about = { host: '127.0.0.1', isLoopback: true, data: undefined, log: log.log }
+    const cluster = { shared: slow as typeof shared, replicas: () => members.all().length }
+    const inbound = await createInboundAuth({ ...about, cluster })
+    opened.push(inbound)
+    expect(kinds([inbound])).toEqual(['out'])
+    isAway = false
+    await vi.waitFor(() => expect(kinds([inbound])).toEqual(['in']), 3000)
+  })
+
   it('are required at every replica as soon as there is one, and revoked everywhere', async () => {
     const gateways = await openAll()
     expect(kinds(gateways)).toEqual(['in', 'in'])

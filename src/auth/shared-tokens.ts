@@ -9,6 +9,7 @@ import type { TokenStore } from './token-store.ts'
 /** The document with the tokens of all replicas, and the topic that is notified when it changes. */
 const DOCUMENT = 'tokens'
 const WHERE = 'the token document of the store'
+const RETRY_MS = 500 // until the tokens could be read once
 const ATTEMPTS = 20 // to write it while others change it, too
 
 type Documents = Pick<Shared, 'document' | 'writeDocument' | 'on'>
@@ -45,13 +46,23 @@ export const openSharedTokenStore = async (
   const listeners: (() => void)[] = []
   let tokens: ReadonlyMap<string, Token> = new Map()
   let exists = false
+  let isUnread = true // there may be tokens: until they can be read, callers are rejected
   let version = 0
   let lastError: string | undefined // the last one logged
   let isStale = false
 
+  /** The tokens of the data directory become the first ones of the store. */
+  const copyFormer = async (first: readonly Token[]): Promise<void> => {
+    if ((await documents.document(DOCUMENT)) !== undefined) return
+    if (await documents.writeDocument(DOCUMENT, Buffer.from(encodeTokens(first)), 0))
+      log.info({ tokens: first.length }, 'tokens of the data directory copied to the store')
+  }
+
   const read = async (): Promise<void> => {
+    if (isUnread && former !== undefined) await copyFormer(former)
     const found = await documents.document(DOCUMENT)
     lastError = undefined
+    isUnread = false
     if (!found || found.version === version) return
     tokens = new Map(parseTokens(WHERE, found.body.toString()).map(token => [token.hash, token]))
     exists = true
@@ -80,29 +91,29 @@ export const openSharedTokenStore = async (
   }
 
   const stopListening = documents.on(DOCUMENT, refresh)
+  const retry = setInterval(() => (isUnread ? refresh() : clearInterval(retry)), RETRY_MS).unref()
+  const close = (): void => {
+    stopListening()
+    clearInterval(retry)
+  }
 
   try {
-    const isFirst = former !== undefined && (await documents.document(DOCUMENT)) === undefined
-    if (isFirst && (await documents.writeDocument(DOCUMENT, Buffer.from(encodeTokens(former)), 0)))
-      log.info({ tokens: former.length }, 'tokens of the data directory copied to the store')
     await read()
   } catch (error) {
     if (error instanceof ConfigError) {
-      stopListening()
+      close()
       throw error
     }
-    // There may be tokens: until they can be read, callers are rejected.
-    exists = true
     logError(error instanceof Error ? error.message : String(error))
   }
   return {
     get exists() {
-      return exists
+      return exists || isUnread
     },
     get tokens() {
       return tokens
     },
     onChange: listener => void listeners.push(listener),
-    close: stopListening,
+    close,
   }
 }
