@@ -23,7 +23,7 @@ const exceptionOf = ({ exceptions }: Report, { scenario }: Outcome): Exception |
   exceptions.find(exception => exception.scenario === scenario)
 
 /** Without a warning, or exactly as bad as it must be: an exception that is none any more is to be struck out. */
-const isExpected = (report: Report, outcome: Outcome): boolean =>
+export const isExpected = (report: Report, outcome: Outcome): boolean =>
   worstOf(outcome) === exceptionOf(report, outcome)?.status
 
 /** Counts the required scenarios; one with an unexpected warning is not passed. */
