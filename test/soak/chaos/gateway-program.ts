@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { livingWith } from '../../support/run-processes.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const START_MS = 120_000 // on a machine that does other work
@@ -47,6 +48,14 @@ const isHealthy = (origin: string): Promise<boolean> =>
     () => false,
   )
 
+/** A `dragoman stdio` that found no gateway starts one, which holds the data directory: true if there was one to end. */
+const endHolder = (log: string, run: string): boolean => {
+  const pid = Number(/in use by the dragoman with process id (\d+)/.exec(log)?.[1])
+  if (!livingWith(`CHAOS_RUN=${run}`).includes(pid)) return false
+  process.kill(pid, 'SIGKILL')
+  return true
+}
+
 /** Prepares a gateway in that folder; it runs after `start`. */
 export const prepareGateway = async (folder: string, config: object, run: string): Promise<GatewayProgram> => {
   const data = join(folder, 'data')
@@ -68,8 +77,11 @@ export const prepareGateway = async (folder: string, config: object, run: string
     running.add(started)
     started.once('exit', () => running.delete(started))
     const deadline = Date.now() + START_MS
-    while (!(await isHealthy(origin))) {
-      if (started.exitCode !== null) throw new Error(`the gateway ended with ${started.exitCode}:\n${logTail()}`)
+    while (!((await isHealthy(origin)) && existsSync(join(data, 'daemon.json')))) {
+      if (started.exitCode !== null) {
+        if (endHolder(logTail(), run)) return start()
+        throw new Error(`the gateway ended with ${started.exitCode}:\n${logTail()}`)
+      }
       if (Date.now() > deadline) throw new Error(`the gateway did not start:\n${logTail()}`)
       await sleep(POLL_MS)
     }

@@ -14,7 +14,7 @@ export interface ChaosClient {
 export interface ClientContext {
   readonly name: string
   readonly origin: string // of the gateway, or of the balancer before several
-  readonly data: string // of a gateway on this machine, for `dragoman stdio`
+  readonly data: string // of a gateway on this machine, for `dragoman stdio`; its configuration is beside it
   readonly run: string // in the environment of every process of this run
   readonly workspace: string
   /** The name of a tool in that workspace. */

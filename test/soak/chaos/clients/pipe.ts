@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -9,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('../../../../dist/main.js', import.meta.ur
 
 const commandOf = ({ data, workspace, run }: ClientContext) => ({
   command: process.execPath,
-  args: [PROGRAM, 'stdio', '--data', data, '--workspace', workspace],
+  args: [PROGRAM, 'stdio', '--data', data, '--config', join(data, '../config.json'), '--workspace', workspace],
   env: { PATH: process.env.PATH ?? '', DRAGOMAN_DATA: data, CHAOS_RUN: run },
   stderr: 'ignore' as const,
 })
