@@ -4,7 +4,7 @@ import { STATE_VERSION } from './sealing.ts'
 import type { Membership, Replica, ReplicaAbout } from './state-store.ts'
 
 /** A name that no other replica has had. */
-const newReplicaName = (): string => randomBytes(9).toString('base64url')
+export const newReplicaName = (): string => randomBytes(9).toString('base64url')
 
 interface MemoryMember {
   readonly left: Listeners<string>

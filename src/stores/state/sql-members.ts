@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import type { Log } from '../../telemetry/log.ts'
 import { POSTGRES } from '../dialect.ts'
 import type { SqlDatabase } from '../sql.ts'
 import { Listeners } from './listeners.ts'
+import { newReplicaName } from './memory-members.ts'
 import { STATE_VERSION } from './sealing.ts'
 import { stateTables } from './state-schema.ts'
 import { type Membership, type Replica, type ReplicaAbout, StateError } from './state-store.ts'
@@ -45,8 +45,6 @@ const NOW = {
 }
 // The only process that uses a file holds its lock, so its lease needs no renewal.
 const EMBEDDED_LEASE_MS = 100 * 365 * 86_400_000
-
-const newReplicaName = (): string => randomBytes(9).toString('base64url')
 
 /** The members of a cluster. A replica whose row is gone has lost its lease, whatever the clocks say. */
 export class SqlMembers implements Membership {
