@@ -58,7 +58,7 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
   let isClosed = false
 
   const rejection = (): RpcError | undefined =>
-    state.kind === 'down' ? downError(server, state, Date.now()) : undefined
+    state.kind === 'down' && !isUp(state) ? downError(server, state, Date.now()) : undefined
 
   const apply = (event: HealthEvent): void => {
     if (isClosed) return

@@ -177,3 +177,12 @@ test('the error of a server that is down has the cause, the start and the retry 
   expect(error.data?.toValue()).toEqual({ reason: 'upstream_unreachable', upstream: 'x', retryAfterMs: 11_000 })
   expect(downError('x', outage, outage.retryAt).message).toContain('is being tried again now')
 })
+
+test('a server that only lacks a replica is looked for each second, and calls may be sent meanwhile', () => {
+  const fault = { reason: 'no_replica', message: 'Server "x" runs on no replica' }
+  let state: HealthState = STATES.connecting
+  for (let i = 0; i < 10; i++) state = step(state, { kind: 'probeFailed', fault }, MOMENT)
+  expect(state).toMatchObject({ kind: 'down', retryAt: NOW + 1000 })
+  expect(isUp(state)).toBe(true)
+  expect(isUp(STATES.down)).toBe(false)
+})

@@ -29,7 +29,7 @@ interface Degraded {
   readonly tries: number
 }
 
-/** The circuit is open: no call is sent until a probe succeeds. */
+/** The circuit is open: no call is sent until a probe succeeds, unless only a replica is missing. */
 interface Down {
   readonly kind: 'down'
   readonly since: number
@@ -56,6 +56,8 @@ interface Moment {
 /** Consecutive failures that open the circuit; each must be of a call begun after the failure before. */
 export const BREAK_AFTER = 3
 const BACKOFF = { firstMs: 1000, longestMs: 60_000 }
+const NO_REPLICA = 'no_replica' // this replica knows at once when one has joined: asking again costs nothing
+const REPLICA_MS = 1000
 const STEADY_MS = 60_000 // healthy for this long, the next outage starts with the shortest backoff
 
 /** The state after an event; the same object where nothing changed. */
@@ -93,7 +95,8 @@ const countFailure = (state: ActiveState, fault: ServerFault, begun: number, mom
 const openCircuit = (state: ActiveState, fault: ServerFault, { now, random }: Moment): Down => {
   const tries = recentTries(state, now) + 1
   const since = state.kind === 'down' ? state.since : now
-  const waitMs = Math.max(backoffMs(BACKOFF, tries - 1, random), fault.retryMs ?? 0)
+  const nextMs = fault.reason === NO_REPLICA ? REPLICA_MS : backoffMs(BACKOFF, tries - 1, random)
+  const waitMs = Math.max(nextMs, fault.retryMs ?? 0)
   return { kind: 'down', since, fault, tries, retryAt: now + waitMs }
 }
 
@@ -109,7 +112,8 @@ const recentTries = (state: ActiveState, now: number): number =>
   state.kind === 'ready' && now - state.since >= STEADY_MS ? 0 : triesOf(state)
 
 /** Whether calls may be sent to the server. */
-export const isUp = ({ kind }: HealthState): boolean => !['down', 'disabled', 'unavailable'].includes(kind)
+export const isUp = (state: HealthState): boolean =>
+  state.kind === 'down' ? state.fault.reason === NO_REPLICA : !['disabled', 'unavailable'].includes(state.kind)
 
 export const faultIn = (state: HealthState): ServerFault | undefined => ('fault' in state ? state.fault : undefined)
 
