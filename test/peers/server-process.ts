@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { freePort } from '../support/server-everything.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Command } from './process.ts'
 
 const START_MS = 30_000

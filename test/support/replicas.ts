@@ -15,6 +15,7 @@ import { MemoryCluster } from '../../src/stores/state/memory-state.ts'
 import { randomKeys } from '../../src/stores/state/secret.ts'
 import type { StateStore } from '../../src/stores/state/state-store.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
+import { freePort } from './free-port.ts'
 import { type Relay, startRelay } from './relay.ts'
 
 /** One gateway of a cluster in this process. */
@@ -103,14 +104,6 @@ const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, limits: Partia
   policies: new Map([['nothing', NOTHING]]),
   warnings: [],
 })
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
 
 /** A reverse proxy without affinity: each request goes to the next replica, streams are passed on as they come. */
 const startBalancer = async (replicas: readonly TestReplica[]) => {

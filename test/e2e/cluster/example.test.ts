@@ -8,6 +8,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
 import { startPostgres, whyNoPostgres } from '../../support/postgres.ts'
 import { runCommand } from '../cli/in-process.ts'
 import { endPrograms, startServe } from '../cli/program.ts'
@@ -20,14 +21,6 @@ const NGINX: string = 'nginx' // of the machine, if it has one
 const hasNginx = canRun(NGINX, '-v')
 
 afterAll(endPrograms)
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
-  const { port } = server.address() as AddressInfo
-  await new Promise(done => server.close(done))
-  return port
-}
 
 /** nginx with the configuration of the example, at other ports. */
 const startNginx = async (origins: readonly string[]): Promise<string> => {

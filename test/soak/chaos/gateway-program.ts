@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../support/free-port.ts'
 import { livingWith } from '../../support/run-processes.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
@@ -31,15 +31,6 @@ export interface GatewayProgram {
   stop(): Promise<void>
   /** The last lines that it logged. */
   logTail(): string
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const isHealthy = (origin: string): Promise<boolean> =>

@@ -56,6 +56,7 @@ export interface ScenarioResult extends Counts {
 const CALM_MS = 3_000
 const LEAVE_MS = 90_000 // the gateway sweeps abandoned sessions once a minute
 const KILL_WINDOW_MS = 300 // a handshake and one batch on a busy machine
+const EXIT_MS = 10_000 // for processes to exit after their client has left
 const POLL_MS = 250
 
 const workspacesOf = (servers: readonly string[]): object =>
@@ -111,10 +112,21 @@ const onStage = async <T>(count: number, use: (stage: Stage) => Promise<T>): Pro
   }
 }
 
-/** Processes of servers, and others, that no living gateway has started. */
-const orphansOf = ({ run, gateways }: Stage): number[] => {
+/** Processes of servers, and others, that no living gateway has started, and that do not exit by themselves. */
+const orphansOf = async ({ run, gateways }: Stage): Promise<number[]> => {
   const pids = new Set(gateways.map(({ pid }) => pid))
-  return livingWith(`CHAOS_RUN=${run}`).filter(pid => !pids.has(pid) && !pids.has(parentOf(pid)))
+  const find = () => livingWith(`CHAOS_RUN=${run}`).filter(pid => !pids.has(pid) && !pids.has(parentOf(pid)))
+  const deadline = Date.now() + EXIT_MS
+  while (find().length > 0 && Date.now() < deadline) await sleep(POLL_MS)
+  return find()
+}
+
+const commandOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return 'ended since'
+  }
 }
 
 const parentOf = (pid: number): number => {
@@ -168,7 +180,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     const isAtKill = ({ openedAt }: OpenSession): boolean =>
       faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
     const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill, leaveMs)
-    const orphans = orphansOf(stage)
+    const orphans = await orphansOf(stage)
     return {
       ...counts,
       name: scenario.name,
@@ -181,7 +193,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       leakedAtKill: left.filter(isAtKill).length,
       findings: [
         ...faults,
-        ...orphans.map(pid => `orphaned process: ${pid}`),
+        ...orphans.map(pid => `orphaned process ${pid}: ${commandOf(pid)}`),
         ...left.filter(session => !isAtKill(session)).map(({ id }) => `session leaked at a server: ${id}`),
       ],
     }
