@@ -111,8 +111,8 @@ export const durabilitySection = (results: DurabilityResults): string => {
   const { sessions, each } = results.idle
   return `${factsLine(results, OURS_ALONE)}
 
-${results.rounds} rounds with fresh processes, warmed up, the cases timed turn by turn in rotated order on 16 connections; ratios are taken within a
-round: median with lowest and highest. CPU is that of all replicas. Two replicas share one PostgreSQL; \`memory\` is \`--ephemeral\`.
+${results.rounds} rounds with fresh processes, warmed up, the cases timed three times turn by turn in rotated order on 16 connections; ratios are those of
+the medians of a round: median with lowest and highest. CPU is that of all replicas. Two replicas share one PostgreSQL; \`memory\` is \`--ephemeral\`.
 The same code differs by a tenth from process to process, so a ratio is above its bar only if it is in every round.
 
 ${table(['bar', 'at most', 'measured', 'verdict'], rows)}

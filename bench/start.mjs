@@ -29,4 +29,7 @@ const steps =
     : args.length > 0
       ? ['run']
       : ['run', 'idle', 'parked', 'workspace', 'durability', 'commands']
-for (const step of steps) run(process.execPath, [join(here, 'dist', `${step}.js`), ...args], here)
+// 20,000 idle sessions need more open files than most systems allow; a limit that cannot be raised stays.
+const RAISED = 'ulimit -n 65536 2>/dev/null; exec "$@"'
+for (const step of steps)
+  run('sh', ['-c', RAISED, 'sh', process.execPath, join(here, 'dist', `${step}.js`), ...args], here)

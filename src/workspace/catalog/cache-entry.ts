@@ -3,7 +3,7 @@ import { SingleFlight } from '../../std/single-flight.ts'
 import { type CacheHints, type CacheTimes, freshUntil } from './freshness.ts'
 
 const LONGEST_BACKOFF_MS = 60_000
-const BURST = 3 // fetches that need not wait for each other
+const BURST = 6 // fetches that need not wait for each other
 
 /** A value from a server with its caching hints. */
 export interface FetchResult<T> {
