@@ -1,19 +1,12 @@
-import { type LookupAddress, lookup } from 'node:dns'
-import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { Agent, buildConnector } from 'undici'
-import { isOwnAddress, isPrivateAddress } from './address.ts'
-import { ADDRESS_REFUSED } from './http-failures.ts'
+import { Agent } from 'undici'
+import { isOwnAddress, isPrivateAddress } from '../../std/address.ts'
+import { AddressRefused, buildGuardedConnector, type Destination } from '../../std/guarded-connector.ts'
 
 /**
  * Which addresses a request may connect to. The configuration may name any address. A redirect or an endpoint on another
  * origin never leads to the gateway's own port (`elsewhere`), and from a public server to public addresses only (`public`).
  */
 export type AddressScope = 'configured' | 'elsewhere' | 'public'
-
-/** A connection that a server asked for and the gateway does not open. */
-class AddressRefused extends Error {
-  readonly code = ADDRESS_REFUSED
-}
 
 /** PEM texts. */
 export interface ClientCertificate {
@@ -61,46 +54,23 @@ export class Connections {
 
   #create(scope: AddressScope): Agent {
     const { connectMs, tls } = this.#options
-    const connect = buildConnector({ timeout: connectMs, lookup: this.#lookup(scope), ...tls })
-    const guarded: buildConnector.connector = (options, callback) => {
-      const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
-      const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
-      const early = isIP(host) > 0 ? this.#refusal(scope, host, port) : undefined // an IP address is not looked up
-      if (early) return callback(early, null)
-      connect(options, (...[error, socket]) => {
-        if (error) return callback(error, null)
-        const refusal = this.#refusal(scope, socket.remoteAddress ?? '', port)
-        if (!refusal) this.#recordOrigin(`${options.protocol}//${options.host ?? host}`, socket)
-        else socket.destroy()
-        if (refusal) callback(refusal, null)
-        else callback(null, socket)
-      })
-    }
+    const connect = buildGuardedConnector({
+      connectMs,
+      tls,
+      refusalOf: to => this.#refusal(scope, to),
+      onConnected: (origin, { remoteAddress }) => {
+        if (remoteAddress !== undefined && !this.#isPrivate(remoteAddress)) this.#publicOrigins.add(origin)
+      },
+    })
     // The gateway has timeouts of its own (Deadlines), so undici needs no timers for them.
-    return new Agent({ connect: guarded, headersTimeout: 0, bodyTimeout: 0 })
-  }
-
-  #recordOrigin(origin: string, { remoteAddress }: Socket): void {
-    if (remoteAddress !== undefined && !this.#isPrivate(remoteAddress)) this.#publicOrigins.add(origin)
-  }
-
-  #lookup(scope: AddressScope): LookupFunction {
-    return (hostname, options, callback) =>
-      lookup(hostname, { ...options, all: true }, (error, found) => {
-        if (error) return callback(error, '')
-        const refused = found.map(({ address }) => this.#refusal(scope, address)).find(refusal => refusal)
-        if (refused) return callback(refused, '')
-        const [first] = found as [LookupAddress]
-        if (options.all) callback(null, found)
-        else callback(null, first.address, first.family)
-      })
+    return new Agent({ connect, headersTimeout: 0, bodyTimeout: 0 })
   }
 
   #isPrivate(address: string): boolean {
     return (this.#options.isPrivate ?? isPrivateAddress)(address)
   }
 
-  #refusal(scope: AddressScope, address: string, port?: number): AddressRefused | undefined {
+  #refusal(scope: AddressScope, { address, port }: Destination): AddressRefused | undefined {
     if (scope === 'configured') return undefined
     if (scope === 'public' && this.#isPrivate(address))
       return new AddressRefused(

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import { ADDRESS_REFUSED } from '../../std/guarded-connector.ts'
 import { DISCONNECTED, type FailureDetails } from '../failures.ts'
 
 /** An HTTP response that is not a success. */
@@ -78,9 +79,6 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate must be renewed',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host: is the name right?',
 }
-
-/** The code of an error that the gateway itself raises for an address it must not connect to. */
-export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
 
 /** The failure for an error of the HTTP client. */
 export const failureOfError = (error: Error & { code?: unknown }, phase: RequestPhase): FailureDetails => {

@@ -45,10 +45,15 @@ export const isPrivateAddress = (address: string): boolean => {
   return isIP(plain) === 0 || privateList.check(plain, familyOf(plain))
 }
 
+export const isLoopbackAddress = (address: string): boolean => {
+  const plain = withoutZone(address)
+  return loopbackList.check(plain, familyOf(plain))
+}
+
 /** True for the loopback addresses and those of this machine's network interfaces. */
 export const isOwnAddress = (address: string): boolean => {
   const plain = withoutZone(address)
-  if (loopbackList.check(plain, familyOf(plain))) return true
+  if (isLoopbackAddress(plain)) return true
   const own = Object.values(networkInterfaces()).flatMap(some => some ?? [])
   return own.some(entry => plain === entry.address || plain === `::ffff:${entry.address}`)
 }
