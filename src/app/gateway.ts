@@ -47,6 +47,7 @@ import { LearntServers } from './learnt-servers.ts'
 import { createRuntime } from './runtime.ts'
 import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
+import { createSharedLists } from './shared-lists.ts'
 import { createStateStatus } from './state-status.ts'
 
 interface GatewayStartOptions {
@@ -112,6 +113,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
   const { onReload = () => {} } = options
   const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
+  const sharedLists = clusterConfig && createSharedLists(store.shared, log)
   const runtime = createRuntime(snapshot, {
     log,
     version,
@@ -123,6 +125,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     cursorKeys: keys.cursors,
     parking: { keys: keys.ids, self: () => store.members.self, send: replicas?.sendToHome ?? isGone },
     replicas,
+    listChanges: sharedLists,
   })
   const inbound = await createInboundAuth({
     host,
@@ -138,6 +141,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     log,
   }).catch(async (error: unknown) => {
     sharedConfig?.close()
+    sharedLists?.close()
     await Promise.all([runtime.close(), replicas?.close()])
     throw error
   })
@@ -165,6 +169,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const closeOnFailure = async (error: unknown): Promise<never> => {
     context.keepAlive.stop()
     sharedConfig?.close()
+    sharedLists?.close()
     await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
     throw error
   }
@@ -315,6 +320,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await context.activeCalls.drain(limits.shutdownMs)
     cluster?.retire()
     sharedConfig?.close()
+    sharedLists?.close()
     forgetName()
     runtime.keepSessions()
     await sessions.stop()

@@ -8,7 +8,7 @@ import { createHealth } from '../health/health.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
-import { CHANGING_LISTS, type ChangingList } from '../protocol/notifications.ts'
+import { CHANGING_LISTS, type ChangingList, type ListChanges } from '../protocol/notifications.ts'
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { StateStore } from '../stores/state/state-store.ts'
@@ -39,6 +39,7 @@ interface RuntimeOptions {
   readonly cursorKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // undefined: cursors end with the process
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
+  readonly listChanges?: ListChanges | undefined // of other replicas
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -148,6 +149,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         times: { listWaitMs: first.limits.listWaitMs },
         onServerStatus: health.onChange,
         onListFault: health.setListFault,
+        listChanges: options.listChanges,
         previous: before?.workspace,
       },
     )

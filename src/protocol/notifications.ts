@@ -55,3 +55,11 @@ export const noticeKey = (method: string, params: Json): string | undefined => {
   if (method.endsWith('/list_changed')) return method
   return method === NOTIFICATIONS.resourceUpdated ? `${method} ${params.get('uri')}` : undefined
 }
+
+/** Changes of servers' lists that replicas tell each other. */
+export interface ListChanges {
+  /** A server has announced to this replica that a list has changed. */
+  announce(server: string, list: ChangingList): void
+  /** Calls the listener for each list that has changed at another replica, until the returned function is called. */
+  onChanged(listener: (server: string, list: ChangingList) => void): () => void
+}

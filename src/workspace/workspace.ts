@@ -1,5 +1,6 @@
 import type { WorkspaceConfig } from '../config/snapshot.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
+import type { ListChanges } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Json } from '../wire/json/json.ts'
@@ -31,6 +32,7 @@ export interface WorkspaceDeps {
   /** Calls the listener on every change of a server's status until the returned function is called. */
   readonly onServerStatus?: (listener: (status: ServerStatus) => void) => () => void
   readonly onListFault?: OnListFault
+  readonly listChanges?: ListChanges | undefined // of other replicas; undefined: there are none
 }
 
 /** Several servers as one, or one server with rules. */
@@ -91,7 +93,7 @@ const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceCo
 export const createWorkspace = (
   config: WorkspaceConfig,
   members: readonly Member[],
-  { log, identity, cursorKeys, times, previous, onServerStatus, onListFault }: WorkspaceDeps,
+  { log, identity, cursorKeys, times, previous, onServerStatus, onListFault, listChanges }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
     members,
@@ -118,6 +120,7 @@ export const createWorkspace = (
     lists: merged,
     refetcher,
     isAggregate,
+    announceChange: listChanges?.announce,
     locate,
   })
   const rulesKey = rulesKeyOf(config)
@@ -131,6 +134,7 @@ export const createWorkspace = (
   })
   const discover = createDiscover({ config, members, catalog, lists: merged, identity })
   const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
+  const stopChanges = listChanges?.onChanged((server, list) => catalog.markOutdated(server, list))
 
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
@@ -146,6 +150,7 @@ export const createWorkspace = (
     snapshots,
     close: () => {
       stopListening?.()
+      stopChanges?.()
       subscriptions.close()
       refetcher.close()
       catalog.close()

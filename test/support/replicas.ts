@@ -8,6 +8,7 @@ import {
   defaultRules,
   type Limits,
   type ServerConfig,
+  type WorkspaceRules,
 } from '../../src/config/snapshot.ts'
 import type { Upstream } from '../../src/protocol/exchange.ts'
 import type { Policy } from '../../src/protocol/policy.ts'
@@ -39,6 +40,7 @@ interface ReplicaOptions {
   /** The configured server of each replica, instead. */
   readonly entry?: (at: number) => ServerConfig
   readonly labels?: (at: number) => readonly string[]
+  readonly rules?: Partial<WorkspaceRules> // of every workspace
   readonly onReload?: (at: number) => void
   readonly log?: Log
 }
@@ -64,7 +66,7 @@ export const startReplicas = async (options: ReplicaOptions) => {
     const server: ServerConfig = embedded ?? options.entry?.(replicas.length) ?? DEMO
     const store = shared.join()
     const at = replicas.length
-    const gateway = await startGateway(snapshotOf(server, cluster, options.limits), {
+    const gateway = await startGateway(snapshotOf(server, cluster, options), {
       log: options.log ?? SILENT,
       data: options.data,
       state: { store, keys },
@@ -93,13 +95,13 @@ export const startReplicas = async (options: ReplicaOptions) => {
   return { shared, keys, replicas, start, url: `${balancer.origin}/mcp`, balancer, close }
 }
 
-const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, limits: Partial<Limits> = {}) => ({
+const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules }: ReplicaOptions) => ({
   listen: { ...DEFAULT_LISTEN, port: 0 },
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
   servers: new Map([[server.name, server]]),
   workspaces: new Map(
-    ['default', 'other', 'servers'].map(name => [name, { name, servers: [server.name], ...defaultRules(1) }]),
+    ['default', 'other', 'servers'].map(name => [name, { name, servers: [server.name], ...defaultRules(1), ...rules }]),
   ),
   policies: new Map([['nothing', NOTHING]]),
   warnings: [],

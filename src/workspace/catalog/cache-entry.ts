@@ -38,6 +38,7 @@ export class CacheEntry<T> {
   hasLostListeners = false // its last listener left since the last fetch: changes may have been missed
   wasOmitted = false // a client was answered without it
   isProvisional = false // the value was fetched for another caller
+  isOutdated = false // it has changed, and clients may know that: they wait for the next fetch
   #failures = 0 // in a row
   #isStale = false // it may have changed since
   #startedAt = Number.NEGATIVE_INFINITY
@@ -121,6 +122,12 @@ export class CacheEntry<T> {
     this.#isStale = true
   }
 
+  /** Another replica was told of a change. */
+  markOutdated(): void {
+    this.#isStale = true
+    this.isOutdated = this.value !== undefined
+  }
+
   /** The server is back: the value may be fetched at once. */
   resetBackoff(): void {
     this.#isStale = true
@@ -141,6 +148,7 @@ export class CacheEntry<T> {
     this.hasLostListeners = false
     this.hints = { fetchedAt: Date.now(), ttlMs, isPublic }
     this.isProvisional = false
+    this.isOutdated = false
     const before = this.value
     if (before !== undefined && this.#options.isEqual(before, value)) return this.#options.onChange(false)
     this.value = value
@@ -153,6 +161,7 @@ export class CacheEntry<T> {
   fail(reason: string): void {
     if (this.failure === undefined) this.failedSince = Date.now()
     this.failure = reason
+    this.isOutdated = false
     this.#failures++
     if (this.value !== undefined && !this.#isClosed) this.#expiry ??= this.#expireLater()
     this.#options.onChange(false)

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
+import type { ChangingList } from '../../protocol/notifications.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -18,7 +19,7 @@ import {
   withPeer,
 } from './fetch.ts'
 import type { CacheTimes } from './freshness.ts'
-import { ALL_LIST_KINDS, type ListKind } from './list-kinds.ts'
+import { ALL_LIST_KINDS, LIST_KINDS, type ListKind } from './list-kinds.ts'
 import { createListInterner, createMemberList, type MemberList } from './member-list.ts'
 import { createListFaultReport, type OnListFault } from './read-list.ts'
 import { createSeeds, type Seeds } from './seeds.ts'
@@ -50,7 +51,10 @@ export interface WaitProgress {
 
 export type OnWait = (progress: WaitProgress) => void
 
-type AwaitedEntry = Pick<CacheEntry<unknown>, 'value' | 'pendingFetch' | 'failure' | 'isProvisional' | 'whenFilled'>
+type AwaitedEntry = Pick<
+  CacheEntry<unknown>,
+  'value' | 'pendingFetch' | 'failure' | 'isProvisional' | 'isOutdated' | 'whenFilled'
+>
 
 interface CatalogOptions {
   readonly members: readonly Member[]
@@ -160,7 +164,7 @@ export class Catalog {
 
   /** Fetches at once, or after the answer if there is one: to start a process takes the time of all other requests. */
   fetchBehind<T>({ member, entry }: CachedOf<T>, fetch: () => Promise<void>): void {
-    if (!member.isProcess || entry.value === undefined) return void fetch()
+    if (!member.isProcess || entry.value === undefined || entry.isOutdated) return void fetch()
     const timer = setTimeout(() => {
       this.#later.delete(timer)
       if (entry.isDue(Date.now()) && member.isUp()) void fetch()
@@ -170,8 +174,8 @@ export class Catalog {
 
   /**
    * Waits for the first value of members that were not slow lately; a member that exceeds the timeout counts as slow for
-   * a minute. Where a value from elsewhere is known, the caller's own has only a moment to replace it. Undefined: there is
-   * nothing to wait for.
+   * a minute. Where a value from elsewhere is known, the caller's own has only a moment to replace it; one that is known to
+   * be outdated is replaced first. Undefined: there is nothing to wait for.
    */
   waitForFirst(
     cached: readonly { readonly member: Member; readonly entry: AwaitedEntry }[],
@@ -183,7 +187,15 @@ export class Catalog {
         !entry.value && entry.pendingFetch && entry.failure === undefined && !this.isSlow(member, caller),
     )
     const replaced = cached.flatMap(({ entry }) => (entry.isProvisional && entry.pendingFetch) || [])
-    const replacing = replaced.length > 0 ? this.#settleWithin(this.times.ownListMs, replaced) : undefined
+    const outdated = cached.flatMap(({ member, entry }) =>
+      entry.isOutdated && entry.pendingFetch && !this.isSlow(member, caller) ? entry.pendingFetch : [],
+    )
+    const replacing =
+      outdated.length > 0
+        ? this.settle([...outdated, ...replaced])
+        : replaced.length > 0
+          ? this.#settleWithin(this.times.ownListMs, replaced)
+          : undefined
     if (awaited.length === 0) return replacing
     const waiting = new Set(awaited.map(({ member }) => member.server))
     const report = (): void => onWait({ waiting: [...waiting], total: awaited.length })
@@ -193,7 +205,7 @@ export class Catalog {
         if (waiting.delete(member.server) && waiting.size > 0) report()
       }),
     )
-    return this.#settleWithin(this.times.listWaitMs, filled).then(() => {
+    return this.#settleWithin(this.times.listWaitMs, [...filled, ...outdated]).then(() => {
       waiting.clear() // those that come later are not reported
       for (const { member, entry } of awaited)
         if (!entry.value && entry.pendingFetch) this.#slow.set(slowKey(member, caller), true, caller.principal ?? '')
@@ -221,6 +233,14 @@ export class Catalog {
     if (entry.listenerCount === 0) entry.countListener(1) // the session itself
     entry.markStale()
     return { member, entry }
+  }
+
+  /** Another replica was told that a list has changed: its clients may ask here next, and must not get the old one. */
+  markOutdated(server: string, list: ChangingList): void {
+    this.#versions.bump({ kind: 'all' })
+    for (const kind of ALL_LIST_KINDS)
+      if (LIST_KINDS[kind].capability === list)
+        for (const entry of this.#lists.entriesOf(`${server}\n${kind}`)) entry.markOutdated()
   }
 
   /** Counts a listener for the change notifications of a list. */

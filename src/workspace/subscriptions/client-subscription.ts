@@ -42,6 +42,8 @@ export interface SubscriptionContext {
   readonly lists: MergedLists
   readonly refetcher: Refetcher
   readonly isAggregate: boolean
+  /** Tells other replicas that a server has announced a change. */
+  readonly announceChange?: ((server: string, list: ChangingList) => void) | undefined
 }
 
 /** The URIs a client subscribes to: by member, the member's URI and the client's. */
@@ -197,6 +199,7 @@ export class ClientSubscription {
 
   /** After changes that no listener received, a change back to the cached list must be notified, too. */
   #onListChanged(member: Member, list: ChangingList): void {
+    this.#context.announceChange?.(member.server, list)
     this.#refetch(member, list)
     if (!this.#unwatched.delete(keyOf(member, list))) return
     const { catalog, lists } = this.#context
