@@ -1,14 +1,17 @@
 import type { z } from 'zod'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
+import { readAuth } from './auth.ts'
 import { readCluster } from './cluster.ts'
+import { fillInSection } from './fill-in-section.ts'
 import type { JsonText } from './json-text.ts'
 import { isGateway } from './own-entries.ts'
 import { passedVariables } from './passed-variables.ts'
 import { type ConfigProblem, type ConfigReport, formatPath, nearest, unknownKeyWarnings } from './problems.ts'
 import { readWith } from './read-with.ts'
-import { authSchema, BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema } from './schema.ts'
+import { BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema } from './schema.ts'
 import { entriesOf, isRawObject, type RawEntry, type RawObject, SERVER_KEYS } from './server-entries.ts'
+import { checkIdps } from './server-oauth.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, StoreConfig, WorkspaceConfig } from './snapshot.ts'
 import { readStore } from './store.ts'
@@ -51,21 +54,21 @@ interface CheckOptions {
   readonly fallback?: FallbackServers
   readonly embedded?: EmbeddedServers | undefined
   readonly isFile?: boolean // a file must name a server
+  readonly host?: string | undefined // instead of `listen.host`
   readonly port?: number | undefined // instead of `listen.port`
 }
 
 /** The snapshot of a file, valid only if there are no problems. */
 export const checkConfig = (
   text: JsonText,
-  { env, fallback = DEFAULT_SERVERS, embedded = {}, isFile = false, port }: CheckOptions,
+  { env, fallback = DEFAULT_SERVERS, embedded = {}, isFile = false, host, port }: CheckOptions,
 ): { snapshot: Snapshot; problems: readonly ConfigProblem[] } => {
   const report: ConfigReport = { problems: [], warnings: [] }
   const given = objectAt(text.value, [], report)
   warnOfKeys(given, text, report)
   const hasOwnServers = Object.keys(embedded).length > 0
   const root = hasOwnServers ? given : withFallback(given, { fallback, isFile }, report)
-  const listen = readSection(listenSchema, root.listen, 'listen', report)
-  const auth = readSection(authSchema, root.auth, 'auth', report)
+  const listen = readSection(listenSchema, fillInSection(root.listen, env, ['listen'], report), 'listen', report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
   const store = readStore(root.store, env, report)
@@ -81,8 +84,20 @@ export const checkConfig = (
     ),
   ]
   const entries = { ...Object.fromEntries(configured.map(({ name, raw }) => [name, raw])), ...embedded }
-  const policies = readPolicies(objectAt(root.policies, ['policies'], report), report)
+  const givenPolicies = objectAt(root.policies, ['policies'], report)
+  const policies = readPolicies(givenPolicies, report)
   const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, report)
+  const auth = readAuth(
+    root.auth,
+    {
+      env,
+      listen: { ...listen, host: host ?? listen.host },
+      workspaces: isRawObject(root.workspaces) ? Object.keys(root.workspaces) : workspaces.map(({ name }) => name),
+      policies: Object.keys(givenPolicies),
+    },
+    report,
+  )
+  checkIdps(idpsOf(servers, configured), auth.issuers ?? new Map(), report)
   const snapshot = {
     listen,
     auth,
@@ -97,6 +112,15 @@ export const checkConfig = (
   }
   return { snapshot, problems: report.problems }
 }
+
+/** The servers that use the sign-in at an issuer, and where the file names it. */
+const idpsOf = (servers: readonly ServerConfig[], entries: readonly RawEntry[]) =>
+  servers.flatMap(server => {
+    if (server.kind !== 'remote' || !server.oauth || server.oauth.grant !== 'id_jag') return []
+    if (!server.oauth.idp) return [] // it is missing, which was reported
+    const path = entries.find(({ name }) => name === server.name)?.path ?? []
+    return { idp: server.oauth.idp, path: [...path, 'oauth', 'idp'] }
+  })
 
 /** The built-in memory uses the store of the gateway, unless it names a database of its own. */
 const withStore =

@@ -87,7 +87,7 @@ const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits, 
   policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
   settings: new Map([
     ...Object.entries({ listen, auth, sse, limits, cluster }).map(
-      ([name, value]) => [name, settingsIn(value ?? {}, [], showAll)] as const,
+      ([name, value]) => [name, settingsIn(value ?? {}, [], hideSecrets)] as const,
     ),
     ['store', settingsIn(store ?? {}, [], hideAll)] as const, // its address has a password
   ]),
@@ -131,10 +131,12 @@ type IsPublic = (path: readonly string[]) => boolean
 
 const showAll: IsPublic = () => true
 const hideAll: IsPublic = () => false
+const hideSecrets: IsPublic = path => path.at(-1) !== 'clientSecret'
 
 /** One setting for each value that is not an object; a list is one value. */
 const settingsIn = (value: unknown, path: readonly string[], isPublic: IsPublic): Setting[] => {
   if (value === undefined) return []
+  if (value instanceof Map) return settingsIn(Object.fromEntries(value), path, isPublic)
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return Object.entries(value).flatMap(([key, member]) => settingsIn(member, [...path, key], isPublic))
   const at = formatPath(path)

@@ -96,7 +96,11 @@ describe('keys of other clients', () => {
   it.each([
     [{ ...REMOTE, autoApprove: ['x'] }, '"autoApprove" is ignored: the client asks before a tool is called'],
     [{ ...REMOTE, alwaysAllow: ['x'] }, '"alwaysAllow" is ignored: the client asks before a tool is called'],
-    [{ ...REMOTE, oauth: { clientId: 'x' } }, '"oauth" is ignored: the gateway sends "headers" and "credentials" only'],
+    [
+      { ...REMOTE, headersHelper: 'x' },
+      '"headersHelper" is ignored: the gateway uses "oauth", or a token in "headers"',
+    ],
+    [{ command: 'x', oauth: { clientId: 'x' } }, '"oauth" is ignored; it goes with "url"'],
     [{ ...REMOTE, serverUrl: 'http://x/' }, 'has "url" and "serverUrl"; "url" is used'],
     [{ ...REMOTE, envFile: '.env' }, '"envFile" is ignored; it goes with "command"'],
     [{ command: 'x', env: { KEY: '$MY_KEY' } }, 'env.KEY is passed as written; to fill it in, write ${MY_KEY}'],

@@ -17,14 +17,13 @@ const SAME_MEANING: Readonly<Record<string, string>> = {
 }
 
 const CONFIRMATION = 'the client asks before a tool is called, not the gateway'
-const AUTHORIZATION = 'the gateway sends "headers" and "credentials" only; put a token there'
+const AUTHORIZATION = 'the gateway uses "oauth", or a token in "headers" or "credentials"'
 
 /** Keys of other clients that have no meaning here, and why. */
 const WITHOUT_MEANING: Readonly<Record<string, string>> = {
   autoApprove: CONFIRMATION, // Cline, Kiro
   alwaysAllow: CONFIRMATION, // Roo Code
   trust: CONFIRMATION, // Gemini CLI
-  oauth: AUTHORIZATION, // VS Code, Gemini CLI, Claude Code
   auth: AUTHORIZATION, // Cursor
   authProviderType: AUTHORIZATION, // Gemini CLI
   headersHelper: AUTHORIZATION, // Claude Code
@@ -37,14 +36,23 @@ export const adaptEntry = (raw: unknown): AdaptedEntry => {
   const warnings: string[] = []
   for (const [key, value] of Object.entries(raw)) {
     const ours = Object.hasOwn(SAME_MEANING, key) ? SAME_MEANING[key] : undefined
+    const cursor = key === 'auth' && !Object.hasOwn(raw, 'oauth') ? fromCursorAuth(value) : undefined
     const reason = Object.hasOwn(WITHOUT_MEANING, key) ? WITHOUT_MEANING[key] : undefined
     if (ours !== undefined && Object.hasOwn(raw, ours)) warnings.push(`has "${ours}" and "${key}"; "${ours}" is used`)
     else if (ours !== undefined) entry[ours] = value
     else if (key === 'enabled' && typeof value === 'boolean' && !Object.hasOwn(raw, 'disabled')) entry.disabled = !value
+    else if (cursor !== undefined) entry.oauth = cursor
     else if (reason === undefined) entry[key] = value
     else if (!isEmpty(value)) warnings.push(`"${key}" is ignored: ${reason}`)
   }
   return { entry, warnings: [...warnings, ...unfilledWarnings(entry)] }
+}
+
+/** Cursor writes a client that is registered at the authorization server as `auth`. */
+const fromCursorAuth = (value: unknown): object | undefined => {
+  if (typeof value !== 'object' || value === null || !('CLIENT_ID' in value)) return undefined
+  const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, ...rest } = value as Record<string, unknown>
+  return { clientId, ...(clientSecret !== undefined && { clientSecret }), ...rest }
 }
 
 const isEmpty = (value: unknown): boolean =>

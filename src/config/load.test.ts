@@ -90,6 +90,7 @@ describe('a file of another client', () => {
       url: 'https://example.test/mcp',
       type: 'auto',
       headers: { authorization: 'Bearer s3cret' },
+      oauth: false,
       era: 'auto',
       timeoutMs: 300_000,
     })

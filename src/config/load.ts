@@ -37,6 +37,7 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
     fallback: demo ? DEMO_SERVERS : DEFAULT_SERVERS,
     embedded,
     isFile: file !== undefined,
+    host: flags?.host,
     port: flags?.port,
   })
   if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
@@ -55,17 +56,21 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
 }
 
 /** Sections besides servers that may refer to files, for example for a password. */
-const SECTIONS = ['store', 'cluster']
+const SECTIONS = ['listen', 'auth', 'store', 'cluster']
 
 const sectionOf = (root: unknown, name: string): unknown => (isRawObject(root) ? root[name] : undefined)
 
-/** A relative `root` counts from the folder of the file. */
+/** A relative `root` or `assertionFile` counts from the folder of the file. */
 const withRoot =
   (folder: string) =>
-  ([name, server]: readonly [string, ServerConfig]): [string, ServerConfig] => [
-    name,
-    'root' in server ? { ...server, root: resolve(folder, server.root) } : server,
-  ]
+  ([name, server]: readonly [string, ServerConfig]): [string, ServerConfig] => [name, withFolder(server, folder)]
+
+const withFolder = (server: ServerConfig, folder: string): ServerConfig => {
+  if ('root' in server) return { ...server, root: resolve(folder, server.root) }
+  if (server.kind !== 'remote' || !server.oauth || server.oauth.grant !== 'jwt_bearer') return server
+  const { assertionFile: file, ...oauth } = server.oauth
+  return file === undefined ? server : { ...server, oauth: { ...oauth, assertionFile: resolve(folder, file) } }
+}
 
 const read = async (file: string): Promise<string> => {
   try {

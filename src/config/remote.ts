@@ -1,6 +1,7 @@
 import { HEADER_NAME, headerValueError } from '../std/header-text.ts'
 import {
   type CallerTemplate,
+  type CallerValues,
   type PieceEnds,
   placeholderError,
   readCallerValues,
@@ -10,7 +11,8 @@ import {
 import type { ConfigPath } from './json-text.ts'
 import { type ConfigReport, formatPath } from './problems.ts'
 import type { ServerEntry } from './schema.ts'
-import type { RemoteServer, UnavailableServer } from './snapshot.ts'
+import { readOAuth } from './server-oauth.ts'
+import type { RemoteServer, ServerOAuth, UnavailableServer } from './snapshot.ts'
 import { type Environment, fillIn, hasReference } from './variables.ts'
 
 /** The address of an entry and its key; `httpUrl` is the more exact of the two. */
@@ -92,14 +94,42 @@ export const readRemote = (
   const personal = readCallerValues(values, entry, path, { member: 'headers', report, read: readHeaders })
   if (entry.type === 'sse' && entry.era === 'modern')
     report.problems.push({ path: [...path, 'era'], message: 'type "sse" is older than the modern era; leave one out' })
+  const readLogin = (): ServerOAuth | false | undefined => {
+    const at = [...path, 'oauth']
+    const given = entry.oauth ? readOAuth(entry.oauth, { env, path: at, missing }, report) : entry.oauth
+    if (!hasAuthorization(headers, personal.personal)) return given
+    if (given)
+      report.warnings.push(`${formatPath(at)}: ignored, because the "Authorization" header is configured already`)
+    return false
+  }
+  const oauth = readLogin()
   if (missing.length > 0) return { kind: 'unavailable', reason: missing.join('; ') }
   const { era, timeout: timeoutMs, allowCrossOriginEndpoint, allowCrossOriginRedirect, pool } = entry
   const crossOrigin = {
     ...(allowCrossOriginEndpoint && { allowCrossOriginEndpoint }),
     ...(allowCrossOriginRedirect && { allowCrossOriginRedirect }),
   }
-  return { kind: 'remote', url, type: typeOf(entry, key), headers, era, timeoutMs, pool, ...personal, ...crossOrigin }
+  return {
+    kind: 'remote',
+    url,
+    type: typeOf(entry, key),
+    headers,
+    era,
+    timeoutMs,
+    pool,
+    ...(oauth !== undefined && { oauth }),
+    ...personal,
+    ...crossOrigin,
+  }
 }
+
+/** True if an Authorization header is sent, at least for some callers: a login would contradict it. */
+const hasAuthorization = (headers: Readonly<Record<string, string>>, personal: CallerValues | undefined): boolean =>
+  [
+    headers,
+    personal?.values ?? {},
+    ...Object.values(personal?.credentials ?? {}).map(each => (each.kind === 'values' ? each.values : {})),
+  ].some(some => Object.hasOwn(some, 'authorization'))
 
 const typeOf = ({ type }: ServerEntry, key: 'url' | 'httpUrl'): RemoteServer['type'] => {
   if (type === 'sse') return 'sse'

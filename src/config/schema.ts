@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
+import { authSchema, publicUrlSchema } from './auth-schema.ts'
 import { clusterSchema, labelSchema } from './cluster.ts'
 import {
   flagSchema,
@@ -13,6 +14,7 @@ import {
   textSchema,
   wholeNumber,
 } from './schema-parts.ts'
+import { oauthSchema } from './server-oauth.ts'
 import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -46,13 +48,10 @@ export const listenSchema = object({
   exposeMetrics: flagSchema
     .default(DEFAULT_LISTEN.exposeMetrics)
     .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
-}).describe('Where the gateway listens, and which hosts and origins it accepts.')
-
-export const authSchema = object({
-  required: flagSchema
+  publicUrl: publicUrlSchema
     .optional()
-    .describe('Whether callers need a token; when absent, from the moment the first token is created.'),
-}).describe('How callers authenticate.')
+    .describe('The origin that clients and browsers use, if not that of "host" and "port": for links and OAuth.'),
+}).describe('Where the gateway listens, and which hosts and origins it accepts.')
 
 const perSecond = wholeNumber(1, 1_000_000).describe('Requests in each second.')
 const rateLimit = (what: string) =>
@@ -219,6 +218,7 @@ export const serverSchema = looseObject({
     .describe(
       'Headers (or variables of a program) for each caller by name, "*" for all others; callers without any are rejected.',
     ),
+  oauth: oauthSchema.optional(),
   cwd: textSchema.optional().describe('Folder to start the program in.'),
   limits: processLimitsSchema.optional(),
   timeout: wholeNumber(1, LONGEST_TIMER_MS)

@@ -20,7 +20,18 @@ import { type Environment, fillInPath, textOfFile } from './variables.ts'
 const KNOWN_KEYS = Object.keys(serverSchema.shape)
 
 /** Keys about the transport and the credentials of a server, which a built-in server does not have. */
-const NOT_FOR_BUILTIN = ['headers', 'args', 'env', 'envFile', 'credentials', 'cwd', 'limits', 'pool', 'share'] as const
+const NOT_FOR_BUILTIN = [
+  'headers',
+  'args',
+  'env',
+  'envFile',
+  'credentials',
+  'oauth',
+  'cwd',
+  'limits',
+  'pool',
+  'share',
+] as const
 
 const SHORT_TIMEOUT_MS = 1000
 
@@ -82,6 +93,7 @@ const warningsOf = (entry: ServerEntry): string[] => {
       warnings.push(`"${key}" is ignored; it goes with "builtin": "files"`)
   if (entry.memory !== undefined && entry.builtin !== 'memory')
     warnings.push('"memory" is ignored; it goes with "builtin": "memory"')
+  if (entry.oauth && entry.command !== undefined) warnings.push('"oauth" is ignored; it goes with "url"')
   for (const key of ['share', 'envFile'] as const)
     if (entry[key] !== undefined && addressOf(entry)) warnings.push(`"${key}" is ignored; it goes with "command"`)
   const unused = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)

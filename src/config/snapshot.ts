@@ -31,11 +31,63 @@ export interface Listen {
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly exposeMetrics: boolean // to every caller who reaches the port
+  readonly publicUrl?: string | undefined // the origin that clients and browsers use, without a slash at its end
 }
 
 /** How callers authenticate. */
 export interface Auth {
-  readonly required?: boolean | undefined // whether a token is needed; undefined: once the first one exists
+  readonly required?: boolean | undefined // whether a token is needed; undefined: with issuers, a server, or the first API token
+  readonly issuers?: ReadonlyMap<string, Issuer> | undefined // by name
+  readonly scopes?: ReadonlyMap<string, ScopeRule> | undefined // by the name of the scope
+  readonly server?: AuthServerConfig | undefined // undefined: this gateway issues no OAuth tokens
+}
+
+/** An authorization server whose tokens are accepted, and where people can sign in if it has a `clientId`. */
+export interface Issuer {
+  readonly name: string
+  readonly url: string // exactly the `iss` of its tokens
+  readonly jwks?: string | undefined // the URL of its keys; undefined: by discovery
+  readonly audience?: readonly string[] | undefined // accepted `aud`; undefined: the workspace's URL and the origin
+  readonly principal?: string | undefined // the claim with the caller's name; undefined: `<name>:<sub>`
+  readonly grants: readonly [Grant, ...Grant[]] // the first that fits decides
+  readonly introspection?: { readonly clientId: string; readonly clientSecret: string } | undefined // for opaque tokens
+  readonly clientId?: string | undefined // of this gateway, there
+  readonly clientSecret?: string | undefined
+  readonly endpoints?: IssuerEndpoints | undefined // instead of those that discovery finds
+}
+
+export interface IssuerEndpoints {
+  readonly authorization?: string | undefined
+  readonly token?: string | undefined
+  readonly userinfo?: string | undefined
+  readonly introspection?: string | undefined
+}
+
+/** What callers with certain claims may use. */
+export interface Grant {
+  readonly where: Readonly<Record<string, readonly ClaimValue[]>> // every claim must be, or contain, one of its values
+  readonly workspaces: readonly string[] // `*`: all
+  readonly policy?: string | undefined // the name of a policy
+}
+
+export type ClaimValue = string | number | boolean
+
+/** What needs a scope: calls of these tools, as globs of `<server>/<tool>`; undefined: any access. */
+export interface ScopeRule {
+  readonly tools?: readonly string[] | undefined
+}
+
+/** The embedded authorization server. */
+export interface AuthServerConfig {
+  readonly signIn: readonly [string, ...string[]] // `token` for an API token, and names of issuers with a `clientId`
+  readonly registration: 'open' | 'listed' // which clients it serves: any, or those of `clients`
+  readonly clients: ReadonlyMap<string, ListedClient> // by client id
+}
+
+/** A client that does not have to register; it has no secret. */
+export interface ListedClient {
+  readonly name?: string | undefined // shown on the consent page
+  readonly redirectUris: readonly [string, ...string[]]
 }
 
 /** The first events of SSE channels. */
@@ -111,9 +163,49 @@ export interface RemoteServer {
   readonly allowCrossOriginRedirect?: boolean | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly personal?: CallerValues | undefined // headers that depend on the caller
+  readonly oauth?: ServerOAuth | false | undefined // undefined: if the server asks for it; false: never
   readonly era: 'auto' | 'modern' | 'legacy'
   readonly timeoutMs: number // silence after which a call fails; progress restarts it
   readonly pool?: SessionPooling | undefined // undefined: sticky
+}
+
+/** How the gateway gets tokens for a remote server. */
+export type ServerOAuth = {
+  readonly issuer?: string | undefined // undefined: the one that the server names
+  readonly scopes?: readonly string[] | undefined // undefined: those that the server asks for
+} & (LoginGrant | ClientCredentialsGrant | JwtBearerGrant | IdJagGrant)
+
+/** The gateway as a client that is registered at the authorization server; it proves itself with a secret or a key. */
+interface OAuthClient {
+  readonly clientId: string
+  readonly clientSecret?: string | undefined
+  readonly privateKey?: string | undefined // PEM, or a JWK as JSON, for `private_key_jwt`
+}
+
+/** A person logs in with a browser. */
+export interface LoginGrant extends Partial<OAuthClient> {
+  readonly grant: 'authorization_code'
+  readonly login: 'caller' | 'gateway' // each caller for themselves, or one login for all
+  readonly clientMetadataUrl?: string | undefined // undefined: the gateway's own document, if its public URL is https
+  readonly pkce?: 'assumed' | undefined // undefined: the authorization server must say that it supports it
+}
+
+/** The gateway's own account. */
+export interface ClientCredentialsGrant extends OAuthClient {
+  readonly grant: 'client_credentials'
+}
+
+/** An assertion from elsewhere, such as a workload identity (RFC 7523). Exactly one of the two is given. */
+export interface JwtBearerGrant extends Partial<OAuthClient> {
+  readonly grant: 'jwt_bearer'
+  readonly assertion?: string | undefined
+  readonly assertionFile?: string | undefined // read for each request, because such tokens are short-lived
+}
+
+/** The caller's sign-in at `idp`, an issuer of `auth`, is exchanged for an identity assertion (ID-JAG). */
+export interface IdJagGrant extends OAuthClient {
+  readonly grant: 'id_jag'
+  readonly idp: string
 }
 
 /** Whose requests one process of a server may serve: those of one user, of all users, or of one client session. */
@@ -225,6 +317,9 @@ export const defaultRules = (servers: number): WorkspaceRules => ({
   policy: EVERYTHING,
   overlays: new Map(),
 })
+
+/** True if OAuth tokens are accepted, besides API tokens. */
+export const acceptsOAuth = ({ issuers, server }: Auth): boolean => (issuers?.size ?? 0) > 0 || server !== undefined
 
 const MIB = 1024 * 1024
 const MINUTE = 60_000

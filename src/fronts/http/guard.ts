@@ -1,4 +1,7 @@
 import type { Listen } from '../../config/snapshot.ts'
+import { hostName, isLoopback } from '../../std/host.ts'
+
+export { isLoopback } from '../../std/host.ts'
 
 /** The headers the guard judges: what a request says about its target and its origin. */
 interface RequestOrigin {
@@ -16,20 +19,13 @@ export type RequestGuard = (request: RequestOrigin) => string | undefined
 const WEB_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 const isForeignSite = (site: string | undefined): boolean => site === 'cross-site' || site === 'same-site'
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i
-
-export const isLoopback = (host: string): boolean =>
-  LOOPBACK.test(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
-
-/** The host without its port; undefined if it is malformed. */
-export const hostName = (host: string): string | undefined =>
-  /^(\[[^\]]*\]|[^:@/?#\\]+)(:\d+)?$/.exec(host)?.[1]?.toLowerCase()
-
 export const createRequestGuard = (listen: Listen): RequestGuard => {
-  const hosts = new Set(listen.allowedHosts.map(host => host.toLowerCase()))
-  const origins = new Set(listen.allowedOrigins.map(origin => origin.toLowerCase()))
-  // Beyond loopback the gateway cannot know its own names; a list, if configured, is complete.
-  const isOpen = !isLoopback(listen.host) && hosts.size === 0
+  const { publicUrl, allowedHosts, allowedOrigins } = listen
+  const own = publicUrl === undefined ? [] : [publicUrl]
+  const hosts = new Set([...allowedHosts, ...own.map(origin => new URL(origin).host)].map(host => host.toLowerCase()))
+  const origins = new Set([...allowedOrigins, ...own].map(origin => origin.toLowerCase()))
+  // Beyond loopback the gateway cannot know all its names; a list, if configured, is complete.
+  const isOpen = !isLoopback(listen.host) && allowedHosts.length === 0
 
   const isServed = (name: string): boolean => isLoopback(name) || hosts.has(name)
 
