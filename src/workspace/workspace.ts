@@ -101,6 +101,7 @@ export const createWorkspace = (
     log,
     onChange: change => subscriptions.onCacheChange(change),
     onListFault,
+    announceChange: listChanges?.announce,
   })
   if (previous?.catalog) catalog.copyFrom(previous.catalog)
   const merged = new MergedLists(config, members, catalog)

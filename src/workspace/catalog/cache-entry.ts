@@ -26,6 +26,8 @@ interface CacheEntryOptions<T> {
   readonly seed?: Seed<T> | undefined
   /** Called after every fetch. `notify` is false if the value is equal, or if no client has seen the old one. */
   readonly onChange: (notify: boolean) => void
+  /** Called when a fetch has found another value than the one before it, of which no other replica knows yet. */
+  readonly onDifferent?: (() => void) | undefined
 }
 
 /** One cached value of a server. Fetches it at most once at a time, with a rate limit and a backoff. */
@@ -147,11 +149,13 @@ export class CacheEntry<T> {
     this.#failures = 0
     this.hasLostListeners = false
     this.hints = { fetchedAt: Date.now(), ttlMs, isPublic }
+    const isKnown = this.isProvisional || this.isOutdated || wasStale
     this.isProvisional = false
     this.isOutdated = false
     const before = this.value
     if (before !== undefined && this.#options.isEqual(before, value)) return this.#options.onChange(false)
     this.value = value
+    if (before !== undefined && !isKnown) this.#options.onDifferent?.()
     const notify = before !== undefined || this.wasOmitted || wasStale
     this.wasOmitted = false
     this.#options.onChange(notify)

@@ -62,6 +62,8 @@ interface CatalogOptions {
   readonly log: Log
   readonly onChange: (change: CacheChange) => void
   readonly onListFault?: OnListFault | undefined
+  /** Tells other replicas that a list of a server has changed. */
+  readonly announceChange?: ((server: string, list: ChangingList) => void) | undefined
 }
 
 /** The cached lists and discovery results of every member of a workspace. */
@@ -305,6 +307,10 @@ export class Catalog {
         this.#lists.trim()
         if (notify) this.#options.onChange({ kind, server, scope })
       },
+      onDifferent:
+        scope.kind === 'session'
+          ? undefined
+          : () => this.#options.announceChange?.(server, LIST_KINDS[kind].capability),
     })
   }
 

@@ -24,7 +24,7 @@ const countTools = async (url: string): Promise<number> => {
   return result.tools.length
 }
 
-test('after a list has changed no replica answers with the old one, wherever the change was announced', async () => {
+const open = async () => {
   const server = await startModern()
   closing.push(server.close)
   const entry: ServerConfig = {
@@ -35,9 +35,13 @@ test('after a list has changed no replica answers with the old one, wherever the
   const { replicas, close } = await startReplicas({ size: 3, entry: () => entry, rules: { instructions: 'Be brief.' } })
   closing.push(close)
   await Promise.all(replicas.map(({ gateway }) => gateway.ready))
+  return { replicas, counts: () => Promise.all(replicas.map(({ url }) => countTools(url))) }
+}
+
+test('after a list has changed no replica answers with the old one, wherever the change was announced', async () => {
+  const { replicas, counts } = await open()
   const clients = await Promise.all(replicas.map(({ url }) => connectV2('SDK v2 modern', { url })))
   closing.push(...clients.map(client => client.close))
-  const counts = () => Promise.all(replicas.map(({ url }) => countTools(url)))
   const before = await counts()
   const [listening, calling] = clients
   if (!listening || !calling) throw new Error('three clients')
