@@ -14,7 +14,10 @@ export interface ServerProcess {
 }
 
 /** Starts a server on a free port and waits until it accepts connections. */
-export const startServerProcess = async (commandFor: (port: number) => Command): Promise<ServerProcess> => {
+export const startServerProcess = async (
+  commandFor: (port: number) => Command,
+  startMs = START_MS,
+): Promise<ServerProcess> => {
   const port = await freePort()
   const { command, args, env } = commandFor(port)
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -34,7 +37,7 @@ export const startServerProcess = async (commandFor: (port: number) => Command):
     kill()
     await ended
   }
-  for (const deadline = Date.now() + START_MS; Date.now() < deadline && child.exitCode === null; ) {
+  for (const deadline = Date.now() + startMs; Date.now() < deadline && child.exitCode === null; ) {
     if (await accepts(port)) return { port, stop }
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }

@@ -40,6 +40,7 @@ export const connectV1 = async (options: ClientOptions): Promise<TestClient> => 
   const { fetch, requests, streamOpened } = recordingFetch()
   const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), {
     fetch,
+    ...(options.headers && { requestInit: { headers: options.headers } }),
     ...(options.persistent && PERSISTENT),
   })
   // The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.

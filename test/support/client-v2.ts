@@ -43,6 +43,7 @@ export const connectV2 = async (kind: keyof typeof MODES, options: ClientOptions
   const { fetch, requests, streamOpened } = recordingFetch()
   const transport = new (options.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(url), {
     fetch,
+    ...(options.headers && { requestInit: { headers: options.headers } }),
     ...(options.persistent && PERSISTENT),
   })
   await client.connect(transport)

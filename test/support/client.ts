@@ -56,6 +56,8 @@ export interface TestClient {
 /** How a client is made. */
 export interface ClientOptions {
   readonly url: string
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
   /** HTTP+SSE instead of Streamable HTTP. */
   readonly sse?: boolean
   readonly capabilities?: Record<string, object>

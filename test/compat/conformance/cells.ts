@@ -18,10 +18,19 @@ export interface ClientCell {
   readonly revision: SuiteRevision
   readonly way: Way
   readonly exceptions?: readonly Exception[]
+  /** Scenarios that the suite does not score, and that pass nevertheless. */
+  readonly unscored?: readonly string[]
+}
+
+/** The suite as a client of the gateway's own authorization server. */
+export interface AuthorizationCell {
+  readonly leg: 'authorization'
+  readonly revision: SuiteRevision
+  readonly exceptions?: readonly Exception[]
 }
 
 /** One run of the suite. */
-export type Cell = ServerCell | ClientCell
+export type Cell = ServerCell | ClientCell | AuthorizationCell
 
 type Pair = Omit<ServerCell, 'way'> | Omit<ClientCell, 'way'>
 
@@ -51,6 +60,14 @@ const NO_RETRY: readonly Exception[] = [
   },
 ]
 
+/** Extensions of the specification that the gateway has; it has no DPoP. */
+const EXTENSIONS: readonly string[] = [
+  'auth/client-credentials-basic',
+  'auth/client-credentials-jwt',
+  'auth/wif-jwt-bearer',
+  'auth/enterprise-managed-authorization',
+]
+
 /** What stands on both sides of the gateway: first both of one era, then of different ones. */
 const PAIRS: readonly Pair[] = [
   { leg: 'server', upstream: 'demo', revision: '2025-11-25', exceptions: NO_RETRY },
@@ -65,19 +82,27 @@ const PAIRS: readonly Pair[] = [
   { leg: 'server', upstream: 'sdk-v1-http', revision: '2026-07-28', exceptions: KEYLESS },
   { leg: 'server', upstream: 'sdk-v1-sse', revision: '2026-07-28', exceptions: KEYLESS },
   { leg: 'server', upstream: 'sdk-v1-stdio', revision: '2026-07-28', exceptions: KEYLESS },
-  { leg: 'client', client: 'sdk-v1', revision: '2025-11-25' },
-  { leg: 'client', client: 'sdk-v2', revision: '2026-07-28' },
-  { leg: 'client', client: 'sdk-v2', revision: '2025-11-25' },
-  { leg: 'client', client: 'sdk-v1', revision: '2026-07-28' },
+  { leg: 'client', client: 'sdk-v1', revision: '2025-11-25', unscored: EXTENSIONS },
+  { leg: 'client', client: 'sdk-v2', revision: '2026-07-28', unscored: EXTENSIONS },
+  { leg: 'client', client: 'sdk-v2', revision: '2025-11-25', unscored: EXTENSIONS },
+  { leg: 'client', client: 'sdk-v1', revision: '2026-07-28', unscored: EXTENSIONS },
+  { leg: 'client', client: 'sdk-v1', revision: '2025-03-26' },
+  { leg: 'client', client: 'sdk-v2', revision: '2025-03-26' },
 ]
 
 const WAYS: readonly Way[] = ['alone', 'among']
 
 /** Every cell, in the order they are shown: the same is asked of a server among others as of one alone. */
-export const CELLS: readonly Cell[] = WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way })))
+export const CELLS: readonly Cell[] = [
+  ...WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way }))),
+  { leg: 'authorization', revision: '2026-07-28' } as const,
+]
+  .filter(({ revision, leg }) => revision !== '2025-03-26' && leg !== 'authorization') // until logins are there
+  .map(({ ...cell }) => ({ ...cell, unscored: [] }))
 
 /** How a cell is called on the command line and in the table. */
 export const nameOf = (cell: Cell): string => {
+  if (cell.leg === 'authorization') return cell.leg
   const pair = cell.leg === 'server' ? cell.upstream : `client-${cell.client}`
   return `${pair}-${cell.revision}${cell.way === 'among' ? '-among' : ''}`
 }

@@ -2,13 +2,16 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startNode } from './children.ts'
 
-const MAIN = new URL('../../../dist/main.js', import.meta.url).pathname
+/** The built program. */
+export const MAIN = new URL('../../../dist/main.js', import.meta.url).pathname
 const START_MS = 20_000
 const POLL_MS = 50
 
 /** A running daemon. */
 export interface Daemon {
   readonly origin: string
+  /** Its data directory. */
+  readonly data: string
   url(way: Way): string
   stop(): Promise<void>
 }
@@ -16,10 +19,17 @@ export interface Daemon {
 /** The ways to a server: a workspace of its own, or one with others in it, every name as its server says it. */
 export type Way = 'alone' | 'among'
 
+/** A workspace for each way to the server. */
+export const workspacesOf = (others: readonly string[]): Readonly<Record<Way, object>> => ({
+  alone: { servers: ['server'] },
+  among: { servers: ['server', ...others], names: 'plain' },
+})
+
 interface DaemonOptions {
   readonly name?: string
   readonly store?: string
   readonly cluster?: { readonly labels: readonly string[] }
+  readonly auth?: object
 }
 
 /** Starts the built daemon on any free port, with a workspace for each way to the server, and waits until it is healthy. */
@@ -30,19 +40,17 @@ export const startDaemon = async (
   { name = 'daemon', ...settings }: DaemonOptions = {},
 ): Promise<Daemon> => {
   const config = join(folder, `${name}.json`)
-  const workspaces = {
-    alone: { servers: ['server'] },
-    among: { servers: ['server', ...Object.keys(others)], names: 'plain' },
-  }
+  const workspaces = workspacesOf(Object.keys(others))
   await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces, ...settings }))
-  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', join(folder, `${name}-data`)])
+  const data = join(folder, `${name}-data`)
+  const child = startNode([MAIN, 'serve', '--config', config, '--port', '0', '--data', data])
   let hasEnded = false
   void child.ended.then(() => {
     hasEnded = true
   })
   for (const deadline = Date.now() + START_MS; Date.now() < deadline && !hasEnded; ) {
     const origin = await healthyOrigin(child.output())
-    if (origin !== undefined) return { origin, url: way => `${origin}/mcp/${way}`, stop: child.stop }
+    if (origin !== undefined) return { origin, data, url: way => `${origin}/mcp/${way}`, stop: child.stop }
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
   await child.stop()

@@ -19,7 +19,7 @@ export const worstOf = ({ complaints }: Outcome): Complaint['status'] | undefine
   complaints.find(({ status }) => status === 'FAILURE')?.status ?? complaints[0]?.status
 
 /** Which side of a conversation the suite judges. */
-export type Leg = 'server' | 'client'
+export type Leg = 'server' | 'client' | 'authorization'
 
 /** The scenarios a revision requires of one side, from the suite's own requirements file. */
 export const requiredScenarios = (requirements: string, leg: Leg): string[] => {
@@ -27,20 +27,23 @@ export const requiredScenarios = (requirements: string, leg: Leg): string[] => {
   return [...section.matchAll(/-\s*(\S+)/g)].map(match => String(match[1]))
 }
 
-/** Reads the folder the suite wrote: one subfolder per scenario, one `checks.json` in each. */
+/** Reads the folder the suite wrote: one subfolder per scenario, one `checks.json` in each, and what a client said. */
 export const readOutcomes = async (folder: string): Promise<Map<string, Outcome>> => {
   const outcomes = new Map<string, Outcome>()
-  for (const name of await readdir(folder)) {
+  for (const name of await readdir(folder, { recursive: true })) {
     const scenario = SUBFOLDER.exec(name)?.[1]
     if (scenario === undefined) continue
-    const checks = await readFile(join(folder, name, 'checks.json'), 'utf8').catch(() => '[]')
-    outcomes.set(scenario, readOutcome(scenario, checks))
+    const read = (file: string): Promise<string> => readFile(join(folder, name, file), 'utf8').catch(() => '')
+    const outcome = readOutcome(scenario, (await read('checks.json')) || '[]')
+    // A client that failed proves nothing, whatever it had done before.
+    const words = (await read('stderr.txt')).trim()
+    outcomes.set(scenario, words ? withFailure(outcome, `the client failed: ${words}`) : outcome)
   }
   return outcomes
 }
 
 /** Those of servers begin with the side they judge. */
-const SUBFOLDER = /^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/
+const SUBFOLDER = /^(?:(?:authorization-)?server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/
 
 /** One scenario's outcome from the text of its `checks.json`; a scenario without checks proves nothing and fails. */
 export const readOutcome = (scenario: string, text: string): Outcome => {

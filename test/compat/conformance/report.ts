@@ -1,4 +1,4 @@
-import { type Complaint, type Outcome, worstOf } from './outcomes.ts'
+import { type Complaint, type Outcome, unrun, worstOf } from './outcomes.ts'
 
 /** A scenario that cannot be passed in full, and why. */
 export interface Exception {
@@ -13,6 +13,8 @@ export interface Report {
   readonly exceptions: readonly Exception[]
   readonly required: readonly Outcome[]
   readonly others: readonly Outcome[]
+  /** Those of the others that must pass. */
+  readonly unscored?: readonly string[]
 }
 
 const MESSAGE_LENGTH = 1_000
@@ -26,10 +28,16 @@ const exceptionOf = ({ exceptions }: Report, { scenario }: Outcome): Exception |
 export const isExpected = (report: Report, outcome: Outcome): boolean =>
   worstOf(outcome) === exceptionOf(report, outcome)?.status
 
-/** Counts the required scenarios; one with an unexpected warning is not passed. */
+/** What a report is judged by: the required scenarios, and those that pass although they are not. */
+const judgedOf = ({ required, others, unscored = [] }: Report): readonly Outcome[] => [
+  ...required,
+  ...unscored.map(name => others.find(({ scenario }) => scenario === name) ?? unrun(name, 'was not run')),
+]
+
+/** Counts the scenarios that must pass; one with an unexpected warning is not passed. */
 export const tally = (reports: readonly Report[]): { passed: number; failed: number } => {
   const count = (test: (report: Report, outcome: Outcome) => boolean): number =>
-    reports.flatMap(report => report.required.filter(outcome => test(report, outcome))).length
+    reports.flatMap(report => judgedOf(report).filter(outcome => test(report, outcome))).length
   return {
     passed: count((report, outcome) => isPassed(outcome) && isExpected(report, outcome)),
     failed: count((report, outcome) => !isExpected(report, outcome)),
@@ -40,7 +48,7 @@ export const tally = (reports: readonly Report[]): { passed: number; failed: num
 export const printCell = (report: Report): void => {
   process.stdout.write(`${report.name}\n`)
   const said = new Set<string>()
-  for (const outcome of report.required) {
+  for (const outcome of judgedOf(report)) {
     const { scenario, complaints } = outcome
     if (isExpected(report, outcome)) continue
     if (complaints.length === 0)

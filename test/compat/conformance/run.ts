@@ -3,13 +3,23 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { CELLS, type Cell, type ClientCell, nameOf, type ServerCell, type Upstream } from './cells.ts'
+import { startAuthorizationStation } from './authorization-station.ts'
+import {
+  type AuthorizationCell,
+  CELLS,
+  type Cell,
+  type ClientCell,
+  nameOf,
+  type ServerCell,
+  type Upstream,
+} from './cells.ts'
 import { endChildrenOnExit } from './children.ts'
+import { startClientHost } from './client-command.ts'
 import { type Outcome, unrun } from './outcomes.ts'
 import { compilePrograms, type Programs } from './programs.ts'
 import { isExpected, printCell, printTable, type Report, tally } from './report.ts'
 import { checkCompanions, startDirect, startStation } from './station.ts'
-import { judgeClient, judgeServer, readRequired, type SuiteResult, type SuiteRun } from './suite.ts'
+import { judgeAuthorization, judgeClient, judgeServer, readRequired, type SuiteResult, type SuiteRun } from './suite.ts'
 
 const USAGE = `npm run conformance -- [options]
   --cell NAME       only cells whose name begins so (demo, sdk-v1-stdio, client-sdk-v2-2026-07-28-among, …)
@@ -53,7 +63,8 @@ const runCell = async (
       return { required: names.map(name => unrun(name, String(error))), others: [] }
     },
   )
-  const report: Report = { name, exceptions, ...result }
+  const unscored = cell.leg === 'client' && !scenario ? cell.unscored : undefined
+  const report: Report = { name, exceptions, ...result, ...(unscored && { unscored }) }
   const required: Outcome[] = []
   for (const outcome of report.required) {
     if (isExpected(report, outcome) || scenario) required.push(outcome)
@@ -101,10 +112,28 @@ const runServerCells = async (upstream: Upstream, cells: readonly ServerCell[], 
   )
 }
 
-const runClientCell = (cell: ClientCell, bench: Bench): Promise<void> =>
-  runCell(cell, bench, run =>
-    judgeClient([process.execPath, bench.programs('compat/conformance/client.js'), cell.client, cell.way], run),
+/** One process is the client of all scenarios of a cell. */
+const runClientCell = async (cell: ClientCell, bench: Bench): Promise<void> => {
+  const host = startClientHost(cell.client, cell.way, bench.programs)
+  await runCell(cell, bench, async run => judgeClient((await host).command, run))
+  await host.then(
+    ({ close }) => close(),
+    () => undefined,
   )
+}
+
+const runAuthorizationCell = async (cell: AuthorizationCell, bench: Bench): Promise<void> => {
+  const folder = join(bench.folder, 'authorization-server')
+  const station = startAuthorizationStation(folder)
+  await runCell(cell, bench, async run => {
+    const { server, visit } = await station
+    return judgeAuthorization(server, visit, run)
+  })
+  await station.then(
+    ({ close }) => close(),
+    () => undefined,
+  )
+}
 
 /** On a terminal, one line that is always the scenario of the moment; it is gone when there is more to say. */
 const showProgress = (scenario: string): void => {
@@ -135,6 +164,9 @@ const tasksOf = (cells: readonly Cell[]): ((bench: Bench) => Promise<void>)[] =>
           runServerCells(upstream, own, bench),
     ),
     ...cells.flatMap(cell => (cell.leg === 'client' ? [(bench: Bench) => runClientCell(cell, bench)] : [])),
+    ...cells.flatMap(cell =>
+      cell.leg === 'authorization' ? [(bench: Bench) => runAuthorizationCell(cell, bench)] : [],
+    ),
   ]
 }
 

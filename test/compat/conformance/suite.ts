@@ -1,11 +1,11 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { type Child, startNode } from './children.ts'
-import { type Leg, type Outcome, readOutcomes, requiredScenarios, unrun, withFailure } from './outcomes.ts'
+import { type Leg, type Outcome, readOutcomes, requiredScenarios, unrun } from './outcomes.ts'
 
-/** The revisions the suite holds requirements for. */
-export type SuiteRevision = '2025-11-25' | '2026-07-28'
+/** The revisions the suite has scenarios for. */
+export type SuiteRevision = '2025-03-26' | '2025-11-25' | '2026-07-28'
 
 /** What one run of the suite found: the required scenarios, and those it ran besides. */
 export interface SuiteResult {
@@ -16,7 +16,7 @@ export interface SuiteResult {
 const ROOT = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
 const HOOK = new URL('./node20-hook.mjs', import.meta.url).href
 const SUITE_MS = 180_000
-const CLIENT_MS = 30_000
+const CLIENT_MS = 120_000
 
 /** How one run of the suite is asked for. */
 export interface SuiteRun {
@@ -35,38 +35,46 @@ export const judgeServer = async (url: string, run: SuiteRun): Promise<SuiteResu
   const { tail } = await runSuite(['server', '--url', url, ...scope], run.folder, text => {
     for (const [, name] of text.matchAll(/Running scenario: (\S+)/g)) run.onScenario(String(name))
   })
+  return readResult(run, 'server', tail)
+}
+
+/** Runs the official suite against a client, a command that is given a URL: all scenarios at once. */
+export const judgeClient = async (command: readonly string[], run: SuiteRun): Promise<SuiteResult> => {
+  const client = ['--command', command.join(' '), '--timeout', String(CLIENT_MS)]
+  const scope = run.scenario ? [...only(run.scenario, run.revision), '--force'] : ALL_SCENARIOS[run.revision]
+  const { tail } = await runSuite(['client', ...client, ...scope], run.folder, text => {
+    for (const [, name] of text.matchAll(/Starting scenario: (\S+)/g)) run.onScenario(String(name))
+  })
+  return readResult(run, 'client', tail)
+}
+
+/** Runs the official suite against an authorization server; `visit` opens the link that the suite prints. */
+export const judgeAuthorization = async (
+  server: { readonly issuer: string; readonly clientId: string; readonly port: number },
+  visit: (link: string) => void,
+  run: SuiteRun,
+): Promise<SuiteResult> => {
+  const given = ['--url', server.issuer, '--client-id', server.clientId, '--port', String(server.port)]
+  let printed = ''
+  const { tail } = await runSuite(['authorization', ...given], run.folder, text => {
+    const before = LINK.exec(printed)
+    printed += text
+    const link = before ? null : LINK.exec(printed)
+    if (link) visit(link[0])
+  })
+  return readResult(run, 'authorization', tail)
+}
+
+/** A line of its own, once it is complete. */
+const LINK = /^https?:\S+\?\S+(?=\n)/m
+
+const readResult = async (run: SuiteRun, leg: Leg, tail: () => string): Promise<SuiteResult> => {
   const outcomes = await readOutcomes(run.folder)
-  const required = run.scenario ? [run.scenario] : await readRequired(run.revision, 'server')
+  const required = run.scenario ? [run.scenario] : await readRequired(run.revision, leg)
   return {
     required: required.map(name => outcomes.get(name) ?? unrun(name, `was not run:\n${tail()}`)),
     others: [...outcomes.values()].filter(({ scenario }) => !required.includes(scenario)),
   }
-}
-
-/** Runs the official suite against a client, a command that is given a URL; the suite itself would run all at once. */
-export const judgeClient = async (command: readonly string[], run: SuiteRun): Promise<SuiteResult> => {
-  const required: Outcome[] = []
-  for (const name of run.scenario ? [run.scenario] : await readRequired(run.revision, 'client')) {
-    run.onScenario(name)
-    required.push(await judgeClientIn(name, command, { ...run, folder: join(run.folder, name) }))
-  }
-  return { required, others: [] }
-}
-
-/** A client that fails proves nothing, whatever it had done before. */
-const judgeClientIn = async (name: string, command: readonly string[], run: SuiteRun): Promise<Outcome> => {
-  const client = ['--command', command.join(' '), '--timeout', String(CLIENT_MS)]
-  const { ended, tail } = await runSuite(['client', ...client, ...only(name, run.revision)], run.folder)
-  const outcome = (await readOutcomes(run.folder)).get(name) ?? unrun(name, `was not run:\n${tail()}`)
-  if ((await ended) === 0) return outcome
-  const said = (await readWords(run.folder)) || (outcome.complaints.length === 0 ? tail() : '')
-  return said ? withFailure(outcome, `the client failed: ${said}`) : outcome
-}
-
-/** What a client said about its own failure. */
-const readWords = async (folder: string): Promise<string> => {
-  const files = (await readdir(folder)).map(name => readFile(join(folder, name, 'stderr.txt'), 'utf8').catch(() => ''))
-  return (await Promise.all(files)).join('').trim()
 }
 
 const only = (scenario: string, revision: SuiteRevision): string[] => [
@@ -85,8 +93,23 @@ const runSuite = async (args: readonly string[], folder: string, onOutput?: (tex
   return child
 }
 
-/** The scenarios a revision requires; those about authorization need more of a client than a protocol. */
-export const readRequired = async (revision: SuiteRevision, leg: Leg): Promise<string[]> => {
-  const requirements = await readFile(join(ROOT, 'requirements', `${revision}.yaml`), 'utf8')
-  return requiredScenarios(requirements, leg).filter(name => !name.startsWith('auth/'))
+/** What the suite runs of a client; an old revision has no requirements of its own any more. */
+const ALL_SCENARIOS: Readonly<Record<SuiteRevision, readonly string[]>> = {
+  '2025-03-26': ['--suite', 'backcompat', '--spec-version', '2025-03-26'],
+  '2025-11-25': ['--requirements', '2025-11-25'],
+  '2026-07-28': ['--requirements', '2026-07-28'],
+}
+
+/** Scenarios that no requirements file lists. */
+const UNLISTED = {
+  backcompat: ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback'],
+  authorization: ['authorization-server-metadata-endpoint', 'authorization-code-grant'],
+}
+
+/** The scenarios a revision requires. */
+export const readRequired = async (revision: SuiteRevision, leg: Leg): Promise<readonly string[]> => {
+  if (leg === 'authorization') return UNLISTED.authorization
+  if (revision === '2025-03-26') return UNLISTED.backcompat
+  const required = requiredScenarios(await readFile(join(ROOT, 'requirements', `${revision}.yaml`), 'utf8'), leg)
+  return required.filter(name => !name.startsWith('auth/')) // until logins are there
 }
