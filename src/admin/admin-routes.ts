@@ -6,6 +6,7 @@ import { PRIVATE_HEADERS, rejectUnread, sendError, sendJson } from '../fronts/ht
 import type { RequestInfo } from '../protocol/admission.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { GatewayStatus } from '../protocol/status.ts'
+import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
 import { readBody } from '../wire/http-body.ts'
@@ -32,6 +33,7 @@ interface AdminOptions {
   readonly plan: (file: string | undefined) => Promise<ConfigDifference>
   readonly control?: GatewayControl | undefined // absent: another program embeds the gateway
   readonly history?: LogHistory | undefined
+  readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -46,9 +48,10 @@ const NOT_OWNER = rpcError('invalidRequest', 'Forbidden: only for programs of th
 const NOT_OPERATOR = rpcError('invalidRequest', 'Forbidden: needs a token for every workspace')
 const EMBEDDED = new ConfigError('the program that embeds this gateway controls it')
 const MAX_BODY_BYTES = 64 * 1024
+const LOGS = '/admin/logs'
 
 export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
-  const { isOwner, isOperator, status, plan, control, history, log } = options
+  const { isOwner, isOperator, status, plan, control, history, writeAudit, log } = options
   const owned = (): GatewayControl => {
     if (control) return control
     throw EMBEDDED
@@ -56,7 +59,7 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
 
   const endpoints: Readonly<Record<string, Endpoint>> = {
     '/admin/status': { method: 'GET', access: 'operator', run: status },
-    '/admin/logs': {
+    [LOGS]: {
       method: 'GET',
       access: 'owner',
       run: (request, response) => streamLog(request, response, history),
@@ -67,11 +70,19 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
     '/admin/stop': { method: 'POST', access: 'owner', run: () => ({ done: owned().stop() }) },
   }
 
-  const answer = async ({ run }: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  /** Reading the status is no event: programs poll it. */
+  const audit = (path: string, { socket, method }: IncomingMessage, outcome: 'ok' | 'error' | 'denied'): void => {
+    if (outcome === 'denied' || method !== 'GET' || path === LOGS)
+      writeAudit?.('admin', { action: path, address: socket.remoteAddress, outcome })
+  }
+
+  const answer = async (path: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
-      const result = await run(request, response)
+      const result = await endpoints[path]?.run(request, response)
+      audit(path, request, 'ok')
       if (!response.headersSent) sendJson(response, 200, [Buffer.from(JSON.stringify(result))], PRIVATE_HEADERS)
     } catch (error) {
+      audit(path, request, 'error')
       if (error instanceof ConfigError)
         return sendError(response, 422, undefined, rpcError('invalidRequest', error.message))
       log.error({ err: error, path: request.url }, 'administration request failed')
@@ -80,17 +91,19 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
   }
 
   const handlerOf =
-    (endpoint: Endpoint): RequestHandler =>
+    (path: string, { access, method }: Endpoint): RequestHandler =>
     (request, response) => {
-      const { access, method } = endpoint
       const isAllowed = isOwner(bearerOf(request)) || (access === 'operator' && isOperator(request))
-      if (!isAllowed) return rejectUnread(request, response, 403, access === 'owner' ? NOT_OWNER : NOT_OPERATOR)
-      if (request.method === method) return void answer(endpoint, request, response)
+      if (!isAllowed) {
+        audit(path, request, 'denied')
+        return rejectUnread(request, response, 403, access === 'owner' ? NOT_OWNER : NOT_OPERATOR)
+      }
+      if (request.method === method) return void answer(path, request, response)
       const wrong = rpcError('invalidRequest', `Method not allowed: use ${method}`)
       rejectUnread(request, response, 405, wrong, { allow: method })
     }
 
-  return Object.fromEntries(Object.entries(endpoints).map(([path, endpoint]) => [path, handlerOf(endpoint)]))
+  return Object.fromEntries(Object.entries(endpoints).map(([path, endpoint]) => [path, handlerOf(path, endpoint)]))
 }
 
 const bearerOf = ({ headers }: IncomingMessage): string =>

@@ -2,7 +2,7 @@ import { createAdminRoutes, type GatewayControl } from '../admin/admin-routes.ts
 import { createInboundAuth } from '../auth/inbound-auth.ts'
 import { hashSecret } from '../auth/token.ts'
 import type { ParkingHome } from '../bridge/parking/parking.ts'
-import { type ConfigDifference, compareConfigs } from '../config/difference.ts'
+import { type ConfigDifference, changedNames, compareConfigs, hasNoChanges } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
 import { CallerSeal } from '../fronts/cluster/caller-seal.ts'
@@ -26,9 +26,7 @@ import { createStreamable } from '../fronts/streamable/streamable.ts'
 import { KeepAlive } from '../fronts/streams/keep-alive.ts'
 import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Admit, RequestInfo } from '../protocol/admission.ts'
-import { GatewayError } from '../protocol/deliver.ts'
-import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { methodInfo } from '../protocol/methods.ts'
+import type { Dispatch } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import { MemoryCluster } from '../stores/state/memory-state.ts'
@@ -36,14 +34,14 @@ import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
 import type { Membership, StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { createMetricsReader } from '../telemetry/metrics-reader.ts'
-import { logRequests } from '../telemetry/request-log.ts'
+import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
 import { clusterOf, joinCluster, readCertificates } from './cluster.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
+import { openObservability } from './observability.ts'
+import { createRequestMetrics } from './request-metrics.ts'
 import { createRuntime } from './runtime.ts'
 import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
@@ -89,6 +87,8 @@ export interface Gateway {
   swap(next: Snapshot): ConfigDifference
   /** Asks the other replicas to read their configuration files again. */
   announceReload(): void
+  /** Records that a changed configuration is invalid and was not applied. */
+  rejectedReload(reason: string): void
   close(): Promise<void>
 }
 
@@ -112,6 +112,14 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const seal = new CallerSeal(keys.callers)
   const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
   const { onReload = () => {} } = options
+  const observability = await openObservability(snapshot, {
+    version,
+    data,
+    replica: () => store.members.self,
+    serverOf: name => runtime.snapshot.servers.get(name),
+    log,
+  })
+  const { writeAudit } = observability
   const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
   const sharedLists = clusterConfig && createSharedLists(store.shared, log)
   const runtime = createRuntime(snapshot, {
@@ -138,22 +146,18 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     policyOf: name => runtime.snapshot.policies?.get(name),
     // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
     hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
+    writeAudit,
     log,
   }).catch(async (error: unknown) => {
     sharedConfig?.close()
     sharedLists?.close()
-    await Promise.all([runtime.close(), replicas?.close()])
+    await Promise.all([runtime.close(), replicas?.close(), observability.close()])
     throw error
   })
-  const metrics = createMetrics({
-    isKnown: method => methodInfo(method) !== undefined,
-    isStanding,
-    serverFailureOf: createBlame(runtime.hasServer, log),
-  })
-  const counted = (dialect: string): Dispatch => {
-    const count = metrics.count(dialect, runtime.dispatch)
-    return log.isLevelEnabled?.('debug') ? logRequests<Frame, Exchange>(log, dialect, count) : count
-  }
+  const admit = observability.watchAdmission(inbound.admit)
+  const metrics = createRequestMetrics(runtime.hasServer, log)
+  const counted = (dialect: string): Dispatch =>
+    metrics.count(dialect, runtime.dispatch, observability.followerFor(dialect))
   const context: FrontContext = {
     dispatch: counted('stateless'),
     limits,
@@ -170,7 +174,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     context.keepAlive.stop()
     sharedConfig?.close()
     sharedLists?.close()
-    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
+    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close(), observability.close()])
     throw error
   }
   const directory = clusterConfig && new ChannelDirectory(state.store, log)
@@ -195,8 +199,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     const handlers = { ...fronts, readRequest: createRequestReader(context, admit, router), router }
     return { ...createMcpEndpoint(context, handlers), ...createHttpSseRoutes(httpSse, handlers) }
   }
-  const mcpRoutes = mcpRoutesFor(inbound.admit, cluster?.router)
-  const readRequest = createRequestReader(context, inbound.admit)
+  const mcpRoutes = mcpRoutesFor(admit, cluster?.router)
+  const readRequest = createRequestReader(context, admit)
   const load = () => ({
     sessions: sessions.size,
     channels: channels.size,
@@ -216,6 +220,17 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     version,
   }
   const stateStatus = createStateStatus(store, () => (cluster?.forwards ?? 0) + (replicas?.calls ?? 0))
+  const readFamilies = createFamilyReader(metrics, {
+    version,
+    states: SERVER_STATES,
+    servers: runtime.serverStates,
+    storeStates: STORE_STATES,
+    store: stateStatus,
+    forwards: () => ({ ...cluster?.router.counts }),
+    calls: calls.rows,
+    load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
+    ...observability.counts,
+  })
   const operator = createOperatorRoutes({
     ...shared,
     state: stateStatus,
@@ -223,16 +238,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     admitOperator: inbound.admitOperator,
     servers: runtime.serverStates,
     differingReplicas: () => sharedConfig?.differing() ?? [],
-    scrape: createMetricsReader(metrics, {
-      version,
-      states: SERVER_STATES,
-      servers: runtime.serverStates,
-      storeStates: STORE_STATES,
-      store: stateStatus,
-      forwards: () => ({ ...cluster?.router.counts }),
-      calls: calls.rows,
-      load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
-    }),
+    scrape: createMetricsReader(readFamilies),
     log,
   })
   const admin = createAdminRoutes({
@@ -255,6 +261,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     }),
     control,
     history,
+    writeAudit,
     log,
   })
   const routes: HttpRoutes = {
@@ -282,6 +289,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
 
   port = listener.port
   origin = originOf(snapshot.listen.host, listener.port)
+  observability.exportMetrics(readFamilies)
+  writeAudit?.('started', { version, origin, config: snapshot.file, pid: process.pid })
   const url = (workspace = 'default') =>
     workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
 
@@ -299,6 +308,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     const drained = context.activeCalls.whenSettled(DRAIN_MS)
     const { listen, auth, sse, limits } = before // these need a restart
     runtime.swap({ ...next, listen, auth, sse, limits }, drained)
+    if (!hasNoChanges(difference)) writeAudit?.('config_reloaded', changedNames(difference))
     sharedConfig?.publish(runtime.snapshot)
     void learnt.load(next.servers.values())
     void runtime.probeAll()
@@ -332,6 +342,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await listener.close()
     await inbound.close()
     context.keepAlive.stop()
+    writeAudit?.('stopped', { pid: process.pid })
+    await observability.close()
   }
 
   return {
@@ -348,6 +360,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     load,
     swap,
     announceReload: () => sharedConfig?.announceReload(),
+    rejectedReload: reason => writeAudit?.('config_rejected', { reason }),
     close: () => (closing ??= close()),
   }
 }
@@ -359,17 +372,6 @@ const isGone: ParkingHome['send'] = (_home, _server, _exchange, onGone) => onGon
 const serving = (members: Membership): number => members.all().filter(({ address }) => address !== '').length
 
 const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
-
-const isStanding = (method: string): boolean => method === 'subscriptions/listen'
-
-/** Finds the server and the reason of a failure, and logs failures of the gateway. An error from a server may claim anything. */
-const createBlame = (isServer: (name: string) => boolean, log: Log) => (frame: Frame) => {
-  if (frame.kind === 'failure' && frame.error instanceof GatewayError)
-    log.error({ err: frame.error.cause }, 'call failed inside the gateway')
-  const data = frame.kind === 'failure' ? frame.error.data : undefined
-  const [server, reason] = [data?.get('upstream')?.asString() ?? '', data?.get('reason')?.asString() ?? '']
-  return isServer(server) && /^[a-z_]{1,40}$/.test(reason) ? { server, reason } : undefined
-}
 
 /** Addresses that stand for all addresses of the machine are no place to connect to. */
 const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }

@@ -3,6 +3,7 @@ import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission
 import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import type { Shared } from '../stores/state/state-store.ts'
+import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { FailedLogins } from './failed-logins.ts'
 import { createLastUsed } from './last-used.ts'
@@ -16,6 +17,7 @@ import {
 } from './rejections.ts'
 import { openSharedTokenStore } from './shared-tokens.ts'
 import { canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
+import { writeTokenEvents } from './token-events.ts'
 import { readTokens, tokenFilePath } from './token-file.ts'
 import { openTokenStore, type TokenStore } from './token-store.ts'
 
@@ -25,6 +27,7 @@ interface AuthenticatorOptions {
   readonly required: boolean // a token is needed even while there is none
   readonly localToken: Token // valid besides those in the data directory
   readonly policyOf: PolicyOf
+  readonly writeAudit?: WriteAuditEvent | undefined
   readonly log: Log
 }
 
@@ -45,7 +48,7 @@ const openStore = async (
 
 /** Authenticates requests by bearer token. A token that is revoked or expires ends everything opened with it, at once. */
 export const openAuthenticator = async (options: AuthenticatorOptions) => {
-  const { data, shared, required, localToken, policyOf, log } = options
+  const { data, shared, required, localToken, policyOf, writeAudit, log } = options
   const store = await openStore(data, shared, log)
   const isStored = (id: string): boolean => [...(store?.tokens.values() ?? [])].some(token => token.id === id)
   const lastUsed = data === undefined ? undefined : createLastUsed(data, isStored, log)
@@ -130,7 +133,9 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   }
 
   const update = (): void => {
+    const before = tokens
     tokens = new Map([...(store?.tokens ?? []), [localToken.hash, localToken]])
+    if (writeAudit && before.size > 0) writeTokenEvents(before, tokens, writeAudit)
     endInvalid()
   }
 

@@ -4,6 +4,7 @@ import type { RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import { quotaOwner } from '../protocol/admission.ts'
 import type { Shared } from '../stores/state/state-store.ts'
+import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openAuthenticator, type PolicyOf } from './authenticator.ts'
 import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
@@ -26,6 +27,7 @@ export interface InboundAuthOptions {
   readonly cluster?: AuthCluster | undefined // undefined: there are no other replicas
   readonly policyOf?: PolicyOf | undefined // of tokens
   readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
+  readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -64,6 +66,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
           required: required ?? false,
           localToken,
           policyOf,
+          writeAudit: options.writeAudit,
           log,
         })
   if (!isLoopback && !insecure && !authenticator?.isRequired()) {

@@ -81,7 +81,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       const isOwnSession = !isModern(peer.revision) && caller.session !== undefined
       if (signal.reason && !isOwnSession) return // the session of a client that has left ends by its listener
       if (!isModern(peer.revision)) return connect(caller, peer).dispatch(exchange)
-      exchange.sentTo?.(server)
+      exchange.record?.sentTo(server)
       const share: Dispatch = each => listens.listen(each, peer)
       if (peer.revision === caller.revision) share(exchange)
       else translate(peer.revision, share, subscriptions)(exchange)

@@ -23,6 +23,8 @@ export interface ServedGateway {
   swap(next: Snapshot): ConfigDifference
   /** Asks the other replicas to read their configuration files again. */
   announceReload(): void
+  /** Records that a changed configuration is invalid and was not applied. */
+  rejectedReload(reason: string): void
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-import { type Change, type ConfigDifference, hasNoChanges } from '../config/difference.ts'
+import { type ConfigDifference, changedNames, hasNoChanges } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -7,6 +7,7 @@ interface ReloadOptions {
   readonly load: () => Promise<Snapshot>
   readonly swap: (next: Snapshot) => ConfigDifference
   readonly first: Snapshot
+  readonly onRejected?: (reason: string) => void // the configuration is invalid
   readonly log: Log
 }
 
@@ -23,6 +24,7 @@ export const createReloader = ({
   load,
   swap,
   first,
+  onRejected,
   log,
 }: ReloadOptions): ((byHand?: boolean) => Promise<ReloadOutcome>) => {
   let warnings = first.warnings
@@ -50,6 +52,7 @@ export const createReloader = ({
     if (!(error instanceof ConfigError)) return log.error({ err: error }, 'reloading the configuration failed')
     if (error.message === lastError && !isLogged) return
     lastError = error.message
+    onRejected?.(error.message)
     log.error({}, `the configuration was not reloaded, the previous one stays in force: ${error.message}`)
   }
 
@@ -57,11 +60,7 @@ export const createReloader = ({
     const { servers, workspaces, policies, settings } = difference
     if (hasNoChanges(difference))
       return isLogged || lastError !== undefined ? log.info({}, 'the configuration is unchanged') : undefined
-    const fields = {
-      servers: namesByKind(servers),
-      workspaces: namesByKind(workspaces),
-      policies: namesByKind(policies),
-    }
+    const { settings: _settings, ...fields } = changedNames(difference)
     if (servers.length + workspaces.length + policies.length > 0) log.info(fields, 'the configuration has changed')
     if (settings.length === 0) return
     const places = settings.flatMap(({ name, details }) => details.map(({ at }) => `${name}.${at}`))
@@ -84,10 +83,4 @@ export const createReloader = ({
     })()
     return running
   }
-}
-
-const namesByKind = (changes: readonly Change[]): Readonly<Record<string, readonly string[]>> | undefined => {
-  if (changes.length === 0) return undefined
-  const kinds = [...new Set(changes.map(({ kind }) => kind))]
-  return Object.fromEntries(kinds.map(kind => [kind, changes.filter(it => it.kind === kind).map(({ name }) => name)]))
 }

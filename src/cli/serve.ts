@@ -144,7 +144,8 @@ const serve = async (
     await state?.store.close()
     return explainStartError(error, data)
   })
-  const reloadHere = createReloader({ load: () => loadNext(), swap: gateway.swap, first: snapshot, log })
+  const { swap, rejectedReload: onRejected } = gateway
+  const reloadHere = createReloader({ load: () => loadNext(), swap, first: snapshot, onRejected, log })
   const reload = async (byHand = false): Promise<ReloadOutcome> => {
     const outcome = await reloadHere(byHand)
     if (outcome.kind === 'applied') gateway.announceReload()
@@ -165,14 +166,17 @@ const serve = async (
   const unwatch = file !== undefined && !flags['no-watch'] ? watchFile(file, () => void reload()) : undefined
   const idle = flags['until-idle'] ? waitForIdle(() => gateway.idleMs()) : undefined
   const stop = Promise.race([signal, requests.ended, ...(idle ? [idle.reached] : [])])
+  // Another program may read the audit log from stdout.
+  const out = snapshot.audit?.to === 'stdout' ? process.stderr : process.stdout
+  const show = (text: string): boolean => out.write(text)
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
-  print(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
-  print(networkLine(snapshot.listen.host, `${gateway.origin}/mcp`))
-  if (file === undefined && !hasOwnServer && !flags.demo) print(defaultServersLine(data, process.cwd()))
-  const slowTimer = setTimeout(() => print(waitingLine(gateway.status())), SLOW_MS)
+  show(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
+  show(networkLine(snapshot.listen.host, `${gateway.origin}/mcp`))
+  if (file === undefined && !hasOwnServer && !flags.demo) show(defaultServersLine(data, process.cwd()))
+  const slowTimer = setTimeout(() => show(waitingLine(gateway.status())), SLOW_MS)
   const isReady = await Promise.race([gateway.ready.then(() => true), stop.then(() => false)])
   clearTimeout(slowTimer)
-  if (isReady) print(serverLines(gateway.status(), paint))
+  if (isReady) show(serverLines(gateway.status(), paint))
   const why = await stop
   log.info({ signal: why }, 'closing')
   unwatch?.()

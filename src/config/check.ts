@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Upstream } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
+import { readAudit } from './audit.ts'
 import { readAuth } from './auth.ts'
 import { readCluster } from './cluster.ts'
 import { fillInSection } from './fill-in-section.ts'
@@ -15,6 +16,7 @@ import { checkIdps } from './server-oauth.ts'
 import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, StoreConfig, WorkspaceConfig } from './snapshot.ts'
 import { readStore } from './store.ts'
+import { readTelemetry } from './telemetry.ts'
 import type { Environment } from './variables.ts'
 import { deriveWorkspaces, readPolicies, readWorkspace, withToolFilters } from './workspaces.ts'
 
@@ -73,6 +75,8 @@ export const checkConfig = (
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
   const store = readStore(root.store, env, report)
   const cluster = readCluster(root.cluster, env, report)
+  const audit = readAudit(root.audit, env, report)
+  const telemetry = readTelemetry(root.telemetry, env, report)
   const passed = passedVariables(readWith(passEnvSchema, root.passEnv, ['passEnv'], report), env)
   const configured = readEntries(root, port ?? listen.port, report)
   for (const { path } of configured.filter(({ name }) => Object.hasOwn(embedded, name)))
@@ -105,6 +109,8 @@ export const checkConfig = (
     limits,
     store,
     cluster,
+    audit,
+    telemetry,
     servers: byName(servers),
     workspaces: byName(workspaces.map(workspace => withToolFilters(workspace, servers))),
     policies,

@@ -48,6 +48,18 @@ export const compareConfigs = (before: Snapshot, after: Snapshot): ConfigDiffere
 export const hasNoChanges = ({ servers, workspaces, policies, settings }: ConfigDifference): boolean =>
   servers.length + workspaces.length + policies.length + settings.length === 0
 
+/** What differs, by name: `{ servers: { added: ['github'] } }`. */
+export const changedNames = (difference: ConfigDifference): Readonly<Record<string, ChangedNames>> =>
+  Object.fromEntries(
+    Object.entries(difference).flatMap(([what, changed]: [string, readonly Change[]]) => {
+      const kinds = [...new Set(changed.map(({ kind }) => kind))]
+      const names = (kind: Change['kind']) => changed.filter(it => it.kind === kind).map(({ name }) => name)
+      return kinds.length === 0 ? [] : [[what, Object.fromEntries(kinds.map(kind => [kind, names(kind)]))]]
+    }),
+  )
+
+type ChangedNames = { readonly [kind in Change['kind']]?: readonly string[] }
+
 const changes = (before: SettingsByName, after: SettingsByName): Change[] => {
   const names = [...new Set([...before.keys(), ...after.keys()])]
   return names.flatMap(name => {
@@ -81,15 +93,17 @@ const details = (before: readonly Setting[], after: readonly Setting[]): Detail[
 const byPath = (settings: readonly Setting[]): Map<string, Setting> =>
   new Map(settings.map(setting => [setting.at, setting]))
 
-const settingsOf = ({ servers, workspaces, policies, listen, auth, sse, limits, cluster, store }: Snapshot) => ({
+const SHOWN_SETTINGS = ['listen', 'auth', 'sse', 'limits', 'cluster', 'audit'] as const
+/** Their addresses and headers may hold passwords. */
+const HIDDEN_SETTINGS = ['store', 'telemetry'] as const
+
+const settingsOf = ({ servers, workspaces, policies, ...rest }: Snapshot) => ({
   servers: mapValues(servers, serverSettings),
   workspaces: mapValues(workspaces, workspaceSettings),
   policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
   settings: new Map([
-    ...Object.entries({ listen, auth, sse, limits, cluster }).map(
-      ([name, value]) => [name, settingsIn(value ?? {}, [], hideSecrets)] as const,
-    ),
-    ['store', settingsIn(store ?? {}, [], hideAll)] as const, // its address has a password
+    ...SHOWN_SETTINGS.map(name => [name, settingsIn(rest[name] ?? {}, [], hideSecrets)] as const),
+    ...HIDDEN_SETTINGS.map(name => [name, settingsIn(rest[name] ?? {}, [], hideAll)] as const),
   ]),
 })
 

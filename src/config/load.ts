@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { locateAudit } from './audit.ts'
 import { checkConfig, DEFAULT_SERVERS, DEMO_SERVERS, type EmbeddedServers } from './check.ts'
 import { locateCertificates } from './cluster.ts'
 import { backupOf } from './edit/safe-write.ts'
@@ -50,13 +51,14 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
     servers,
     listen,
     cluster: locateCertificates(snapshot.cluster, folder),
+    audit: locateAudit(snapshot.audit, folder),
     file: resolve(file),
     sources: [resolve(file), backupOf(resolve(file)), ...named.values()],
   }
 }
 
 /** Sections besides servers that may refer to files, for example for a password. */
-const SECTIONS = ['listen', 'auth', 'store', 'cluster']
+const SECTIONS = ['listen', 'auth', 'store', 'cluster', 'audit', 'telemetry']
 
 const sectionOf = (root: unknown, name: string): unknown => (isRawObject(root) ? root[name] : undefined)
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
+import { auditSchema } from './audit.ts'
 import { authSchema, publicUrlSchema } from './auth-schema.ts'
 import { clusterSchema, labelSchema } from './cluster.ts'
 import {
@@ -25,6 +26,7 @@ import {
   type RateLimit,
 } from './snapshot.ts'
 import { storeSchema } from './store.ts'
+import { telemetrySchema } from './telemetry.ts'
 import { policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 export const listenSchema = object({
@@ -283,6 +285,8 @@ export const fileSchema = z.looseObject({
   limits: limitsSchema.optional(),
   store: storeSchema.optional(),
   cluster: clusterSchema.optional(),
+  audit: auditSchema.optional(),
+  telemetry: telemetrySchema.optional(),
   passEnv: passEnvSchema,
   mcpServers: z
     .union([serversSchema, z.literal(BUILT_IN)])

@@ -1,6 +1,8 @@
 import type { Upstream } from '../protocol/exchange.ts'
 import { EVERYTHING, type Policy } from '../protocol/policy.ts'
+import type { AuditConfig } from './audit.ts'
 import type { CallerValues } from './caller-values.ts'
+import type { TelemetryConfig } from './telemetry.ts'
 
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
@@ -10,6 +12,8 @@ export interface Snapshot {
   readonly limits: Limits
   readonly store?: StoreConfig | undefined // undefined: a file in the data directory
   readonly cluster?: ClusterConfig | undefined
+  readonly audit?: AuditConfig | undefined // undefined: off
+  readonly telemetry?: TelemetryConfig | undefined // undefined: off
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
   readonly policies?: ReadonlyMap<string, Policy> | undefined // by name, for tokens

@@ -78,7 +78,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     const send = (exchange: Exchange): void => observe(peer, exchange, false)
     const sendLimited: Dispatch = queue ? limitConcurrency(server, queue, send) : send
     return exchange => {
-      exchange.sentTo?.(server)
+      exchange.record?.sentTo(server)
       if (exchange.kind === 'notification') return peer.dispatch(exchange)
       if (exchange.method === LISTEN) return observeNotices(peer, exchange)
       // A legacy session answers this from memory: it needs no slot, and says nothing about the server.
@@ -100,7 +100,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     const begun = Date.now()
     const started = performance.now()
     let isCounted = false // a failure follows a result that the sink could not take
-    peer.dispatch({
+    const sent: Exchange = {
       ...exchange,
       sink: frame => {
         if (frame.kind === 'failure') {
@@ -116,7 +116,8 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
         }
         return exchange.sink(frame)
       },
-    })
+    }
+    peer.dispatch(exchange.record?.trace?.send(sent, server) ?? sent)
   }
 
   const retry = (peer: Peer, exchange: Exchange, error: RpcError): void => {

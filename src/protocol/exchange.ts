@@ -16,7 +16,31 @@ export interface Exchange {
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
   readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
   readonly misses?: number | undefined // how often the replica it was sent to was gone
-  readonly sentTo?: ((server: string) => void) | undefined // tells the log; only where each request is logged
+  readonly origin?: RequestOrigin | undefined // absent for requests of the gateway's own
+  readonly record?: RequestRecord | undefined // absent if the request is not recorded
+}
+
+/** Where a request came from; for the audit log and for traces. */
+export interface RequestOrigin {
+  readonly id?: Json | undefined // the client's id of the request; absent over REST
+  readonly address?: string | undefined // of the client; absent over stdio
+}
+
+/** What is recorded of one request: the layers that it passes call these functions. */
+export interface RequestRecord {
+  /** A server gets the request; a request such as `logging/setLevel` goes to several. */
+  sentTo(server: string): void
+  /** A policy or a missing scope is why the request will fail. The client may not be told. */
+  denied(): void
+  readonly trace?: RequestTrace | undefined // absent if nothing is to be told to the server
+}
+
+/** The trace that a request belongs to. */
+export interface RequestTrace {
+  /** The exchange as it is sent to a server, with a trace context; the span of that request ends with its response. */
+  send(exchange: Exchange, server: string): Exchange
+  /** The question as it is asked; its span ends with the answer. */
+  ask(question: Question): Question
 }
 
 /** The client, as the envelope or the handshake describes it. */

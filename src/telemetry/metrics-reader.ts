@@ -1,4 +1,6 @@
 import type { Registry } from 'prom-client'
+import type { AuditCounts } from './audit-log.ts'
+import type { ExportCounts } from './export-health.ts'
 import { BUCKETS, type Metrics, type RequestCounts } from './metrics.ts'
 import type { CallCounts } from './server-calls.ts'
 
@@ -12,6 +14,8 @@ export interface MetricsSource {
   readonly storeStates: readonly string[] // all possible states of the store
   readonly store: () => StoreValues
   readonly forwards?: () => Readonly<Record<string, number>> // by outcome; absent without replicas
+  readonly audit?: (() => AuditCounts) | undefined // absent without an audit log
+  readonly exports?: Readonly<Record<string, ExportCounts>> | undefined // by signal; absent without telemetry
 }
 
 interface StoreValues extends Readonly<Record<'claims' | 'journalBytes' | 'queuedBytes' | 'forwards', number>> {
@@ -27,6 +31,8 @@ interface ServerValues {
   readonly revision?: string | undefined
   readonly figures?: Partial<Record<ServerCounter, number | undefined>> | undefined
 }
+
+export type MetricType = 'counter' | 'gauge' | 'histogram'
 
 /** What `/metrics` shows of the gateway, by name: type and description. */
 const FAMILIES = {
@@ -57,23 +63,32 @@ const FAMILIES = {
   replicas: ['gauge', 'Gateways that share the store, this one too'],
   forwards_total: ['counter', 'Requests sent on to other replicas, and those that failed, by outcome'],
   forwards_in_flight: ['gauge', 'Requests that other replicas serve for this one'],
-} as const satisfies Record<string, readonly [type: 'counter' | 'gauge' | 'histogram', description: string]>
+  audit_events_total: ['counter', 'Events of the audit log that were written, and that were dropped'],
+  audit_failures_total: ['counter', 'Attempts to write the audit log that failed'],
+  telemetry_exports_total: ['counter', 'Requests to the collector of telemetry, by signal and outcome'],
+  telemetry_dropped_total: ['counter', 'Spans and data points that reached no collector, by signal'],
+} as const satisfies Record<string, readonly [type: MetricType, description: string]>
 
-interface Sample {
+/** One value of a metric. */
+export interface MetricSample {
   readonly value: number
   readonly labels: Readonly<Record<string, string | number>>
   readonly suffix?: string // of the name, in a histogram
 }
 
-const sample = (value: number, labels: Sample['labels'] = {}, suffix = ''): Sample => ({ value, labels, suffix })
+const sample = (value: number, labels: MetricSample['labels'] = {}, suffix = ''): MetricSample => ({
+  value,
+  labels,
+  suffix,
+})
 
-type Readers = Readonly<Record<keyof typeof FAMILIES, () => readonly Sample[]>>
+type Readers = Readonly<Record<keyof typeof FAMILIES, () => readonly MetricSample[]>>
 
 /** The states in which requests are sent to a server. */
 const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
 const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
-  const { version, load, states, servers, calls = () => [], storeStates, store, forwards } = source
+  const { version, load, states, servers, calls = () => [], storeStates, store, forwards, audit, exports = {} } = source
   const ofServers = () => calls().filter(({ tool }) => tool === undefined)
   const ofTools = () => calls().filter(({ tool }) => tool !== undefined)
   const counterOf = (counter: ServerCounter) => () =>
@@ -115,7 +130,35 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
     replicas: () => [sample(store().replicas.length)],
     forwards_total: () => Object.entries(forwards?.() ?? {}).map(([outcome, count]) => sample(count, { outcome })),
     forwards_in_flight: () => [sample(store().forwards)],
+    audit_events_total: () => {
+      const { written, dropped } = audit?.() ?? {}
+      return Object.entries({ written, dropped }).flatMap(([outcome, count]) =>
+        count === undefined ? [] : sample(count, { outcome }),
+      )
+    },
+    audit_failures_total: () => (audit ? [sample(audit().failures)] : []),
+    telemetry_exports_total: () =>
+      Object.entries(exports).flatMap(([signal, { sent, failed }]) => [
+        sample(sent, { signal, outcome: 'ok' }),
+        sample(failed, { signal, outcome: 'error' }),
+      ]),
+    telemetry_dropped_total: () => Object.entries(exports).map(([signal, { dropped }]) => sample(dropped, { signal })),
   }
+}
+
+/** A metric with its current values. */
+export interface MetricFamily {
+  readonly name: string // without `dragoman_`
+  readonly type: MetricType
+  readonly description: string
+  readonly samples: readonly MetricSample[] // of a histogram: `_bucket`, `_sum` and `_count` of each set of labels
+}
+
+/** Creates the function that reads all metrics of the gateway. */
+export const createFamilyReader = (metrics: Metrics, source: MetricsSource): (() => readonly MetricFamily[]) => {
+  const readers = readersOf(metrics, source)
+  const families = Object.entries(FAMILIES) as [keyof typeof FAMILIES, readonly [MetricType, string]][]
+  return () => families.map(([name, [type, description]]) => ({ name, type, description, samples: readers[name]() }))
 }
 
 /** The body of `GET /metrics` and its media type. */
@@ -125,19 +168,17 @@ export interface MetricsText {
 }
 
 /** Creates the function that writes `GET /metrics`. The library for the process's own metrics is loaded by the first request. */
-export const createMetricsReader = (metrics: Metrics, source: MetricsSource): (() => Promise<MetricsText>) => {
-  const readers = readersOf(metrics, source)
-  const families = Object.entries(FAMILIES) as [keyof typeof FAMILIES, readonly [string, string]][]
-  return async () => {
+export const createMetricsReader =
+  (readFamilies: () => readonly MetricFamily[]): (() => Promise<MetricsText>) =>
+  async () => {
     const process = await processRegistry()
-    const own = families.map(([name, [type, description]]) => {
+    const own = readFamilies().map(({ name, type, description, samples }) => {
       const full = `dragoman_${name}`
-      const lines = readers[name]().map(read => writeSample(full, read))
+      const lines = samples.map(read => writeSample(full, read))
       return [`# HELP ${full} ${description}`, `# TYPE ${full} ${type}`, ...lines, ''].join('\n')
     })
     return { type: process.contentType, text: `${own.join('\n')}\n${await process.metrics()}` }
   }
-}
 
 let processMetrics: Promise<Registry> | undefined
 
@@ -152,7 +193,7 @@ const processRegistry = (): Promise<Registry> => {
 }
 
 /** One line of the text format of Prometheus. */
-const writeSample = (name: string, { value, labels, suffix }: Sample): string => {
+const writeSample = (name: string, { value, labels, suffix }: MetricSample): string => {
   const written = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(String(text))}"`)
   return `${name}${suffix}${written.length > 0 ? `{${written.join(',')}}` : ''} ${value}`
 }
@@ -162,17 +203,17 @@ const escapeLabel = (text: string): string => text.replace(/[\\"]/g, '\\$&').rep
 const labelsOf = ({ server, tool }: CallCounts): Record<string, string> =>
   tool === undefined ? { server } : { server, tool }
 
-const callOutcomes = (row: CallCounts): Sample[] =>
+const callOutcomes = (row: CallCounts): MetricSample[] =>
   (['ok', 'error'] as const)
     .filter(outcome => row[outcome] > 0)
     .map(outcome => sample(row[outcome], { ...labelsOf(row), outcome }))
 
-const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): Sample[] =>
+const outcomesOf = ({ dialect, method, ok, error, cancelled }: RequestCounts): MetricSample[] =>
   Object.entries({ ok, error, cancelled })
     .filter(([, count]) => count > 0)
     .map(([outcome, count]) => sample(count, { dialect, method, outcome }))
 
-const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): Sample[] => {
+const durationsOf = ({ dialect, method, seconds, buckets }: RequestCounts): MetricSample[] => {
   const labels = { dialect, method }
   let below = 0
   const counts = buckets.map((count, i) => {

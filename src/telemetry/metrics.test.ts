@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createMetrics } from './metrics.ts'
-import { createMetricsReader } from './metrics-reader.ts'
+import { createFamilyReader, createMetricsReader } from './metrics-reader.ts'
 
 interface Frame {
   readonly kind: string
@@ -9,7 +9,7 @@ interface Frame {
 
 /** A request on its way, with both ends in the hands of the test. */
 const exchangeOf = (method: string, kind = 'request') => {
-  const listeners = new Set<() => void>()
+  const listeners = new Set<(reason: { kind: string }) => void>()
   const frames: Frame[] = []
   return {
     kind,
@@ -17,14 +17,14 @@ const exchangeOf = (method: string, kind = 'request') => {
     frames,
     listeners,
     signal: {
-      onAbort: (listener: () => void) => {
+      onAbort: (listener: (reason: { kind: string }) => void) => {
         listeners.add(listener)
         return () => void listeners.delete(listener)
       },
     },
     sink: (frame: Frame): void => void frames.push(frame),
     abort: () => {
-      for (const listener of [...listeners]) listener()
+      for (const listener of [...listeners]) listener({ kind: 'gone' })
     },
   }
 }
@@ -116,7 +116,7 @@ describe('a scrape', () => {
     const metrics = start()
     send(metrics, exchangeOf('tools/call'), { kind: 'result' })
     send(metrics, exchangeOf('listen'), { kind: 'result' })
-    const { type, text } = await createMetricsReader(metrics, live)()
+    const { type, text } = await createMetricsReader(createFamilyReader(metrics, live))()
     expect(type).toContain('text/plain; version=0.0.4')
     const lines = text.split('\n')
     expect(lines).toEqual(
@@ -161,7 +161,7 @@ describe('a scrape', () => {
   test('has buckets that only grow, and a sum that fits', async () => {
     const metrics = start()
     for (let i = 0; i < 20; i++) send(metrics, exchangeOf('tools/call'), { kind: 'result' })
-    const { text } = await createMetricsReader(metrics, live)()
+    const { text } = await createMetricsReader(createFamilyReader(metrics, live))()
     const counts = [...text.matchAll(/_bucket\{.*method="tools\/call",le="[^"]+"\} (\d+)/g)].map(([, count]) =>
       Number(count),
     )

@@ -29,8 +29,22 @@ interface FailureCount extends ServerFailure {
 interface CountedExchange<F> {
   readonly kind: string
   readonly method: string
-  readonly signal: { onAbort(listener: () => void): () => void }
+  readonly signal: { onAbort(listener: (reason: AbortKind) => void): () => void }
   readonly sink: (frame: F) => void | Promise<void>
+}
+
+interface AbortKind {
+  readonly kind: string
+}
+
+/** Follows one request that is recorded; `ended` or `aborted` is called last. */
+export interface RequestFollower<E, F> {
+  /** The exchange that the layers below get. */
+  follow(exchange: E): E
+  /** A frame on its way to the client. */
+  pass(frame: F): F
+  ended(frame: F, ms: number): void
+  aborted(reason: AbortKind, ms: number): void
 }
 
 interface MetricsOptions<F> {
@@ -87,26 +101,31 @@ export const createMetrics = <F extends { readonly kind: string }>({
     else if (failures.size < MAX_FAILURES) failures.set(key, { ...found, count: 1 })
   }
 
-  /** Wraps a dispatch, so that its requests are counted under this dialect. */
+  /** Wraps a dispatch, so that its requests are counted under this dialect, and followed if they are recorded. */
   const count = <E extends CountedExchange<F>>(
     dialect: string,
     dispatch: (exchange: E) => void,
+    followerFor?: (exchange: E) => RequestFollower<E, F>,
   ): ((exchange: E) => void) => {
     const rowOf = rowFinder(dialect)
     return exchange => {
       if (exchange.kind !== 'request') return dispatch(exchange)
       const row = rowOf(exchange.method)
       const started = performance.now()
+      const follower = followerFor?.(exchange)
       let isOver = false
-      const removeListener = exchange.signal.onAbort(() => {
+      const removeListener = exchange.signal.onAbort(reason => {
         if (isOver) return
         isOver = true
         row.cancelled++
+        follower?.aborted(reason, performance.now() - started)
       })
       const finish = (frame: F): void => {
         isOver = true
         removeListener()
-        if (row.isTimed) addDuration(row, (performance.now() - started) / 1000)
+        const ms = performance.now() - started
+        if (row.isTimed) addDuration(row, ms / 1000)
+        follower?.ended(frame, ms)
         if (frame.kind === 'result') row.ok++
         else {
           row.error++
@@ -115,9 +134,10 @@ export const createMetrics = <F extends { readonly kind: string }>({
       }
       const sink = (frame: F): void | Promise<void> => {
         if (!isOver && (frame.kind === 'result' || frame.kind === 'failure')) finish(frame)
-        return exchange.sink(frame)
+        return exchange.sink(follower ? follower.pass(frame) : frame)
       }
-      dispatch({ ...exchange, sink })
+      const counted = { ...exchange, sink }
+      dispatch(follower ? follower.follow(counted) : counted)
     }
   }
 

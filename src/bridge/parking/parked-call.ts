@@ -112,6 +112,11 @@ export class ParkedCall {
     const { capabilities } = (this.#attached ?? this.origin).caller
     const refusal = questionRefusal(capabilities, question.method, question.params)
     if (refusal) return question.answer({ kind: 'error', error: refusal })
+    this.#keep(this.origin.record?.trace?.ask(question) ?? question)
+  }
+
+  /** Keeps a question that can be asked; further ones may follow at once, so that one result carries all of them. */
+  #keep(question: Question): void {
     const wanted = question.key ?? `q${++this.#asked}`
     const key = this.#open.has(wanted) ? `${wanted}-${++this.#asked}` : wanted
     this.#open.set(key, question)

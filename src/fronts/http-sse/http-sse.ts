@@ -53,6 +53,7 @@ const createResponder = (endpoint: PostEndpoint, accept = EMPTY_RESPONDER.accept
   },
   accept,
   reject: EMPTY_RESPONDER.reject,
+  sourceOf: EMPTY_RESPONDER.sourceOf,
 })
 
 /** How each endpoint responds to a message for a channel; `/message` repeats the responses in the body of the POST. */

@@ -5,8 +5,9 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { asksForSse } from '../../wire/media-type.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
-import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
+import { withTraceContext } from '../http/trace-headers.ts'
 import { EventOutbox } from '../streams/outbox.ts'
 import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFailure } from './http-status.ts'
 import { hasTool, restCaller } from './list-tools.ts'
@@ -30,9 +31,10 @@ export const serveToolCall = (context: FrontContext, request: FrontRequest, tool
   context.dispatch({
     kind: 'request',
     method: 'tools/call',
-    params: Json.of({ name: tool, arguments: args, ...meta }),
+    params: withTraceContext(Json.of({ name: tool, arguments: args, ...meta }), reply.caller.headers),
     caller: reply.caller,
     signal: reply.abort,
+    origin: { address: clientAddress(request) },
     sink: frame => reply.take(frame),
   })
 }

@@ -111,6 +111,7 @@ export abstract class ClientSession {
       params: Json.empty,
       caller,
       signal: abort,
+      origin: { id },
       sink: frame => {
         if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
         else if (frame.kind === 'result')

@@ -7,16 +7,19 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult, type Incoming, type Message } from '../../wire/json-rpc.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { invalidMessage } from '../http/read-request.ts'
+import { withTraceContext } from '../http/trace-headers.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import { type RequestEnding, SESSION_REQUESTS, SET_LEVEL } from './client-limits.ts'
 import type { ClientSession } from './client-session.ts'
-import { abortOutcome, type CallOutcome, type ResponseWriter } from './response-collector.ts'
+import { abortOutcome, type CallOutcome, type MessageSource, type ResponseWriter } from './response-collector.ts'
 
 const NOT_DURING_CALL = rpcError('methodNotFound', 'This client takes no requests during a call')
 
 /** How a transport responds to what a legacy client sent; `R` is what it knows of one request. */
 export interface Responder<S extends ClientSession, R = FrontRequest> {
   createWriter(session: S, request: R, isBatch: boolean): ResponseWriter
+  /** What the transport knows of the sender; absent over stdio. */
+  sourceOf?(request: R): MessageSource
   /** Called if there is nothing to respond to. */
   accept(request: R): void
   /** Called if nothing of the request is accepted. */
@@ -34,7 +37,8 @@ export const receiveMessage = <S extends ClientSession, R>(
   responder: Responder<S, R>,
 ): void => {
   if (incoming.kind === 'batch') return receiveBatch(session, request, incoming.messages, responder)
-  if (incoming.kind === 'request') return register(session, incoming, responder.createWriter(session, request, false))()
+  if (incoming.kind === 'request')
+    return register(session, incoming, responder.createWriter(session, request, false), responder.sourceOf?.(request))()
   receiveOneWay(session, incoming)
   responder.accept(request)
 }
@@ -54,7 +58,8 @@ const receiveBatch = <S extends ClientSession, R>(
   if (answered.length === 0) return responder.accept(request)
   const writer = responder.createWriter(session, request, true)
   // All are registered first: the writer is done with the last response, and the first may come at once.
-  const runs = answered.map(message => register(session, message, writer))
+  const source = responder.sourceOf?.(request)
+  const runs = answered.map(message => register(session, message, writer, source))
   for (const run of runs) run()
 }
 
@@ -84,13 +89,19 @@ const receiveNotification = (session: ClientSession, method: string, params: Jso
 }
 
 /** Reserves the place of a response; the returned function runs the request. */
-const register = (session: ClientSession, message: AnsweredMessage, writer: ResponseWriter): (() => void) => {
+const register = (
+  session: ClientSession,
+  message: AnsweredMessage,
+  writer: ResponseWriter,
+  source: MessageSource | undefined,
+): (() => void) => {
   const call = new Abort()
   const respond = writer.expect(call, message.id)
   if (message.kind === 'invalid') return () => respond(encodeError(message.id, invalidMessage(message.reason)))
   if (message.method === 'ping') return () => respond(encodeResult(message.id, Json.empty))
   const refusal = admit(session, message, call)
-  return refusal ? () => respond(encodeError(message.id, refusal)) : () => run(session, message, call, respond, writer)
+  if (refusal) return () => respond(encodeError(message.id, refusal))
+  return () => run(session, message, call, respond, writer, source)
 }
 
 /** Reserves what a request needs in its session; returns an error if it cannot have that. */
@@ -109,8 +120,10 @@ const run = (
   call: Abort,
   respond: (outcome: CallOutcome) => void,
   writer: ResponseWriter,
+  source: MessageSource | undefined,
 ): void => {
   const { context } = session
+  const trace = source?.trace
   const settle = (outcome: CallOutcome, ending: RequestEnding) => {
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
@@ -143,9 +156,10 @@ const run = (
     context.dispatch({
       kind: 'request',
       method,
-      params,
-      caller: session.caller,
+      params: trace ? withTraceContext(params, trace) : params,
+      caller: trace ? { ...session.caller, headers: trace } : session.caller,
       signal: call,
+      origin: { id, address: source?.address },
       sink: frame => (session.inFlight.get(id) === call ? take(frame) : undefined),
     })
   } catch (error) {

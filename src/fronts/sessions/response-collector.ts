@@ -4,8 +4,9 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
-import type { FrontRequest } from '../http/front-request.ts'
+import { clientAddress, type FrontRequest } from '../http/front-request.ts'
 import { sendEmpty, sendError, sendEvents, sendJson } from '../http/response.ts'
+import { traceHeaders } from '../http/trace-headers.ts'
 
 /** The bytes of a JSON-RPC response, or 'none' for a request that gets none because it was cancelled. */
 export type CallOutcome = Buffer[] | 'none'
@@ -35,8 +36,18 @@ export interface ResponseWriter {
   send(pieces: Buffer[], merge?: string): void | Promise<void>
 }
 
+/** What an HTTP request says about its client besides the message. */
+export interface MessageSource {
+  readonly address: string | undefined
+  readonly trace: ReadonlyMap<string, string> | undefined // headers
+}
+
 /** How most endpoints respond to messages that need no response, and to those they reject. */
 export const EMPTY_RESPONDER = {
+  sourceOf: (request: FrontRequest): MessageSource => ({
+    address: clientAddress(request),
+    trace: traceHeaders(request.raw.headers),
+  }),
   accept: ({ response }: FrontRequest): void => sendEmpty(response, 202),
   reject: ({ response }: FrontRequest, error: RpcError): void => sendError(response, 400, undefined, error),
 }

@@ -5,9 +5,10 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
-import { type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { readQuery } from '../http/request-url.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from '../http/response.ts'
+import { withTraceContext } from '../http/trace-headers.ts'
 import { EventLog, mergeKey } from '../streams/event-log.ts'
 import {
   carriedHeaders,
@@ -41,10 +42,11 @@ export const serveStateless = (
   context.dispatch({
     kind: 'request',
     method,
-    params,
+    params: headers.size > 0 ? withTraceContext(params, headers) : params,
     caller: { workspace, principal, policy, revision, capabilities, info, logLevel, affinity, headers },
     signal: reply.abort,
     sink: frame => reply.take(frame),
+    origin: { id, address: clientAddress(request) },
   })
 }
 

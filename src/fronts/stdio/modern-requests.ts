@@ -49,6 +49,7 @@ export const createModernRequests = (
       params,
       caller,
       signal: abort,
+      origin: { id },
       sink: frame => (inFlight.get(id) === abort ? take(request, frame, finish) : undefined),
     })
   }

@@ -7,6 +7,7 @@ import type { ListItem, MergedList } from '../catalog/merged-list.ts'
 import { splitName } from '../catalog/names.ts'
 import { callerKey } from '../catalog/provenance.ts'
 import type { Member } from '../member.ts'
+import { recordHiddenName } from '../policy/denials.ts'
 import { changesArguments, withOverlayArguments } from '../policy/overlays.ts'
 import { checkCallHeaders, withCallHeaders } from './call-headers.ts'
 import { memberSink } from './member-frames.ts'
@@ -41,8 +42,9 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     if (found) return forward(exchange, name, found.member, found.original, found)
     if (!isRefetched) return routeUnknown(exchange, name)
     const target = unlistedTarget(exchange, name)
-    if (target) forward(exchange, name, target.member, target.original)
-    else rejectParams(exchange, `Unknown ${NOUN[kind]}: ${name}`)
+    if (target) return forward(exchange, name, target.member, target.original)
+    recordHiddenName(context, exchange, name, list)
+    rejectParams(exchange, `Unknown ${NOUN[kind]}: ${name}`)
   }
 
   /** An app calls the tools of its own server by their bare names. */

@@ -118,6 +118,7 @@ const rejectHidden = (exchange: Exchange, hidden: HiddenReference): void => {
   if (exchange.kind === 'notification') return
   if (hidden === 'too many')
     return rejectParams(exchange, 'This request names more than 10,000 items; split it into several')
+  exchange.record?.denied()
   if (hidden.kinds.includes('resources')) return rejectUnknownResource(exchange, hidden.text)
   rejectParams(exchange, `Unknown ${hidden.kinds.includes('tools') ? 'tool' : 'prompt'}: ${hidden.text}`)
 }

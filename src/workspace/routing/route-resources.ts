@@ -6,6 +6,7 @@ import { closestTemplate, compileTemplate, type TemplateMatcher } from '../../pr
 import { Json } from '../../wire/json/json.ts'
 import type { MergedList } from '../catalog/merged-list.ts'
 import type { Member } from '../member.ts'
+import { recordHiddenUri } from '../policy/denials.ts'
 import { hasAliases, shownUriFor, withServerName, withServerNames } from './member-frames.ts'
 import { createResourceProbe } from './resource-probe.ts'
 import type { RouteContext } from './route-context.ts'
@@ -23,10 +24,14 @@ const APP = 'ui://'
 
 /** Routes reads and subscriptions by URI. */
 export const createResourceRoute = (context: RouteContext, locate: LocateResource) => {
-  const probe = createResourceProbe(context, rejectUnknownResource)
+  const rejectUnknown = (exchange: Exchange, uri: string): void => {
+    recordHiddenUri(context, exchange, uri)
+    rejectUnknownResource(exchange, uri)
+  }
+  const probe = createResourceProbe(context, rejectUnknown)
 
   const route = (exchange: Exchange, asked: string, location: ResourceLocation | undefined): void => {
-    if (!location && isAlias(context, asked)) return rejectUnknownResource(exchange, asked)
+    if (!location && isAlias(context, asked)) return rejectUnknown(exchange, asked)
     if (!location)
       return probe(exchange, asked, member => exchangeFor(context, exchange, asked, { member, uri: asked }))
     context.send(location.member, exchangeFor(context, exchange, asked, location))

@@ -16,13 +16,14 @@ describe('the documentation', () => {
     'README.md',
     'docs/configuration.md',
     'docs/memory.md',
+    'docs/observability.md',
     'docs/processes.md',
     'docs/security.md',
     'docs/workspaces.md',
   ])('of %s shows configurations that work', async file => {
     const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]
       .map(([, block]) => block ?? '')
-      .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse)":/.test(block))
+      .filter(block => /"(mcpServers|listen|limits|auth|workspaces|sse|audit|telemetry)":/.test(block))
       .filter(block => !block.includes('"args": ["stdio"')) // for a client
     expect(blocks.length).toBeGreaterThan(0)
     for (const block of blocks) {
