@@ -21,19 +21,19 @@ export interface ServerFailure {
   readonly reason: string
 }
 
-interface FailureCount extends ServerFailure {
+export interface FailureCount extends ServerFailure {
   count: number
 }
 
 /** The part of an exchange that is needed to count it. */
-interface CountedExchange<F> {
+export interface CountedExchange<F> {
   readonly kind: string
   readonly method: string
   readonly signal: { onAbort(listener: (reason: AbortKind) => void): () => void }
   readonly sink: (frame: F) => void | Promise<void>
 }
 
-interface AbortKind {
+export interface AbortKind {
   readonly kind: string
 }
 
