@@ -40,6 +40,7 @@ import { createVisibleServers } from '../workspace/policy/policy.ts'
 import { clusterOf, joinCluster, readCertificates } from './cluster.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
+import { createOAuthServer } from './oauth-server.ts'
 import { openObservability } from './observability.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRuntime } from './runtime.ts'
@@ -154,6 +155,14 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await Promise.all([runtime.close(), replicas?.close(), observability.close()])
     throw error
   })
+  const oauthServer = createOAuthServer({
+    snapshot,
+    origin: () => origin,
+    ownPort: () => port,
+    tokens: inbound.apiTokens,
+    state,
+    log,
+  })
   const admit = observability.watchAdmission(inbound.admit)
   const metrics = createRequestMetrics(runtime.hasServer, log)
   const counted = (dialect: string): Dispatch =>
@@ -174,7 +183,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     context.keepAlive.stop()
     sharedConfig?.close()
     sharedLists?.close()
-    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close(), observability.close()])
+    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
+    await Promise.all([oauthServer.close(), observability.close()])
     throw error
   }
   const directory = clusterConfig && new ChannelDirectory(state.store, log)
@@ -268,6 +278,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ...allowCors({ ...mcpRoutes, ...createActionRoutes(rest, shared) }),
     ...operator,
     ...admin,
+    ...oauthServer.routes,
   }
   const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)
@@ -341,6 +352,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await cluster?.close()
     await listener.close()
     await inbound.close()
+    await oauthServer.close()
     context.keepAlive.stop()
     writeAudit?.('stopped', { pid: process.pid })
     await observability.close()

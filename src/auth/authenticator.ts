@@ -16,7 +16,7 @@ import {
   wrongWorkspace,
 } from './rejections.ts'
 import { openSharedTokenStore } from './shared-tokens.ts'
-import { canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
+import { type ApiTokens, canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
 import { writeTokenEvents } from './token-events.ts'
 import { readTokens, tokenFilePath } from './token-file.ts'
 import { openTokenStore, type TokenStore } from './token-store.ts'
@@ -179,6 +179,11 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
         return () => sessions.delete(end)
       },
     } satisfies OpenerTokens,
+    /** Those that users have created: without the one of this process. */
+    apiTokens: {
+      find: secret => (store ? findToken(store.tokens, secret) : undefined),
+      byId: id => [...(store?.tokens.values() ?? [])].find(token => token.id === id),
+    } satisfies ApiTokens,
     /** Whether `check` would admit a request; counts and logs nothing. */
     canAccess: (request: RequestInfo, workspace: string): boolean => {
       const token = tokenOf(request)

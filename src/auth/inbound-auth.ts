@@ -9,7 +9,7 @@ import type { Log } from '../telemetry/log.ts'
 import { openAuthenticator, type PolicyOf } from './authenticator.ts'
 import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
 import { tooManyRequests, unknownWorkspace } from './rejections.ts'
-import { createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
+import { type ApiTokens, createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
 
 /** What the replicas of a cluster share. */
 interface AuthCluster {
@@ -39,6 +39,8 @@ export interface InboundAuth {
   /** Whether a request may see the state of the whole gateway; undefined if no token is needed. */
   admitOperator(request: RequestInfo): Admission | undefined
   readonly tokens: OpenerTokens
+  /** The tokens that people can sign in with. */
+  readonly apiTokens: ApiTokens
   /** A token for every workspace, valid while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
   close(): Promise<void>
@@ -93,6 +95,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     canAccess: (request, workspace) => !authenticator?.isRequired() || authenticator.canAccess(request, workspace),
     admitOperator: request => (authenticator?.isRequired() ? authenticator.checkOperator(request) : undefined),
     tokens: authenticator?.tokens ?? NO_TOKENS,
+    apiTokens: authenticator?.apiTokens ?? NO_API_TOKENS,
     localSecret,
     close: async () => {
       limiter?.close()
@@ -103,6 +106,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
 
 /** While callers are not authenticated, what they opened does not end with a token. */
 const NO_TOKENS: OpenerTokens = { idOf: () => undefined, isValid: () => true, onRevoked: () => () => {} }
+
+const NO_API_TOKENS: ApiTokens = { find: () => undefined, byId: () => undefined }
 
 const createLocalToken = (secret: string): Token => ({
   id: LOCAL,

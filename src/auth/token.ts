@@ -12,6 +12,12 @@ export interface Token {
   readonly expires?: string | undefined
 }
 
+/** The stored API tokens, valid or expired. */
+export interface ApiTokens {
+  find(secret: string): Token | undefined
+  byId(id: string): Token | undefined
+}
+
 export const EVERY_WORKSPACE = '*'
 
 const PREFIX = 'drg_'
@@ -37,5 +43,5 @@ export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): T
 export const isExpired = (token: Token, now: number): boolean =>
   token.expires !== undefined && now >= Date.parse(token.expires)
 
-export const canAccess = (token: Token, workspace: string): boolean =>
+export const canAccess = (token: Pick<Token, 'workspaces'>, workspace: string): boolean =>
   token.workspaces.includes(EVERY_WORKSPACE) || token.workspaces.includes(workspace)

@@ -49,7 +49,7 @@ const HIDDEN = '[hidden]'
 // Members of logged objects that hold a credential.
 const MEMBERS = /"((?:proxy-)?authorization|(?:set-)?cookie)":(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\])/gi
 // Tokens of the gateway, and credentials of headers inside a text.
-const TEXTS = /(drg_|\b(?:bearer|basic)\s+)[\w.~+/-]{12,}=*/gi
+const TEXTS = /(dr[gork]_|\b(?:bearer|basic)\s+)[\w.~+/-]{12,}=*/gi
 
 /** Removes credentials from a line of the log: a safety net, because no code should log them. */
 export const hideSecrets = (line: string): string =>

@@ -36,6 +36,14 @@ interface McpPath {
   readonly isSse: boolean // only opens SSE channels
 }
 
+/** The workspace at a path with its query, for any dialect; undefined if MCP is not served there. */
+export const workspaceOfTarget = (target: string): string | undefined => {
+  const path = target.split('?', 1)[0] ?? ''
+  const found = path === '/sse' ? { workspace: undefined } : readMcpPath(path)
+  const workspace = found && requestedWorkspace({ url: target }, found.workspace)
+  return found && workspace !== false ? (workspace ?? DEFAULT_WORKSPACE) : undefined
+}
+
 const ALIAS = /^\/([^/]+)\/(mcp\/?|sse)$/
 
 /**

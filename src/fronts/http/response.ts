@@ -157,6 +157,11 @@ export const rejectUnread = (
   headers?: Headers,
 ): void => {
   sendError(response, status, undefined, error, headers)
+  discardBody(request)
+}
+
+/** Reads the rest of a body that is not needed, for a limited time. */
+export const discardBody = (request: IncomingMessage): void => {
   if (request.complete) return
   request.resume()
   const timer = setTimeout(() => request.socket.destroy(), LINGER_MS).unref()

@@ -1,4 +1,5 @@
 import { Json } from '../../wire/json/json.ts'
+import { html } from '../http/html.ts'
 import { DEFAULT_WORKSPACE } from '../http/request-url.ts'
 
 interface ListedWorkspace {
@@ -31,35 +32,19 @@ export const indexJson = (version: string, workspaces: readonly ListedWorkspace[
 export const indexHtml = (version: string, workspaces: readonly ListedWorkspace[]): string => {
   const rows = workspaces.map(({ name, servers }) => {
     const { mcp, sse, actions } = urlsOf(name)
-    const cells = [
-      escapeHtml(name),
-      escapeHtml(servers.join(', ')),
-      `<code>${mcp}</code>`,
-      `<code>${sse}</code>`,
-      link(actions),
-    ]
-    return `<tr>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
+    return html`<tr><td>${name}</td><td>${servers.join(', ')}</td><td><code>${mcp}</code></td><td><code>${sse}</code></td><td>${link(actions)}</td></tr>`
   })
-  return `<!doctype html>
+  const [first, ...others] = Object.values(PAGES)
+  return `${html`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>dragoman</title>
 <style>body{font:16px/1.5 system-ui;margin:2rem;max-width:60rem}td,th{padding:.2rem 1rem .2rem 0;text-align:left}</style>
-<h1>dragoman ${escapeHtml(version)}</h1>
+<h1>dragoman ${version}</h1>
 <table><tr><th>workspace</th><th>servers</th><th>MCP</th><th>SSE</th><th>REST</th></tr>
-${rows.join('\n')}
+${rows}
 </table>
-<p>${Object.values(PAGES).map(link).join(' · ')}</p>
+<p>${link(first ?? '')}${others.map(path => html` · ${link(path)}`)}</p>
 </html>
-`
+`}`
 }
 
-const link = (path: string): string => `<a href="${path}">${path}</a>`
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, char => ENTITIES[char] ?? char)
+const link = (path: string) => html`<a href="${path}">${path}</a>`

@@ -13,6 +13,8 @@ export interface StateKeys {
   /** The caller of a forwarded request. */
   readonly callers: KeyRing
   readonly cursors: KeyRing
+  /** Cookies and forms of the pages on which people sign in. */
+  readonly visitors: KeyRing
 }
 
 /** The secrets that keys are derived from; the newest is first. */
@@ -29,6 +31,7 @@ export const deriveKeys = (secrets: Secrets): StateKeys => ({
   ids: derive(secrets, 'ids'),
   callers: derive(secrets, 'callers'),
   cursors: derive(secrets, 'cursors'),
+  visitors: derive(secrets, 'visitors'),
 })
 
 /** The keys with which a store seals what it holds. */

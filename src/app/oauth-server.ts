@@ -1,0 +1,77 @@
+import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
+import { createAccessOf } from '../auth/server/access.ts'
+import { createAuthServer } from '../auth/server/authorization-server.ts'
+import { createCookieJar } from '../auth/server/cookies.ts'
+import { Grants } from '../auth/server/grants.ts'
+import { accessOfClaims } from '../auth/server/issuer-access.ts'
+import { createIssuerLogin } from '../auth/server/issuer-login.ts'
+import { createIssuerSessions } from '../auth/server/issuer-sessions.ts'
+import { Sealer } from '../auth/server/sealer.ts'
+import { createSignIn } from '../auth/server/sign-in.ts'
+import { Visitors } from '../auth/server/visitors.ts'
+import { sweepRecords } from '../auth/sweep-records.ts'
+import type { ApiTokens } from '../auth/token.ts'
+import type { Auth, Issuer, Snapshot } from '../config/snapshot.ts'
+import type { FrontState } from '../fronts/http/front-request.ts'
+import type { HttpRoutes } from '../fronts/http/listen.ts'
+import { workspaceOfTarget } from '../fronts/http/request-url.ts'
+import { createAuthServerRoutes, createSignInRoutes } from '../fronts/oauth/oauth-routes.ts'
+import type { GrantReader } from '../protocol/authorization-server.ts'
+import type { SignIn } from '../protocol/sign-in.ts'
+import type { Log } from '../telemetry/log.ts'
+
+interface OAuthServerOptions {
+  readonly snapshot: Pick<Snapshot, 'auth' | 'listen'>
+  readonly origin: () => string // at which the gateway listens
+  readonly ownPort: () => number | undefined
+  readonly tokens: ApiTokens
+  readonly state: Pick<FrontState, 'store' | 'keys'>
+  readonly log: Log
+}
+
+/** What the gateway needs to sign people in, and to be their authorization server. */
+export interface OAuthServer {
+  readonly signIn: SignIn
+  readonly grants: GrantReader | undefined // undefined: the configuration has no authorization server
+  readonly routes: HttpRoutes
+  close(): Promise<void>
+}
+
+/** Without `auth.server` people can still sign in, to log in to servers. */
+export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
+  const { snapshot, tokens, log } = options
+  const { store, keys } = options.state
+  const { auth = {} } = snapshot
+  const { server: config, scopes = new Map() } = auth
+  const origin = (): string => snapshot.listen.publicUrl ?? options.origin()
+  const { fetch, close: closeFetch } = createGuardedFetch({ ownPort: options.ownPort })
+  const issuers = issuersFor(auth)
+  const sealer = new Sealer(keys.visitors)
+  const jar = createCookieJar(origin)
+  const login = createIssuerLogin(fetch, () => `${origin()}/oauth/signed-in`)
+  const sessions = createIssuerSessions({ store, issuers, login, accessOfClaims, log })
+  const accessOf = createAccessOf(tokens, sessions)
+  const visitors = new Visitors(sealer, jar, accessOf)
+  const byToken = config?.signIn.includes('token') ?? true
+  const signIn = createSignIn({ byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, log })
+  const stopSweeping = sweepRecords(store, ['grant', 'oauth-client', 'login'], log)
+  const signInRoutes = createSignInRoutes(signIn, log)
+  const grants = config && new Grants({ store, accessOf, sessions, log })
+  const close = (): Promise<void> => {
+    stopSweeping()
+    grants?.close()
+    return closeFetch()
+  }
+  if (!config || !grants) return { signIn, grants, routes: signInRoutes, close }
+  const shared = { scopes, origin, workspaceAt: workspaceOfTarget, store, grants, visitors, signIn, sealer, fetch, log }
+  const server = createAuthServer({ config, ...shared })
+  return { signIn, grants, routes: { ...signInRoutes, ...createAuthServerRoutes(server, log) }, close }
+}
+
+/** The issuers at which people can sign in. */
+const issuersFor = ({ issuers = new Map(), server }: Auth): ReadonlyMap<string, Issuer> =>
+  new Map(
+    [...issuers].filter(
+      ([name, { clientId }]) => clientId !== undefined && (server === undefined || server.signIn.includes(name)),
+    ),
+  )

@@ -1,0 +1,26 @@
+import type { Visitor } from '../../protocol/sign-in.ts'
+import { type ApiTokens, isExpired } from '../token.ts'
+import type { IssuerSessions } from './issuer-sessions.ts'
+
+/** What a visitor has signed in with: an API token, or a session at an issuer. */
+export type Subject =
+  | { readonly kind: 'token'; readonly id: string }
+  | { readonly kind: 'issuer'; readonly session: string }
+
+/** Who a subject is, and what they may use, now. */
+export interface SubjectAccess extends Visitor {
+  readonly expires?: number | undefined // of the API token
+}
+
+/** Undefined if the subject may use nothing any more: the token was revoked, or the session has ended. */
+export type AccessOf = (subject: Subject) => Promise<SubjectAccess | undefined>
+
+export const createAccessOf =
+  (tokens: ApiTokens, sessions: Pick<IssuerSessions, 'accessOf'>): AccessOf =>
+  async subject => {
+    if (subject.kind === 'issuer') return sessions.accessOf(subject.session)
+    const token = tokens.byId(subject.id)
+    if (!token || isExpired(token, Date.now())) return undefined
+    const { principal, workspaces, policy, expires } = token
+    return { principal, workspaces, policy, expires: expires === undefined ? undefined : Date.parse(expires) }
+  }

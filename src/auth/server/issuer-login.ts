@@ -1,0 +1,263 @@
+import * as oauth from 'oauth4webapi'
+import type { Issuer } from '../../config/snapshot.ts'
+import { FetchFailed, type GuardedFetch } from '../fetch/guarded-fetch.ts'
+
+/** What an issuer says about a person. */
+export interface IssuerIdentity {
+  readonly claims: IssuerClaims
+  readonly refreshToken?: string | undefined
+  readonly idToken?: string | undefined
+}
+
+export type IssuerClaims = Readonly<Record<string, unknown>>
+
+/** What the browser keeps, sealed, while its visitor signs in at the issuer. */
+export interface PendingLogin {
+  readonly state: string
+  readonly verifier: string
+  readonly nonce: string
+}
+
+/** Why a sign-in at an issuer failed. `ended`: the issuer no longer knows the session. */
+export class SignInFailed extends Error {
+  readonly reason: 'refused' | 'ended' | 'unavailable'
+
+  constructor(reason: 'refused' | 'ended' | 'unavailable', message: string) {
+    super(message)
+    this.reason = reason
+  }
+
+  get status(): number {
+    return this.reason === 'unavailable' ? 502 : 403
+  }
+}
+
+/** The code flow with PKCE at an issuer, and its refresh. Rejects with SignInFailed. */
+export interface IssuerLogin {
+  begin(issuer: Issuer): Promise<{ readonly url: string; readonly pending: PendingLogin }>
+  finish(issuer: Issuer, pending: PendingLogin, params: URLSearchParams): Promise<IssuerIdentity>
+  refresh(issuer: Issuer, refreshToken: string): Promise<IssuerIdentity>
+}
+
+/** An issuer, as its metadata or the configuration describes it. */
+interface IssuerEndpointsFound {
+  readonly as: oauth.AuthorizationServer
+  readonly isOpenId: boolean // it issues ID tokens; otherwise only its userinfo endpoint says who the person is
+}
+
+const METADATA_MS = 60 * 60_000
+const WANTED_SCOPES = ['openid', 'profile', 'email', 'offline_access']
+
+export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string): IssuerLogin => {
+  const found = new Map<string, { readonly at: number; readonly endpoints: IssuerEndpointsFound }>() // by issuer name
+
+  const discover = async (issuer: Issuer): Promise<IssuerEndpointsFound> => {
+    const known = found.get(issuer.name)
+    if (known && Date.now() - known.at < METADATA_MS) return known.endpoints
+    const endpoints = configuredEndpoints(issuer) ?? (await readMetadata(issuer, optionsFor(issuer)))
+    found.set(issuer.name, { at: Date.now(), endpoints })
+    return endpoints
+  }
+
+  const optionsFor = (issuer: Issuer) => ({
+    [oauth.customFetch]: adaptFetch(fetch, issuer.url),
+    [oauth.allowInsecureRequests]: true, // the guarded fetch decides
+  })
+
+  /** ID tokens of some issuers are thin: what the configuration needs besides is read from the userinfo endpoint. */
+  const readClaims = async (
+    issuer: Issuer,
+    { as, isOpenId }: IssuerEndpointsFound,
+    response: oauth.TokenEndpointResponse,
+  ): Promise<IssuerClaims> => {
+    const claims: IssuerClaims = { ...oauth.getValidatedIdTokenClaims(response) }
+    const isComplete = neededClaims(issuer).every(name => name in claims)
+    if (as.userinfo_endpoint === undefined || (isOpenId && isComplete)) return claims
+    const answer = await fetch(as.userinfo_endpoint, {
+      headers: { authorization: `Bearer ${response.access_token}` },
+      from: issuer.url,
+    })
+    const info = answer.status === 200 ? parseObject(answer.body) : undefined
+    if (!info && !isOpenId) throw new SignInFailed('refused', `${issuer.name} did not say who you are.`)
+    if (isOpenId) return info?.sub === claims.sub ? { ...info, ...claims } : claims
+    return { ...info, sub: info?.sub ?? (info?.id === undefined ? undefined : String(info.id)) }
+  }
+
+  const identify = async (
+    issuer: Issuer,
+    endpoints: IssuerEndpointsFound,
+    response: oauth.TokenEndpointResponse,
+  ): Promise<IssuerIdentity> => ({
+    claims: { ...(await readClaims(issuer, endpoints, response)), iss: issuer.url },
+    refreshToken: response.refresh_token,
+    idToken: response.id_token,
+  })
+
+  return {
+    begin: issuer =>
+      explained(issuer, async () => {
+        const { as, isOpenId } = await discover(issuer)
+        const pending = {
+          state: oauth.generateRandomState(),
+          verifier: oauth.generateRandomCodeVerifier(),
+          nonce: oauth.generateRandomNonce(),
+        }
+        const url = new URL(as.authorization_endpoint ?? '')
+        const params = {
+          response_type: 'code',
+          client_id: issuer.clientId ?? '',
+          redirect_uri: redirectUri(),
+          state: pending.state,
+          code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+          code_challenge_method: 'S256',
+          ...(isOpenId && { scope: scopesFor(as).join(' '), nonce: pending.nonce }),
+        }
+        for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
+        return { url: url.href, pending }
+      }),
+
+    finish: (issuer, { state, verifier, nonce }, params) =>
+      explained(issuer, async () => {
+        const endpoints = await discover(issuer)
+        const { as, isOpenId } = endpoints
+        const client = clientOf(issuer)
+        const callback = validateCallback(issuer, as, client, params, state)
+        const options = optionsFor(issuer)
+        const authentication = authenticationOf(issuer, as)
+        const answer = await oauth.authorizationCodeGrantRequest(
+          as,
+          client,
+          authentication,
+          callback,
+          redirectUri(),
+          verifier,
+          options,
+        )
+        const expected = isOpenId ? { expectedNonce: nonce, requireIdToken: true } : {}
+        return identify(issuer, endpoints, await oauth.processAuthorizationCodeResponse(as, client, answer, expected))
+      }),
+
+    refresh: (issuer, refreshToken) =>
+      explained(issuer, async () => {
+        const endpoints = await discover(issuer)
+        const { as } = endpoints
+        const client = clientOf(issuer)
+        const authentication = authenticationOf(issuer, as)
+        const options = optionsFor(issuer)
+        const answer = await oauth.refreshTokenGrantRequest(as, client, authentication, refreshToken, options)
+        const identity = await identify(issuer, endpoints, await oauth.processRefreshTokenResponse(as, client, answer))
+        return { ...identity, refreshToken: identity.refreshToken ?? refreshToken }
+      }),
+  }
+}
+
+const validateCallback = (
+  { name }: Issuer,
+  as: oauth.AuthorizationServer,
+  client: oauth.Client,
+  params: URLSearchParams,
+  state: string,
+): URLSearchParams => {
+  try {
+    return oauth.validateAuthResponse(as, client, params, state)
+  } catch (error) {
+    if (!(error instanceof oauth.OperationProcessingError)) throw error
+    throw new SignInFailed('refused', `This answer of ${name} does not belong to the sign-in of this browser.`)
+  }
+}
+
+const clientOf = ({ clientId = '' }: Issuer): oauth.Client => ({ client_id: clientId })
+
+const authenticationOf = ({ clientSecret, endpoints }: Issuer, as: oauth.AuthorizationServer): oauth.ClientAuth => {
+  if (clientSecret === undefined) return oauth.None()
+  const isPost =
+    endpoints?.token !== undefined || as.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+  return isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret)
+}
+
+/** `endpoints` of the configuration, for issuers without metadata such as GitHub. */
+const configuredEndpoints = ({ url, endpoints }: Issuer): IssuerEndpointsFound | undefined => {
+  if (endpoints?.authorization === undefined || endpoints.token === undefined) return undefined
+  const { authorization, token, userinfo } = endpoints
+  const as: oauth.AuthorizationServer = { issuer: url, authorization_endpoint: authorization, token_endpoint: token }
+  return userinfo === undefined
+    ? { as, isOpenId: true }
+    : { as: { ...as, userinfo_endpoint: userinfo }, isOpenId: false }
+}
+
+const readMetadata = async (
+  issuer: Issuer,
+  options: oauth.HttpRequestOptions<'GET'>,
+): Promise<IssuerEndpointsFound> => {
+  const url = new URL(issuer.url)
+  const read = async (algorithm: 'oidc' | 'oauth2') =>
+    oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { ...options, algorithm }))
+  const as = await read('oidc').catch(first => read('oauth2').catch(() => Promise.reject(first)))
+  if (as.authorization_endpoint === undefined || as.token_endpoint === undefined)
+    throw new SignInFailed('refused', `The metadata of ${issuer.url} names no authorization and token endpoint.`)
+  return { as, isOpenId: true }
+}
+
+const scopesFor = ({ scopes_supported }: oauth.AuthorizationServer): readonly string[] =>
+  WANTED_SCOPES.filter(scope => scope === 'openid' || scopes_supported?.includes(scope))
+
+/** The names of claims that the configuration looks at. */
+const neededClaims = ({ principal, grants }: Issuer): readonly string[] => [
+  ...(principal === undefined ? [] : [principal, ...(principal === 'email' ? ['email_verified'] : [])]),
+  ...grants.flatMap(({ where }) => Object.keys(where)).map(path => path.split('.')[0] ?? path),
+]
+
+const adaptFetch =
+  (fetch: GuardedFetch, from: string) =>
+  async (
+    url: string,
+    init: { readonly method: string; readonly headers: Record<string, string>; readonly body?: unknown },
+  ): Promise<Response> => {
+    const body = init.body === undefined || init.body === null ? undefined : String(init.body)
+    const method = init.method === 'POST' ? 'POST' : 'GET'
+    const answer = await fetch(url, { method, headers: init.headers, ...(body !== undefined && { body }), from })
+    const headers = Object.entries(answer.headers).flatMap(([name, value]) =>
+      [value ?? []].flat().map((each): [string, string] => [name, each]),
+    )
+    return new Response(answer.body.length === 0 ? null : new Uint8Array(answer.body), {
+      status: answer.status,
+      headers,
+    })
+  }
+
+const parseObject = (body: Buffer): IssuerClaims | undefined => {
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as IssuerClaims) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Turns every error into a SignInFailed with a message for the visitor. */
+const explained = async <T>(issuer: Issuer, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof SignInFailed) throw error
+    throw explain(issuer, error)
+  }
+}
+
+const explain = ({ name, url }: Issuer, error: unknown): SignInFailed => {
+  if (error instanceof FetchFailed)
+    return new SignInFailed('unavailable', `${url} could not be used: ${error.message}.`)
+  if (error instanceof oauth.AuthorizationResponseError) {
+    const said = error.error_description ?? error.error
+    return new SignInFailed('refused', `${name} says: ${said.slice(0, 300)}`)
+  }
+  if (error instanceof oauth.ResponseBodyError) {
+    const text = `${name} rejected the request of this gateway: ${(error.error_description ?? error.error).slice(0, 300)}`
+    return new SignInFailed(
+      error.error === 'invalid_grant' ? 'ended' : error.status >= 500 ? 'unavailable' : 'refused',
+      text,
+    )
+  }
+  const text = error instanceof Error ? error.message : String(error)
+  return new SignInFailed('unavailable', `The answer of ${url} is not valid: ${text.slice(0, 300)}.`)
+}

@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto'
+import type { Issuer } from '../../config/snapshot.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
+import { sleep } from '../../std/time.ts'
+import type { Held, StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { SubjectAccess } from './access.ts'
+import { type IssuerClaims, type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
+
+/** What a person with these claims may use; a text says why nothing. */
+export type AccessOfClaims = (issuer: Issuer, claims: IssuerClaims) => SubjectAccess | string
+
+interface IssuerSessionOptions {
+  readonly store: Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove'>
+  readonly issuers: ReadonlyMap<string, Issuer>
+  readonly login: Pick<IssuerLogin, 'refresh'>
+  readonly accessOfClaims: AccessOfClaims
+  readonly log: Log
+}
+
+/** A record of kind `login`: a person who has signed in at an issuer. Grants refer to it. */
+interface SessionRecord {
+  readonly issuer: string
+  readonly claims: IssuerClaims
+  readonly refreshToken?: string | undefined // of the issuer
+  readonly idToken?: string | undefined
+  readonly checkedAt: number // when the issuer last said so
+  readonly until: number // the end of the record
+  readonly busyUntil?: number | undefined // a replica is asking the issuer
+}
+
+export interface IssuerSessions {
+  /** Rejects with SignInFailed if the person may use nothing. */
+  create(issuer: Issuer, identity: IssuerIdentity): Promise<{ readonly id: string; readonly principal: string }>
+  accessOf(id: string): Promise<SubjectAccess | undefined>
+  /** Asks the issuer whether the person may still sign in. `unavailable`: it did not answer, nothing has changed. */
+  renew(id: string): Promise<'valid' | 'ended' | 'unavailable'>
+}
+
+const KIND = 'login'
+const UNREFRESHED_MS = 12 * 60 * 60_000 // without a refresh token the issuer cannot be asked again
+const IDLE_MS = 30 * 24 * 60 * 60_000
+const FRESH_MS = 60_000 // for which an answer of the issuer counts
+const BUSY_MS = 30_000 // a replica that asks for longer has ended
+const POLL_MS = 200
+const RENEW_MS = 20_000
+
+export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessions => {
+  const { store, issuers, login, accessOfClaims, log } = options
+  const renewing = new Map<string, SingleFlight<'valid' | 'ended' | 'unavailable'>>()
+
+  const accessOfRecord = ({ issuer: name, claims }: SessionRecord): SubjectAccess | undefined => {
+    const issuer = issuers.get(name)
+    const access = issuer && accessOfClaims(issuer, claims)
+    return typeof access === 'string' ? undefined : access
+  }
+
+  const write = (held: Held, record: SessionRecord): Promise<boolean> =>
+    store.write(held, encode(record), { expires: record.until, durable: true })
+
+  const askIssuer = async (
+    held: Held,
+    record: SessionRecord,
+    issuer: Issuer,
+    refreshToken: string,
+  ): Promise<'valid' | 'ended' | 'unavailable'> => {
+    if (!(await write(held, { ...record, busyUntil: Date.now() + BUSY_MS }))) return 'unavailable'
+    try {
+      const identity = await login.refresh(issuer, refreshToken)
+      const claims = { ...record.claims, ...identity.claims }
+      const next: SessionRecord = {
+        ...record,
+        ...identity,
+        claims,
+        checkedAt: Date.now(),
+        until: Date.now() + IDLE_MS,
+        busyUntil: undefined,
+      }
+      await write(held, next)
+      return accessOfRecord(next) ? 'valid' : 'ended'
+    } catch (error) {
+      if (!(error instanceof SignInFailed)) throw error
+      log.warn({ issuer: issuer.name, reason: error.message }, 'session at an issuer not refreshed')
+      if (error.reason !== 'ended') {
+        await write(held, { ...record, busyUntil: undefined })
+        return 'unavailable'
+      }
+      await store.remove(held)
+      return 'ended'
+    }
+  }
+
+  const renew = async (id: string): Promise<'valid' | 'ended' | 'unavailable'> => {
+    const deadline = Date.now() + RENEW_MS
+    while (Date.now() < deadline) {
+      const seen = await store.read(KIND, id)
+      const record = seen && decode(seen)
+      const issuer = record && issuers.get(record.issuer)
+      if (!record || !issuer || !accessOfRecord(record)) return 'ended'
+      const { refreshToken, checkedAt, busyUntil = 0 } = record
+      if (refreshToken === undefined || Date.now() - checkedAt < FRESH_MS) return 'valid'
+      if (busyUntil > Date.now()) {
+        await sleep(POLL_MS)
+        continue
+      }
+      const taken = await store.take(KIND, id)
+      if (taken.kind !== 'mine') return 'ended'
+      // Another replica may have begun between the two reads; the claim then is of its version of the record.
+      const current = decode(taken.held)
+      if ((current.busyUntil ?? 0) > Date.now() || current.checkedAt !== checkedAt) continue
+      return askIssuer(taken.held, current, issuer, refreshToken)
+    }
+    return 'unavailable'
+  }
+
+  return {
+    create: async (issuer, { claims, refreshToken, idToken }) => {
+      const access = accessOfClaims(issuer, claims)
+      if (typeof access === 'string') throw new SignInFailed('refused', access)
+      const id = `session-${randomBytes(18).toString('base64url')}`
+      const now = Date.now()
+      const until = now + (refreshToken === undefined ? UNREFRESHED_MS : IDLE_MS)
+      const record: SessionRecord = { issuer: issuer.name, claims, refreshToken, idToken, checkedAt: now, until }
+      await store.create(KIND, id, encode(record), { expires: until, durable: true })
+      return { id, principal: access.principal }
+    },
+
+    accessOf: async id => {
+      const held = await store.read(KIND, id)
+      return held && accessOfRecord(decode(held))
+    },
+
+    renew: id => {
+      const flight = renewing.get(id) ?? new SingleFlight()
+      renewing.set(id, flight)
+      return flight.run(() => renew(id).finally(() => renewing.delete(id)))
+    },
+  }
+}
+
+const encode = (record: SessionRecord): Buffer => Buffer.from(JSON.stringify(record))
+const decode = ({ body }: Held): SessionRecord => JSON.parse(body.toString()) as SessionRecord

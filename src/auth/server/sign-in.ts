@@ -1,0 +1,147 @@
+import type { Issuer } from '../../config/snapshot.ts'
+import type { BrowserRequest, BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { ApiTokens } from '../token.ts'
+import type { AccessOf } from './access.ts'
+import { AttemptLimit } from './attempt-limit.ts'
+import type { CookieJar } from './cookies.ts'
+import { type IssuerLogin, type PendingLogin, SignInFailed } from './issuer-login.ts'
+import type { IssuerSessions } from './issuer-sessions.ts'
+import type { Sealer } from './sealer.ts'
+import type { Visitors } from './visitors.ts'
+
+export interface SignInOptions {
+  readonly byToken: boolean
+  readonly issuers: ReadonlyMap<string, Issuer> // at which people can sign in
+  readonly tokens: ApiTokens
+  readonly visitors: Visitors
+  readonly sessions: Pick<IssuerSessions, 'create'>
+  readonly login: IssuerLogin
+  readonly accessOf: AccessOf
+  readonly sealer: Sealer
+  readonly jar: CookieJar
+  readonly log: Log
+}
+
+/** The way back from the sign-in page. */
+interface ReturnHandle {
+  readonly browser: string
+  readonly returnTo: string // a path with its query
+  readonly purpose?: string | undefined
+}
+
+/** A sign-in at an issuer that is under way in this browser. */
+interface IssuerCookie {
+  readonly issuer: string
+  readonly returnTo: string
+  readonly pending: PendingLogin
+}
+
+const ISSUER_COOKIE = 'issuer'
+const HANDLE_MS = 60 * 60_000
+const ISSUER_MS = 10 * 60_000
+const TOKENS_PER_MINUTE = 20
+
+const EXPIRED: BrowserResponse = {
+  kind: 'message',
+  page: {
+    status: 400,
+    title: 'This page is no longer valid',
+    text: 'It has expired, or it was opened in another browser. Start again from your client. Cookies must be allowed.',
+  },
+}
+
+/** Signs people in by an API token that they paste, or at an issuer. Keeps nothing about browsers that have not signed in. */
+export const createSignIn = (options: SignInOptions): SignIn => {
+  const { byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, log } = options
+  const attempts = new AttemptLimit(TOKENS_PER_MINUTE)
+
+  const openHandle = ({ params, cookies }: BrowserRequest): ReturnHandle | undefined => {
+    const handle = sealer.open<ReturnHandle>('sign-in', params.get('handle'))
+    return handle && visitors.isFrom(cookies, handle.browser) ? handle : undefined
+  }
+
+  const showForm = (handle: ReturnHandle, status: number, error?: string): BrowserResponse => ({
+    kind: 'sign-in',
+    page: {
+      status,
+      purpose: handle.purpose,
+      handle: sealer.seal('sign-in', handle, HANDLE_MS),
+      byToken,
+      issuers: [...issuers.keys()],
+      error,
+    },
+  })
+
+  const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, error) => {
+    if (!/^\/(?!\/)/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
+    const found = visitors.browserOf(cookies)
+    const handle = { browser: found.browser, returnTo, purpose }
+    return { ...showForm(handle, error === undefined ? 200 : 403, error), cookies: found.cookies }
+  }
+
+  return {
+    visitorOf: cookies => visitors.signedIn(cookies),
+    ask,
+
+    submit: async request => {
+      const handle = openHandle(request)
+      if (!handle || !byToken) return EXPIRED
+      const waitMs = attempts.take(request.address)
+      if (waitMs !== undefined)
+        return showForm(handle, 429, `Too many attempts: try again in ${Math.ceil(waitMs / 1000)} seconds.`)
+      const token = tokens.find((request.params.get('token') ?? '').trim())
+      const access = token && (await accessOf({ kind: 'token', id: token.id }))
+      if (!token || !access) {
+        log.warn({ security: true, address: request.address, token: token?.id }, 'sign-in with an invalid token')
+        return showForm(handle, 403, token ? 'This token has expired.' : 'This token is unknown or was revoked.')
+      }
+      log.info({ token: token.id, principal: access.principal }, 'visitor signed in')
+      const cookies = [visitors.signIn({ kind: 'token', id: token.id })]
+      return { kind: 'continue', to: handle.returnTo, principal: access.principal, cookies }
+    },
+
+    begin: async (name, request) => {
+      const handle = openHandle(request)
+      const issuer = issuers.get(name)
+      if (!handle || !issuer) return EXPIRED
+      try {
+        const { url, pending } = await login.begin(issuer)
+        const content: IssuerCookie = { issuer: name, returnTo: handle.returnTo, pending }
+        const cookie = jar.write(ISSUER_COOKIE, sealer.seal('issuer', content, ISSUER_MS), ISSUER_MS)
+        return { kind: 'redirect', to: url, cookies: [cookie] }
+      } catch (error) {
+        return failed(error, name, log)
+      }
+    },
+
+    finish: async ({ params, cookies }) => {
+      const known = sealer.open<IssuerCookie>('issuer', jar.read(cookies, ISSUER_COOKIE))
+      const issuer = known && issuers.get(known.issuer)
+      if (!known || !issuer) return EXPIRED
+      const clear = jar.remove(ISSUER_COOKIE)
+      try {
+        const identity = await login.finish(issuer, known.pending, params)
+        const session = await sessions.create(issuer, identity)
+        log.info({ issuer: issuer.name, principal: session.principal }, 'visitor signed in')
+        const signedIn = visitors.signIn({ kind: 'issuer', session: session.id })
+        return { kind: 'redirect', to: known.returnTo, cookies: [signedIn, clear] }
+      } catch (error) {
+        return { ...failed(error, issuer.name, log), cookies: [clear] }
+      }
+    },
+
+    signOut: async request => {
+      const handle = openHandle(request)
+      if (!handle) return EXPIRED
+      return ask({ cookies: undefined }, handle.returnTo, handle.purpose) // the new cookie replaces the old one
+    },
+  }
+}
+
+const failed = (error: unknown, issuer: string, log: Log): BrowserResponse => {
+  if (!(error instanceof SignInFailed)) throw error
+  const { reason, message, status } = error
+  log.warn({ security: reason !== 'unavailable', issuer, reason: message }, 'sign-in at an issuer failed')
+  return { kind: 'message', page: { status, title: `Signing in with ${issuer} failed`, text: message } }
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import type { Visitor } from '../../protocol/sign-in.ts'
+import type { AccessOf, Subject } from './access.ts'
+import type { CookieJar } from './cookies.ts'
+import type { Sealer } from './sealer.ts'
+
+/** What the cookie of a browser says, sealed. */
+interface BrowserCookie {
+  readonly browser: string // random; forms that were made for one browser are not accepted from another
+  readonly subject?: Subject | undefined // undefined: not signed in
+}
+
+/** A visitor, and what they have signed in with. */
+export interface SignedIn extends Visitor {
+  readonly browser: string
+  readonly subject: Subject
+}
+
+const COOKIE = 'visitor'
+const SIGNED_IN_MS = 8 * 60 * 60_000
+const UNKNOWN_MS = 60 * 60_000
+
+/** Knows browsers by a sealed cookie. Each request looks up what the visitor may use now. */
+export class Visitors {
+  readonly #sealer: Sealer
+  readonly #jar: CookieJar
+  readonly #accessOf: AccessOf
+
+  constructor(sealer: Sealer, jar: CookieJar, accessOf: AccessOf) {
+    this.#sealer = sealer
+    this.#jar = jar
+    this.#accessOf = accessOf
+  }
+
+  async signedIn(cookies: string | undefined): Promise<SignedIn | undefined> {
+    const { browser, subject } = this.#read(cookies) ?? {}
+    const access = subject && (await this.#accessOf(subject))
+    if (!access || browser === undefined) return undefined
+    const { principal, workspaces, policy } = access
+    return { principal, workspaces, policy, browser, subject }
+  }
+
+  /** The browser of a request; one without a cookie gets a new name, and the cookie to be sent. */
+  browserOf(cookies: string | undefined): { readonly browser: string; readonly cookies: readonly string[] } {
+    const known = this.#read(cookies)
+    if (known) return { browser: known.browser, cookies: [] }
+    const browser = newBrowser()
+    return { browser, cookies: [this.#write({ browser }, UNKNOWN_MS)] }
+  }
+
+  /** True if the request comes from that browser. */
+  isFrom(cookies: string | undefined, browser: string): boolean {
+    return this.#read(cookies)?.browser === browser
+  }
+
+  /** The cookie of a browser whose visitor has just signed in. It gets a new name: what was made for the old one ends. */
+  signIn(subject: Subject): string {
+    return this.#write({ browser: newBrowser(), subject }, SIGNED_IN_MS)
+  }
+
+  #read(cookies: string | undefined): BrowserCookie | undefined {
+    return this.#sealer.open<BrowserCookie>('visitor', this.#jar.read(cookies, COOKIE))
+  }
+
+  #write(content: BrowserCookie, ttlMs: number): string {
+    return this.#jar.write(COOKIE, this.#sealer.seal('visitor', content, ttlMs), ttlMs)
+  }
+}
+
+const newBrowser = (): string => randomBytes(16).toString('base64url')
