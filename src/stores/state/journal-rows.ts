@@ -35,21 +35,20 @@ const ROW_OVERHEAD = 128 // counted for each row, so that many small ones reach 
 /** Joins what was queued into few rows, without events of more than `mostBytes`. */
 export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): JournalBatch => {
   const drops = new Map<string, QueuedEvents>()
-  const open = new Map<string, EventRow>() // the latest row of each stream
-  let rows: EventRow[] = []
+  const rows = new Map<string, EventRow[]>() // of each stream
   for (const queued of queue) {
     const { record, epoch, stream } = queued
     const key = `${record.id}:${stream.name}`
     if (!queued.data) {
       drops.set(key, queued)
-      open.delete(key)
-      rows = rows.filter(row => row.record !== record || row.stream.name !== stream.name)
+      rows.delete(key)
       continue
     }
     for (const [at, event] of queued.data.entries()) {
       if (event.length > mostBytes) continue
       const seq = queued.seq + at
-      const row = open.get(key)
+      const ofStream = rows.get(key) ?? []
+      const row = ofStream.at(-1)
       const isSame = row !== undefined && row.epoch === epoch
       if (isSame && seq >= row.seq && seq <= row.last) {
         const [former] = row.data.splice(seq - row.seq, 1, event)
@@ -61,14 +60,13 @@ export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): J
       } else {
         const revision = seq > stream.last ? 0 : ++stream.revisions
         const bytes = event.length + ROW_OVERHEAD
-        const next = { record, epoch, stream, seq, revision, last: seq, bytes, data: [event] }
-        rows.push(next)
-        open.set(key, next)
+        ofStream.push({ record, epoch, stream, seq, revision, last: seq, bytes, data: [event] })
+        rows.set(key, ofStream)
       }
       stream.last = Math.max(stream.last, seq)
     }
   }
-  return { drops, rows }
+  return { drops, rows: [...rows.values()].flat() }
 }
 
 /** The events of a row, each after its length. */
