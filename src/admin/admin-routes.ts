@@ -12,6 +12,7 @@ import type { LogHistory } from '../telemetry/log-history.ts'
 import { readBody } from '../wire/http-body.ts'
 import { Json } from '../wire/json/json.ts'
 import { streamLog } from './log-stream.ts'
+import { createLoginEndpoints, type LoginRoutesOptions } from './login-routes.ts'
 
 /** What the program that runs the gateway lets its owner do. */
 export interface GatewayControl {
@@ -34,11 +35,12 @@ interface AdminOptions {
   readonly control?: GatewayControl | undefined // absent: another program embeds the gateway
   readonly history?: LogHistory | undefined
   readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
+  readonly logins?: LoginRoutesOptions | undefined // absent: no server is called with OAuth
   readonly log: Log
 }
 
 /** One endpoint: tokens for every workspace may read some, only the owner may use the others. */
-interface Endpoint {
+export interface AdminEndpoint {
   readonly method: 'GET' | 'POST'
   readonly access: 'operator' | 'owner'
   readonly run: (request: IncomingMessage, response: ServerResponse) => unknown
@@ -51,13 +53,13 @@ const MAX_BODY_BYTES = 64 * 1024
 const LOGS = '/admin/logs'
 
 export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
-  const { isOwner, isOperator, status, plan, control, history, writeAudit, log } = options
+  const { isOwner, isOperator, status, plan, control, history, writeAudit, logins, log } = options
   const owned = (): GatewayControl => {
     if (control) return control
     throw EMBEDDED
   }
 
-  const endpoints: Readonly<Record<string, Endpoint>> = {
+  const endpoints: Readonly<Record<string, AdminEndpoint>> = {
     '/admin/status': { method: 'GET', access: 'operator', run: status },
     [LOGS]: {
       method: 'GET',
@@ -68,6 +70,7 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
     '/admin/reload': { method: 'POST', access: 'owner', run: () => owned().reload() },
     '/admin/restart': { method: 'POST', access: 'owner', run: async () => ({ done: await owned().restart() }) },
     '/admin/stop': { method: 'POST', access: 'owner', run: () => ({ done: owned().stop() }) },
+    ...(logins && createLoginEndpoints(logins)),
   }
 
   /** Reading the status is no event: programs poll it. */
@@ -91,7 +94,7 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
   }
 
   const handlerOf =
-    (path: string, { access, method }: Endpoint): RequestHandler =>
+    (path: string, { access, method }: AdminEndpoint): RequestHandler =>
     (request, response) => {
       const isAllowed = isOwner(bearerOf(request)) || (access === 'operator' && isOperator(request))
       if (!isAllowed) {

@@ -10,6 +10,7 @@ import { startInThread } from '../servers/thread/upstream.ts'
 import type { Log } from '../telemetry/log.ts'
 import { connectProcess } from '../upstreams/connect-process.ts'
 import { connectRemote } from '../upstreams/connect-remote.ts'
+import type { UpstreamLogins } from '../upstreams/login/upstream-logins.ts'
 import type { ProcessHost } from '../upstreams/process/process-host.ts'
 import type { ServerSessionRecords } from '../upstreams/session/server-session-records.ts'
 import type { KnownEras } from '../upstreams/stdio/known-era.ts'
@@ -26,6 +27,7 @@ interface BuildOptions {
   readonly sources: () => Snapshot['sources'] // the files of the current configuration
   readonly ownPort: () => number | undefined // where the gateway listens
   readonly client?: ClientOptions | undefined // of a program that is itself the client
+  readonly logins?: UpstreamLogins | undefined // at a remote server; undefined: it is called without OAuth
   readonly placement?: Placement | undefined // undefined: every server runs here
 }
 
@@ -45,7 +47,7 @@ interface ClientOptions {
 
 /** The upstream of a configured server; it opens no connection yet. */
 export const buildServer = (config: ServerConfig, options: BuildOptions): Upstream => {
-  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, records, client, placement } = options
+  const { log, version, host, knownEras, ownPort, sessionsPerPrincipal, records, client, placement, logins } = options
   const offersCallerRevision = client?.offersCallerRevision ?? false
   if (config.disabled) return unavailable(config.name, 'is disabled in the configuration')
   const { on } = config
@@ -59,6 +61,7 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         ownPort,
         sessionsPerPrincipal,
         records,
+        logins,
         offersCallerRevision,
         ...(client && { connectMs: client.timeoutMs, answerMs: client.timeoutMs }),
       })

@@ -8,6 +8,7 @@ import { within } from '../std/time.ts'
 import type { Log } from '../telemetry/log.ts'
 import { LogHistory, withHistory } from '../telemetry/log-history.ts'
 import { UpstreamFailure } from '../upstreams/failures.ts'
+import type { UpstreamLogins } from '../upstreams/login/upstream-logins.ts'
 import { ProcessHost } from '../upstreams/process/process-host.ts'
 import { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
@@ -16,6 +17,7 @@ import { previewWorkspace, type ServerLists } from '../workspace/catalog/preview
 import { EMPTY_READING, type ListReading, readList } from '../workspace/catalog/read-list.ts'
 import { usableTool } from '../workspace/routing/call-headers.ts'
 import { buildServer } from './build-server.ts'
+import { usesOAuth } from './server-logins.ts'
 
 interface CheckOptions {
   readonly log: Log
@@ -55,7 +57,8 @@ export const checkServers = async (
   const about = { self, timeoutMs, cluster: snapshot.cluster }
   const checked = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
-      const { report, lists } = await checkServer(config, () => buildServer(config, options), about)
+      const logins = usesOAuth(config) ? ASKING_FOR_LOGIN : undefined
+      const { report, lists } = await checkServer(config, () => buildServer(config, { ...options, logins }), about)
       const lines = report.state === 'down' ? history.lines(config.name).filter(({ level }) => level === 'stderr') : []
       const stderr = lines.slice(-PRINTED_LINES).map(({ text }) => text)
       const shown = stderr.length > 0 ? { ...report, stderr } : report
@@ -68,6 +71,20 @@ export const checkServers = async (
     servers: checked.map(({ report }) => report),
     workspaces: [...snapshot.workspaces.values()].map(config => previewWorkspace(config, lists)),
   }
+}
+
+/** No login is used here: a server that asks for one is not examined further. */
+const ASKING_FOR_LOGIN: UpstreamLogins = {
+  credentials: {
+    bearerOf: () => undefined,
+    rejected: async (_, { wwwAuthenticate }) =>
+      /\bbearer\b/i.test(String(wwwAuthenticate))
+        ? { kind: 'login', text: 'needs a login', link: { id: '', url: '', expires: 0 } }
+        : { kind: 'unsupported' },
+    onChanged: () => () => {},
+  },
+  isPersonal: false,
+  demand: { isKnown: false, record: () => {} },
 }
 
 interface ServerCheck {
@@ -108,6 +125,8 @@ const checkServer = async (
   } catch (error) {
     if (error instanceof UpstreamFailure && error.reason === 'no_credentials')
       return { report: { ...base, state: 'untried', reason: PER_CALLER } }
+    if (error instanceof UpstreamFailure && error.reason === 'login_required')
+      return { report: { ...base, state: 'untried', reason: `needs a login: "dragoman login ${config.name}"` } }
     const reason = error instanceof Error ? error.message : String(error)
     return { report: { ...base, state: 'down', ms: Math.round(performance.now() - begun), reason } }
   } finally {

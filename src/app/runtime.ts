@@ -26,6 +26,7 @@ import { openWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { buildServer } from './build-server.ts'
 import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
 import { LearntServers } from './learnt-servers.ts'
+import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
 import type { ServerReplicas } from './server-replicas.ts'
 
 interface RuntimeOptions {
@@ -40,6 +41,7 @@ interface RuntimeOptions {
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
+  readonly oauth?: OAuthAccess | undefined // undefined: no server is called with OAuth
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -73,6 +75,7 @@ interface ServerEntry {
   readonly bridged: Upstream
   readonly send: Dispatch // to the server, above the bridge
   readonly learnt: LearntSource | undefined
+  readonly logins: LoginParts | undefined
 }
 
 interface WorkspaceEntry {
@@ -84,7 +87,7 @@ interface WorkspaceEntry {
 
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
-  const { cursorKeys = [randomBytes(32)], replicas } = options
+  const { cursorKeys = [randomBytes(32)], replicas, oauth } = options
   const bridge = createBridge({ ...first.limits, home: options.parking })
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -102,16 +105,27 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const before = servers.get(config.name)
     if (before && isDeepStrictEqual(before.config, config)) return before
     const sources = () => snapshot.sources
+    const isHere = runsHere(config, first.cluster)
+    const logins = isHere
+      ? createLoginParts(config, oauth, principal => loginChanged(config.name, principal))
+      : undefined
     const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records, placement }
-    const built = buildServer(config, shared)
+    const built = buildServer(config, { ...shared, logins: logins?.upstream })
     const access = learnt.accessTo(config, built)
-    const guarded = health.add(config, built, access?.readLists)
+    const guarded = health.add(config, built, { readLists: access?.readLists, standIn: logins?.standIn })
     const again: Dispatch = exchange => send(exchange)
-    const isShared = replicas && runsHere(config, first.cluster)
+    const isShared = replicas && isHere
     const native = isShared ? replicas.share(config.name, built, guarded, again) : guarded
-    const bridged = bridge.wrap(native, config.name, isShared && config.kind !== 'remote')
+    const bridged = bridge.wrap(native, config.name, {
+      isLocal: isShared && config.kind !== 'remote',
+      login: logins?.standIn && logins.questions(again),
+    })
     const send = sendTo(bridged, log)
-    return { config, built, native, bridged, send, learnt: access?.source }
+    return { config, built, native, bridged, send, learnt: access?.source, logins }
+  }
+
+  const loginChanged = (server: string, principal: string | undefined): void => {
+    for (const { workspace } of workspaces.values()) workspace.onLoginChanged(server, principal)
   }
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {
@@ -168,7 +182,8 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     })
   }
 
-  const removeServer = async (name: string, { native }: ServerEntry, drained: Promise<void>): Promise<void> => {
+  const removeServer = async (name: string, { native, logins }: ServerEntry, drained: Promise<void>): Promise<void> => {
+    logins?.close()
     if (!servers.has(name)) {
       health.remove(name)
       records?.removeServer(name)
@@ -209,6 +224,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
 
   const close = async (): Promise<void> => {
     for (const { workspace } of workspaces.values()) workspace.close()
+    for (const { logins } of servers.values()) logins?.close()
     bridge.close()
     health.close()
     const upstreams = [...servers.values()].map(({ native }) => native)

@@ -7,6 +7,7 @@ import {
   withDispatch,
 } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import { LoginQuestions, type LoginQuestionsOptions } from './login-questions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
 import { pinRounds } from './pinned-rounds.ts'
@@ -20,18 +21,25 @@ import { askForUrls } from './url-elicitation.ts'
 
 /** Lets callers of every revision use servers of every revision. */
 export interface Bridge {
-  /** `isLocal`: each replica runs the server itself, so its state of a call is valid at one of them. */
-  wrap(upstream: Upstream, server: string, isLocal?: boolean): Upstream
+  wrap(upstream: Upstream, server: string, options?: WrapOptions): Upstream
   /** The number of calls that wait for an answer of their client. */
   parkedCalls(): number
   close(): void
 }
 
+interface WrapOptions {
+  readonly isLocal?: boolean | undefined // each replica runs the server itself, so its state of a call is valid at one of them
+  readonly login?: Omit<LoginQuestionsOptions, 'server' | 'questionTtlMs'> | undefined // undefined: the server never wants one
+}
+
 export const createBridge = (options: ParkingOptions): Bridge => {
   const parking = createParking(options)
 
-  const wrap = (upstream: Upstream, server: string, isLocal = false): Upstream => {
+  const wrap = (upstream: Upstream, server: string, { isLocal = false, login }: WrapOptions = {}): Upstream => {
+    const { questionTtlMs } = options
     const pinning = isLocal ? options.home : undefined
+    const logins = login && new LoginQuestions({ ...login, server, questionTtlMs })
+    const withLogin = new WeakMap<Peer, Peer>() // of peers that are handed out unchanged otherwise
     const subscriptions = new LegacySubscriptions()
     const listens = new SharedListens(upstream)
     const parkedCalls = parking.at(server)
@@ -67,12 +75,20 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       const parks = peer.asks && isModern(caller.revision)
       if (peer.revision === caller.revision && !parks) {
         const isPinned = pinning && isModern(peer.revision)
-        return isPinned ? withDispatch(peer, pinRounds(server, pinning, peer.dispatch)) : peer
+        if (isPinned) return withDispatch(peer, pinRounds(server, pinning, peer.dispatch))
+        return logins ? askingForLogin(peer, logins) : peer
       }
       let dispatch = adapt(caller, peer)
       if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
       if (parks) dispatch = parkedCalls.wrap(dispatch)
+      if (logins) dispatch = logins.wrap(dispatch)
       return { revision: caller.revision, asks: peer.asks && !parks, dispatch }
+    }
+
+    const askingForLogin = (peer: Peer, questions: LoginQuestions): Peer => {
+      const known = withLogin.get(peer) ?? withDispatch(peer, questions.wrap(peer.dispatch))
+      withLogin.set(peer, known)
+      return known
     }
 
     const listen = async (exchange: Exchange): Promise<void> => {
@@ -91,7 +107,8 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       listen,
       relisten: () => listens.reconnect(),
       open: caller => upstream.open(caller).then(peer => connect(caller, peer)),
-      resume: exchange => isModern(exchange.caller.revision) && parkedCalls.resume(exchange),
+      resume: exchange =>
+        isModern(exchange.caller.revision) && (logins?.resume(exchange) || parkedCalls.resume(exchange)),
       close: () => upstream.close(),
     }
   }

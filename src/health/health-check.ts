@@ -5,7 +5,7 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
-import { PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
+import { LOGIN_PER_CALLER, PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
 import {
   downError,
   faultIn,
@@ -107,7 +107,8 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
       await answered(isProcess ? START_MS : PROBE_MS, connecting)
     } catch (error) {
       const fault = faultOfThrown(error)
-      if (fault.reason === NO_CREDENTIALS) apply({ kind: 'notProbed', fault: { ...fault, message: PER_CALLER } })
+      const untried = UNTRIED[fault.reason]
+      if (untried !== undefined) apply({ kind: 'notProbed', fault: { ...fault, message: untried } })
       else apply({ kind: REJECTIONS.has(fault.reason) || !isShared ? 'probeRejected' : 'probeFailed', fault })
     }
   }
@@ -209,7 +210,12 @@ const faultOfThrown = (error: unknown): ServerFault => {
 const HANDSHAKE_FAILED = 'upstream_protocol' // the server answers, but not the handshake
 const CANNOT_START = 'upstream_unreachable' // of a process
 const SERVER_ERROR = 'declined' // an error the server sent
-const NO_CREDENTIALS = 'no_credentials' // the server is called with the caller's credentials, and the gateway has none
+
+/** By reason: the server serves callers with their own credentials or login, and the gateway has none. */
+const UNTRIED: Readonly<Record<string, string | undefined>> = {
+  no_credentials: PER_CALLER,
+  login_required: LOGIN_PER_CALLER,
+}
 
 /** The server is there, but rejects the gateway, now or always; other callers may be served. */
 const REJECTIONS: ReadonlySet<string> = new Set([
@@ -217,5 +223,7 @@ const REJECTIONS: ReadonlySet<string> = new Set([
   'upstream_auth',
   'upstream_refused',
   'upstream_busy',
+  'login_impossible',
+  'login_unavailable',
   'pool_exhausted',
 ])

@@ -66,7 +66,7 @@ describe('a server is', () => {
   ])('ready %s', async (_, waitMs, tools) => {
     const health = createHealth(Json.of({ name: 'test' }))
     let read: (tools: readonly Json[]) => void = () => {}
-    health.add(REMOTE, farSide().upstream, () => new Promise(resolve => (read = resolve)))
+    health.add(REMOTE, farSide().upstream, { readLists: () => new Promise(resolve => (read = resolve)) })
     void health.probeAll()
     await vi.advanceTimersByTimeAsync(4999)
     expect(health.statusOf('x')).toMatchObject({ state: 'connecting', reason: undefined })

@@ -6,7 +6,7 @@ import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
 import { createHealthCheck, type HealthCheck } from './health-check.ts'
 import { gatewayCaller, type ReadLists } from './probe-server.ts'
-import { createServerGuard } from './server-guard.ts'
+import { createServerGuard, type LoginStandIn } from './server-guard.ts'
 import { createStateLog } from './state-log.ts'
 import { ToolNames } from './tool-names.ts'
 import { createWaitQueue, type WaitQueue } from './wait-queue.ts'
@@ -16,7 +16,7 @@ type StatusListener = (status: ServerStatus) => void
 /** The health of every configured server. */
 export interface Health {
   /** Adds a server, or replaces the one of that name; callers use the returned upstream. */
-  add(config: ServerConfig, upstream: Upstream, readLists?: ReadLists): Upstream
+  add(config: ServerConfig, upstream: Upstream, hooks?: ServerHooks): Upstream
   remove(server: string): void
   /** Probes every server that is still connecting, all at once; each probe has its own timeout. */
   probeAll(): Promise<void>
@@ -27,6 +27,12 @@ export interface Health {
   /** Calls the listener on every change until the returned function is called. */
   onChange(listener: StatusListener): () => void
   close(): void
+}
+
+/** How a server is read when it is probed, and what answers while a caller must log in. */
+interface ServerHooks {
+  readonly readLists?: ReadLists | undefined
+  readonly standIn?: LoginStandIn | undefined
 }
 
 interface HealthEntry {
@@ -47,7 +53,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     for (const listener of [...listeners]) listener(statusOf(entry))
   }
 
-  const add = (config: ServerConfig, upstream: Upstream, readLists?: ReadLists): Upstream => {
+  const add = (config: ServerConfig, upstream: Upstream, { readLists, standIn }: ServerHooks = {}): Upstream => {
     const { name, concurrency } = config
     const queue = concurrency === undefined ? undefined : createWaitQueue(concurrency, MAX_WAITING)
     const tools = new ToolNames()
@@ -76,7 +82,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     entries.set(name, entry)
     const count = calls?.of(name)
     const canRetry = config.kind === 'remote'
-    const guard = createServerGuard({ server: name, upstream, monitor: check, canRetry, queue, count, tools })
+    const guard = createServerGuard({ server: name, upstream, monitor: check, canRetry, queue, count, tools, standIn })
     return {
       ...guard,
       close: () => {

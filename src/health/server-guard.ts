@@ -10,7 +10,7 @@ import {
   withDispatch,
 } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
-import { isModern } from '../protocol/revisions.ts'
+import { isModern, type Revision } from '../protocol/revisions.ts'
 import { sleep } from '../std/time.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
 import { limitConcurrency } from './concurrency.ts'
@@ -25,6 +25,14 @@ type HealthMonitor = Pick<
   'rejection' | 'retryNow' | 'recordAnswer' | 'recordFailure' | 'recordOpen' | 'recordRetry'
 >
 
+/** Answers in place of a server that wants a login of the caller first. */
+export interface LoginStandIn {
+  /** The peer of a caller that could not open the server; undefined: the error is about something else. */
+  peerFor(caller: Caller, error: RpcError): Peer | undefined
+  /** Answers a request of that revision; false: the error is the answer. */
+  answer(exchange: Exchange, revision: Revision, error: RpcError): boolean
+}
+
 interface ServerGuardOptions {
   readonly server: string
   readonly upstream: Upstream
@@ -33,6 +41,7 @@ interface ServerGuardOptions {
   readonly queue: WaitQueue | undefined // undefined: no concurrency limit
   readonly count?: CountCall | undefined
   readonly tools?: ToolNames | undefined // the names the server has listed
+  readonly standIn?: LoginStandIn | undefined // undefined: the server never wants a login
 }
 
 const LISTEN = 'subscriptions/listen'
@@ -43,7 +52,7 @@ const RETRY_MS = 250
 
 /** Wraps an upstream: rejects calls while the server is down, limits concurrent calls, retries, and records outcomes. */
 export const createServerGuard = (options: ServerGuardOptions): Upstream => {
-  const { server, upstream, monitor, canRetry, queue, count, tools } = options
+  const { server, upstream, monitor, canRetry, queue, count, tools, standIn } = options
   const guarded = new WeakMap<Peer, Peer>() // one guard for each peer: the bridge compares peers by identity
 
   const open = (caller: Caller, sessionIndex = 0): Promise<Peer> =>
@@ -55,6 +64,8 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
       // That a caller with a session gets no further one says nothing about the server.
       if (sessionIndex > 0 || !(error instanceof RpcFailure)) throw error
       monitor.recordOpen(error.error)
+      const stands = standIn?.peerFor(caller, error.error)
+      if (stands) return stands // not guarded: its answers say nothing about the server
       monitor.recordFailure(error.error, begun)
       const fault = serverFaultOf(error.error)
       // No request has been sent yet, so any call may be retried.
@@ -107,6 +118,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
           const fault = serverFaultOf(frame.error)
           if (fault) monitor.recordFailure(frame.error, begun)
           else monitor.recordAnswer()
+          if (standIn?.answer(exchange, peer.revision, frame.error)) return
           if (fault && canRetry && !isRetry && isRetryable(exchange.method, fault))
             return void sleep(retryDelayMs(), exchange.signal).then(() => retry(peer, exchange, frame.error))
         } else if (frame.kind === 'result') monitor.recordAnswer()

@@ -16,6 +16,7 @@ export interface Exchange {
   readonly isIdle?: (() => boolean) | undefined // of a standing exchange: true while its session may be closed in favour of another
   readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
   readonly misses?: number | undefined // how often the replica it was sent to was gone
+  readonly login?: LoginProgress | undefined // of a call that was asked for a login before
   readonly origin?: RequestOrigin | undefined // absent for requests of the gateway's own
   readonly record?: RequestRecord | undefined // absent if the request is not recorded
 }
@@ -41,6 +42,18 @@ export interface RequestTrace {
   send(exchange: Exchange, server: string): Exchange
   /** The question as it is asked; its span ends with the answer. */
   ask(question: Question): Question
+}
+
+/** A call that a server would serve only after a login of its caller. */
+export interface LoginProgress {
+  readonly round: number // how often the client was asked
+  readonly wait?: LoginWait | undefined // undefined: it is asked at once if the login is still missing
+}
+
+/** `changed` resolves after a change of the caller's login, a while without one, or `stop`. */
+export interface LoginWait {
+  readonly changed: Promise<void>
+  stop(): void
 }
 
 /** The client, as the envelope or the handshake describes it. */

@@ -10,14 +10,21 @@ export interface CallerUpstream extends Upstream {
 }
 
 interface PerCallerOptions extends CallerCredentials {
-  readonly connect: (credentials: Readonly<Record<string, string>>) => CallerUpstream
+  readonly connect: (credentials: Readonly<Record<string, string>>, caller: Caller) => CallerUpstream
   readonly limit?: number // upstreams kept; more while all are in use
 }
 
 const LIMIT = 1000
 const GRACE_MS = 1000 // for a caller that got a peer to send its request
 
+/** The upstreams of all callers. */
+interface PerCallerUpstream extends Upstream {
+  /** Closes what a principal has opened: its credentials are no longer valid. Undefined: what all of them have. */
+  disconnect(principal: string | undefined): void
+}
+
 interface CallerEntry {
+  readonly principal: string | undefined
   readonly upstream: CallerUpstream
   opening: number // calls of `open` that are not settled
   openedAt: number // when `open` last returned a peer
@@ -27,11 +34,11 @@ interface CallerEntry {
  * Connects to a server with the credentials of each caller. Every caller has an upstream of its own, so that callers share
  * no connection, no session and no knowledge about the server. `open` rejects with UpstreamFailure.
  */
-export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCallerOptions): Upstream => {
+export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCallerOptions): PerCallerUpstream => {
   const keyOf = createCallerKey(server)
   const entries = new Map<string, CallerEntry>() // the most recently used last
   const peers = new WeakMap<Peer, Peer>()
-  const closingIdle = new Set<Promise<void>>()
+  const closingEntries = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
 
   const entryOf = (caller: Caller): CallerEntry => {
@@ -44,9 +51,9 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
   }
 
   const create = (caller: Caller): CallerEntry => {
-    const upstream = connect(credentialsFor(server, caller))
+    const upstream = connect(credentialsFor(server, caller), caller)
     if (entries.size >= limit) evictIdle()
-    return { upstream, opening: 0, openedAt: 0 }
+    return { principal: caller.principal, upstream, opening: 0, openedAt: 0 }
   }
 
   /** May evict several: there are more than the limit if none was idle before. */
@@ -54,18 +61,34 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
     const recent = Date.now() - GRACE_MS
     for (const [key, { upstream, opening, openedAt }] of entries) {
       if (opening > 0 || openedAt > recent || !upstream.isIdle()) continue
-      entries.delete(key)
-      const closed = upstream.close().finally(() => closingIdle.delete(closed))
-      closingIdle.add(closed)
+      closeEntry(key, upstream)
       if (entries.size < limit) return
     }
   }
+
+  const closeEntry = (key: string, upstream: CallerUpstream): void => {
+    entries.delete(key)
+    const closed = upstream.close().finally(() => closingEntries.delete(closed))
+    closingEntries.add(closed)
+  }
+
+  const disconnect = (principal: string | undefined): void => {
+    for (const [key, entry] of entries)
+      if (principal === undefined || entry.principal === principal) closeEntry(key, entry.upstream)
+  }
+
+  /** An upstream that is disconnected meanwhile is replaced by another. */
+  const openWith = (entry: CallerEntry, caller: Caller, sessionIndex: number | undefined): Promise<Peer> =>
+    entry.upstream.open(caller, sessionIndex).catch((error: unknown) => {
+      if (closing || entries.get(keyOf(caller)) === entry) throw error
+      return entryOf(caller).upstream.open(caller, sessionIndex)
+    })
 
   const open = async (caller: Caller, sessionIndex?: number): Promise<Peer> => {
     const entry = entryOf(caller)
     entry.opening++
     try {
-      const peer = await entry.upstream.open(caller, sessionIndex)
+      const peer = await openWith(entry, caller, sessionIndex)
       const known = peers.get(peer) ?? makePrivate(peer)
       peers.set(peer, known)
       return known
@@ -84,13 +107,14 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
   }
 
   const close = async (): Promise<void> => {
-    await Promise.allSettled([...[...entries.values()].map(({ upstream }) => upstream.close()), ...closingIdle])
+    await Promise.allSettled([...[...entries.values()].map(({ upstream }) => upstream.close()), ...closingEntries])
     entries.clear()
   }
 
   return {
     open,
     sharedKey,
+    disconnect,
     probe: async () => (await [...entries.values()].at(-1)?.upstream.probe?.()) ?? false,
     close: () => (closing ??= close()),
   }

@@ -4,7 +4,10 @@ import { headerValueError } from '../std/header-text.ts'
 import { within } from '../std/time.ts'
 import { type CallerUpstream, connectPerCaller } from './connect-per-caller.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from './failures.ts'
+import type { BearerTokens } from './http/authorized-request.ts'
 import { createHttpLink, type HttpLink, type HttpLinkOptions } from './http/http-link.ts'
+import { connectWithLogins } from './login/connect-with-logins.ts'
+import { tokensOf, type UpstreamLogins, withoutTokens } from './login/upstream-logins.ts'
 import { type Era, EraDetector } from './probe.ts'
 import { HandshakeRefused } from './session/handshake.ts'
 import { acceptsGet, chooseEra, LegacySupport } from './session/legacy-support.ts'
@@ -19,7 +22,8 @@ import { createStateless } from './stateless/stateless.ts'
 const MINUTE = 60_000
 
 /** Everything but the log has a default. */
-export interface RemoteOptions extends HttpLinkOptions {
+export interface RemoteOptions extends Omit<HttpLinkOptions, 'tokens'> {
+  readonly logins?: UpstreamLogins | undefined // undefined: the server is called without OAuth
   readonly idleMs?: number // until an unused session is closed
   readonly holdMs?: number // for a question until a call can carry it
   readonly closeMs?: number // to end sessions at the server when the upstream closes
@@ -39,11 +43,21 @@ type NamedServer = RemoteServer & { readonly name: string }
 /** Connects to a server over HTTP, of either era. `open` rejects with UpstreamFailure. */
 export const connectRemote = (server: NamedServer, options: RemoteOptions): Upstream => {
   const { name, personal, headers } = server
-  options.records?.addServer(name, createSessionEnder(server, options))
-  if (!personal) return new RemoteUpstream(server, options)
-  const connect = (own: Readonly<Record<string, string>>) =>
-    new RemoteUpstream({ ...server, headers: { ...headers, ...own } }, options)
-  return connectPerCaller({ name, personal, faultOf: headerValueError, connect })
+  const { logins, records } = options
+  records?.addServer(name, createSessionEnder(server, options))
+  const connect = (own: Readonly<Record<string, string>>, tokens?: BearerTokens) =>
+    new RemoteUpstream({ ...server, headers: { ...headers, ...own } }, { ...options, tokens })
+  if (logins?.isPersonal)
+    return connectWithLogins({
+      name,
+      personal,
+      logins,
+      connectShared: () => connect({}, withoutTokens(logins)),
+      connectOwn: (own, principal) => connect(own, tokensOf(logins.credentials, principal)),
+    })
+  const tokens = logins && tokensOf(logins.credentials, undefined) // of the gateway
+  if (!personal) return connect({}, tokens)
+  return connectPerCaller({ name, personal, faultOf: headerValueError, connect: own => connect(own, tokens) })
 }
 
 /** Detects the era of the server and opens peers of the era that fits the caller. */
@@ -61,7 +75,7 @@ class RemoteUpstream implements CallerUpstream {
   #trial: Promise<void> | undefined // the first attempt at a legacy session with a modern server
   #closing: Promise<void> | undefined
 
-  constructor(server: NamedServer, options: RemoteOptions) {
+  constructor(server: NamedServer, options: RemoteOptions & HttpLinkOptions) {
     const { idleMs = 30 * MINUTE, holdMs = 20_000, closeMs = 1000, legacyMs = 24 * 60 * MINUTE, records } = options
     this.#name = server.name
     this.#closeMs = closeMs
@@ -161,7 +175,7 @@ class RemoteUpstream implements CallerUpstream {
 
   #record(failure: UpstreamFailure): void {
     if (failure.reason === 'upstream_protocol') this.#detector.forgetEra()
-    else this.#detector.markUnreachable(failure)
+    else this.#detector.recordFailure(failure)
   }
 
   /** The first legacy caller finds out whether a modern server takes legacy sessions; the others wait for that. */
@@ -188,6 +202,7 @@ class RemoteUpstream implements CallerUpstream {
       return peer
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || this.#closing || error.reason === 'pool_exhausted') throw error
+      if (error.isAboutLogin) throw error
       if (!(error instanceof HandshakeRefused) && (wasKnown || error.reason === 'upstream_unreachable')) {
         this.#record(error)
         throw error

@@ -14,6 +14,9 @@ export type FailureReason =
   | 'upstream_busy' // too many requests
   | 'pool_exhausted' // more callers than sessions
   | 'no_credentials' // none are configured for this caller
+  | 'login_required' // the caller must log in at it first; the request has not run
+  | 'login_impossible' // it wants a login that the gateway cannot start; the text says why
+  | 'login_unavailable' // its authorization server does not answer
   | 'too_large'
   | 'no_replica' // no replica has the label that the server needs
   | 'replica_lost' // the replica it was reached through; the request may have run
@@ -27,16 +30,20 @@ export interface FailureDetails {
   readonly stderr?: string // the last lines of a process; may quote what its caller sent
   readonly isRefused?: true // nothing listens at its address
   readonly quoted?: string // `text` with the server's own words; may quote what its caller sent
+  readonly url?: string // where the caller logs in; for this caller only
 }
 
-/** The details without stderr and the server's words, for callers that did not use the process or send the request. */
-export const withoutQuotes = ({ stderr: _, quoted: __, ...details }: FailureDetails): FailureDetails => details
+/** The details for callers that did not use the process or send the request: without stderr, the server's words and links. */
+export const withoutQuotes = ({ stderr: _, quoted: __, url: ___, ...details }: FailureDetails): FailureDetails =>
+  details
 
 /** The details with the server's words in `text`: for the log, and for requests of the gateway's own. */
 export const withQuote = ({ quoted, ...details }: FailureDetails): FailureDetails => ({
   ...details,
   text: quoted ?? details.text,
 })
+
+const LOGIN_REASONS: ReadonlySet<FailureReason> = new Set(['login_required', 'login_impossible', 'login_unavailable'])
 
 /** Thrown by `open`; carries the error that the caller gets. */
 export class UpstreamFailure extends RpcFailure {
@@ -53,6 +60,11 @@ export class UpstreamFailure extends RpcFailure {
     return this.details.reason
   }
 
+  /** The server is there, and wants a login that this caller does not have. */
+  get isAboutLogin(): boolean {
+    return LOGIN_REASONS.has(this.details.reason)
+  }
+
   /** The same failure for callers that did not send the request. */
   forOtherCallers(): UpstreamFailure {
     return new UpstreamFailure(this.server, withoutQuotes(this.details))
@@ -61,7 +73,8 @@ export class UpstreamFailure extends RpcFailure {
 
 /** A thrown value for callers that did not start the process or send the request. */
 export const forOtherCallers = (thrown: unknown): unknown =>
-  thrown instanceof UpstreamFailure && (thrown.details.stderr ?? thrown.details.quoted) !== undefined
+  thrown instanceof UpstreamFailure &&
+  (thrown.details.stderr ?? thrown.details.quoted ?? thrown.details.url) !== undefined
     ? thrown.forOtherCallers()
     : thrown
 
@@ -70,13 +83,13 @@ export const DISCONNECTED: FailureDetails = { reason: 'upstream_lost', text: 'is
 
 /** The error for a caller: names the server, and quotes its words and the last lines of its process. */
 export const errorOfFailure = (server: string, details: FailureDetails, data: PlainObject = {}): RpcError => {
-  const { reason, text, stderr, quoted = text, retryMs } = details
+  const { reason, text, stderr, quoted = text, retryMs, url } = details
   const summary = `Server "${server}" ${text}`
   const quote = stderr ? `; it last wrote: ${stderr}` : ''
   const retry = retryMs === undefined ? '' : ` and is tried again in ${Math.ceil(retryMs / 1000)} s`
   const after = retryMs === undefined ? {} : { retryAfterMs: Math.round(retryMs) }
   const message = `Server "${server}" ${quoted}${retry}${quote}`
-  const more = Json.of({ reason, upstream: server, ...after, ...data })
+  const more = Json.of({ reason, upstream: server, ...after, ...(url !== undefined && { url }), ...data })
   return new NoAnswer(rpcError('internal', message, more), { summary, retryMs })
 }
 

@@ -96,9 +96,11 @@ export class EraDetector {
     return this.#probing.run(() => this.#probe())
   }
 
-  /** Rejects with UpstreamFailure if the server does not answer; any answer will do. */
+  /** Rejects with UpstreamFailure if the server does not answer; any answer will do, even that a login is needed. */
   async checkReachable(): Promise<void> {
-    await this.#discover()
+    await this.#discover().catch((error: unknown) => {
+      if (!(error instanceof UpstreamFailure && error.isAboutLogin)) throw error
+    })
     this.markReachable()
   }
 
@@ -109,8 +111,9 @@ export class EraDetector {
     this.#detected = undefined
   }
 
-  /** Until the backoff is over, `detect` rejects with this failure. */
-  markUnreachable(failure: UpstreamFailure): void {
+  /** Until the backoff is over, `detect` rejects with this failure. A missing login is no outage, and ends at any moment. */
+  recordFailure(failure: UpstreamFailure): void {
+    if (failure.isAboutLogin) return this.markReachable()
     const ms = backoffMs({ firstMs: this.#options.backoffMs, longestMs: LONGEST_BACKOFF_MS }, this.#failures++)
     this.#outage = { failure: failure.forOtherCallers(), until: Date.now() + ms }
   }
@@ -135,7 +138,7 @@ export class EraDetector {
       this.#link.log.debug({ era }, 'era of the server detected')
       return era
     } catch (error) {
-      if (error instanceof UpstreamFailure) this.markUnreachable(error)
+      if (error instanceof UpstreamFailure) this.recordFailure(error)
       throw error
     }
   }

@@ -42,6 +42,8 @@ export interface Workspace {
   readonly catalog: Catalog | undefined
   readonly provenance: Provenance | undefined
   readonly snapshots: ListSnapshots | undefined // only for one with the same rules
+  /** The login of a principal at a server came or went; undefined: of every principal. */
+  onLoginChanged(server: string, principal: string | undefined): void
   close(): void
 }
 
@@ -73,6 +75,10 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
     },
     get snapshots() {
       return ruled?.snapshots
+    },
+    onLoginChanged: (server, principal) => {
+      if (server === only.server) subscriptions.onLoginChanged(principal)
+      ruled?.onLoginChanged(server, principal)
     },
     close: () => {
       stopListening?.()
@@ -149,6 +155,11 @@ export const createWorkspace = (
     catalog,
     provenance,
     snapshots,
+    onLoginChanged: (server, principal) => {
+      if (!members.some(member => member.server === server)) return
+      catalog.forgetLogin(server, principal)
+      subscriptions.onLoginChanged(server, principal)
+    },
     close: () => {
       stopListening?.()
       stopChanges?.()

@@ -41,10 +41,14 @@ const CODES: Readonly<Record<string, number>> = {
   too_large: EXIT.protocol,
   upstream_auth: EXIT.unauthorized,
   no_credentials: EXIT.unauthorized,
+  login_required: EXIT.unauthorized,
+  login_impossible: EXIT.unauthorized,
+  login_unavailable: EXIT.unreachable,
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  upstream_auth: 'Pass credentials with --token TOKEN or --header "Name: value".',
+  upstream_auth:
+    'Pass credentials with --token TOKEN or --header "Name: value". If it uses OAuth, add it to the gateway and run "dragoman login".',
   upstream_timeout: 'Wait longer with --timeout SECONDS.',
 }
 

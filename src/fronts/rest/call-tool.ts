@@ -1,6 +1,7 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
+import { META } from '../../protocol/meta.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { asksForSse } from '../../wire/media-type.ts'
@@ -81,6 +82,8 @@ class ToolReply {
   }
 
   #takeResult(result: Json): void {
+    const login = result.at('_meta', META.login)
+    if (login) return this.#fail(424, loginError(result, login))
     if (isQuestion(result)) return this.#fail(501, rpcError('invalidRequest', CANNOT_ASK))
     if (soundsUnknown(result, this.#toolCall.tool)) return this.#unlessUnknown(() => this.#succeed(result))
     this.#succeed(result)
@@ -144,4 +147,11 @@ class ToolReply {
     if (this.#stream) this.#context.keepAlive.delete(this.#stream)
     this.#context.activeCalls.delete(this.abort)
   }
+}
+
+/** The gateway tells a tool's caller in the result that its user must log in at the server. */
+const loginError = (result: Json, login: Json): RpcError => {
+  const text = result.get('content')?.elements()[0]?.get('text')?.asString()
+  const [upstream, url] = [login.get('server'), login.get('url')]
+  return rpcError('internal', text, Json.of({ reason: 'login_required', upstream, ...(url && { url }) }))
 }

@@ -11,6 +11,9 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['upstream_refused', 502],
   ['upstream_redirect', 502],
   ['too_large', 502],
+  ['login_required', 424], // not 401, which would be about the caller's own token
+  ['login_impossible', 424],
+  ['login_unavailable', 503],
   ['upstream_timeout', 504],
   ['upstream_busy', 503],
   ['unavailable', 503],

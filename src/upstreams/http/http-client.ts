@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { Log } from '../../telemetry/log.ts'
 import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
 import type { FailureDetails, FailureReason } from '../failures.ts'
+import { AuthorizedRequest, type BearerTokens } from './authorized-request.ts'
 import { type ConnectionOptions, Connections } from './connections.ts'
 import { failureOfError, type RequestPhase } from './http-failures.ts'
 import { type HttpTarget, isCrossOrigin, type Redirect, resolveRedirect, withoutSecretHeaders } from './redirect.ts'
@@ -41,6 +42,7 @@ export interface PendingRequest {
 interface HttpClientOptions extends ConnectionOptions {
   readonly secretHeaders: Iterable<string> // names of headers for the configured origin only
   readonly allowsCrossOrigin?: boolean | undefined // follow redirects to other origins
+  readonly access?: { readonly origin: string; readonly tokens: BearerTokens } | undefined // sent to that origin only
   readonly deadlines: Deadlines
   readonly log: Log
 }
@@ -60,6 +62,7 @@ export class HttpClient {
   readonly #secretHeaders: ReadonlySet<string>
   readonly #connections: Connections
   readonly #allowsCrossOrigin: boolean
+  readonly #access: HttpClientOptions['access']
   readonly #permanentRedirects = new Map<string, Redirect>() // by URL
   #pending = 0
   #closing: Promise<void> | undefined
@@ -70,6 +73,7 @@ export class HttpClient {
     this.#secretHeaders = new Set([...ALWAYS_SECRET, ...[...options.secretHeaders].map(name => name.toLowerCase())])
     this.#connections = new Connections(options)
     this.#allowsCrossOrigin = options.allowsCrossOrigin === true
+    this.#access = options.access
   }
 
   /** Whether no request is pending. */
@@ -78,6 +82,12 @@ export class HttpClient {
   }
 
   send(request: HttpRequest, receiver: ResponseReceiver): PendingRequest {
+    const access = this.#access
+    if (!access || !isWithin(access.origin, request.target)) return this.#send(request, receiver)
+    return new AuthorizedRequest((...sent) => this.#send(...sent), access.tokens, request, receiver).start()
+  }
+
+  #send(request: HttpRequest, receiver: ResponseReceiver): PendingRequest {
     this.#pending++
     const { target } = request
     const isRedirected = this.#permanentRedirects.size > 0
@@ -133,6 +143,11 @@ export class HttpClient {
     return this.#closing
   }
 }
+
+/** Whether a target belongs to the server at that origin. */
+const isWithin = (origin: string, target: HttpTarget): boolean =>
+  target.origin === origin ||
+  !isCrossOrigin({ target: { origin, path: '' }, keepsSecrets: true }, { target, keepsSecrets: true })
 
 class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.DispatchHandler {
   deadline = NEVER

@@ -4,6 +4,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { Deadlines } from '../deadlines.ts'
 import { CapabilityOffer } from '../session/capability-offer.ts'
+import type { BearerTokens } from './authorized-request.ts'
 import { HttpClient, type ResponseTimeouts } from './http-client.ts'
 import { type HttpTarget, targetOf } from './redirect.ts'
 
@@ -17,6 +18,7 @@ export interface HttpLinkOptions {
   readonly maxBytes?: number // one message from the server
   readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens; redirects to it are refused
   readonly offersCallerRevision?: boolean // a handshake offers the caller's own revision instead of the newest legacy one
+  readonly tokens?: BearerTokens | undefined // undefined: the server is called without OAuth
 }
 
 /** What all dialects need to send requests to one server. */
@@ -56,6 +58,7 @@ export const createHttpLink = (
   const hasUserAgent = configured.some(([header]) => header.toLowerCase() === 'user-agent')
   const shortest = Math.min(answerMs, server.timeoutMs || answerMs)
   const deadlines = new Deadlines(Math.max(10, Math.min(1000, shortest / 4)))
+  const target = targetOf(server.url)
   return {
     name: server.name,
     http: new HttpClient({
@@ -63,11 +66,12 @@ export const createHttpLink = (
       connectMs,
       allowsCrossOrigin: server.allowCrossOriginRedirect,
       ownPort: options.ownPort,
+      access: options.tokens && { origin: target.origin, tokens: options.tokens },
       deadlines,
       log,
     }),
     deadlines,
-    target: targetOf(server.url),
+    target,
     headers: [...configured.flat(), ...(hasUserAgent ? [] : ['user-agent', `${name}/${version}`])],
     timeoutMs: server.timeoutMs,
     responseTimeouts: { headersMs: answerMs, bodyMs: answerMs },

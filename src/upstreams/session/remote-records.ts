@@ -3,6 +3,7 @@ import type { Caller } from '../../protocol/exchange.ts'
 import { headerValueError } from '../../std/header-text.ts'
 import { credentialsFor } from '../caller-credentials.ts'
 import { createHttpLink, type HttpLinkOptions } from '../http/http-link.ts'
+import { tokensWithoutLogin, type UpstreamLogins } from '../login/upstream-logins.ts'
 import { endSession, sessionHeaders } from '../streamable/session-headers.ts'
 import type { PoolSlot } from './pool.ts'
 import type { RecordPlace } from './server-session-record.ts'
@@ -26,12 +27,13 @@ export const recordPlace = (server: NamedServer, caller: Caller, slot: PoolSlot,
 
 /** Ends sessions of that server that were abandoned, each with the credentials of its caller. */
 export const createSessionEnder =
-  (server: NamedServer, options: HttpLinkOptions): EndSession =>
+  (server: NamedServer, options: HttpLinkOptions & { readonly logins?: UpstreamLogins | undefined }): EndSession =>
   async stored => {
     const { name, url, headers, personal } = server
     if (stored.url !== urlHash(url)) return 'other' // that server is not to learn the ids of this one's sessions
     const own = personal ? credentialsFor({ name, personal, faultOf: headerValueError }, stored) : {}
-    const link = createHttpLink({ ...server, headers: { ...headers, ...own } }, options)
+    const tokens = options.logins && tokensWithoutLogin(options.logins, stored.principal)
+    const link = createHttpLink({ ...server, headers: { ...headers, ...own } }, { ...options, tokens })
     try {
       return await endSession(link, sessionHeaders(link, { ...stored.handshake, sessionId: stored.sessionId }))
     } finally {

@@ -17,6 +17,9 @@ const SAYS_GONE: Readonly<Record<number, RegExp>> = {
   503: NAMES_UNKNOWN_SESSION,
 }
 
+/** Whether the text of a refusal names a session that the server does not know; it says nothing about credentials then. */
+export const namesUnknownSession = (text: string): boolean => NAMES_UNKNOWN_SESSION.test(text.slice(0, MOST_QUOTED))
+
 /** Whether a refusal says that the server does not know the session any more. */
 export const isSessionGone = ({ status, error, text = '' }: Extract<ResponseEnd, { kind: 'refused' }>): boolean => {
   if (status === 404) return error?.error.code !== METHOD_NOT_FOUND

@@ -51,7 +51,7 @@ export const createSessionOpener = (link: HttpLink, type: RemoteServer['type'], 
       link.log.debug({}, 'server uses HTTP+SSE')
       return session
     } catch (error) {
-      throw error instanceof NoChannel ? moreTelling(refusal, error) : error
+      throw error instanceof NoChannel && !error.isAboutLogin ? moreTelling(refusal, error) : error
     }
   }
 

@@ -137,6 +137,20 @@ export class CacheEntry<T> {
     if (this.value === undefined) this.failure = undefined
   }
 
+  /** The value may no longer be shown, and is fetched again at once. */
+  clear(): void {
+    this.wasOmitted ||= this.value !== undefined
+    this.isOutdated = false
+    this.value = undefined
+    this.hints = undefined
+    this.failure = undefined
+    clearTimeout(this.#expiry)
+    this.#expiry = undefined
+    this.#rateLimitedUntil = Number.NEGATIVE_INFINITY
+    this.#seeded = this.#onSeeded = undefined
+    this.resetBackoff()
+  }
+
   /** Fetches the value unless a fetch is pending; never rejects. */
   refresh(fetch: () => Promise<FetchResult<T>>): Promise<void> {
     return this.#pendingFetch.run(() => this.#fetch(fetch))

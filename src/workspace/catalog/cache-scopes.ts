@@ -134,6 +134,15 @@ export class CacheScopes<T> {
       for (const [owner, entries] of owners) copy(entries, key => this.#sessionEntry(session, owner, key))
   }
 
+  /** The entries of a key that only callers of that principal see, as `principalOf` names it; undefined: of any principal. */
+  privateEntriesOf(key: string, principal: string | undefined): CacheEntry<T>[] {
+    const isOf = ([owner]: readonly [string, unknown]): boolean =>
+      principal === undefined || principalOf(owner) === principal
+    const ofSessions = [...this.#sessions.values()].flatMap(owners => [...owners])
+    const found = [...this.#owners.entries(), ...ofSessions].filter(isOf)
+    return found.flatMap(([, entries]) => entries.get(key) ?? [])
+  }
+
   /** The entries of a key in all scopes. */
   entriesOf(key: string): CacheEntry<T>[] {
     return this.#allEntries().flatMap(entries => entries.get(key) ?? [])

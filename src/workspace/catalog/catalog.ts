@@ -261,6 +261,15 @@ export class Catalog {
     for (const entry of this.#discoveries.entriesOf(server)) entry.resetBackoff()
   }
 
+  /** The login of a principal at a server came or went: what it was sent before is not shown any more. Undefined: of all. */
+  forgetLogin(server: string, principal: string | undefined): void {
+    this.#versions.bump({ kind: 'all' })
+    const owner = principal === undefined ? undefined : `=${principal}`
+    for (const kind of ALL_LIST_KINDS)
+      for (const entry of this.#lists.privateEntriesOf(`${server}\n${kind}`, owner)) entry.clear()
+    for (const entry of this.#discoveries.privateEntriesOf(server, owner)) entry.clear()
+  }
+
   /** The server is down: its lists are served for `staleIfErrorMs` more. */
   markDown(server: string, reason: string): void {
     for (const kind of ALL_LIST_KINDS)

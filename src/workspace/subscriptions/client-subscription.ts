@@ -79,6 +79,10 @@ export class ClientSubscription {
     })
   }
 
+  get principal(): string | undefined {
+    return this.#exchange.caller.principal
+  }
+
   /** Subscribes to all members, and acknowledges as soon as they have answered or the timeout is over. */
   async begin(): Promise<void> {
     for (const upstream of this.#upstreams) upstream.start()

@@ -10,6 +10,8 @@ export interface SingleServerSubscriptions {
   readonly dispatch: Dispatch // answers `subscriptions/listen`
   /** The server is back. */
   onRecovered(): void
+  /** The login of a principal came or went: its lists are others now. Undefined: of every principal. */
+  onLoginChanged(principal: string | undefined): void
   close(): void
 }
 
@@ -37,6 +39,11 @@ export const createSingleServerSubscriptions = (
     onRecovered: () => {
       for (const { upstream } of subscriptions) upstream.reconnect()
     },
+    onLoginChanged: principal => {
+      onListChanged()
+      for (const subscription of [...subscriptions])
+        if (principal === undefined || subscription.principal === principal) subscription.announceChanges()
+    },
     close: () => {
       for (const subscription of [...subscriptions])
         subscription.end({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
@@ -59,6 +66,18 @@ class SingleServerSubscription {
       onRejected: error => this.end({ kind: 'failure', error }),
       onFrame: exchange.sink,
     })
+  }
+
+  get principal(): string | undefined {
+    return this.#exchange.caller.principal
+  }
+
+  /** Announces changes of all lists: not every server announces them itself. */
+  announceChanges(): void {
+    this.upstream.reconnect()
+    if (!this.#isAcknowledged) return
+    for (const notice of missedNotices(this.#exchange.params))
+      if (notice.method.endsWith('/list_changed')) void deliver(this.#exchange.sink, notice)
   }
 
   start(): void {

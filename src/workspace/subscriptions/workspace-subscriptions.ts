@@ -16,6 +16,8 @@ export interface WorkspaceSubscriptions {
   readonly dispatch: Dispatch // answers `subscriptions/listen`
   onCacheChange(change: CacheChange): void
   onRecovered(server: string): void
+  /** The login of a principal at a server came or went; undefined: of every principal. */
+  onLoginChanged(server: string, principal: string | undefined): void
   close(): void
 }
 
@@ -64,6 +66,10 @@ export const createWorkspaceSubscriptions = (options: SubscriptionsOptions): Wor
     },
     onRecovered: server => {
       for (const subscription of subscriptions) subscription.onRecovered(server)
+    },
+    onLoginChanged: (server, principal) => {
+      for (const subscription of subscriptions)
+        if (principal === undefined || subscription.principal === principal) subscription.onRecovered(server)
     },
     close: () => {
       isClosed = true

@@ -1,0 +1,127 @@
+import { deliver } from '../../protocol/deliver.ts'
+import { ERRORS, NoAnswer, type RpcError } from '../../protocol/errors.ts'
+import type { Caller, Exchange, Peer } from '../../protocol/exchange.ts'
+import { META } from '../../protocol/meta.ts'
+import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { isModern, REVISIONS, type Revision, SERVED } from '../../protocol/revisions.ts'
+import { Json, type PlainObject } from '../../wire/json/json.ts'
+import { errorOfFailure } from '../failures.ts'
+
+const LISTEN = 'subscriptions/listen'
+const LOGIN_TOOL = 'login'
+const CHANGING = { listChanged: true }
+
+/** The lists of a server that cannot be listed. */
+const LISTS: Readonly<Record<string, string>> = {
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+}
+
+/** Requests that are about the session, and not about the server. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['ping', 'logging/setLevel', 'resources/unsubscribe'])
+const MODERN_RESULT = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+
+/** What the callers of one server get while their login is missing. */
+export interface StandIn {
+  /** The peer of a caller that could not open the server; undefined: the error is about something else. */
+  peerFor(caller: Caller, error: RpcError): Peer | undefined
+  /** Answers a request of that revision in place of the server; false: the error is the answer. */
+  answer(exchange: Exchange, revision: Revision, error: RpcError): boolean
+  /** A login came or went: listeners are ended, so that they listen to the server itself. Undefined: of every principal. */
+  loginChanged(principal: string | undefined): void
+}
+
+/** Answers for a server that wants a login: it has one tool, `login`. Every other call fails with `login_required`. */
+export const createStandIn = (server: string): StandIn => {
+  const listeners = new Set<Exchange>()
+
+  const listen = (exchange: Exchange): void => {
+    if (exchange.signal.reason) return
+    listeners.add(exchange)
+    exchange.signal.onAbort(() => listeners.delete(exchange))
+    const params = Json.of({ notifications: exchange.params.get('notifications') ?? Json.empty })
+    void deliver(exchange.sink, { kind: 'notice', method: NOTIFICATIONS.acknowledged, params })
+  }
+
+  const dispatchIn =
+    (revision: Revision) =>
+    (exchange: Exchange): void => {
+      const { kind, method, params, sink } = exchange
+      if (kind === 'notification') return
+      if (method === LISTEN) return listen(exchange)
+      const result = resultOf(server, method, revision)
+      if (result) return void deliver(sink, { kind: 'result', result })
+      const isTool = method === 'tools/call' && params.get('name')?.asString() === LOGIN_TOOL
+      const failure = { reason: 'login_required', text: 'needs a login' } as const
+      const error = errorOfFailure(server, failure, isTool ? { tool: LOGIN_TOOL } : {})
+      void deliver(sink, { kind: 'failure', error })
+    }
+
+  const peers = new Map<Revision, Peer>(
+    REVISIONS.map(revision => [revision, { revision, asks: false, dispatch: dispatchIn(revision) }]),
+  )
+
+  return {
+    peerFor: ({ revision, isHealthCheck }, error) =>
+      isAboutLogin(error) && !isHealthCheck ? peers.get(revision) : undefined,
+    answer: (exchange, revision, error) => {
+      const { method, sink, caller } = exchange
+      if (isAboutLogin(error) && (method in LISTS || method === 'server/discover')) {
+        dispatchIn(revision)(exchange)
+        return true
+      }
+      // The client got the capabilities of the stand-in when it connected, and may list what the server does not have.
+      const isUnknown = error.code === ERRORS.methodNotFound.code && caller.session !== undefined
+      const member = isUnknown && Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
+      if (member === undefined) return false
+      void deliver(sink, { kind: 'result', result: inRevision({ [member]: [] }, revision) })
+      return true
+    },
+    loginChanged: principal => {
+      for (const exchange of [...listeners]) {
+        if (principal !== undefined && exchange.caller.principal !== principal) continue
+        listeners.delete(exchange)
+        void deliver(exchange.sink, { kind: 'result', result: Json.of({ resultType: 'complete' }) })
+      }
+    },
+  }
+}
+
+/** Where no login can be started, the tool tells why. */
+const LOGIN_REASONS: ReadonlySet<string | undefined> = new Set(['login_required', 'login_impossible'])
+
+const isAboutLogin = (error: RpcError): boolean =>
+  error instanceof NoAnswer && LOGIN_REASONS.has(error.data?.get('reason')?.asString())
+
+/** Undefined for requests that only the server itself can answer. */
+const resultOf = (server: string, method: string, revision: Revision): Json | undefined => {
+  if (method === 'server/discover') return discovery(server)
+  if (WITHOUT_EFFECT.has(method)) return Json.empty
+  const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
+  if (member === undefined) return undefined
+  return inRevision({ [member]: member === 'tools' ? [loginTool(server)] : [] }, revision)
+}
+
+const inRevision = (result: PlainObject, revision: Revision): Json =>
+  Json.of(isModern(revision) ? { ...MODERN_RESULT, ...result } : result)
+
+/** It has every list that the server may turn out to have: a session learns of capabilities only once. */
+const discovery = (server: string): Json =>
+  Json.of({
+    ...MODERN_RESULT,
+    supportedVersions: SERVED,
+    capabilities: { tools: CHANGING, prompts: CHANGING, resources: CHANGING },
+    instructions: `Server "${server}" needs a login. Call the tool "${LOGIN_TOOL}" to start it.`,
+    _meta: { [META.serverInfo]: { name: server, version: 'unknown' } },
+  })
+
+const loginTool = (server: string): PlainObject => ({
+  name: LOGIN_TOOL,
+  title: `Log in to ${server}`,
+  description: `Server "${server}" needs a login before its tools can be used. Call this tool to get the link, or to wait until the user has logged in.`,
+  inputSchema: { type: 'object', properties: {} },
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true },
+  _meta: { [META.login]: true },
+})
