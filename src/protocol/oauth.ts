@@ -1,3 +1,10 @@
+/** The paths of the gateway that browsers and authorization servers use during a login. */
+export const LOGIN_PATHS = {
+  login: '/oauth/login/', // and the id of a link
+  callback: '/oauth/callback',
+  clientDocument: '/oauth/client.json',
+} as const
+
 /**
  * The OAuth credentials of one server: a login per principal, or one for the whole gateway. Made for one entry of the
  * configuration, so that a token never goes to another URL of the same name.

@@ -1,0 +1,118 @@
+import type { Issuer, RemoteServer } from '../../config/snapshot.ts'
+import { LOGIN_PATHS, type Logins, type ServerCredentials } from '../../protocol/oauth.ts'
+import type { RecordKind, StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import { clientDocument, clientDocumentUrl } from './client-metadata.ts'
+import { Credentials } from './credentials.ts'
+import { LoginChanges } from './login-changes.ts'
+import { ServerLogins } from './logins.ts'
+import { type FindIdToken, identityOf, isMachine, requestMachineTokens, tokenEndpointOf } from './machine.ts'
+import { type RenewTokens, TokenRefresher } from './refresh.ts'
+import { ClientRegistry } from './register.ts'
+import { ServerDiscovery } from './server-discovery.ts'
+import { type LoginServer, ServerTokens } from './server-tokens.ts'
+import { requestTokens, TokenRefused } from './token-request.ts'
+
+export interface LoginClientOptions {
+  readonly store: StateStore
+  readonly fetch: GuardedFetch
+  readonly origin: () => string // of the gateway, for browsers: its public URL, or where it listens
+  readonly issuers: () => ReadonlyMap<string, Issuer> // of the configuration
+  readonly serverOf: (name: string) => (RemoteServer & { readonly name: string }) | undefined // of the current configuration
+  readonly findIdToken: FindIdToken
+  readonly log: Log
+}
+
+/** The gateway as an OAuth client of its servers. */
+export interface LoginClient {
+  /** The credentials of a server; undefined if its entry uses no OAuth. The same ones for the same entry. */
+  credentialsFor(server: RemoteServer & { readonly name: string }): ServerCredentials | undefined
+  readonly logins: Logins
+  /** The gateway's client metadata document; undefined if authorization servers could not fetch it. */
+  document(): Readonly<Record<string, unknown>> | undefined
+  close(): void
+}
+
+const SWEEP_MS = 10 * 60_000
+const SWEPT_KINDS: readonly RecordKind[] = ['login', 'token', 'oauth-client']
+const SWEPT_AT_ONCE = 100
+
+const oauthServer = ({ name, url, oauth }: RemoteServer & { readonly name: string }): LoginServer | undefined =>
+  oauth === false ? undefined : { name, url, oauth }
+
+/** Creates the OAuth client; it sends nothing and reads nothing until a server asks for a login. */
+export const createLoginClient = (options: LoginClientOptions): LoginClient => {
+  const { store, fetch, origin, issuers, log } = options
+  const changes = new LoginChanges(store.shared, log)
+  const registry = new ClientRegistry(store, fetch)
+  const refresher = new TokenRefresher(store, log)
+  const known = new Map<string, { readonly settings: string; readonly credentials: Credentials }>() // by server
+  const machine = {
+    fetch,
+    get issuers() {
+      return issuers()
+    },
+    findIdToken: options.findIdToken,
+  }
+
+  const renewer =
+    ({ url, oauth }: LoginServer): RenewTokens =>
+    async record => {
+      const { principal, resource, requested: scopes, refresh, client: stored, issuer } = record
+      const endpoint = tokenEndpointOf(record, oauth?.issuer ?? url)
+      const client = identityOf(stored, oauth)
+      if (stored && !client) throw new TokenRefused(issuer, 'client_changed', undefined)
+      if (isMachine(oauth))
+        return requestMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
+      const params = { grant_type: 'refresh_token', refresh_token: refresh, resource }
+      return requestTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {
+        if (error instanceof TokenRefused && error.error === 'invalid_client' && stored?.kind === 'registered')
+          await registry.forget(issuer, origin() + LOGIN_PATHS.callback, stored.id)
+        throw error
+      })
+    }
+
+  const credentialsOf = (server: LoginServer): Credentials => {
+    const settings = JSON.stringify(server)
+    const former = known.get(server.name)
+    if (former?.settings === settings) return former.credentials
+    const tokens = new ServerTokens(server, { store, changes, refresher, renew: renewer(server), log })
+    const discovery = new ServerDiscovery(fetch, server)
+    const credentials = new Credentials(server, { tokens, discovery, begin: { store, registry, origin }, machine, log })
+    known.set(server.name, { settings, credentials })
+    return credentials
+  }
+
+  const stopFollowing = changes.onChange(change => {
+    const changed = change ? [known.get(change.server)] : [...known.values()]
+    for (const entry of changed) entry?.credentials.changed(change)
+  })
+
+  const sweep = async (): Promise<void> => {
+    for (const kind of SWEPT_KINDS)
+      for (const held of await store.takeAbandoned(kind, 'expired', SWEPT_AT_ONCE)) await store.remove(held)
+  }
+  const sweeping = setInterval(
+    () => void sweep().catch((error: Error) => log.debug({ reason: error.message }, 'logins were not swept')),
+    SWEEP_MS,
+  ).unref()
+
+  const find = (name: string): LoginServer | undefined => {
+    const server = options.serverOf(name)
+    return server && oauthServer(server)
+  }
+  return {
+    credentialsFor: server => {
+      const usable = oauthServer(server)
+      return usable && credentialsOf(usable)
+    },
+    logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, log }),
+    document: () => (clientDocumentUrl(origin()) === undefined ? undefined : clientDocument(origin())),
+    close: () => {
+      clearInterval(sweeping)
+      stopFollowing()
+      changes.close()
+    },
+  }
+}

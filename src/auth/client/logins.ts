@@ -1,0 +1,203 @@
+import type {
+  ForgottenLogin,
+  LoginFailed,
+  LoginNeeded,
+  LoginPage,
+  LoginStatus,
+  Logins,
+  LoginVisitor,
+} from '../../protocol/oauth.ts'
+import type { Claim, StateStore } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import { authorizationUrl, createRandomText, readAuthorizationResponse } from './authorize.ts'
+import { fetchChallenge } from './challenge-request.ts'
+import type { Credentials } from './credentials.ts'
+import type { LoginChanges } from './login-changes.ts'
+import { LOGIN_PAGES } from './login-pages.ts'
+import {
+  decodeLogin,
+  hashText,
+  isLinkSecret,
+  type LoginRecord,
+  type OpenedLogin,
+  splitLoginId,
+  withOpened,
+} from './login-records.ts'
+import { SignInMissing } from './machine.ts'
+import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
+import { redeemCode, revokeTokens } from './redeem.ts'
+import type { ClientRegistry } from './register.ts'
+import { isSharedLogin, type LoginServer } from './server-tokens.ts'
+import { decodeTokens, encodeRecord, saveTokens, type TokenRecord, tokenKey } from './token-records.ts'
+import { TokenRefused, TokenUnavailable } from './token-request.ts'
+
+interface LoginsOptions {
+  readonly store: StateStore
+  readonly fetch: GuardedFetch
+  readonly registry: ClientRegistry
+  readonly changes: LoginChanges
+  /** A server of the current configuration that uses OAuth. */
+  readonly serverOf: (name: string) => LoginServer | undefined
+  readonly credentialsOf: (server: LoginServer) => Credentials
+  readonly log: Log
+}
+
+const COOKIE = /^[A-Za-z0-9_-]{43}$/
+
+/** The logins of users at servers. Every step may happen at another replica: all that it needs is in the store. */
+export class ServerLogins implements Logins {
+  readonly #options: LoginsOptions
+
+  constructor(options: LoginsOptions) {
+    this.#options = options
+  }
+
+  async begin(name: string, principal: string | undefined): Promise<LoginNeeded | LoginFailed> {
+    const { serverOf, credentialsOf, fetch, log } = this.#options
+    const server = serverOf(name)
+    if (!server) return LOGIN_FAILURES.noOAuth()
+    try {
+      const outcome = await credentialsOf(server).begin(principal, await fetchChallenge(fetch, server.url))
+      if (outcome.kind === 'login' || outcome.kind === 'failed') return outcome
+      return outcome.kind === 'retry' ? LOGIN_FAILURES.noBrowser() : LOGIN_FAILURES.noOAuth()
+    } catch (error) {
+      if (error instanceof LoginProblem) return error.failure
+      log.warn({ err: error, server: name }, 'login could not be started')
+      return LOGIN_FAILURES.internal()
+    }
+  }
+
+  async open(id: string, visitor: LoginVisitor): Promise<LoginPage> {
+    const { key, rest } = splitLoginId(id)
+    const taken = await this.#options.store.take('login', key)
+    const login = taken.kind === 'mine' ? decodeLogin(taken.held) : undefined
+    if (taken.kind !== 'mine' || !login || !isLinkSecret(login, rest)) return LOGIN_PAGES.unknown()
+    const refusal = this.#refusal(login, visitor)
+    if (refusal) return refusal
+    if (login.isDone) return LOGIN_PAGES.done(login.server)
+    if (login.request.idp !== undefined) return this.#exchange(taken.held, login, login.request.idp)
+    const { request } = login
+    const cookie = visitor.cookie !== undefined && COOKIE.test(visitor.cookie) ? visitor.cookie : createRandomText()
+    const [state, verifier] = [key + createRandomText(), createRandomText()]
+    const opened: OpenedLogin = { stateHash: hashText(state), cookieHash: hashText(cookie), verifier }
+    if (!(await this.#write(taken.held, withOpened(login, opened)))) return LOGIN_PAGES.again()
+    const { authorizationEndpoint: endpoint, redirectUri, scopes, resource } = request
+    const authorization = { endpoint, clientId: request.client?.id ?? '', redirectUri, scopes, resource }
+    return { kind: 'redirect', url: authorizationUrl(authorization, state, verifier), cookie }
+  }
+
+  async finish(query: URLSearchParams, visitor: LoginVisitor): Promise<LoginPage> {
+    const state = query.get('state') ?? ''
+    const taken = await this.#options.store.take('login', splitLoginId(state).key)
+    const login = taken.kind === 'mine' ? decodeLogin(taken.held) : undefined
+    const opened = login?.opened.find(({ stateHash }) => stateHash === hashText(state))
+    if (taken.kind !== 'mine' || !login || !opened) return LOGIN_PAGES.unknown()
+    const isSameBrowser = visitor.isOwner || hashText(visitor.cookie ?? '') === opened.cookieHash
+    if (!isSameBrowser) return LOGIN_PAGES.otherBrowser()
+    // The cookie proves who opened the link, so a sign-in that has ended meanwhile is not needed again.
+    const refusal = visitor.principal === undefined ? undefined : this.#refusal(login, visitor)
+    if (refusal) return refusal
+    const response = readAuthorizationResponse(query, login.request)
+    if (response.kind === 'foreign') return LOGIN_PAGES.foreign(login.request.issuer)
+    if (response.kind === 'incomplete') return LOGIN_PAGES.incomplete(login.request.issuer)
+    // A state is used once, whatever comes of it.
+    const used = { ...login, opened: login.opened.filter(each => each !== opened) }
+    if (!(await this.#write(taken.held, used))) return LOGIN_PAGES.unknown()
+    if (response.kind === 'denied') return LOGIN_PAGES.denied(login.request.issuer, response.error, response.quoted)
+    return this.#redeem(taken.held, used, response.code, opened.verifier)
+  }
+
+  async status(name: string, principal: string | undefined): Promise<LoginStatus> {
+    const server = this.#options.serverOf(name)
+    if (!server) return { kind: 'unneeded' }
+    const found = decodeTokens(await this.#options.store.read('token', this.#keyOf(server, principal)))
+    if (found?.url !== server.url) return { kind: 'missing' }
+    const { issuer, granted: scopes, since, expires, refresh } = found
+    return { kind: 'present', issuer, scopes, since, expires, canRefresh: refresh !== undefined }
+  }
+
+  async forget(name: string, principal: string | undefined): Promise<ForgottenLogin> {
+    const { store, changes, serverOf, fetch, log } = this.#options
+    const server = serverOf(name) ?? { name, url: '' }
+    const taken = await store.take('token', this.#keyOf(server, principal))
+    const record = taken.kind === 'mine' ? decodeTokens(taken.held) : undefined
+    if (taken.kind !== 'mine') return { wasPresent: false, isRevoked: false }
+    await store.remove(taken.held)
+    const owner = isSharedLogin(server.oauth) ? undefined : principal
+    await changes.publish({ server: name, principal: owner })
+    log.info({ server: name, principal: owner }, 'login removed')
+    if (!record) return { wasPresent: true, isRevoked: false }
+    const from = server.oauth?.issuer ?? record.url
+    return { wasPresent: true, isRevoked: await revokeTokens({ fetch, oauth: server.oauth, from }, record) }
+  }
+
+  /** Why a visitor may not use a login; undefined if it may. */
+  #refusal({ server, principal, request }: LoginRecord, visitor: LoginVisitor): LoginPage | undefined {
+    if (!this.#options.serverOf(server)) return LOGIN_PAGES.noServer(server)
+    if (visitor.isOwner) return undefined
+    if (visitor.principal === undefined) return { kind: 'sign_in', issuer: request.idp }
+    // A login of the whole gateway has no principal: any signed-in user may do it.
+    const isOther = principal !== undefined && principal !== visitor.principal
+    return isOther ? LOGIN_PAGES.otherUser(visitor.principal) : undefined
+  }
+
+  async #redeem(claim: Claim, login: LoginRecord, code: string, verifier: string): Promise<LoginPage> {
+    const { serverOf, fetch, registry } = this.#options
+    const server = serverOf(login.server)
+    if (server?.url !== login.url) return LOGIN_PAGES.noServer(login.server)
+    const { issuer, client, redirectUri } = login.request
+    const from = server.oauth?.issuer ?? server.url
+    try {
+      return await this.#complete(
+        claim,
+        login,
+        await redeemCode({ fetch, oauth: server.oauth, from }, login, code, verifier),
+      )
+    } catch (error) {
+      if (error instanceof TokenUnavailable) return LOGIN_PAGES.unavailable(issuer)
+      if (!(error instanceof TokenRefused)) throw error
+      if (error.error === 'invalid_client' && client?.kind === 'registered') {
+        await registry.forget(issuer, redirectUri, client.id)
+        await this.#options.store.remove(claim) // the next link is for another client
+      }
+      return LOGIN_PAGES.denied(issuer, error.error, error.quoted)
+    }
+  }
+
+  /** A sign-in at an issuer of the configuration is enough; without one, the visitor is sent there. */
+  async #exchange(claim: Claim, login: LoginRecord, idp: string): Promise<LoginPage> {
+    const { serverOf, credentialsOf } = this.#options
+    const server = serverOf(login.server)
+    if (server?.url !== login.url) return LOGIN_PAGES.noServer(login.server)
+    const { issuer } = login.request
+    try {
+      const tokens = await credentialsOf(server).requestFor(login)
+      return await this.#complete(claim, login, tokens)
+    } catch (error) {
+      if (error instanceof SignInMissing) return { kind: 'sign_in', issuer: idp }
+      if (error instanceof TokenUnavailable || error instanceof LoginProblem) return LOGIN_PAGES.unavailable(issuer)
+      if (!(error instanceof TokenRefused)) throw error
+      return LOGIN_PAGES.denied(issuer, error.error, error.quoted)
+    }
+  }
+
+  /** Stores the tokens before any call uses them, and wakes the calls that wait. */
+  async #complete(claim: Claim, login: LoginRecord, tokens: TokenRecord): Promise<LoginPage> {
+    const { store, changes, log } = this.#options
+    const { server, principal } = login
+    await saveTokens(store, tokenKey(server, principal), tokens)
+    await this.#write(claim, { ...login, isDone: true })
+    log.info({ server, principal, issuer: tokens.issuer, scopes: tokens.granted }, 'user logged in to a server')
+    await changes.publish({ server, principal })
+    return LOGIN_PAGES.done(server)
+  }
+
+  #write(claim: Claim, login: LoginRecord): Promise<boolean> {
+    return this.#options.store.write(claim, encodeRecord(login), { expires: login.expires })
+  }
+
+  #keyOf({ name, oauth }: LoginServer, principal: string | undefined): string {
+    return tokenKey(name, isSharedLogin(oauth) ? undefined : principal)
+  }
+}

@@ -1,0 +1,55 @@
+import type { ServerOAuth } from '../../config/snapshot.ts'
+import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import type { LoginRecord } from './login-records.ts'
+import { identityOf } from './machine.ts'
+import type { TokenRecord } from './token-records.ts'
+import { requestTokens, sendForm, TokenRefused } from './token-request.ts'
+
+/** What the tokens of a login depend on besides its record. */
+export interface RedeemContext {
+  readonly fetch: GuardedFetch
+  readonly oauth: ServerOAuth | undefined
+  readonly from: string // the URL of the configuration that leads to the authorization server
+}
+
+/** Exchanges the code of a login for tokens. Rejects with TokenRefused or TokenUnavailable. */
+export const redeemCode = async (
+  { fetch, oauth, from }: RedeemContext,
+  login: LoginRecord,
+  code: string,
+  verifier: string,
+): Promise<TokenRecord> => {
+  const { server, url, principal, request } = login
+  const { issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint, redirectUri, resource, scopes } = request
+  const client = identityOf(request.client, oauth)
+  if (!client) throw new TokenRefused(issuer, 'client_changed', 'The configuration has another client now.')
+  const granted = await requestTokens(fetch, { url: tokenEndpoint, issuer, signingAlgorithms, from }, client, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+    resource,
+  })
+  if (granted.tokenType !== 'bearer')
+    throw new TokenRefused(issuer, 'unsupported_token_type', `It issues tokens of the type "${granted.tokenType}".`)
+  const now = Date.now()
+  return {
+    ...{ server, url, principal, issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint },
+    ...{ client: request.client, resource, requested: scopes, granted: granted.scopes ?? scopes },
+    ...{ access: granted.access, refresh: granted.refresh, obtained: now, since: now },
+    expires: granted.lifetimeMs === undefined ? undefined : now + granted.lifetimeMs,
+  }
+}
+
+/** Revokes the tokens of a login (RFC 7009); false if the authorization server has not confirmed it. */
+export const revokeTokens = async ({ fetch, oauth, from }: RedeemContext, record: TokenRecord): Promise<boolean> => {
+  const { revocationEndpoint, issuer, signingAlgorithms, refresh, access } = record
+  if (revocationEndpoint === undefined) return false
+  const endpoint = { url: revocationEndpoint, issuer, signingAlgorithms, from }
+  const params = refresh === undefined ? { token: access } : { token: refresh, token_type_hint: 'refresh_token' }
+  const client = identityOf(record.client, oauth)
+  return sendForm(fetch, endpoint, client, params).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
+}

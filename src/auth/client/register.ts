@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto'
+import type { LoginGrant } from '../../config/snapshot.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
+import { StateError, type StateStore } from '../../stores/state/state-store.ts'
+import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
+import { splitScopes } from './challenge.ts'
+import { registrationRequest } from './client-metadata.ts'
+import type { DiscoveredIssuer } from './discover.ts'
+import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
+import type { IssuerMetadata } from './metadata.ts'
+import { encodeRecord, parseObject, type StoredClient } from './token-records.ts'
+import type { ClientMethod } from './token-request.ts'
+
+/** What the client of a login depends on. */
+export interface RegistrationNeed {
+  readonly server: string
+  readonly oauth: LoginGrant | undefined
+  readonly redirectUri: string
+  readonly documentUrl: string | undefined // of the gateway's own metadata document
+  readonly scopes: readonly string[]
+}
+
+/** The server seems to offer OAuth of the revision 2025-03-26, and does not. */
+export class OAuthUnsupported extends Error {}
+
+interface Registration {
+  readonly client: StoredClient
+  readonly asked: readonly string[] // scopes that it wanted to request
+  readonly scopes?: readonly string[] | undefined // that it may request; undefined: not known
+  readonly expires: number
+}
+
+const KIND = 'oauth-client'
+const NEVER = Number.POSITIVE_INFINITY
+
+const hashOf = (...parts: string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
+
+/** Finds or makes the client for a login: the configured one, else by metadata document, else by registration. */
+export class ClientRegistry {
+  readonly #store: StateStore
+  readonly #fetch: GuardedFetch
+  readonly #registering = new Map<string, SingleFlight<StoredClient>>()
+
+  constructor(store: StateStore, fetch: GuardedFetch) {
+    this.#store = store
+    this.#fetch = fetch
+  }
+
+  /** Rejects with LoginProblem or OAuthUnsupported. */
+  async clientFor(discovery: DiscoveredIssuer, request: RegistrationNeed): Promise<StoredClient> {
+    const { authServer } = discovery
+    const { oauth, documentUrl, redirectUri } = request
+    if (oauth?.clientId !== undefined) {
+      await this.#bind(request.server, oauth.clientId, oauth, authServer.issuer)
+      return { kind: 'configured', id: oauth.clientId, method: configuredMethod(oauth, authServer.authMethods) }
+    }
+    const document = oauth?.clientMetadataUrl ?? documentUrl
+    if (authServer.supportsClientDocuments && document !== undefined)
+      return { kind: 'registered', id: document, method: 'none' }
+    const endpoint = authServer.registrationEndpoint
+    if (endpoint === undefined) throw new LoginProblem(LOGIN_FAILURES.noRegistration(authServer.issuer, redirectUri))
+    const id = hashOf('registered', authServer.issuer, redirectUri)
+    const flight = this.#registering.get(id) ?? new SingleFlight<StoredClient>()
+    this.#registering.set(id, flight)
+    return flight
+      .run(() => this.#registered(id, endpoint, discovery, request))
+      .finally(() => this.#registering.delete(id))
+  }
+
+  /** The authorization server no longer knows a client: the next login registers again. */
+  async forget(issuer: string, redirectUri: string, clientId: string): Promise<void> {
+    const taken = await this.#store.take(KIND, hashOf('registered', issuer, redirectUri))
+    if (taken.kind !== 'mine') return
+    const known = readRegistration(taken.held.body)
+    if (known?.client.id === clientId) await this.#store.remove(taken.held)
+  }
+
+  /** Credentials of the configuration go to one issuer only: the configured one, or the first one seen. */
+  async #bind(
+    server: string,
+    clientId: string,
+    oauth: LoginGrant & { issuer?: string },
+    issuer: string,
+  ): Promise<void> {
+    if (oauth.issuer !== undefined) return
+    const id = hashOf('configured', server, clientId)
+    const known = await this.#store.read(KIND, id)
+    const bound = known ? parseObject(known.body)?.issuer : undefined
+    if (typeof bound === 'string' && bound !== issuer) throw new LoginProblem(LOGIN_FAILURES.otherIssuer(issuer, bound))
+    if (known) return
+    await this.#store
+      .create(KIND, id, encodeRecord({ issuer }), { expires: NEVER, durable: true })
+      .catch(ignoreExisting)
+  }
+
+  async #registered(
+    id: string,
+    endpoint: string,
+    discovery: DiscoveredIssuer,
+    request: RegistrationNeed,
+  ): Promise<StoredClient> {
+    const held = await this.#store.read(KIND, id)
+    const known = held && readRegistration(held.body)
+    if (known && isUsable(known, request.scopes)) return known.client
+    const asked = [...new Set([...request.scopes, ...(discovery.scopes ?? []), ...(known?.asked ?? [])])]
+    const made = await this.#register(endpoint, discovery, request.redirectUri, asked)
+    const body = encodeRecord(made)
+    const options = { expires: made.expires, durable: true }
+    const taken = held ? await this.#store.take(KIND, id) : undefined
+    if (taken?.kind === 'mine' && (await this.#store.write(taken.held, body, options))) return made.client
+    const isStored = await this.#store.create(KIND, id, body, options).then(() => true, ignoreExisting)
+    if (isStored) return made.client
+    // Another replica was faster: one registration is enough.
+    const other = await this.#store.read(KIND, id)
+    return (other && readRegistration(other.body)?.client) ?? made.client
+  }
+
+  async #register(
+    endpoint: string,
+    { authServer, from }: DiscoveredIssuer,
+    redirectUri: string,
+    scopes: readonly string[],
+  ): Promise<Registration> {
+    const { issuer } = authServer
+    const method = preferredMethod(authServer.authMethods)
+    const response = await this.#fetch(endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(registrationRequest(redirectUri, method, scopes)),
+      from,
+    }).catch((error: unknown) => {
+      if (!(error instanceof FetchFailed)) throw error
+      const isDown = error.reason === 'unreachable'
+      throw new LoginProblem(
+        isDown ? LOGIN_FAILURES.issuerDownBefore(issuer) : LOGIN_FAILURES.addressRefused(error.message),
+      )
+    })
+    const document = readJsonObject(response)
+    const { status } = response
+    if (status >= 500 || status === 429) throw new LoginProblem(LOGIN_FAILURES.issuerDownBefore(issuer))
+    const made = status === 200 || status === 201 ? readReply(document ?? {}, method, scopes) : undefined
+    if (made) return made
+    const error = typeof document?.error === 'string' ? document.error : undefined
+    if (authServer.isAssumed && error === undefined) throw new OAuthUnsupported()
+    throw new LoginProblem(LOGIN_FAILURES.registrationRefused(issuer, redirectUri, error ?? `http_${status}`))
+  }
+}
+
+const ignoreExisting = (error: unknown): false => {
+  if (error instanceof StateError && error.reason === 'exists') return false
+  throw error
+}
+
+/** A scope that was asked for and not granted would not be granted the next time either. */
+const isUsable = ({ asked, scopes, expires }: Registration, wanted: readonly string[]): boolean =>
+  expires > Date.now() &&
+  (scopes === undefined || wanted.every(scope => scopes.includes(scope) || asked.includes(scope)))
+
+const METHODS: readonly ClientMethod[] = ['none', 'client_secret_basic', 'client_secret_post']
+
+/** Without a list, RFC 8414 says Basic. */
+const preferredMethod = (supported: IssuerMetadata['authMethods']): ClientMethod =>
+  METHODS.find(method => supported?.includes(method)) ?? 'client_secret_basic'
+
+/** How a configured client proves itself. */
+export const configuredMethod = (
+  { clientSecret, privateKey }: Pick<LoginGrant, 'clientSecret' | 'privateKey'>,
+  supported: IssuerMetadata['authMethods'],
+): ClientMethod => {
+  if (privateKey !== undefined) return 'private_key_jwt'
+  if (clientSecret === undefined) return 'none'
+  const isPostOnly = supported?.includes('client_secret_post') && !supported.includes('client_secret_basic')
+  return isPostOnly ? 'client_secret_post' : 'client_secret_basic'
+}
+
+/** Reads the answer to a registration; undefined if it has no client id. */
+const readReply = (
+  document: Readonly<Record<string, unknown>>,
+  requested: ClientMethod,
+  asked: readonly string[],
+): Registration | undefined => {
+  const { client_id: id, client_secret: secret, client_secret_expires_at: end, scope } = document
+  if (typeof id !== 'string' || id === '') return undefined
+  const hasSecret = typeof secret === 'string' && secret !== ''
+  const stated = METHODS.find(method => method === document.token_endpoint_auth_method)
+  const implied = requested === 'none' ? 'client_secret_basic' : requested
+  const method = hasSecret ? (stated ?? implied) : 'none'
+  return {
+    client: { kind: 'registered', id, method, ...(hasSecret && { secret }) },
+    asked,
+    scopes: typeof scope === 'string' ? splitScopes(scope) : undefined,
+    expires: hasSecret && typeof end === 'number' && end > 0 ? end * 1000 : NEVER,
+  }
+}
+
+const readRegistration = (body: Buffer): Registration | undefined => {
+  const { client, asked, scopes, expires } = parseObject(body) ?? {}
+  if (typeof client !== 'object' || client === null || !('id' in client)) return undefined
+  return {
+    client: client as StoredClient,
+    asked: Array.isArray(asked) ? (asked as string[]) : [],
+    scopes: Array.isArray(scopes) ? (scopes as string[]) : undefined,
+    expires: typeof expires === 'number' ? expires : NEVER, // JSON has no infinity
+  }
+}

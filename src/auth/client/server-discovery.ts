@@ -1,0 +1,59 @@
+import { SingleFlight } from '../../std/single-flight.ts'
+import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import type { BearerChallenge } from './challenge.ts'
+import { type DiscoveredIssuer, discover } from './discover.ts'
+import { LoginProblem } from './messages.ts'
+import type { LoginServer } from './server-tokens.ts'
+
+const FOUND_MS = 60_000
+const FAILED_MS = 5000 // many calls fail at once
+
+interface RecentDiscovery {
+  readonly resourceMetadata: string | undefined // of the challenge
+  readonly found: DiscoveredIssuer | LoginProblem
+  readonly until: number
+}
+
+/** The authorization server of one server: found once for calls that need it at about the same time. */
+export class ServerDiscovery {
+  readonly #fetch: GuardedFetch
+  readonly #server: LoginServer
+  readonly #searching = new SingleFlight<DiscoveredIssuer>()
+  #recent: RecentDiscovery | undefined
+
+  constructor(fetch: GuardedFetch, server: LoginServer) {
+    this.#fetch = fetch
+    this.#server = server
+  }
+
+  /** Rejects with LoginProblem. */
+  async find(challenge: BearerChallenge | undefined): Promise<DiscoveredIssuer> {
+    const recent = this.#recent
+    const isRecent = recent?.resourceMetadata === challenge?.resourceMetadata && Date.now() < (recent?.until ?? 0)
+    if (recent && isRecent) {
+      if (recent.found instanceof LoginProblem) throw recent.found
+      return recent.found
+    }
+    return this.#searching.run(() => this.#search(challenge))
+  }
+
+  /** The server refuses a token that was just issued: its metadata may have changed. */
+  forget(): void {
+    if (!this.#searching.running) this.#recent = undefined
+  }
+
+  async #search(challenge: BearerChallenge | undefined): Promise<DiscoveredIssuer> {
+    const { url, oauth } = this.#server
+    const keep = (found: DiscoveredIssuer | LoginProblem, ms: number): void => {
+      this.#recent = { resourceMetadata: challenge?.resourceMetadata, found, until: Date.now() + ms }
+    }
+    try {
+      const found = await discover(this.#fetch, { url, issuer: oauth?.issuer }, challenge)
+      keep(found, FOUND_MS)
+      return found
+    } catch (error) {
+      if (error instanceof LoginProblem) keep(error, FAILED_MS)
+      throw error
+    }
+  }
+}
