@@ -161,6 +161,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ownPort: () => port,
     tokens: inbound.apiTokens,
     state,
+    writeAudit,
     log,
   })
   const admit = observability.watchAdmission(inbound.admit)

@@ -1,5 +1,6 @@
 import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
 import { createAccessOf } from '../auth/server/access.ts'
+import { createAuthEvents } from '../auth/server/auth-events.ts'
 import { createAuthServer } from '../auth/server/authorization-server.ts'
 import { createCookieJar } from '../auth/server/cookies.ts'
 import { Grants } from '../auth/server/grants.ts'
@@ -18,6 +19,7 @@ import { workspaceOfTarget } from '../fronts/http/request-url.ts'
 import { createAuthServerRoutes, createSignInRoutes } from '../fronts/oauth/oauth-routes.ts'
 import type { GrantReader } from '../protocol/authorization-server.ts'
 import type { SignIn } from '../protocol/sign-in.ts'
+import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface OAuthServerOptions {
@@ -26,6 +28,7 @@ interface OAuthServerOptions {
   readonly ownPort: () => number | undefined
   readonly tokens: ApiTokens
   readonly state: Pick<FrontState, 'store' | 'keys'>
+  readonly writeAudit: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -46,6 +49,7 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const origin = (): string => snapshot.listen.publicUrl ?? options.origin()
   const { fetch, close: closeFetch } = createGuardedFetch({ ownPort: options.ownPort })
   const issuers = issuersFor(auth)
+  const record = createAuthEvents(log, options.writeAudit)
   const sealer = new Sealer(keys.visitors)
   const jar = createCookieJar(origin)
   const login = createIssuerLogin(fetch, () => `${origin()}/oauth/signed-in`)
@@ -53,17 +57,29 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const accessOf = createAccessOf(tokens, sessions)
   const visitors = new Visitors(sealer, jar, accessOf)
   const byToken = config?.signIn.includes('token') ?? true
-  const signIn = createSignIn({ byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, log })
+  const signIn = createSignIn({ byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, record })
   const stopSweeping = sweepRecords(store, ['grant', 'oauth-client', 'login'], log)
   const signInRoutes = createSignInRoutes(signIn, log)
-  const grants = config && new Grants({ store, accessOf, sessions, log })
+  const grants = config && new Grants({ store, accessOf, sessions, record, log })
   const close = (): Promise<void> => {
     stopSweeping()
     grants?.close()
     return closeFetch()
   }
   if (!config || !grants) return { signIn, grants, routes: signInRoutes, close }
-  const shared = { scopes, origin, workspaceAt: workspaceOfTarget, store, grants, visitors, signIn, sealer, fetch, log }
+  const shared = {
+    scopes,
+    origin,
+    workspaceAt: workspaceOfTarget,
+    store,
+    grants,
+    visitors,
+    signIn,
+    sealer,
+    fetch,
+    record,
+    log,
+  }
   const server = createAuthServer({ config, ...shared })
   return { signIn, grants, routes: { ...signInRoutes, ...createAuthServerRoutes(server, log) }, close }
 }

@@ -10,7 +10,7 @@ export type BrowserResponse = {
   readonly cookies?: readonly string[] | undefined // Set-Cookie headers
 } & (
   | { readonly kind: 'redirect'; readonly to: string }
-  | { readonly kind: 'continue'; readonly to: string; readonly principal: string } // a path of the gateway
+  | { readonly kind: 'continue'; readonly to: string; readonly visitor: string } // a path of the gateway
   | { readonly kind: 'sign-in'; readonly page: SignInView }
   | { readonly kind: 'consent'; readonly page: ConsentView }
   | { readonly kind: 'message'; readonly page: MessageView }
@@ -30,7 +30,7 @@ export interface SignInView {
 export interface ConsentView {
   readonly handle: string
   readonly signOutHandle: string // for a visitor who wants to sign in as another user
-  readonly principal: string
+  readonly visitor: string // their name
   readonly client: ConsentClient
   readonly redirectUri: string
   readonly workspace: string | undefined // undefined: every workspace that the visitor may use
@@ -59,6 +59,7 @@ export interface MessageView {
 /** A person who has signed in with this browser. */
 export interface Visitor {
   readonly principal: string
+  readonly name: string // how pages call them
   readonly workspaces: readonly string[]
   readonly policy?: string | undefined
 }

@@ -21,6 +21,7 @@ export const createAccessOf =
     if (subject.kind === 'issuer') return sessions.accessOf(subject.session)
     const token = tokens.byId(subject.id)
     if (!token || isExpired(token, Date.now())) return undefined
-    const { principal, workspaces, policy, expires } = token
-    return { principal, workspaces, policy, expires: expires === undefined ? undefined : Date.parse(expires) }
+    const { id, principal, workspaces, policy, expires } = token
+    const name = principal === id ? token.name : principal // without a principal, tokens have a random one
+    return { principal, name, workspaces, policy, expires: expires === undefined ? undefined : Date.parse(expires) }
   }

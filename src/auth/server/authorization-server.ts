@@ -4,6 +4,7 @@ import type { SignIn } from '../../protocol/sign-in.ts'
 import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import type { RecordAuthEvent } from './auth-events.ts'
 import type { RequestContext } from './authorization-request.ts'
 import { createAuthorize } from './authorize.ts'
 import { ClientDocuments } from './client-documents.ts'
@@ -27,16 +28,17 @@ interface AuthServerOptions {
   readonly signIn: SignIn
   readonly sealer: Sealer
   readonly fetch: GuardedFetch
+  readonly record: RecordAuthEvent
   readonly log: Log
 }
 
 /** The embedded authorization server: the code flow with PKCE for clients without secrets. */
 export const createAuthServer = (options: AuthServerOptions): AuthorizationServer => {
-  const { config, scopes, origin, store, grants, fetch, log } = options
+  const { config, scopes, origin, store, grants, fetch, record, log } = options
   const isOpen = config.registration === 'open'
   const registered = new RegisteredClients(store)
   const clients = createClients({ config, registered, documents: new ClientDocuments(fetch) })
-  const register = createRegistration(registered, isOpen, log)
+  const register = createRegistration(registered, isOpen, record, log)
   const tokens = createTokenEndpoint({ ...options, clients, grants })
 
   return {

@@ -2,8 +2,8 @@ import type { ScopeRule } from '../../config/snapshot.ts'
 import type { AuthorizationServer } from '../../protocol/authorization-server.ts'
 import type { BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
 import { StateError } from '../../stores/state/state-store.ts'
-import type { Log } from '../../telemetry/log.ts'
 import { canAccess } from '../token.ts'
+import type { RecordAuthEvent } from './auth-events.ts'
 import { type AuthorizationRequest, type RequestContext, readAuthorizationRequest } from './authorization-request.ts'
 import type { OAuthClient } from './client-metadata.ts'
 import type { Clients } from './clients.ts'
@@ -22,7 +22,7 @@ interface AuthorizeOptions {
   readonly visitors: Visitors
   readonly signIn: Pick<SignIn, 'ask'>
   readonly sealer: Sealer
-  readonly log: Log
+  readonly record: RecordAuthEvent
 }
 
 /** What the consent page stands for. The id of the grant makes it good for one use: no two grants have the same. */
@@ -44,7 +44,7 @@ const showProblem = (text: string, status = 400): BrowserResponse => ({
 
 /** The authorization endpoint and its consent page. A code is only given for what a visitor has allowed. */
 export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationServer, 'authorize' | 'consent'> => {
-  const { origin, scopes, workspaceAt, clients, grants, visitors, signIn, sealer, log } = options
+  const { origin, scopes, workspaceAt, clients, grants, visitors, signIn, sealer, record } = options
 
   /** Leads back to the client. Every response names the issuer (RFC 9207). */
   const respond = (
@@ -89,7 +89,7 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
       page: {
         handle: sealer.seal('consent', content, CONSENT_MS),
         signOutHandle: sealer.seal('sign-in', { browser, returnTo, purpose: purposeOf(request) }, CONSENT_MS),
-        principal,
+        visitor: visitor.name,
         client: {
           name: client.name,
           domain: client.source === 'document' ? new URL(client.id).host : undefined,
@@ -115,7 +115,7 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
         ? respondError(client, request, 'login_required', 'the visitor is not signed in')
         : signIn.ask({ cookies }, returnTo, purposeOf(request))
     if (workspace !== undefined && !canAccess(visitor, workspace)) {
-      const error = `${visitor.principal} may not use the workspace "${workspace}". Sign in as another user, or connect the client to another workspace.`
+      const error = `${visitor.name} may not use the workspace "${workspace}". Sign in as another user, or connect the client to another workspace.`
       return signIn.ask({ cookies }, returnTo, purposeOf(request), error)
     }
     // Any program on the visitor's machine can answer at other redirect URIs, and would not be noticed.
@@ -151,9 +151,8 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
           'This page has expired, or it was opened in another browser. Start again from your client. Cookies must be allowed.',
         )
       const { request } = handle
-      const fields = { client: request.client.id, principal: visitor.principal }
       if (params.get('decision') !== 'allow') {
-        log.info(fields, 'visitor denied a client access')
+        record('client_denied', { client: request.client.id, principal: visitor.principal })
         return {
           kind: 'redirect',
           to: respond(request, { error: 'access_denied', error_description: 'the user said no' }),

@@ -3,6 +3,7 @@ import type { GrantAccess, GrantReader } from '../../protocol/authorization-serv
 import type { Log } from '../../telemetry/log.ts'
 import { canAccess, hashSecret } from '../token.ts'
 import type { AccessOf, Subject, SubjectAccess } from './access.ts'
+import type { RecordAuthEvent } from './auth-events.ts'
 import { EndedGrants, grantName } from './ended-grants.ts'
 import {
   type AccessTokenRecord,
@@ -27,6 +28,7 @@ interface GrantsOptions {
   readonly store: GrantStore
   readonly accessOf: AccessOf
   readonly sessions: Pick<IssuerSessions, 'renew'>
+  readonly record: RecordAuthEvent
   readonly log: Log
 }
 
@@ -108,12 +110,9 @@ export class Grants implements GrantReader {
       await this.end(id, 'its code was used twice')
       throw invalidGrant('The code was used before')
     }
-    this.#options.log.info(
-      { grant: grantName(id), client: grant.client, principal: grant.principal, workspace: grant.workspace },
-      'grant given to a client',
-    )
-    for (const each of await this.#ofPrincipal.add(grant.principal, id, grant))
-      await this.end(each, 'there are too many')
+    const { client, principal, workspace, scopes } = grant
+    this.#options.record('grant_created', { grant: grantName(id), client, principal, workspace, scopes })
+    for (const each of await this.#ofPrincipal.add(principal, id, grant)) await this.end(each, 'there are too many')
     return issued
   }
 
@@ -148,7 +147,7 @@ export class Grants implements GrantReader {
 
   async end(id: string, reason: string): Promise<void> {
     if (!(await this.#records.remove(id))) return
-    this.#options.log.info({ grant: grantName(id), reason }, 'grant ended')
+    this.#options.record('grant_ended', { grant: grantName(id), reason })
     await this.#ended.announce(grantName(id))
   }
 
@@ -208,10 +207,7 @@ export class Grants implements GrantReader {
   }
 
   async #endReused(id: string, { client, principal }: GrantRecord): Promise<never> {
-    this.#options.log.warn(
-      { security: true, grant: grantName(id), client, principal },
-      'refresh token used again: its grant is ended, because it may be stolen',
-    )
+    this.#options.record('refresh_token_reused', { grant: grantName(id), client, principal })
     await this.end(id, 'a refresh token was used again')
     throw invalidGrant('The refresh token was used before: the grant has ended')
   }

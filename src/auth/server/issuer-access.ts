@@ -14,9 +14,6 @@ export const accessOfClaims = (issuer: Issuer, claims: IssuerClaims): SubjectAcc
     ),
   )
   if (!grant) return `You are signed in at ${name}, but none of its grants in the configuration fits you.`
-  return {
-    principal: claim === undefined ? `${name}:${found}` : found,
-    workspaces: grant.workspaces,
-    policy: grant.policy,
-  }
+  const principal = claim === undefined ? `${name}:${found}` : found
+  return { principal, name: principal, workspaces: grant.workspaces, policy: grant.policy }
 }

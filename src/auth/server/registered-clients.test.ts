@@ -23,7 +23,7 @@ const wait = (ms: number): void => void vi.setSystemTime(Date.now() + ms)
 const clientCount = (): number =>
   [...cluster.records.values()].filter(({ kind, id }) => kind === 'oauth-client' && id !== 'unused').length
 const registration = (isOpen = true) => {
-  const register = createRegistration(clients, isOpen, createTestLog().log)
+  const register = createRegistration(clients, isOpen, () => {}, createTestLog().log)
   return (body: unknown, address = '192.0.2.1') =>
     answerOAuth(() => register(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), address))
 }

@@ -10,6 +10,12 @@ interface ClientRecord extends ClientMetadata {
   readonly until: number
 }
 
+interface Registration {
+  readonly id: string
+  readonly registeredAt: number
+  readonly isNew: boolean
+}
+
 /** Clients without a consent yet, oldest first. */
 type UnusedIndex = readonly string[]
 
@@ -35,10 +41,10 @@ export class RegisteredClients {
     this.#store = store
   }
 
-  async register(metadata: ClientMetadata): Promise<{ readonly id: string; readonly registeredAt: number }> {
+  async register(metadata: ClientMetadata): Promise<Registration> {
     const id = idOf(metadata)
     const known = await this.#read(id)
-    if (known) return { id, registeredAt: known.registeredAt }
+    if (known) return { id, registeredAt: known.registeredAt, isNew: false }
     const registeredAt = Date.now()
     const until = registeredAt + UNUSED_MS
     const record: ClientRecord = { ...metadata, registeredAt, isUsed: false, until }
@@ -50,7 +56,7 @@ export class RegisteredClients {
       },
     )
     if (isNew) await this.#limit(id)
-    return { id, registeredAt }
+    return { id, registeredAt, isNew }
   }
 
   async find(id: string): Promise<OAuthClient | undefined> {

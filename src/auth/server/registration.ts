@@ -1,6 +1,7 @@
 import type { OAuthResponse } from '../../protocol/authorization-server.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { AttemptLimit } from './attempt-limit.ts'
+import type { RecordAuthEvent } from './auth-events.ts'
 import { readClientMetadata } from './client-metadata.ts'
 import { OAuthRejection, rejectForNow } from './oauth-rejection.ts'
 import type { RegisteredClients } from './registered-clients.ts'
@@ -8,7 +9,12 @@ import type { RegisteredClients } from './registered-clients.ts'
 const REGISTRATIONS_PER_MINUTE = 30 // of one address
 
 /** Registers clients (RFC 7591). Whatever they ask for, they get no secret. */
-export const createRegistration = (clients: Pick<RegisteredClients, 'register'>, isOpen: boolean, log: Log) => {
+export const createRegistration = (
+  clients: Pick<RegisteredClients, 'register'>,
+  isOpen: boolean,
+  record: RecordAuthEvent,
+  log: Log,
+) => {
   const attempts = new AttemptLimit(REGISTRATIONS_PER_MINUTE)
   let loggedAt = 0 // a flood is logged once a minute
 
@@ -31,8 +37,9 @@ export const createRegistration = (clients: Pick<RegisteredClients, 'register'>,
     if (!given) throw new OAuthRejection('invalid_client_metadata', 'The body must be a JSON object')
     const metadata = readClientMetadata(given)
     if ('code' in metadata) throw new OAuthRejection(metadata.code, metadata.text)
-    const { id, registeredAt } = await clients.register(metadata)
-    log.info({ client: id, name: metadata.name, address }, 'client registered')
+    const { id, registeredAt, isNew } = await clients.register(metadata)
+    if (isNew)
+      record('client_registered', { client: id, name: metadata.name, redirectUris: metadata.redirectUris, address })
     return {
       status: 201,
       body: {

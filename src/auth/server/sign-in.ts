@@ -1,9 +1,9 @@
 import type { Issuer } from '../../config/snapshot.ts'
 import type { BrowserRequest, BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { ApiTokens } from '../token.ts'
 import type { AccessOf } from './access.ts'
 import { AttemptLimit } from './attempt-limit.ts'
+import type { RecordAuthEvent } from './auth-events.ts'
 import type { CookieJar } from './cookies.ts'
 import { type IssuerLogin, type PendingLogin, SignInFailed } from './issuer-login.ts'
 import type { IssuerSessions } from './issuer-sessions.ts'
@@ -20,7 +20,7 @@ export interface SignInOptions {
   readonly accessOf: AccessOf
   readonly sealer: Sealer
   readonly jar: CookieJar
-  readonly log: Log
+  readonly record: RecordAuthEvent
 }
 
 /** The way back from the sign-in page. */
@@ -53,7 +53,7 @@ const EXPIRED: BrowserResponse = {
 
 /** Signs people in by an API token that they paste, or at an issuer. Keeps nothing about browsers that have not signed in. */
 export const createSignIn = (options: SignInOptions): SignIn => {
-  const { byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, log } = options
+  const { byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, record } = options
   const attempts = new AttemptLimit(TOKENS_PER_MINUTE)
 
   const openHandle = ({ params, cookies }: BrowserRequest): ReturnHandle | undefined => {
@@ -72,6 +72,13 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       error,
     },
   })
+
+  const failed = (error: unknown, issuer: string, address: string | undefined): BrowserResponse => {
+    if (!(error instanceof SignInFailed)) throw error
+    record('sign_in_failed', { address, issuer, reason: error.message })
+    const page = { status: error.status, title: `Signing in with ${issuer} failed`, text: error.message }
+    return { kind: 'message', page }
+  }
 
   const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, error) => {
     if (!/^\/(?!\/)/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
@@ -93,12 +100,13 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       const token = tokens.find((request.params.get('token') ?? '').trim())
       const access = token && (await accessOf({ kind: 'token', id: token.id }))
       if (!token || !access) {
-        log.warn({ security: true, address: request.address, token: token?.id }, 'sign-in with an invalid token')
-        return showForm(handle, 403, token ? 'This token has expired.' : 'This token is unknown or was revoked.')
+        const reason = token ? 'This token has expired.' : 'This token is unknown or was revoked.'
+        record('sign_in_failed', { address: request.address, token: token?.id, reason })
+        return showForm(handle, 403, reason)
       }
-      log.info({ token: token.id, principal: access.principal }, 'visitor signed in')
+      record('signed_in', { principal: access.principal, token: token.id, address: request.address })
       const cookies = [visitors.signIn({ kind: 'token', id: token.id })]
-      return { kind: 'continue', to: handle.returnTo, principal: access.principal, cookies }
+      return { kind: 'continue', to: handle.returnTo, visitor: access.name, cookies }
     },
 
     begin: async (name, request) => {
@@ -111,11 +119,11 @@ export const createSignIn = (options: SignInOptions): SignIn => {
         const cookie = jar.write(ISSUER_COOKIE, sealer.seal('issuer', content, ISSUER_MS), ISSUER_MS)
         return { kind: 'redirect', to: url, cookies: [cookie] }
       } catch (error) {
-        return failed(error, name, log)
+        return failed(error, name, request.address)
       }
     },
 
-    finish: async ({ params, cookies }) => {
+    finish: async ({ params, cookies, address }) => {
       const known = sealer.open<IssuerCookie>('issuer', jar.read(cookies, ISSUER_COOKIE))
       const issuer = known && issuers.get(known.issuer)
       if (!known || !issuer) return EXPIRED
@@ -123,11 +131,11 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       try {
         const identity = await login.finish(issuer, known.pending, params)
         const session = await sessions.create(issuer, identity)
-        log.info({ issuer: issuer.name, principal: session.principal }, 'visitor signed in')
+        record('signed_in', { principal: session.principal, issuer: issuer.name, address })
         const signedIn = visitors.signIn({ kind: 'issuer', session: session.id })
         return { kind: 'redirect', to: known.returnTo, cookies: [signedIn, clear] }
       } catch (error) {
-        return { ...failed(error, issuer.name, log), cookies: [clear] }
+        return { ...failed(error, issuer.name, address), cookies: [clear] }
       }
     },
 
@@ -137,11 +145,4 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       return ask({ cookies: undefined }, handle.returnTo, handle.purpose) // the new cookie replaces the old one
     },
   }
-}
-
-const failed = (error: unknown, issuer: string, log: Log): BrowserResponse => {
-  if (!(error instanceof SignInFailed)) throw error
-  const { reason, message, status } = error
-  log.warn({ security: reason !== 'unavailable', issuer, reason: message }, 'sign-in at an issuer failed')
-  return { kind: 'message', page: { status, title: `Signing in with ${issuer} failed`, text: message } }
 }

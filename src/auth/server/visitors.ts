@@ -36,8 +36,8 @@ export class Visitors {
     const { browser, subject } = this.#read(cookies) ?? {}
     const access = subject && (await this.#accessOf(subject))
     if (!access || browser === undefined) return undefined
-    const { principal, workspaces, policy } = access
-    return { principal, workspaces, policy, browser, subject }
+    const { principal, name, workspaces, policy } = access
+    return { principal, name, workspaces, policy, browser, subject }
   }
 
   /** The browser of a request; one without a cookie gets a new name, and the cookie to be sent. */

@@ -28,14 +28,14 @@ const tokenForm = (handle: string) => html`<form method="post" action="/oauth/si
 
 /** Asks a signed-in visitor whether a client may act for them. */
 export const consentPage = (view: ConsentView): Page => {
-  const { client, principal, workspace, scopes, handle, signOutHandle } = view
+  const { client, visitor, workspace, scopes, handle, signOutHandle } = view
   const name = client.name === undefined ? 'a client without a name' : `“${client.name}”`
   return {
     status: 200,
     title: `Allow ${name} to use this gateway?`,
     forms: 'anywhere',
     content: html`
-<p>It will act for you, <strong>${principal}</strong>. Allow it only if you have just started this yourself.</p>
+<p>It will act for you, <strong>${visitor}</strong>. Allow it only if you have just started this yourself.</p>
 <dl>
 <div><dt>Client</dt><dd>${client.name ?? 'No name'}<br><span class="soft">${identityOf(view)}</span></dd></div>
 <div><dt>Returns to</dt><dd>${placeOf(view.redirectUri)}</dd></div>
@@ -51,7 +51,7 @@ ${scopes.length === 0 ? undefined : html`<div><dt>Permissions</dt><dd><ul>${scop
 </form>
 <form method="post" action="/oauth/sign-out" class="soft">
 <input type="hidden" name="handle" value="${signOutHandle}">
-Signed in as ${principal}. <button class="text">Sign in as another user</button>
+Signed in as ${visitor}. <button class="text">Sign in as another user</button>
 </form>`,
   }
 }
@@ -83,10 +83,10 @@ export const messagePage = ({ status, title, text, link }: MessageView): Page =>
 })
 
 /** Leads a visitor who has signed in to the page that asked for it. A redirect would count as one of the form. */
-export const continuePage = (to: string, principal: string): Page => ({
+export const continuePage = (to: string, visitor: string): Page => ({
   status: 200,
   title: 'Signed in',
   forms: 'here',
   refreshTo: to,
-  content: html`<p>You are signed in as <strong>${principal}</strong>.</p><p><a class="button main" href="${to}">Continue</a></p>`,
+  content: html`<p>You are signed in as <strong>${visitor}</strong>.</p><p><a class="button main" href="${to}">Continue</a></p>`,
 })

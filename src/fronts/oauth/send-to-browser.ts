@@ -9,7 +9,7 @@ export const sendToBrowser = (response: ServerResponse, { cookies = [], ...resul
   if (result.kind === 'sign-in') return sendPage(response, signInPage(result.page), cookies)
   if (result.kind === 'consent') return sendPage(response, consentPage(result.page), cookies)
   if (result.kind === 'message') return sendPage(response, messagePage(result.page), cookies)
-  if (result.kind === 'continue') return sendPage(response, continuePage(result.to, result.principal), cookies)
+  if (result.kind === 'continue') return sendPage(response, continuePage(result.to, result.visitor), cookies)
   response.writeHead(303, {
     location: result.to,
     'content-length': 0,
