@@ -4,6 +4,7 @@ export type AbortReason =
   | { readonly kind: 'gone' } // the client disconnected
   | { readonly kind: 'expired' } // the client did not come back in time
   | { readonly kind: 'closing' } // the gateway is shutting down
+  | { readonly kind: 'moved' } // its session belongs to another replica now
 
 /** The reading side of an abort, as an exchange carries it. */
 export interface Signal {

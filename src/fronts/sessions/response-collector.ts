@@ -18,12 +18,26 @@ export const GATEWAY_RESTARTED: RpcError = rpcError(
   Json.of({ reason: 'gateway_restarted' }),
 )
 
-const SESSION_ENDED = rpcError('internal', 'The session ended before the answer came')
+const SESSION_ENDED = rpcError(
+  'internal',
+  'The session ended before the answer came',
+  Json.of({ reason: 'session_ended' }),
+)
+const SESSION_MOVED = rpcError(
+  'internal',
+  'The session has moved to another replica, and the result of this request is lost. It may have been executed: check before you send it again',
+  Json.of({ reason: 'replica_lost' }),
+)
+const ERRORS: Readonly<Partial<Record<AbortReason['kind'], RpcError>>> = {
+  closing: SHUTTING_DOWN,
+  gone: SESSION_ENDED,
+  moved: SESSION_MOVED,
+}
 
 /** The response to an aborted request: none if the client cancelled it, or stayed away too long. */
 export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
-  if (kind === 'closing') return encodeError(id, SHUTTING_DOWN)
-  return kind === 'gone' ? encodeError(id, SESSION_ENDED) : 'none'
+  const error = ERRORS[kind]
+  return error ? encodeError(id, error) : 'none'
 }
 
 /** Where the responses to one incoming message or batch go. */

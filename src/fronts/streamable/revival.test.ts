@@ -319,7 +319,7 @@ test('a call that is cut off with its session does not claim the record again', 
   const subscribing = call(front, headers, 'resources/subscribe', { uri: 'file:///a' })
   await front.whenSeen('resources/subscribe')
   cluster.lapse(front.replica)
-  expect((await subscribing).json.error).toBeDefined()
+  expect((await subscribing).json.error?.data).toEqual({ reason: 'replica_lost' })
   expect([...cluster.records.values()].map(({ home, epoch }) => [home, epoch])).toEqual([[front.replica, 1]])
 })
 

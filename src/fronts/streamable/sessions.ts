@@ -13,6 +13,7 @@ import { restoreSession } from './restore-session.ts'
 import { decodeSession, encodeSession } from './session-record.ts'
 import { type SessionCaller, type SessionHere, StreamableSession } from './streamable-session.ts'
 
+const MOVED: AbortReason = { kind: 'moved' }
 const TOTAL_SHARES = 10 // number of principals that can all use their whole quota
 const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
@@ -76,7 +77,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
         id: session.id,
         store,
         read: () => ({ body: encodeSession(session.record), expires: Date.now() + sessionIdleMs }),
-        onLost: () => drop(session),
+        onLost: () => drop(session, MOVED),
         log,
       },
       claim,
@@ -204,7 +205,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   })
   store.onLost(({ kind, id }) => {
     const session = kind === 'session' && byId.get(id)
-    if (session) drop(session)
+    if (session) drop(session, MOVED)
   })
 
   return {
