@@ -28,7 +28,7 @@ interface AdminOptions {
   /** Whether a secret is that of this process, which only programs of the same user on this machine can read. */
   readonly isOwner: (secret: string) => boolean
   /** Whether the token of a request may see the whole gateway. */
-  readonly isOperator: (request: RequestInfo) => boolean
+  readonly isOperator: (request: RequestInfo) => Promise<boolean>
   readonly status: () => GatewayStatus
   /** What a configuration file would change; undefined: the gateway's own file. */
   readonly plan: (file: string | undefined) => Promise<ConfigDifference>
@@ -96,14 +96,21 @@ export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
   const handlerOf =
     (path: string, { access, method }: AdminEndpoint): RequestHandler =>
     (request, response) => {
-      const isAllowed = isOwner(bearerOf(request)) || (access === 'operator' && isOperator(request))
-      if (!isAllowed) {
-        audit(path, request, 'denied')
-        return rejectUnread(request, response, 403, access === 'owner' ? NOT_OWNER : NOT_OPERATOR)
+      const decide = (isAllowed: boolean): void => {
+        if (!isAllowed) {
+          audit(path, request, 'denied')
+          return rejectUnread(request, response, 403, access === 'owner' ? NOT_OWNER : NOT_OPERATOR)
+        }
+        if (request.method === method) return void answer(path, request, response)
+        const wrong = rpcError('invalidRequest', `Method not allowed: use ${method}`)
+        rejectUnread(request, response, 405, wrong, { allow: method })
       }
-      if (request.method === method) return void answer(path, request, response)
-      const wrong = rpcError('invalidRequest', `Method not allowed: use ${method}`)
-      rejectUnread(request, response, 405, wrong, { allow: method })
+      const isOwned = isOwner(bearerOf(request))
+      if (isOwned || access === 'owner') return decide(isOwned)
+      isOperator(request).then(decide, (error: unknown) => {
+        log.error({ err: error, path: request.url }, 'administration request failed')
+        rejectUnread(request, response, 500, rpcError('internal'))
+      })
     }
 
   return Object.fromEntries(Object.entries(endpoints).map(([path, endpoint]) => [path, handlerOf(path, endpoint)]))

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/problems.ts'
 import type { ClusterConfig, Snapshot } from '../config/snapshot.ts'
 import { type Cluster, type ClusterOptions, openCluster } from '../fronts/cluster/cluster.ts'
 import type { ClusterTls } from '../fronts/cluster/cluster-address.ts'
-import type { StateStore } from '../stores/state/state-store.ts'
+import type { Membership, StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 const ANY_ADDRESS: ClusterConfig = { labels: [] }
@@ -39,3 +39,6 @@ const readPem = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new ConfigError(`cannot read ${file} of "cluster.tls": ${error.message}`)
   })
+
+/** The number of replicas; a command that reads the store is a member, too, and serves no caller. */
+export const serving = (members: Membership): number => members.all().filter(({ address }) => address !== '').length

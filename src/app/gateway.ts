@@ -13,12 +13,13 @@ import { createServerEndpoint } from '../fronts/cluster/server-calls.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
 import type { FrontContext, FrontState } from '../fronts/http/front-request.ts'
-import { createRequestGuard, isLoopback } from '../fronts/http/guard.ts'
+import { createRequestGuard } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
 import { createRequestReader } from '../fronts/http/read-request.ts'
 import { createClientChannels } from '../fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
+import { createResourceRoutes } from '../fronts/oauth/resource-routes.ts'
 import { createOperatorRoutes } from '../fronts/ops/operator.ts'
 import { createActionRoutes } from '../fronts/rest/actions.ts'
 import { createStreamableSessions } from '../fronts/streamable/sessions.ts'
@@ -29,15 +30,17 @@ import type { Admit, RequestInfo } from '../protocol/admission.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
+import { isLoopback, originOf } from '../std/host.ts'
 import { MemoryCluster } from '../stores/state/memory-state.ts'
 import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
-import type { Membership, StateStore } from '../stores/state/state-store.ts'
+import type { StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
 import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
-import { clusterOf, joinCluster, readCertificates } from './cluster.ts'
+import { clusterOf, joinCluster, readCertificates, serving } from './cluster.ts'
+import { createInboundOAuth } from './inbound-oauth.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
 import { createOAuthServer } from './oauth-server.ts'
@@ -136,11 +139,13 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     replicas,
     listChanges: sharedLists,
   })
+  const oauth = createInboundOAuth(snapshot, { port: () => port, log })
   const inbound = await createInboundAuth({
     host,
     isLoopback: isLoopback(host),
     data,
     required: snapshot.auth?.required,
+    oauth,
     insecure,
     rate: limits.rate,
     cluster: clusterConfig && { shared: store.shared, replicas: () => serving(store.members) },
@@ -152,7 +157,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   }).catch(async (error: unknown) => {
     sharedConfig?.close()
     sharedLists?.close()
-    await Promise.all([runtime.close(), replicas?.close(), observability.close()])
+    await Promise.all([runtime.close(), replicas?.close(), oauth?.close(), observability.close()])
     throw error
   })
   const oauthServer = createOAuthServer({
@@ -164,6 +169,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     writeAudit,
     log,
   })
+  if (oauthServer.grants) oauth?.verifier.acceptGrants(oauthServer.grants)
   const admit = observability.watchAdmission(inbound.admit)
   const metrics = createRequestMetrics(runtime.hasServer, log)
   const counted = (dialect: string): Dispatch =>
@@ -175,6 +181,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     keepAlive: new KeepAlive(limits.keepAliveMs),
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     activeCalls: new ActiveCalls(limits.principalSessions),
+    scopeChallenge: oauth?.resource.scopeChallenge,
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const contextOf = (dialect: string): FrontContext => ({ ...context, dispatch: counted(dialect) })
@@ -185,7 +192,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     sharedConfig?.close()
     sharedLists?.close()
     await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
-    await Promise.all([oauthServer.close(), observability.close()])
+    await Promise.all([oauth?.close(), oauthServer.close(), observability.close()])
     throw error
   }
   const directory = clusterConfig && new ChannelDirectory(state.store, log)
@@ -227,7 +234,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       const workspace = runtime.snapshot.workspaces.get(name)
       return workspace && visibleServers(workspace, policy)
     },
-    visibleTo: (request: RequestInfo) => workspaces().filter(name => inbound.canAccess(request, name)),
+    visibleTo: (request: RequestInfo) => inbound.accessible(request, workspaces()),
     version,
   }
   const stateStatus = createStateStatus(store, () => (cluster?.forwards ?? 0) + (replicas?.calls ?? 0))
@@ -254,7 +261,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   })
   const admin = createAdminRoutes({
     isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
-    isOperator: request => inbound.admitOperator(request)?.kind === 'in',
+    isOperator: async request => (await inbound.admitOperator(request))?.kind === 'in',
     plan: async file => compareConfigs(runtime.snapshot, await loadNext(file)),
     status: () => ({
       version,
@@ -276,13 +283,18 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     log,
   })
   const routes: HttpRoutes = {
-    ...allowCors({ ...mcpRoutes, ...createActionRoutes(rest, shared) }),
+    ...allowCors({
+      ...mcpRoutes,
+      ...createActionRoutes(rest, shared),
+      ...(oauth && createResourceRoutes(oauth.resource.document)),
+    }),
     ...operator,
     ...admin,
     ...oauthServer.routes,
   }
   const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)
+  port = listener.port
   const clusterRoutes = (admit: Admit): HttpRoutes => ({
     ...mcpRoutesFor(admit),
     ...createServerEndpoint({
@@ -299,7 +311,6 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   })
   sharedConfig?.publish(snapshot)
 
-  port = listener.port
   origin = originOf(snapshot.listen.host, listener.port)
   observability.exportMetrics(readFamilies)
   writeAudit?.('started', { version, origin, config: snapshot.file, pid: process.pid })
@@ -352,8 +363,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await state.store.releaseAll().catch((error: unknown) => log.warn({ err: error }, 'state not released to others'))
     await cluster?.close()
     await listener.close()
-    await inbound.close()
-    await oauthServer.close()
+    await Promise.all([inbound.close(), oauth?.close(), oauthServer.close()])
     context.keepAlive.stop()
     writeAudit?.('stopped', { pid: process.pid })
     await observability.close()
@@ -381,15 +391,4 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
 /** There are no other replicas, so the process that has parked a call has ended. */
 const isGone: ParkingHome['send'] = (_home, _server, _exchange, onGone) => onGone()
 
-/** The number of replicas; a command that reads the store is a member, too, and serves no caller. */
-const serving = (members: Membership): number => members.all().filter(({ address }) => address !== '').length
-
 const noFile = (): Promise<Snapshot> => Promise.reject(new ConfigError('this gateway was not started from a file'))
-
-/** Addresses that stand for all addresses of the machine are no place to connect to. */
-const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
-
-const originOf = (listenHost: string, port: number): string => {
-  const host = REACHABLE[listenHost] ?? listenHost
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}

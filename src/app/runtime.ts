@@ -161,6 +161,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         identity,
         cursorKeys,
         times: { listWaitMs: first.limits.listWaitMs },
+        scopes: first.auth?.scopes,
         onServerStatus: health.onChange,
         onListFault: health.setListFault,
         listChanges: options.listChanges,

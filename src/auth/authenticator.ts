@@ -1,18 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
-import { absentPolicy, type Policy } from '../protocol/policy.ts'
+import type { Policy } from '../protocol/policy.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import type { Shared } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
-import { FailedLogins } from './failed-logins.ts'
 import { createLastUsed } from './last-used.ts'
 import {
   type AuthRejection,
+  type Challenge,
   invalidToken,
   missingToken,
   restrictedToken,
-  tooManyFailures,
   wrongWorkspace,
 } from './rejections.ts'
 import { openSharedTokenStore } from './shared-tokens.ts'
@@ -26,15 +25,25 @@ interface AuthenticatorOptions {
   readonly shared: Shared | undefined // where all replicas keep their tokens; undefined: in the data directory
   readonly required: boolean // a token is needed even while there is none
   readonly localToken: Token // valid besides those in the data directory
-  readonly policyOf: PolicyOf
+  readonly policyFor: PolicyFor
+  readonly challenge: Challenge
+  readonly recordFailure: RecordFailure
   readonly writeAudit?: WriteAuditEvent | undefined
   readonly log: Log
 }
 
-/** The policy of that name in the current configuration. */
-export type PolicyOf = (name: string) => Policy | undefined
+/** The policy of a token, by its name; `of` is the token, or the caller, for the log. */
+export type PolicyFor = (of: string, name: string) => Policy
 
-const bearerOf = ({ headers: { authorization } }: RequestInfo): string | undefined =>
+/** Counts a rejection; returns it, or another one if its address has had too many. */
+export type RecordFailure = (
+  rejection: AuthRejection,
+  request: RequestInfo,
+  workspace: string,
+  token?: string,
+) => AuthRejection
+
+export const bearerOf = ({ headers: { authorization } }: RequestInfo): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
 
 const openStore = async (
@@ -48,12 +57,10 @@ const openStore = async (
 
 /** Authenticates requests by bearer token. A token that is revoked or expires ends everything opened with it, at once. */
 export const openAuthenticator = async (options: AuthenticatorOptions) => {
-  const { data, shared, required, localToken, policyOf, writeAudit, log } = options
+  const { data, shared, required, localToken, policyFor, challenge, recordFailure, writeAudit, log } = options
   const store = await openStore(data, shared, log)
   const isStored = (id: string): boolean => [...(store?.tokens.values() ?? [])].some(token => token.id === id)
   const lastUsed = data === undefined ? undefined : createLastUsed(data, isStored, log)
-  const failures = new FailedLogins(log)
-  const warnedTokens = new Set<string>() // ids of tokens whose policy is not in the configuration
   // What is open, with its token; undefined if it was admitted while none was needed.
   const sessions = new Map<() => void, string | undefined>() // token ids by the function that ends it
   const responses = new Map<ServerResponse, Token | undefined>()
@@ -84,7 +91,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   /** The valid token of a request, or the rejection. */
   const authenticate = (request: RequestInfo, workspace: string): Token | AuthRejection => {
     const secret = bearerOf(request)
-    if (secret === undefined) return missingToken(request)
+    if (secret === undefined) return missingToken(request, challenge)
     const token = findToken(tokens, secret)
     const now = Date.now()
     if (token && !isExpired(token, now)) {
@@ -92,44 +99,18 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
       return token
     }
     const reason = token ? 'The token has expired' : 'The token is unknown or revoked'
-    return recordFailure(invalidToken(request, reason), request, workspace, token)
-  }
-
-  const recordFailure = (
-    rejection: AuthRejection,
-    request: RequestInfo,
-    workspace: string,
-    token: Token | undefined,
-  ): AuthRejection => {
-    const fields = { reason: rejection.error.message, workspace, token: token?.id }
-    const waitMs = failures.record(request.socket.remoteAddress, fields)
-    return waitMs === undefined ? rejection : tooManyFailures(request, waitMs)
+    return recordFailure(invalidToken(request, reason, challenge), request, workspace, token?.id)
   }
 
   const check = (request: RequestInfo, workspace: string, response?: ServerResponse): Admission => {
     const token = authenticate(request, workspace)
     if ('kind' in token) return token
     if (!canAccess(token, workspace))
-      return recordFailure(wrongWorkspace(request, workspace), request, workspace, token)
+      return recordFailure(wrongWorkspace(request, workspace), request, workspace, token.id)
     trackResponse(request, token, response)
-    if (token.policy === undefined) return { kind: 'in', principal: token.principal }
-    const { principal, policy: policyName } = token
-    return { kind: 'in', principal, policy: policyFor(token, policyName), policyName }
-  }
-
-  /** A policy that was removed from the configuration allows nothing, so that removing it never grants more. */
-  const policyFor = ({ id }: Token, name: string): Policy => {
-    const policy = policyOf(name)
-    if (policy) {
-      warnedTokens.delete(id)
-      return policy
-    }
-    if (!warnedTokens.has(id)) {
-      const fields = { security: true, token: id, policy: name }
-      log.warn(fields, 'the policy of a token is not in the configuration: nothing is allowed')
-      warnedTokens.add(id)
-    }
-    return absentPolicy(name)
+    const { id, principal, policy: policyName } = token
+    if (policyName === undefined) return { kind: 'in', principal, token: id }
+    return { kind: 'in', principal, policy: policyFor(id, policyName), policyName, token: id }
   }
 
   const update = (): void => {
@@ -165,11 +146,16 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
       if (!canAccess(token, EVERY_WORKSPACE) || token.policy !== undefined) return restrictedToken(request)
       return { kind: 'in', principal: token.principal }
     },
-    /** Tracks a request admitted without a token; its connection is destroyed when the first token is created. */
-    trackAnonymous: (request: RequestInfo, response?: ServerResponse): void =>
-      trackResponse(request, tokenOf(request), response),
+    /**
+     * Tracks a request admitted without a token; its connection is destroyed when the first token is created. Returns the id of
+     * the token it has nevertheless.
+     */
+    trackAnonymous: (request: RequestInfo, response?: ServerResponse): string | undefined => {
+      const token = tokenOf(request)
+      trackResponse(request, token, response)
+      return token?.id
+    },
     tokens: {
-      idOf: (request: RequestInfo): string | undefined => tokenOf(request)?.id,
       isValid: (id: string | undefined): boolean => {
         if (id === undefined) return !isRequired()
         return [...tokens.values()].some(token => token.id === id && !isExpired(token, Date.now()))
@@ -191,7 +177,6 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     },
     close: async (): Promise<void> => {
       store?.close()
-      failures.close()
       clearTimeout(nextExpiry)
       await lastUsed?.close()
     },

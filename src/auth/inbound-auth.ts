@@ -6,10 +6,15 @@ import { quotaOwner } from '../protocol/admission.ts'
 import type { Shared } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
-import { openAuthenticator, type PolicyOf } from './authenticator.ts'
+import { bearerOf, openAuthenticator, type RecordFailure } from './authenticator.ts'
+import { FailedLogins } from './failed-logins.ts'
+import { createOAuthAdmission, isOAuthToken } from './oauth-admission.ts'
 import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
-import { tooManyRequests, unknownWorkspace } from './rejections.ts'
-import { type ApiTokens, createSecret, EVERY_WORKSPACE, hashSecret, type Token } from './token.ts'
+import { tooManyFailures, tooManyRequests, unknownWorkspace } from './rejections.ts'
+import { createProtectedResource, type ProtectedResource } from './resource.ts'
+import { type ApiTokens, createSecret, EVERY_WORKSPACE, hashSecret, isApiSecret, type Token } from './token.ts'
+import { createTokenPolicies, type PolicyOf } from './token-policies.ts'
+import type { TokenVerifier } from './verify/verifier.ts'
 
 /** What the replicas of a cluster share. */
 interface AuthCluster {
@@ -20,8 +25,9 @@ interface AuthCluster {
 export interface InboundAuthOptions {
   readonly host: string
   readonly isLoopback: boolean // the host cannot be reached from another machine
-  readonly data?: string | undefined // the data directory; without one and without a cluster there are no tokens
-  readonly required?: boolean | undefined // undefined: as soon as there is a token
+  readonly data?: string | undefined // the data directory; without one and without a cluster there are no API tokens
+  readonly required?: boolean | undefined // undefined: if OAuth tokens are accepted, or as soon as there is an API token
+  readonly oauth?: { readonly resource: ProtectedResource; readonly verifier: TokenVerifier } | undefined
   readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
   readonly rate?: RateLimits | undefined
   readonly cluster?: AuthCluster | undefined // undefined: there are no other replicas
@@ -34,10 +40,10 @@ export interface InboundAuthOptions {
 /** Authentication and rate limits of incoming requests. */
 export interface InboundAuth {
   readonly admit: Admit
-  /** Whether a request could use a workspace; it is not counted as a request. */
-  canAccess(request: RequestInfo, workspace: string): boolean
+  /** Those of the workspaces that a request could use; it is not counted as a request. */
+  accessible(request: RequestInfo, workspaces: readonly string[]): readonly string[] | Promise<readonly string[]>
   /** Whether a request may see the state of the whole gateway; undefined if no token is needed. */
-  admitOperator(request: RequestInfo): Admission | undefined
+  admitOperator(request: RequestInfo): Admission | undefined | Promise<Admission>
   readonly tokens: OpenerTokens
   /** The tokens that people can sign in with. */
   readonly apiTokens: ApiTokens
@@ -46,7 +52,11 @@ export interface InboundAuth {
   close(): Promise<void>
 }
 
-type CheckRequest = (request: RequestInfo, workspace: string, response?: ServerResponse) => Admission
+type CheckRequest = (
+  request: RequestInfo,
+  workspace: string,
+  response?: ServerResponse,
+) => Admission | Promise<Admission>
 
 const LOCAL = 'local'
 const OPEN_TO_ALL = 'everybody who reaches this address may use every server (--insecure)'
@@ -54,11 +64,19 @@ const UNENCRYPTED = 'tokens are sent unencrypted to this address: use a proxy wi
 
 /** Decides how callers are authenticated. Throws a ConfigError instead of serving a network without tokens. */
 export const createInboundAuth = async (options: InboundAuthOptions): Promise<InboundAuth> => {
-  const { host, isLoopback, data, required, insecure = false, rate, cluster, log } = options
+  const { host, isLoopback, data, insecure = false, rate, cluster, log } = options
+  const { required = options.oauth ? true : undefined } = options
+  const { resource } = options.oauth ?? { resource: API_TOKENS_ONLY }
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
-  if (insecure && required) throw new ConfigError('--insecure contradicts auth.required in the configuration')
+  if (insecure && required) throw new ConfigError(CONTRADICTION)
   const localSecret = createSecret()
-  const localToken = createLocalToken(localSecret)
+  const failures = new FailedLogins(log)
+  const recordFailure: RecordFailure = (rejection, request, workspace, token) => {
+    const fields = { reason: rejection.error.message, workspace, token }
+    const waitMs = failures.record(request.socket.remoteAddress, fields)
+    return waitMs === undefined ? rejection : tooManyFailures(request, waitMs)
+  }
+  const policyFor = createTokenPolicies(policyOf, log)
   const authenticator =
     insecure || required === false
       ? undefined
@@ -66,8 +84,10 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
           data,
           shared: cluster?.shared,
           required: required ?? false,
-          localToken,
-          policyOf,
+          localToken: createLocalToken(localSecret),
+          policyFor,
+          challenge: resource.challenge,
+          recordFailure,
           writeAudit: options.writeAudit,
           log,
         })
@@ -78,34 +98,75 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
         'create a token first (dragoman token create NAME), or listen on 127.0.0.1, or let everybody in with --insecure',
     )
   }
-  if (!isLoopback) log.warn({ host }, insecure ? OPEN_TO_ALL : UNENCRYPTED)
+  if (!isLoopback && (insecure || !resource.isEncrypted)) log.warn({ host }, insecure ? OPEN_TO_ALL : UNENCRYPTED)
+  const onRevoked = authenticator?.tokens.onRevoked ?? NO_TOKENS.onRevoked
+  const oauth = options.oauth && createOAuthAdmission({ ...options.oauth, policyFor, recordFailure, onRevoked })
 
   // Without tokens callers have a principal only if the gateway cannot be reached from another machine.
   const withoutToken: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
+  const admitAnonymous: CheckRequest = (request, _workspace, response) => {
+    const token = authenticator?.trackAnonymous(request, response)
+    return token === undefined ? withoutToken : { ...withoutToken, token }
+  }
+  /** The secret of a request if it is an OAuth token. */
+  const oauthSecretOf = (request: RequestInfo): string | undefined => {
+    const secret = oauth && bearerOf(request)
+    return secret === undefined || isApiSecret(secret) ? undefined : secret
+  }
+  const authenticate: CheckRequest = (request, workspace, response) => {
+    if (!authenticator?.isRequired()) return admitAnonymous(request, workspace, response)
+    const secret = oauthSecretOf(request)
+    if (oauth && secret !== undefined) return oauth.check(secret, request, workspace, response)
+    return authenticator.check(request, workspace, response)
+  }
   const check: CheckRequest = (request, workspace, response) => {
-    if (!authenticator?.isRequired()) authenticator?.trackAnonymous(request, response)
-    const admission = authenticator?.isRequired() ? authenticator.check(request, workspace, response) : withoutToken
+    const admission = authenticate(request, workspace, response)
     // Last: a rejected caller learns no names.
-    return admission.kind === 'out' || hasWorkspace(workspace, request) ? admission : unknownWorkspace(workspace)
+    const finish = (found: Admission): Admission =>
+      found.kind === 'out' || hasWorkspace(workspace, request) ? found : unknownWorkspace(workspace)
+    return admission instanceof Promise ? admission.then(finish) : finish(admission)
   }
   const sharing = cluster && { replicas: cluster.replicas, count: cluster.shared.count, log }
   const limiter = rate && createRateLimiter(rate, sharing)
+  const ofApiTokens = authenticator?.tokens ?? NO_TOKENS
+  const tokensOf = (id: string | undefined): OpenerTokens =>
+    isOAuthToken(id) ? (oauth?.tokens ?? NONE_VALID) : ofApiTokens
   return {
     admit: limiter ? withRateLimit(check, limiter.take) : check,
-    canAccess: (request, workspace) => !authenticator?.isRequired() || authenticator.canAccess(request, workspace),
-    admitOperator: request => (authenticator?.isRequired() ? authenticator.checkOperator(request) : undefined),
-    tokens: authenticator?.tokens ?? NO_TOKENS,
+    accessible: (request, workspaces) => {
+      if (!authenticator?.isRequired()) return workspaces
+      const secret = oauthSecretOf(request)
+      if (!oauth || secret === undefined) return workspaces.filter(name => authenticator.canAccess(request, name))
+      return oauth.accessible(secret, request, workspaces)
+    },
+    admitOperator: request => {
+      if (!authenticator?.isRequired()) return undefined
+      const secret = oauthSecretOf(request)
+      return oauth && secret !== undefined ? oauth.checkOperator(secret, request) : authenticator.checkOperator(request)
+    },
+    tokens: {
+      isValid: id => tokensOf(id).isValid(id),
+      onRevoked: (id, end) => tokensOf(id).onRevoked(id, end),
+    },
     apiTokens: authenticator?.apiTokens ?? NO_API_TOKENS,
     localSecret,
     close: async () => {
       limiter?.close()
+      oauth?.close()
+      failures.close()
       await authenticator?.close()
     },
   }
 }
 
+const CONTRADICTION = '--insecure contradicts auth.required, auth.issuers and auth.server in the configuration'
+
+const API_TOKENS_ONLY = createProtectedResource({ auth: {}, listen: {}, port: () => undefined })
+
 /** While callers are not authenticated, what they opened does not end with a token. */
-const NO_TOKENS: OpenerTokens = { idOf: () => undefined, isValid: () => true, onRevoked: () => () => {} }
+const NO_TOKENS: OpenerTokens = { isValid: () => true, onRevoked: () => () => {} }
+/** OAuth tokens are not accepted any more. */
+const NONE_VALID: OpenerTokens = { ...NO_TOKENS, isValid: () => false }
 
 const NO_API_TOKENS: ApiTokens = { find: () => undefined, byId: () => undefined }
 
@@ -121,10 +182,13 @@ const createLocalToken = (secret: string): Token => ({
 const withRateLimit =
   (check: CheckRequest, limitRate: LimitRate): Admit =>
   (request, workspace, response) => {
+    const limit = (admission: Admission): Admission | Promise<Admission> => {
+      if (admission.kind === 'out') return admission
+      const decide = (waitMs: number | undefined): Admission =>
+        waitMs === undefined ? admission : tooManyRequests(request, waitMs)
+      const waitMs = limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
+      return waitMs instanceof Promise ? waitMs.then(decide) : decide(waitMs)
+    }
     const admission = check(request, workspace, response)
-    if (admission.kind === 'out') return admission
-    const decide = (waitMs: number | undefined): Admission =>
-      waitMs === undefined ? admission : tooManyRequests(request, waitMs)
-    const waitMs = limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
-    return waitMs instanceof Promise ? waitMs.then(decide) : decide(waitMs)
+    return admission instanceof Promise ? admission.then(limit) : limit(admission)
   }

@@ -24,6 +24,9 @@ const PREFIX = 'drg_'
 const SECRET_BYTES = 32
 const SECRET = /^drg_[A-Za-z0-9_-]{43}$/
 
+/** True for what looks like the secret of an API token. */
+export const isApiSecret = (text: string): boolean => text.startsWith(PREFIX)
+
 export const createSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 
 /** A short name for a token that may be shown and logged. */

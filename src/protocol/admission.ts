@@ -7,6 +7,7 @@ import type { Policy } from './policy.ts'
 export interface RequestInfo {
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
+  readonly url?: string | undefined
 }
 
 /** The caller of a request, or the answer that rejects it before its body is read. */
@@ -16,6 +17,9 @@ export type Admission =
       readonly principal: string | undefined // undefined: anonymous, served in isolation
       readonly policy?: Policy | undefined // of the token
       readonly policyName?: string | undefined
+      readonly scopes?: ReadonlySet<string> | undefined // of an OAuth token; undefined: all
+      readonly expires?: number | undefined // of an OAuth token, epoch milliseconds: its standing streams end then
+      readonly token?: string | undefined // the id of the token; undefined: admitted without one
       readonly address?: string | undefined // of the client, if another replica has forwarded the request
     }
   | {
@@ -37,8 +41,6 @@ export type Admit = (
 
 /** The tokens that sessions were opened with. */
 export interface OpenerTokens {
-  /** The id of the token of a request; undefined if it was admitted without one. */
-  idOf(request: RequestInfo): string | undefined
   /** Whether what was opened with this token may still be used. */
   isValid(id: string | undefined): boolean
   /** Calls `end` when the token is revoked or expires, unless the returned function was called before. */

@@ -61,6 +61,7 @@ export interface Caller {
   readonly workspace: string
   readonly principal: string | undefined // undefined: anonymous, served in isolation
   readonly policy?: Policy | undefined // of the token, in addition to the workspace's
+  readonly scopes?: ReadonlySet<string> | undefined // of the token; undefined: all
   readonly revision: Revision
   readonly capabilities: Json
   readonly info?: Json | undefined

@@ -13,3 +13,12 @@ export const hostName = (host: string): string | undefined =>
 /** True for https, and for http that does not leave this machine: what secrets may be sent over. */
 export const isSecretSafe = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+
+/** Addresses that stand for all addresses of the machine are no place to connect to. */
+const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** The URL of a gateway that listens there. */
+export const originOf = (listenHost: string, port: number): string => {
+  const host = REACHABLE[listenHost] ?? listenHost
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

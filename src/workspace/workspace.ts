@@ -1,4 +1,4 @@
-import type { WorkspaceConfig } from '../config/snapshot.ts'
+import type { ScopeRule, WorkspaceConfig } from '../config/snapshot.ts'
 import type { Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { ListChanges } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
@@ -16,6 +16,7 @@ import type { OnListFault } from './catalog/read-list.ts'
 import { createDiscover } from './discover.ts'
 import type { Member } from './member.ts'
 import { createPolicy } from './policy/policy.ts'
+import { createScopeCheck, withScopeCheck } from './policy/scopes.ts'
 import { createKnownAnswers } from './routing/known-answers.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
@@ -28,6 +29,7 @@ export interface WorkspaceDeps {
   readonly identity: Json // name and version of the gateway
   readonly cursorKeys: readonly [Uint8Array, ...Uint8Array[]] // of all replicas: the first seals, all of them open
   readonly times?: Partial<CacheTimes>
+  readonly scopes?: ReadonlyMap<string, ScopeRule> | undefined // of tokens, and the tools that need them
   readonly previous?: Workspace | undefined // the workspace that this one replaces
   /** Calls the listener on every change of a server's status until the returned function is called. */
   readonly onServerStatus?: (listener: (status: ServerStatus) => void) => () => void
@@ -58,7 +60,7 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   const stopListening = deps.onServerStatus?.(followRecovery([only], subscriptions.onRecovered))
   const times = { ...CACHE_TIMES, ...deps.times }
   const known = only.learnt && createKnownAnswers(only, only.learnt, route, times)
-  const direct = known?.dispatch ?? route
+  const direct = withScopeCheck(known?.dispatch ?? route, only.server, createScopeCheck(deps.scopes))
   const { previous, ...others } = deps // the previous workspace must not be kept in memory
   let ruled = previous?.catalog && createWorkspace(config, members, deps)
   const general: Dispatch = exchange => {
@@ -99,7 +101,7 @@ const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceCo
 export const createWorkspace = (
   config: WorkspaceConfig,
   members: readonly Member[],
-  { log, identity, cursorKeys, times, previous, onServerStatus, onListFault, listChanges }: WorkspaceDeps,
+  { log, identity, cursorKeys, times, scopes, previous, onServerStatus, onListFault, listChanges }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
     members,
@@ -116,6 +118,7 @@ export const createWorkspace = (
     config,
     log,
     provenance,
+    missingScopes: createScopeCheck(scopes),
     capabilities: (caller, member) => catalog.discovery(member, caller).value?.result.get('capabilities'),
   })
   const refetcher = createRefetcher(catalog)

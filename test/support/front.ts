@@ -8,7 +8,7 @@ import {
   type Sse,
 } from '../../src/config/snapshot.ts'
 import { ActiveCalls } from '../../src/fronts/http/active-calls.ts'
-import type { FrontContext } from '../../src/fronts/http/front-request.ts'
+import type { FrontContext, FrontRequest } from '../../src/fronts/http/front-request.ts'
 import { createRequestGuard } from '../../src/fronts/http/guard.ts'
 import { listen } from '../../src/fronts/http/listen.ts'
 import { createMcpEndpoint } from '../../src/fronts/http/mcp-endpoint.ts'
@@ -44,7 +44,7 @@ const DEFAULTS: Script = {
   'subscriptions/listen': () => {},
 }
 
-const NO_TOKENS: OpenerTokens = { idOf: () => undefined, isValid: () => true, onRevoked: () => () => {} }
+const NO_TOKENS: OpenerTokens = { isValid: () => true, onRevoked: () => () => {} }
 
 /** Every HTTP front on a real port, in front of a scripted server. */
 export const startFront = async (
@@ -57,6 +57,8 @@ export const startFront = async (
     readonly log?: Log
     readonly state?: { readonly store: StateStore; readonly keys: StateKeys } // by default nothing outlives the front
     readonly tokens?: OpenerTokens
+    readonly access?: Pick<FrontRequest, 'token' | 'scopes' | 'expires'> // of every caller
+    readonly scopeChallenge?: FrontContext['scopeChallenge']
   } = {},
 ) => {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -77,6 +79,7 @@ export const startFront = async (
     keepAlive: new KeepAlive(limits.keepAliveMs),
     retention: new StreamRetention({ total: limits.totalLogBytes, perOwner: limits.principalLogBytes }),
     activeCalls: new ActiveCalls(limits.principalSessions),
+    scopeChallenge: options.scopeChallenge,
   }
   context.keepAlive.onTick(now => context.retention.sweep(now))
   const state = options.state
@@ -89,7 +92,7 @@ export const startFront = async (
       if (!['default', 'other'].includes(workspace))
         return { kind: 'out', status: 404, error: { code: -32600, message: 'There is no such workspace' } }
       const principal = options.identify ? options.identify(request.headers.authorization) : 'local'
-      return { kind: 'in', principal }
+      return { kind: 'in', principal, ...options.access }
     }),
     streamable: createStreamable(context, sessions),
     httpSse: createHttpSse(channels),

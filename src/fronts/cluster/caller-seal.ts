@@ -10,6 +10,8 @@ export interface ForwardedCaller {
   readonly principal: string | undefined
   readonly policyName: string | undefined // of the token; each replica has the policy in its configuration
   readonly address: string | undefined // of the client
+  readonly scopes?: ReadonlySet<string> | undefined // of the token; undefined: all
+  readonly expires?: number | undefined // of the token
 }
 
 /** What a sealed caller says, or why it is not accepted. `expired`: the clocks of the two replicas may differ. */
@@ -26,6 +28,8 @@ type SealedCaller = readonly [
   principal: string | null,
   policyName: string | null,
   address: string | null,
+  scopes: readonly string[] | null,
+  tokenExpires: number | null,
 ]
 
 interface OpenedCaller {
@@ -53,8 +57,10 @@ export class CallerSeal {
   }
 
   /** Seals a caller for the replica `to`; `now` is the time there. */
-  seal({ workspace, principal, policyName, address }: ForwardedCaller, to: string, now: number): string {
-    const about = [workspace, principal ?? null, policyName ?? null, address ?? null] as const
+  seal(caller: ForwardedCaller, to: string, now: number): string {
+    const { workspace, principal, policyName, address, scopes, expires } = caller
+    const held = scopes ? [...scopes] : null
+    const about = [workspace, principal ?? null, policyName ?? null, address ?? null, held, expires ?? null] as const
     const key = JSON.stringify([to, ...about])
     const known = this.#sealed.get(key)
     if (known && now < known.renewAt && now > known.renewAt - VALID_MS) return known.text
@@ -81,12 +87,16 @@ export class CallerSeal {
     for (const key of this.#keys) {
       const content = unsealBytes(key, PURPOSE, bytes)
       if (!content) continue
-      const [to, expires, workspace, principal, policyName, address] = JSON.parse(content.toString()) as SealedCaller
+      const [to, expires, workspace, principal, policyName, address, scopes, tokenExpires] = JSON.parse(
+        content.toString(),
+      ) as SealedCaller
       const caller = {
         workspace,
         principal: principal ?? undefined,
         policyName: policyName ?? undefined,
         address: address ?? undefined,
+        scopes: scopes ? new Set(scopes) : undefined,
+        expires: tokenExpires ?? undefined,
       }
       const opened = { to, expires, caller }
       this.#opened.set(sealed, opened)

@@ -75,11 +75,11 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
 
   /** Forwards a request; false if its home is gone and it has to be located again. */
   const forward = async (request: FrontRequest, body: Buffer | undefined, home: string): Promise<boolean> => {
-    const { raw, workspace, principal, policyName } = request
+    const { raw, workspace, principal, policyName, scopes, expires } = request
     const member = members.at(home)
     if (!member) return false
     counts.forwarded++
-    const caller = { workspace, principal, policyName, address: clientAddress(request) }
+    const caller = { workspace, principal, policyName, address: clientAddress(request), scopes, expires }
     const call = new Abort() // a shutdown waits for it
     if (body) activeCalls.add(call)
     const result = await forwarder.forward(request, body, caller, member).finally(() => activeCalls.delete(call))

@@ -19,6 +19,7 @@ import { SSE_HEADERS } from '../http/response.ts'
 import { GATEWAY_RESTARTED } from '../sessions/response-collector.ts'
 import { DueQueue } from '../streams/keep-alive.ts'
 import { EventOutbox } from '../streams/outbox.ts'
+import { endAtExpiry } from '../streams/token-expiry.ts'
 import { type ChannelEndReason, ClientChannel } from './channel.ts'
 import { chooseNamedEvents, endpointOf } from './channel-events.ts'
 import { OpenCalls } from './open-calls.ts'
@@ -73,22 +74,28 @@ export const createClientChannels = (
 
   /** Turns a response into a channel. */
   const open = (request: FrontRequest, openedBy: 'sse' | 'mcp'): void => {
-    const { raw, response, workspace, principal, policy } = request
+    const { raw, response, workspace, principal, policy, scopes } = request
     if (response.destroyed) return // the client disconnected during authentication
     const id = mintId(keys.ids[0], 'channel', { home: store.members.self, workspace })
     const owner = requestOwner(request)
     const outbox = new EventOutbox(response, context, owner)
     const revision = knownRevision(raw.headers['mcp-protocol-version'])
-    const caller = { workspace, principal, policy, revision: revision ?? OLDEST, capabilities: Json.empty }
+    const caller = { workspace, principal, policy, scopes, revision: revision ?? OLDEST, capabilities: Json.empty }
     const named = chooseNamedEvents(openedBy, readQuery(raw), settings.events)
     const client = clientKey(request) // now: a closed socket has no address
     const calls = principal === undefined ? undefined : openCalls // anonymous callers cannot be told apart
     const recordCall = calls && ((call: Json) => calls.add(client, call))
     const channel = new ClientChannel({ id, caller, openedBy, named, outbox, recordCall }, context)
+    channel.setAccess(request)
     const byItself = openedBy === 'mcp' ? client : undefined
     add(channel, byItself)
     for (const evicted of quota.add(owner, channel)) evicted.end('closed')
     response.on('close', () => remove(channel, byItself))
+    endAtExpiry(
+      response,
+      () => channel.expires,
+      () => channel.end('closed'),
+    )
     response.writeHead(200, { ...SSE_HEADERS, 'mcp-session-id': id })
     const begin = (lost: readonly Json[]): void => {
       if (channel.isEnded) return

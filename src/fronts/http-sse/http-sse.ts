@@ -38,9 +38,9 @@ const createWriter = (channel: ClientChannel, endpoint: PostEndpoint, body?: Bod
   expect: (call, id) => {
     const respondInBody = body?.expect(call, id)
     const endRecord = id && channel.recordCall?.(id)
-    return outcome => {
+    return (outcome, error) => {
       channel.respond(endpoint, outcome)
-      respondInBody?.(outcome)
+      respondInBody?.(outcome, error)
       endRecord?.()
     }
   },
@@ -62,8 +62,8 @@ const RESPONDERS: Readonly<Record<PostEndpoint, Responder<ClientChannel>>> = {
   mcp: createResponder('mcp'),
   message: {
     ...EMPTY_RESPONDER,
-    createWriter: (channel, { response }, isBatch) =>
-      createWriter(channel, 'message', new BodyWriter(response, isBatch)),
+    createWriter: (channel, request, isBatch) =>
+      createWriter(channel, 'message', new BodyWriter(channel.context, request, isBatch)),
   },
 }
 
@@ -102,7 +102,7 @@ export const createHttpSse = (channels: ClientChannels) => {
   const receive = (channel: ClientChannel, request: FrontRequest, incoming: Incoming, endpoint: PostEndpoint): void => {
     if (incoming.kind === 'invalid')
       return sendError(request.response, 400, incoming.id, invalidMessage(incoming.reason))
-    channel.setPolicy(request.policy)
+    channel.setAccess(request)
     channel.recordUse(endpoint)
     try {
       if (incoming.kind === 'request' && incoming.method === 'initialize')

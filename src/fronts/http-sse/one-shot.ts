@@ -13,8 +13,9 @@ import { BodyWriter, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 
 /** A legacy client without a session: 2024-11-05, no capabilities, one POST and its response. */
 class SessionlessClient extends ClientSession {
-  constructor(context: FrontContext, { workspace, principal, policy }: FrontRequest) {
-    super({ workspace, principal, policy, revision: OLDEST, capabilities: Json.empty, headers: new Map() }, context)
+  constructor(context: FrontContext, { workspace, principal, policy, scopes }: FrontRequest) {
+    const caller = { workspace, principal, policy, scopes, revision: OLDEST, capabilities: Json.empty }
+    super({ ...caller, headers: new Map() }, context)
   }
 
   override listen(): void {} // the client has no stream to receive anything on
@@ -23,14 +24,14 @@ class SessionlessClient extends ClientSession {
 }
 
 /** Writes one JSON body; the calls end if the client disconnects. */
-const createWriter = ({ response }: FrontRequest, isBatch: boolean): BodyWriter => {
-  const writer = new BodyWriter(response, isBatch)
-  response.on('close', () => writer.abortPending({ kind: 'gone' }))
+const createWriter = (context: FrontContext, request: FrontRequest, isBatch: boolean): BodyWriter => {
+  const writer = new BodyWriter(context, request, isBatch)
+  request.response.on('close', () => writer.abortPending({ kind: 'gone' }))
   return writer
 }
 
 const RESPONDER: Responder<SessionlessClient> = {
-  createWriter: (_client, request, isBatch) => createWriter(request, isBatch),
+  createWriter: ({ context }, request, isBatch) => createWriter(context, request, isBatch),
   ...EMPTY_RESPONDER,
 }
 
@@ -44,5 +45,5 @@ export const serveOnce = (context: FrontContext, request: FrontRequest, incoming
   const identity = readInitialize(params)
   if (typeof identity === 'string') return sendError(request.response, 400, id, rpcError('invalidParams', identity))
   const abort = new Abort()
-  client.initialize(identity, id, abort, createWriter(request, false).expect(abort))
+  client.initialize(identity, id, abort, createWriter(context, request, false).expect(abort))
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../config/snapshot.ts'
-import { quotaOwner } from '../../protocol/admission.ts'
+import { quotaOwner, type RequestInfo } from '../../protocol/admission.ts'
 import type { Dispatch } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import type { StateKeys } from '../../stores/state/secret.ts'
@@ -18,7 +18,11 @@ export interface FrontContext {
   readonly keepAlive: KeepAlive
   readonly retention: StreamRetention
   readonly activeCalls: ActiveCalls
+  readonly scopeChallenge?: ScopeChallenge | undefined // undefined: no token has scopes
 }
+
+/** The WWW-Authenticate header for a request whose token lacks scopes. */
+export type ScopeChallenge = (request: RequestInfo, held: ReadonlySet<string>, missing: readonly string[]) => string
 
 /** Where HTTP fronts keep what outlives a process, and the keys that replicas share. */
 export interface FrontState {
@@ -35,6 +39,9 @@ export interface FrontRequest {
   readonly principal: string | undefined
   readonly policy?: Policy | undefined // of the token
   readonly policyName?: string | undefined
+  readonly scopes?: ReadonlySet<string> | undefined // of the token; undefined: all
+  readonly expires?: number | undefined // of the token: standing streams end then
+  readonly token?: string | undefined // its id
   readonly address?: string | undefined // of the client, if another replica has forwarded the request
   readonly acceptsJson: boolean
   readonly acceptsSse: boolean
@@ -43,7 +50,7 @@ export interface FrontRequest {
 /** The workspaces and servers of the current configuration, as each caller may see them. */
 export interface WorkspaceDirectory {
   readonly workspaces: () => readonly string[]
-  readonly visibleTo: (request: IncomingMessage) => readonly string[]
+  readonly visibleTo: (request: IncomingMessage) => readonly string[] | Promise<readonly string[]>
   /** Undefined if there is no such workspace. */
   readonly serversOf: (workspace: string, policy: Policy | undefined) => readonly string[] | undefined
 }

@@ -1,8 +1,6 @@
 import type { Listen } from '../../config/snapshot.ts'
 import { hostName, isLoopback } from '../../std/host.ts'
 
-export { isLoopback } from '../../std/host.ts'
-
 /** The headers the guard judges: what a request says about its target and its origin. */
 interface RequestOrigin {
   readonly host: string | undefined

@@ -16,7 +16,7 @@ interface OperatorOptions extends WorkspaceDirectory {
   readonly readRequest: ReadRequest
   readonly exposeMetrics: boolean
   /** Checks the token of a request; undefined if no token is needed. */
-  readonly admitOperator: (request: RequestInfo) => Admission | undefined
+  readonly admitOperator: (request: RequestInfo) => Admission | undefined | Promise<Admission>
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
   readonly differingReplicas: () => readonly string[] // whose configuration is not the one of this replica
@@ -27,6 +27,8 @@ interface OperatorOptions extends WorkspaceDirectory {
 
 /** What a request may see of the whole gateway; `figures` are names and numbers, without texts of servers. */
 type OperatorView = { readonly kind: 'all' } | { readonly kind: 'figures' } | (Admission & { kind: 'out' })
+
+type AsyncHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 const HEALTHY = [Buffer.from('{"status":"ok"}')]
 const GET_ONLY = rpcError('invalidRequest', 'Method not allowed: use GET')
@@ -45,19 +47,19 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
   let isReady = false
 
   /** If tokens are required, details need one; otherwise the caller must be on this machine and behind no proxy. */
-  const viewOf = (request: IncomingMessage): OperatorView => {
-    const admission = admitOperator(request)
+  const viewOf = async (request: IncomingMessage): Promise<OperatorView> => {
+    const admission = await admitOperator(request)
     if (admission?.kind === 'in') return { kind: 'all' }
     if (!admission && (exposeMetrics || isLocal(request))) return { kind: 'all' }
     if (exposeMetrics) return { kind: 'figures' }
     return admission ?? HIDDEN
   }
 
-  const ready: RequestHandler = (request, response) => {
+  const ready: AsyncHandler = async (request, response) => {
     const states = servers()
     // Ready once every server was tried; a server that is slow to start has a reason, one added later changes nothing.
     isReady ||= states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
-    const { kind } = viewOf(request)
+    const { kind } = await viewOf(request)
     const shown = states.map(describeServer).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
     const differing = differingReplicas()
     const others = differing.length > 0 ? { replicasWithOtherConfiguration: differing } : {}
@@ -66,20 +68,15 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
 
-  const metrics: RequestHandler = (request, response) => {
-    const view = viewOf(request)
+  const metrics: AsyncHandler = async (request, response) => {
+    const view = await viewOf(request)
     if (view.kind === 'out') return rejectUnread(request, response, view.status, view.error, view.headers)
-    scrape().then(
-      ({ type, text }) => sendText(response, type, text),
-      error => {
-        log.error({ err: error }, 'metrics could not be collected')
-        rejectUnread(request, response, 500, rpcError('internal'))
-      },
-    )
+    const { type, text } = await scrape()
+    sendText(response, type, text)
   }
 
-  const index: RequestHandler = (raw, response) => {
-    const names = visibleTo(raw)
+  const index: AsyncHandler = async (raw, response) => {
+    const names = await visibleTo(raw)
     const sendIndex: ServeRequest = ({ policy }) => {
       const shown = names.map(name => ({ name, servers: serversOf(name, policy) ?? [] }))
       if (raw.headers.accept?.includes('text/html'))
@@ -89,11 +86,19 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     readRequest(raw, response, names[0] ?? workspaces()[0] ?? '', sendIndex, false)
   }
 
+  const shown = (handler: AsyncHandler): RequestHandler =>
+    getOnly((request, response) => {
+      handler(request, response).catch((error: unknown) => {
+        log.error({ err: error, path: request.url }, 'page could not be shown')
+        if (!response.headersSent) rejectUnread(request, response, 500, rpcError('internal'))
+      })
+    })
+
   return {
     '/healthz': getOnly((_request, response) => sendJson(response, 200, HEALTHY, PRIVATE_HEADERS)),
-    '/readyz': getOnly(ready),
-    '/metrics': getOnly(metrics),
-    '/': getOnly(index),
+    '/readyz': shown(ready),
+    '/metrics': shown(metrics),
+    '/': shown(index),
   }
 }
 

@@ -53,14 +53,19 @@ export const createActionRoutes = (context: FrontContext, options: ActionOptions
     const target: ActionPath = { ...parsed, workspace: named ?? (isTool ? DEFAULT_WORKSPACE : undefined) }
     const method = isTool ? 'POST' : 'GET'
     if (raw.method !== method) return rejectUnread(raw, response, 405, isTool ? POST_ONLY : GET_ONLY, { allow: method })
+    const fail = (error: unknown): void => {
+      context.log.error({ err: error }, 'request failed with an internal error')
+      if (!response.headersSent) rejectUnread(raw, response, 500, rpcError('internal'))
+    }
+    const show = (shown: readonly string[]): void => {
+      const workspace = shown[0] ?? workspaces()[0] ?? ''
+      const run = (request: FrontRequest): void =>
+        void serve(request, target, shown.length > 0 ? shown : [workspace]).catch(fail)
+      readRequest(raw, response, workspace, run, false)
+    }
     const shown = target.workspace === undefined ? visibleTo(raw) : [target.workspace]
-    const workspace = shown[0] ?? workspaces()[0] ?? ''
-    const run = (request: FrontRequest): void =>
-      void serve(request, target, shown.length > 0 ? shown : [workspace]).catch(error => {
-        context.log.error({ err: error }, 'request failed with an internal error')
-        if (!response.headersSent) rejectUnread(raw, response, 500, rpcError('internal'))
-      })
-    readRequest(raw, response, workspace, run, false)
+    if (shown instanceof Promise) shown.then(show).catch(fail)
+    else show(shown)
   }
 
   const serve = async (request: FrontRequest, target: ActionPath, shown: readonly string[]): Promise<void> => {

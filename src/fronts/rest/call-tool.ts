@@ -7,6 +7,7 @@ import { Json } from '../../wire/json/json.ts'
 import { asksForSse } from '../../wire/media-type.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { httpRejection } from '../http/http-rejection.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
 import { withTraceContext } from '../http/trace-headers.ts'
 import { EventOutbox } from '../streams/outbox.ts'
@@ -76,7 +77,7 @@ class ToolReply {
       case 'result':
         return this.#takeResult(frame.result)
       case 'failure':
-        if (!maybeUnknownTool(frame.error)) return this.#fail(statusOfFailure(frame.error), frame.error)
+        if (!maybeUnknownTool(frame.error)) return this.#failAs(frame.error)
         return this.#unlessUnknown(() => this.#fail(422, frame.error))
     }
   }
@@ -110,11 +111,16 @@ class ToolReply {
     this.#release()
   }
 
+  #failAs(error: RpcError): void {
+    const http = httpRejection(this.#context, this.#request, error)
+    this.#fail(http?.status ?? statusOfFailure(error), error, http?.headers)
+  }
+
   /** Sends a status, or an event if the response has become a stream. */
-  #fail(status: number, error: RpcError): void {
+  #fail(status: number, error: RpcError, headers = retryHeaders(error)): void {
     if (this.#isDone) return
     if (this.#stream) this.#endStream('error', [Json.of({ status, error: Json.of({ ...error }) }).toBytes()])
-    else sendError(this.#request.response, status, undefined, error, retryHeaders(error))
+    else sendError(this.#request.response, status, undefined, error, headers)
     this.#release()
   }
 

@@ -16,10 +16,11 @@ const MARGIN_MS = 1000 // besides the time a list waits for servers that are sti
  * A caller of the REST endpoint: the newest legacy revision, without a session or capabilities, because it takes a
  * tool's result whole, need not repeat arguments in headers, and shares one upstream session per principal.
  */
-export const restCaller = ({ workspace, principal, policy, raw }: FrontRequest): Caller => ({
+export const restCaller = ({ workspace, principal, policy, scopes, raw }: FrontRequest): Caller => ({
   workspace,
   principal,
   policy,
+  scopes,
   revision: NEWEST_LEGACY,
   capabilities: Json.empty,
   headers: carriedHeaders(raw.headers),

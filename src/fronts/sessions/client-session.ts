@@ -2,10 +2,9 @@ import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller, Frame } from '../../protocol/exchange.ts'
 import type { LogSeverity } from '../../protocol/methods.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
-import type { Policy } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult } from '../../wire/json-rpc.ts'
-import type { FrontContext } from '../http/front-request.ts'
+import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import { ResourceSubscriptions } from './client-limits.ts'
 import { type ClientIdentity, initializeResult } from './handshake.ts'
@@ -27,6 +26,7 @@ export abstract class ClientSession {
   readonly subscriptions = new ResourceSubscriptions()
   caller: Caller
   level: LogSeverity | undefined // that the client has set
+  expires: number | undefined // of the token of its latest request: its standing streams end then
 
   readonly context: FrontContext
   #listener: Abort | undefined // of the `subscriptions/listen` that carries what belongs to no call
@@ -69,9 +69,10 @@ export abstract class ClientSession {
     return false
   }
 
-  /** Applies the policy of the latest request's token: a principal may have several tokens, and policies change. */
-  setPolicy(policy: Policy | undefined): void {
-    if (this.caller.policy !== policy) this.caller = { ...this.caller, policy }
+  /** Applies what the token of the latest request allows: a principal may have several tokens, and policies change. */
+  setAccess({ policy, scopes, expires }: Pick<FrontRequest, 'policy' | 'scopes' | 'expires'>): void {
+    if (this.caller.policy !== policy || this.caller.scopes !== scopes) this.caller = { ...this.caller, policy, scopes }
+    this.expires = expires
   }
 
   setLevel(logLevel: LogSeverity): void {

@@ -11,7 +11,13 @@ import { withTraceContext } from '../http/trace-headers.ts'
 import { mergeKey } from '../streams/event-log.ts'
 import { type RequestEnding, SESSION_REQUESTS, SET_LEVEL } from './client-limits.ts'
 import type { ClientSession } from './client-session.ts'
-import { abortOutcome, type CallOutcome, type MessageSource, type ResponseWriter } from './response-collector.ts'
+import {
+  abortOutcome,
+  type CallOutcome,
+  type MessageSource,
+  type Respond,
+  type ResponseWriter,
+} from './response-collector.ts'
 
 const NOT_DURING_CALL = rpcError('methodNotFound', 'This client takes no requests during a call')
 
@@ -118,22 +124,22 @@ const run = (
   session: ClientSession,
   { id, method, params }: RequestMessage,
   call: Abort,
-  respond: (outcome: CallOutcome) => void,
+  respond: Respond,
   writer: ResponseWriter,
   source: MessageSource | undefined,
 ): void => {
   const { context } = session
   const trace = source?.trace
-  const settle = (outcome: CallOutcome, ending: RequestEnding) => {
+  const settle = (outcome: CallOutcome, ending: RequestEnding, error?: RpcError) => {
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
     const saving = ending !== 'failure' && SESSION_REQUESTS.has(method) ? session.save() : undefined
     if (saving) return void saving.then(() => end(outcome))
-    end(outcome)
+    end(outcome, error)
   }
-  const end = (outcome: CallOutcome): void => {
+  const end = (outcome: CallOutcome, error?: RpcError): void => {
     context.activeCalls.delete(call)
-    respond(outcome)
+    respond(outcome, error)
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {
@@ -146,7 +152,7 @@ const run = (
         if (method === SET_LEVEL) setLevel(session, params)
         return settle(encodeResult(id, frame.result), 'result')
       case 'failure':
-        return settle(encodeError(id, frame.error), 'failure')
+        return settle(encodeError(id, frame.error), 'failure', frame.error)
     }
   }
   session.listen()

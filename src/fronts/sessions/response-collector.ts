@@ -4,7 +4,8 @@ import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
-import { clientAddress, type FrontRequest } from '../http/front-request.ts'
+import { clientAddress, type FrontContext, type FrontRequest } from '../http/front-request.ts'
+import { httpRejection, type RejectedResponse } from '../http/http-rejection.ts'
 import { sendEmpty, sendError, sendEvents, sendJson } from '../http/response.ts'
 import { traceHeaders } from '../http/trace-headers.ts'
 
@@ -40,12 +41,15 @@ export const abortOutcome = (id: Json, { kind }: AbortReason): CallOutcome => {
   return error ? encodeError(id, error) : 'none'
 }
 
+/** Takes the outcome of a request; `error` is what it encodes, if the call has failed. */
+export type Respond = (outcome: CallOutcome, error?: RpcError) => void
+
 /** Where the responses to one incoming message or batch go. */
 export interface ResponseWriter {
   /** False if the client can only take the responses themselves. */
   readonly canSendMore: boolean
   /** Registers a request; the returned function must be called with its outcome. An invalid one may have no id. */
-  expect(call: Abort, id: Json | undefined): (outcome: CallOutcome) => void
+  expect(call: Abort, id: Json | undefined): Respond
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
 }
@@ -74,6 +78,7 @@ export abstract class ResponseCollector implements ResponseWriter {
   readonly #calls: Abort[] = []
   readonly #outcomes: (CallOutcome | undefined)[] = []
   readonly #isBatch: boolean
+  #rejected: RejectedResponse | undefined
 
   constructor(isBatch: boolean) {
     this.#isBatch = isBatch
@@ -84,6 +89,11 @@ export abstract class ResponseCollector implements ResponseWriter {
   /** One more outcome is there. */
   protected abstract responded(outcome: CallOutcome): void
 
+  /** How the error of a request is sent if it is the whole response; undefined: as any other. */
+  protected rejection(_error: RpcError): RejectedResponse | undefined {
+    return undefined
+  }
+
   protected get isComplete(): boolean {
     return this.#outcomes.length > 0 && this.#outcomes.every(outcome => outcome !== undefined)
   }
@@ -93,13 +103,19 @@ export abstract class ResponseCollector implements ResponseWriter {
     return this.#outcomes.filter((outcome): outcome is Buffer[] => outcome !== undefined && outcome !== 'none')
   }
 
-  expect(call: Abort, _id?: Json): (outcome: CallOutcome) => void {
+  expect(call: Abort, _id?: Json): Respond {
     this.#calls.push(call)
     const index = this.#outcomes.push(undefined) - 1
-    return outcome => {
+    return (outcome, error) => {
       this.#outcomes[index] = outcome
+      if (error && !this.#isBatch) this.#rejected = this.rejection(error)
       this.responded(outcome)
     }
+  }
+
+  /** True if the only request was rejected by an HTTP status of its own. */
+  protected get isRejected(): boolean {
+    return this.#rejected !== undefined
   }
 
   /** Aborts the calls that have no outcome yet. */
@@ -119,7 +135,7 @@ export abstract class ResponseCollector implements ResponseWriter {
     const bodies = this.responses
     const [first] = bodies
     if (!first) return sendEmpty(response, 202)
-    if (!this.#isBatch) return sendJson(response, 200, first)
+    if (!this.#isBatch) return sendJson(response, this.#rejected?.status ?? 200, first, this.#rejected?.headers)
     sendJson(response, 200, [OPEN, ...bodies.flatMap((body, i) => (i === 0 ? body : [COMMA, ...body])), CLOSE])
   }
 }
@@ -127,16 +143,23 @@ export abstract class ResponseCollector implements ResponseWriter {
 /** Writes the responses as the body of the POST, once all of them are there. */
 export class BodyWriter extends ResponseCollector {
   readonly canSendMore = false
-  readonly #response: ServerResponse
+  readonly #context: FrontContext
+  readonly #request: FrontRequest
 
-  constructor(response: ServerResponse, isBatch: boolean) {
+  constructor(context: FrontContext, request: FrontRequest, isBatch: boolean) {
     super(isBatch)
-    this.#response = response
+    this.#context = context
+    this.#request = request
+  }
+
+  protected override rejection(error: RpcError): RejectedResponse | undefined {
+    return httpRejection(this.#context, this.#request, error)
   }
 
   send(): void {}
 
   protected override responded(): void {
-    if (this.isComplete && !this.#response.destroyed) this.sendJson(this.#response)
+    const { response } = this.#request
+    if (this.isComplete && !response.destroyed) this.sendJson(response)
   }
 }

@@ -1,15 +1,17 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
-import { statusOf } from '../../protocol/errors.ts'
+import { type RpcError, statusOf } from '../../protocol/errors.ts'
 import type { Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
+import { httpRejection } from '../http/http-rejection.ts'
 import { readQuery } from '../http/request-url.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from '../http/response.ts'
 import { withTraceContext } from '../http/trace-headers.ts'
 import { EventLog, mergeKey } from '../streams/event-log.ts'
+import { endAtExpiry } from '../streams/token-expiry.ts'
 import {
   carriedHeaders,
   isListen,
@@ -32,7 +34,7 @@ export const serveStateless = (
   message: RequestMessage | NotificationMessage,
 ): void => {
   if (message.kind === 'notification') return serveNotification(context, request, message)
-  const { raw, response, workspace, principal, policy } = request
+  const { raw, response, workspace, principal, policy, scopes } = request
   const { id, method, params } = message
   const reading = readEnvelope(method, params, raw.headers)
   if ('rejection' in reading) return sendError(response, reading.rejection.status, id, reading.rejection.error)
@@ -43,7 +45,7 @@ export const serveStateless = (
     kind: 'request',
     method,
     params: headers.size > 0 ? withTraceContext(params, headers) : params,
-    caller: { workspace, principal, policy, revision, capabilities, info, logLevel, affinity, headers },
+    caller: { workspace, principal, policy, scopes, revision, capabilities, info, logLevel, affinity, headers },
     signal: reply.abort,
     sink: frame => reply.take(frame),
     origin: { id, address: clientAddress(request) },
@@ -57,13 +59,13 @@ const affinityInUrl = (url = ''): string | undefined =>
 /** The specification defines no client notification over HTTP; one of an extension goes to the server. */
 const serveNotification = (
   { dispatch }: FrontContext,
-  { raw, response, workspace, principal, policy }: FrontRequest,
+  { raw, response, workspace, principal, policy, scopes }: FrontRequest,
   { method, params }: NotificationMessage,
 ): void => {
   sendEmpty(response, 202)
   if (method === NOTIFICATIONS.cancelled) return // over HTTP a client cancels by closing the stream
   const headers = carriedHeaders(raw.headers)
-  const caller = { workspace, principal, policy, revision: MODERN, capabilities: Json.empty, headers }
+  const caller = { workspace, principal, policy, scopes, revision: MODERN, capabilities: Json.empty, headers }
   dispatch({ kind: 'notification', method, params, caller, signal: NEVER, sink: () => {} })
 }
 
@@ -84,8 +86,10 @@ class StatelessReply {
     this.#id = message.id
     this.#method = message.method
     if (request.acceptsSse) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
-    if (isListen(message.method)) context.activeCalls.addListening(this.abort, requestOwner(request))
-    else context.activeCalls.add(this.abort)
+    if (isListen(message.method)) {
+      context.activeCalls.addListening(this.abort, requestOwner(request))
+      endAtExpiry(request.response, () => request.expires)
+    } else context.activeCalls.add(this.abort)
     request.response.on('close', () => this.#close())
     this.abort.onAbort(reason => reason.kind === 'closing' && this.take(shutdownFrame(this.#method)))
   }
@@ -103,13 +107,19 @@ class StatelessReply {
       case 'result':
         return this.#finish(200, encodeResult(this.#id, modernResult(this.#method, frame.result, this.#id)))
       case 'failure':
-        return this.#finish(statusOf(frame.error, 'modern'), encodeError(this.#id, frame.error))
+        return this.#fail(frame.error)
     }
   }
 
-  #finish(status: number, pieces: Buffer[]): void {
+  #fail(error: RpcError): void {
+    const pieces = encodeError(this.#id, error)
+    const http = this.#log ? undefined : httpRejection(this.#context, this.#request, error)
+    this.#finish(http?.status ?? statusOf(error, 'modern'), pieces, http?.headers)
+  }
+
+  #finish(status: number, pieces: Buffer[], headers?: Readonly<Record<string, string>>): void {
     this.#isDone = true
-    if (!this.#log && this.#request.acceptsJson) sendJson(this.#request.response, status, pieces)
+    if (!this.#log && (this.#request.acceptsJson || headers)) sendJson(this.#request.response, status, pieces, headers)
     else {
       const log = this.#openStream()
       void log.append(pieces)

@@ -296,11 +296,12 @@ test('the sessions of one principal stay within its quota after a restart', asyn
 })
 
 test('a session does not outlive the token it was opened with', async () => {
-  const tokens = { idOf: () => 't1', isValid: () => true, onRevoked: () => () => {} }
-  const first = await start({ tokens })
+  const tokens = { isValid: () => true, onRevoked: () => () => {} }
+  const access = { token: 't1' }
+  const first = await start({ tokens, access })
   const { headers } = await openSession(first.url)
   await crash(first)
-  const second = await start({ tokens: { ...tokens, isValid: id => id !== 't1' } })
+  const second = await start({ tokens: { ...tokens, isValid: id => id !== 't1' }, access })
   expect((await call(second, headers)).status).toBe(404)
   await expect.poll(() => cluster.records.size).toBe(0)
 })

@@ -1,8 +1,10 @@
 import type { Abort } from '../../protocol/cancellation.ts'
+import type { RpcError } from '../../protocol/errors.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
+import { httpRejection, type RejectedResponse } from '../http/http-rejection.ts'
 import { expectsEvents, streamTo } from '../http/response.ts'
-import { type CallOutcome, ResponseCollector } from '../sessions/response-collector.ts'
+import { type CallOutcome, type Respond, ResponseCollector } from '../sessions/response-collector.ts'
 import type { EventLog } from '../streams/event-log.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
@@ -33,7 +35,7 @@ export class SessionReply extends ResponseCollector {
     request.response.on('close', () => this.#waitForReconnect())
   }
 
-  override expect(call: Abort, id: Json | undefined): (outcome: CallOutcome) => void {
+  override expect(call: Abort, id: Json | undefined): Respond {
     if (id) this.#ids.push(id)
     return super.expect(call)
   }
@@ -46,6 +48,10 @@ export class SessionReply extends ResponseCollector {
     if (this.canSendMore) return this.#openStream().append(pieces, merge)
   }
 
+  protected override rejection(error: RpcError): RejectedResponse | undefined {
+    return httpRejection(this.#context, this.#request, error)
+  }
+
   /** The last outcome ends the reply. */
   protected override responded(outcome: CallOutcome): void {
     const { response, acceptsJson } = this.#request
@@ -53,6 +59,7 @@ export class SessionReply extends ResponseCollector {
     if (this.#stream) {
       if (outcome !== 'none') void this.#stream.append(outcome)
     } else if (!isLast) return
+    else if (this.isRejected) this.sendJson(response)
     else if (this.#isEvents) this.sendEvents(response)
     else if (acceptsJson) this.sendJson(response)
     else this.#openStream()

@@ -1,4 +1,4 @@
-import type { OpenerTokens, RequestInfo } from '../../protocol/admission.ts'
+import type { OpenerTokens } from '../../protocol/admission.ts'
 import type { AbortReason } from '../../protocol/cancellation.ts'
 import { RpcFailure } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
@@ -106,7 +106,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   }
 
   /** Makes a stored session live again, if it belongs to the caller. */
-  const revive = (held: Held, { principal, workspace, policy }: FrontRequest): SessionLocation => {
+  const revive = (held: Held, { principal, workspace, policy, scopes }: FrontRequest): SessionLocation => {
     const record = decodeSession(held.body)
     if (!record) {
       log.warn({ workspace }, 'stored session not revived: another version has written it')
@@ -118,7 +118,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
       log.warn(fields, 'session id of another principal rejected')
       return NONE
     }
-    const session = new StreamableSession({ id: held.id, caller: { ...caller, policy }, owner, token }, context)
+    const session = new StreamableSession({ id: held.id, caller: { ...caller, policy, scopes }, owner, token }, context)
     session.stored = storedCopyOf(session, held)
     if (!tokens.isValid(token)) {
       void end(session)
@@ -213,10 +213,10 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
       return byId.size
     },
     /** A session with an id that cannot be guessed; `add` makes it known. */
-    create: (caller: SessionCaller, owner: string, opener: RequestInfo): StreamableSession => {
+    create: (caller: SessionCaller, owner: string, token: string | undefined): StreamableSession => {
       const { workspace } = caller
       const id = mintId(keys.ids[0], 'session', { home: store.members.self, workspace })
-      return new StreamableSession({ id, caller, owner, token: tokens.idOf(opener) }, context)
+      return new StreamableSession({ id, caller, owner, token }, context)
     },
     /** Keeps a new session. The client is answered when it is stored. */
     add: (session: StreamableSession): Promise<void> | undefined => {

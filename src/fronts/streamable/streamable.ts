@@ -9,6 +9,7 @@ import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
 import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
 import { type EventId, readEventId } from '../streams/event-id.ts'
+import { endAtExpiry } from '../streams/token-expiry.ts'
 import { RESUME_ERRORS, StreamReplay } from './replay.ts'
 import { SessionReply } from './session-reply.ts'
 import type { SessionLocation, StreamableSessions } from './sessions.ts'
@@ -55,11 +56,11 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     id: Json | undefined,
     serve: ServeSession,
   ): void => {
-    const { raw, response, policy } = request
+    const { raw, response } = request
     if (located.kind === 'none') return sendError(response, 404, id, UNKNOWN_SESSION)
     if (located.kind === 'elsewhere') return sendError(response, 503, id, ELSEWHERE, RETRY_SOON)
     const { session } = located
-    session.setPolicy(policy)
+    session.setAccess(request)
     const version = raw.headers['mcp-protocol-version']
     if (version === undefined || version === session.caller.revision) return serve(session)
     const message = `Bad Request: MCP-Protocol-Version is '${version}', this session speaks ${session.caller.revision}`
@@ -68,17 +69,21 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
 
   /** Serves a GET with the session whose stream it asks for, or rejects it. */
   const withStream = (request: FrontRequest, serve: ServeSession): void => {
-    if (request.acceptsSse) return withSession(request, undefined, serve)
+    if (request.acceptsSse)
+      return withSession(request, undefined, session => {
+        serve(session)
+        endAtExpiry(request.response, () => session.expires)
+      })
     sendError(request.response, 406, undefined, NOT_ACCEPTABLE_STREAM)
   }
 
   const initialize = (request: FrontRequest, { params, id }: Message & { kind: 'request' }): void => {
-    const { raw, response, workspace, principal, policy } = request
+    const { raw, response, workspace, principal, policy, scopes, token } = request
     if (raw.headers['mcp-session-id'] !== undefined)
       return withSession(request, id, () => sendError(response, 400, id, INITIALIZED))
     const identity = readInitialize(params)
     if (typeof identity === 'string') return sendError(response, 400, id, rpcError('invalidParams', identity))
-    const session = sessions.create({ workspace, principal, policy, ...identity }, requestOwner(request), raw)
+    const session = sessions.create({ workspace, principal, policy, scopes, ...identity }, requestOwner(request), token)
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
     session.initialize(identity, id, abort, outcome => {

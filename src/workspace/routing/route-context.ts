@@ -7,6 +7,7 @@ import { namespacesOf, serversByName } from '../catalog/names.ts'
 import { Provenance } from '../catalog/provenance.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'
+import type { ScopeCheck } from '../policy/scopes.ts'
 import { rejectThrown, sendTo } from './send.ts'
 
 /** What routes need besides the members and their lists. */
@@ -16,6 +17,7 @@ export interface RouteDeps {
   /** The capabilities of a member, if they are known. */
   readonly capabilities: (caller: Caller, member: Member) => Json | undefined
   readonly provenance?: Provenance | undefined // of the workspace that this one replaces
+  readonly missingScopes?: ScopeCheck | undefined // undefined: tools need none
 }
 
 /** What all routes of a workspace share. */

@@ -101,6 +101,8 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
   }
 
   const forward = (exchange: Exchange, name: string, member: Member, original: string, item?: ListItem): void => {
+    const missing = kind === 'tools' && context.missingScopes?.(exchange.caller, member.server, [original])
+    if (missing) return rejectWith(exchange, missing)
     const named = name === original ? exchange : { ...exchange, params: exchange.params.with('name', original) }
     const prepared = kind === 'tools' ? prepareCall(context, named, member, original, item) : named
     if ('code' in prepared) return rejectWith(exchange, prepared)

@@ -7,6 +7,7 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import { createHiddenReferences, type HiddenReference } from '../policy/hidden-references.ts'
+import { toolsNamedBy } from '../policy/scopes.ts'
 import { memberSink, taskKey } from './member-frames.ts'
 import type { RouteContext } from './route-context.ts'
 import { type LocateResource, rejectUnknownResource } from './route-resources.ts'
@@ -73,6 +74,9 @@ export const createOtherRoute = (context: RouteContext, locate: LocateResource) 
   const forward = (member: Member, exchange: Exchange): void =>
     context.continueWith(hiddenIn(exchange, member), exchange, hidden => {
       if (hidden) return rejectHidden(exchange, hidden)
+      const missing =
+        exchange.caller.scopes && context.missingScopes?.(exchange.caller, member.server, toolsNamedBy(exchange))
+      if (missing) return rejectWith(exchange, missing)
       context.send(
         member,
         context.isAggregate ? { ...exchange, sink: memberSink(context, exchange, member) } : exchange,
