@@ -37,6 +37,8 @@ export interface OAuthServer {
   readonly signIn: SignIn
   readonly grants: GrantReader | undefined // undefined: the configuration has no authorization server
   readonly routes: HttpRoutes
+  /** The valid ID token of a principal who has signed in at this issuer. */
+  findIdToken(principal: string, issuer: string): Promise<string | undefined>
   close(): Promise<void>
 }
 
@@ -48,7 +50,8 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const { server: config, scopes = new Map() } = auth
   const origin = (): string => snapshot.listen.publicUrl ?? options.origin()
   const { fetch, close: closeFetch } = createGuardedFetch({ ownPort: options.ownPort })
-  const issuers = issuersFor(auth)
+  const issuers = signInIssuers(auth)
+  const offered = [...issuers.keys()].filter(name => config?.signIn.includes(name) ?? true)
   const record = createAuthEvents(log, options.writeAudit)
   const sealer = new Sealer(keys.visitors)
   const jar = createCookieJar(origin)
@@ -57,7 +60,19 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const accessOf = createAccessOf(tokens, sessions)
   const visitors = new Visitors(sealer, jar, accessOf)
   const byToken = config?.signIn.includes('token') ?? true
-  const signIn = createSignIn({ byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, record })
+  const signIn = createSignIn({
+    byToken,
+    issuers,
+    offered,
+    tokens,
+    visitors,
+    sessions,
+    login,
+    accessOf,
+    sealer,
+    jar,
+    record,
+  })
   const stopSweeping = sweepRecords(store, ['grant', 'oauth-client', 'login'], log)
   const signInRoutes = createSignInRoutes(signIn, log)
   const grants = config && new Grants({ store, accessOf, sessions, record, log })
@@ -66,7 +81,8 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
     grants?.close()
     return closeFetch()
   }
-  if (!config || !grants) return { signIn, grants, routes: signInRoutes, close }
+  const { findIdToken } = sessions
+  if (!config || !grants) return { signIn, grants, routes: signInRoutes, findIdToken, close }
   const shared = {
     scopes,
     origin,
@@ -81,13 +97,9 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
     log,
   }
   const server = createAuthServer({ config, ...shared })
-  return { signIn, grants, routes: { ...signInRoutes, ...createAuthServerRoutes(server, log) }, close }
+  return { signIn, grants, routes: { ...signInRoutes, ...createAuthServerRoutes(server, log) }, findIdToken, close }
 }
 
-/** The issuers at which people can sign in. */
-const issuersFor = ({ issuers = new Map(), server }: Auth): ReadonlyMap<string, Issuer> =>
-  new Map(
-    [...issuers].filter(
-      ([name, { clientId }]) => clientId !== undefined && (server === undefined || server.signIn.includes(name)),
-    ),
-  )
+/** The issuers at which the gateway is a client, so that people can sign in there. */
+const signInIssuers = ({ issuers = new Map() }: Auth): ReadonlyMap<string, Issuer> =>
+  new Map([...issuers].filter(([, { clientId }]) => clientId !== undefined))

@@ -64,17 +64,18 @@ export interface Visitor {
   readonly policy?: string | undefined
 }
 
+/** What a page needs of its visitor, besides that they sign in. */
+export interface SignInWish {
+  readonly error?: string | undefined // why another visitor is needed
+  readonly issuer?: string | undefined // where they must sign in; undefined: in any way that the configuration offers
+}
+
 /** Signs people in who open pages of the gateway. */
 export interface SignIn {
   /** Undefined if the browser has not signed in, or what it signed in with is no longer valid. */
   visitorOf(cookies: string | undefined): Promise<Visitor | undefined>
   /** The page on which the visitor signs in, to be led back to `returnTo` then: a path of the gateway, with its query. */
-  ask(
-    request: Pick<BrowserRequest, 'cookies'>,
-    returnTo: string,
-    purpose?: string,
-    error?: string, // why another visitor is needed
-  ): BrowserResponse
+  ask(request: Pick<BrowserRequest, 'cookies'>, returnTo: string, purpose?: string, more?: SignInWish): BrowserResponse
   /** The form of that page. */
   submit(request: BrowserRequest): Promise<BrowserResponse>
   /** Leads the browser to an issuer. */

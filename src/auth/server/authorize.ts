@@ -116,7 +116,7 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
         : signIn.ask({ cookies }, returnTo, purposeOf(request))
     if (workspace !== undefined && !canAccess(visitor, workspace)) {
       const error = `${visitor.name} may not use the workspace "${workspace}". Sign in as another user, or connect the client to another workspace.`
-      return signIn.ask({ cookies }, returnTo, purposeOf(request), error)
+      return signIn.ask({ cookies }, returnTo, purposeOf(request), { error })
     }
     // Any program on the visitor's machine can answer at other redirect URIs, and would not be noticed.
     const mayRemember = request.redirectUri.startsWith('https:') && !prompts.includes('consent')

@@ -36,7 +36,8 @@ export class SignInFailed extends Error {
 export interface IssuerLogin {
   begin(issuer: Issuer): Promise<{ readonly url: string; readonly pending: PendingLogin }>
   finish(issuer: Issuer, pending: PendingLogin, params: URLSearchParams): Promise<IssuerIdentity>
-  refresh(issuer: Issuer, refreshToken: string): Promise<IssuerIdentity>
+  /** `known` are the claims so far: they stay if the issuer says nothing new, and are replaced as a whole otherwise. */
+  refresh(issuer: Issuer, refreshToken: string, known: IssuerClaims): Promise<IssuerIdentity>
 }
 
 /** An issuer, as its metadata or the configuration describes it. */
@@ -69,6 +70,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
     issuer: Issuer,
     { as, isOpenId }: IssuerEndpointsFound,
     response: oauth.TokenEndpointResponse,
+    known: IssuerClaims,
   ): Promise<IssuerClaims> => {
     const claims: IssuerClaims = { ...oauth.getValidatedIdTokenClaims(response) }
     const isComplete = neededClaims(issuer).every(name => name in claims)
@@ -79,7 +81,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
     })
     const info = answer.status === 200 ? parseObject(answer.body) : undefined
     if (!info && !isOpenId) throw new SignInFailed('refused', `${issuer.name} did not say who you are.`)
-    if (isOpenId) return info?.sub === claims.sub ? { ...info, ...claims } : claims
+    if (isOpenId) return info && info.sub === (claims.sub ?? known.sub) ? { ...info, ...claims } : claims
     return { ...info, sub: info?.sub ?? (info?.id === undefined ? undefined : String(info.id)) }
   }
 
@@ -87,11 +89,18 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
     issuer: Issuer,
     endpoints: IssuerEndpointsFound,
     response: oauth.TokenEndpointResponse,
-  ): Promise<IssuerIdentity> => ({
-    claims: { ...(await readClaims(issuer, endpoints, response)), iss: issuer.url },
-    refreshToken: response.refresh_token,
-    idToken: response.id_token,
-  })
+    known: IssuerClaims = {},
+  ): Promise<IssuerIdentity> => {
+    const claims = await readClaims(issuer, endpoints, response, known)
+    if (known.sub !== undefined && claims.sub !== undefined && claims.sub !== known.sub)
+      throw new SignInFailed('ended', `${issuer.name} answered for another person.`)
+    const isSilent = claims.sub === undefined
+    return {
+      claims: isSilent ? known : { ...claims, iss: issuer.url },
+      refreshToken: response.refresh_token,
+      idToken: response.id_token,
+    }
+  }
 
   return {
     begin: issuer =>
@@ -137,7 +146,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
         return identify(issuer, endpoints, await oauth.processAuthorizationCodeResponse(as, client, answer, expected))
       }),
 
-    refresh: (issuer, refreshToken) =>
+    refresh: (issuer, refreshToken, known) =>
       explained(issuer, async () => {
         const endpoints = await discover(issuer)
         const { as } = endpoints
@@ -145,7 +154,8 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
         const authentication = authenticationOf(issuer, as)
         const options = optionsFor(issuer)
         const answer = await oauth.refreshTokenGrantRequest(as, client, authentication, refreshToken, options)
-        const identity = await identify(issuer, endpoints, await oauth.processRefreshTokenResponse(as, client, answer))
+        const response = await oauth.processRefreshTokenResponse(as, client, answer)
+        const identity = await identify(issuer, endpoints, response, known)
         return { ...identity, refreshToken: identity.refreshToken ?? refreshToken }
       }),
   }

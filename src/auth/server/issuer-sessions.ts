@@ -4,6 +4,7 @@ import { SingleFlight } from '../../std/single-flight.ts'
 import { sleep } from '../../std/time.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { hashSecret } from '../token.ts'
 import type { SubjectAccess } from './access.ts'
 import { type IssuerClaims, type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
 
@@ -33,6 +34,8 @@ export interface IssuerSessions {
   /** Rejects with SignInFailed if the person may use nothing. */
   create(issuer: Issuer, identity: IssuerIdentity): Promise<{ readonly id: string; readonly principal: string }>
   accessOf(id: string): Promise<SubjectAccess | undefined>
+  /** The ID token of a principal at an issuer, for as long as it is valid; it is renewed where the issuer allows it. */
+  findIdToken(principal: string, issuer: string): Promise<string | undefined>
   /** Asks the issuer whether the person may still sign in. `unavailable`: it did not answer, nothing has changed. */
   renew(id: string): Promise<'valid' | 'ended' | 'unavailable'>
 }
@@ -44,6 +47,7 @@ const FRESH_MS = 60_000 // for which an answer of the issuer counts
 const BUSY_MS = 30_000 // a replica that asks for longer has ended
 const POLL_MS = 200
 const RENEW_MS = 20_000
+const ID_TOKEN_LEFT_MS = 30_000 // that an ID token must be valid for
 
 export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessions => {
   const { store, issuers, login, accessOfClaims, log } = options
@@ -55,8 +59,16 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
     return typeof access === 'string' ? undefined : access
   }
 
-  const write = (held: Held, record: SessionRecord): Promise<boolean> =>
-    store.write(held, encode(record), { expires: record.until, durable: true })
+  /** The records of one session are only changed by the replica that asks the issuer; others may take them in between. */
+  const save = async (held: Held, record: SessionRecord | undefined): Promise<void> => {
+    for (let claim = held; ; ) {
+      if (record === undefined) await store.remove(claim)
+      else if (await store.write(claim, encode(record), { expires: record.until, durable: true })) return
+      const taken = await store.take(KIND, held.id)
+      if (taken.kind !== 'mine') return
+      claim = taken.held
+    }
+  }
 
   const askIssuer = async (
     held: Held,
@@ -64,29 +76,25 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
     issuer: Issuer,
     refreshToken: string,
   ): Promise<'valid' | 'ended' | 'unavailable'> => {
-    if (!(await write(held, { ...record, busyUntil: Date.now() + BUSY_MS }))) return 'unavailable'
     try {
-      const identity = await login.refresh(issuer, refreshToken)
-      const claims = { ...record.claims, ...identity.claims }
+      const { claims, idToken, ...identity } = await login.refresh(issuer, refreshToken, record.claims)
+      const now = Date.now()
       const next: SessionRecord = {
-        ...record,
-        ...identity,
+        issuer: record.issuer,
         claims,
-        checkedAt: Date.now(),
-        until: Date.now() + IDLE_MS,
-        busyUntil: undefined,
+        refreshToken: identity.refreshToken,
+        idToken: idToken ?? record.idToken,
+        checkedAt: now,
+        until: now + IDLE_MS,
       }
-      await write(held, next)
+      await save(held, next)
       return accessOfRecord(next) ? 'valid' : 'ended'
     } catch (error) {
+      const isEnded = error instanceof SignInFailed && error.reason === 'ended'
+      await save(held, isEnded ? undefined : { ...record, busyUntil: undefined })
       if (!(error instanceof SignInFailed)) throw error
       log.warn({ issuer: issuer.name, reason: error.message }, 'session at an issuer not refreshed')
-      if (error.reason !== 'ended') {
-        await write(held, { ...record, busyUntil: undefined })
-        return 'unavailable'
-      }
-      await store.remove(held)
-      return 'ended'
+      return isEnded ? 'ended' : 'unavailable'
     }
   }
 
@@ -105,12 +113,26 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
       }
       const taken = await store.take(KIND, id)
       if (taken.kind !== 'mine') return 'ended'
-      // Another replica may have begun between the two reads; the claim then is of its version of the record.
       const current = decode(taken.held)
-      if ((current.busyUntil ?? 0) > Date.now() || current.checkedAt !== checkedAt) continue
-      return askIssuer(taken.held, current, issuer, refreshToken)
+      if ((current.busyUntil ?? 0) > Date.now() || current.checkedAt !== checkedAt) continue // another replica was first
+      const busy: SessionRecord = { ...current, busyUntil: Date.now() + BUSY_MS }
+      if (await store.write(taken.held, encode(busy), { expires: busy.until, durable: true }))
+        return askIssuer(taken.held, current, issuer, refreshToken)
     }
     return 'unavailable'
+  }
+
+  const renewOnce: IssuerSessions['renew'] = id => {
+    const flight = renewing.get(id) ?? new SingleFlight()
+    renewing.set(id, flight)
+    return flight.run(() => renew(id).finally(() => renewing.delete(id)))
+  }
+
+  /** Makes a session the latest one. If another sign-in does the same at this moment, either may win. */
+  const pointTo = async (session: string, pointer: string, expires: number): Promise<void> => {
+    const taken = await store.take(KIND, pointer)
+    if (taken.kind === 'mine') await store.write(taken.held, Buffer.from(session), { expires })
+    else await store.create(KIND, pointer, Buffer.from(session), { expires }).catch(() => {})
   }
 
   return {
@@ -122,6 +144,7 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
       const until = now + (refreshToken === undefined ? UNREFRESHED_MS : IDLE_MS)
       const record: SessionRecord = { issuer: issuer.name, claims, refreshToken, idToken, checkedAt: now, until }
       await store.create(KIND, id, encode(record), { expires: until, durable: true })
+      if (idToken !== undefined) await pointTo(id, pointerId(access.principal, issuer.name), until)
       return { id, principal: access.principal }
     },
 
@@ -130,12 +153,31 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
       return held && accessOfRecord(decode(held))
     },
 
-    renew: id => {
-      const flight = renewing.get(id) ?? new SingleFlight()
-      renewing.set(id, flight)
-      return flight.run(() => renew(id).finally(() => renewing.delete(id)))
+    findIdToken: async (principal, issuer) => {
+      const pointer = await store.read(KIND, pointerId(principal, issuer))
+      if (!pointer) return undefined
+      const session = pointer.body.toString()
+      const read = async (): Promise<string | undefined> => {
+        const held = await store.read(KIND, session)
+        const record = held && decode(held)
+        const isOwn = record && accessOfRecord(record)?.principal === principal
+        return isOwn && isUsable(record.idToken) ? record.idToken : undefined
+      }
+      return (await read()) ?? ((await renewOnce(session)) === 'valid' ? read() : undefined)
     },
+
+    renew: renewOnce,
   }
+}
+
+/** The record that names the latest session of a principal at an issuer. */
+const pointerId = (principal: string, issuer: string): string =>
+  `latest-${hashSecret(JSON.stringify([issuer, principal]))}`
+
+const isUsable = (idToken: string | undefined): boolean => {
+  const payload = Buffer.from(idToken?.split('.')[1] ?? '', 'base64url').toString() || '{}'
+  const { exp } = JSON.parse(payload) as { readonly exp?: number }
+  return exp !== undefined && exp * 1000 - ID_TOKEN_LEFT_MS > Date.now()
 }
 
 const encode = (record: SessionRecord): Buffer => Buffer.from(JSON.stringify(record))

@@ -13,6 +13,7 @@ import type { Visitors } from './visitors.ts'
 export interface SignInOptions {
   readonly byToken: boolean
   readonly issuers: ReadonlyMap<string, Issuer> // at which people can sign in
+  readonly offered: readonly string[] // those of them that are offered to all
   readonly tokens: ApiTokens
   readonly visitors: Visitors
   readonly sessions: Pick<IssuerSessions, 'create'>
@@ -28,6 +29,7 @@ interface ReturnHandle {
   readonly browser: string
   readonly returnTo: string // a path with its query
   readonly purpose?: string | undefined
+  readonly issuer?: string | undefined // the only way to sign in
 }
 
 /** A sign-in at an issuer that is under way in this browser. */
@@ -53,7 +55,7 @@ const EXPIRED: BrowserResponse = {
 
 /** Signs people in by an API token that they paste, or at an issuer. Keeps nothing about browsers that have not signed in. */
 export const createSignIn = (options: SignInOptions): SignIn => {
-  const { byToken, issuers, tokens, visitors, sessions, login, accessOf, sealer, jar, record } = options
+  const { byToken, issuers, offered, tokens, visitors, sessions, login, accessOf, sealer, jar, record } = options
   const attempts = new AttemptLimit(TOKENS_PER_MINUTE)
 
   const openHandle = ({ params, cookies }: BrowserRequest): ReturnHandle | undefined => {
@@ -67,8 +69,8 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       status,
       purpose: handle.purpose,
       handle: sealer.seal('sign-in', handle, HANDLE_MS),
-      byToken,
-      issuers: [...issuers.keys()],
+      byToken: byToken && handle.issuer === undefined,
+      issuers: handle.issuer === undefined ? offered : [handle.issuer],
       error,
     },
   })
@@ -80,10 +82,10 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     return { kind: 'message', page }
   }
 
-  const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, error) => {
+  const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, { error, issuer } = {}) => {
     if (!/^\/(?!\/)/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
     const found = visitors.browserOf(cookies)
-    const handle = { browser: found.browser, returnTo, purpose }
+    const handle = { browser: found.browser, returnTo, purpose, issuer }
     return { ...showForm(handle, error === undefined ? 200 : 403, error), cookies: found.cookies }
   }
 
@@ -93,7 +95,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
 
     submit: async request => {
       const handle = openHandle(request)
-      if (!handle || !byToken) return EXPIRED
+      if (!handle || !byToken || handle.issuer !== undefined) return EXPIRED
       const waitMs = attempts.take(request.address)
       if (waitMs !== undefined)
         return showForm(handle, 429, `Too many attempts: try again in ${Math.ceil(waitMs / 1000)} seconds.`)
@@ -112,7 +114,8 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     begin: async (name, request) => {
       const handle = openHandle(request)
       const issuer = issuers.get(name)
-      if (!handle || !issuer) return EXPIRED
+      if (!handle || !issuer || !(handle.issuer === undefined ? offered : [handle.issuer]).includes(name))
+        return EXPIRED
       try {
         const { url, pending } = await login.begin(issuer)
         const content: IssuerCookie = { issuer: name, returnTo: handle.returnTo, pending }
@@ -142,7 +145,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     signOut: async request => {
       const handle = openHandle(request)
       if (!handle) return EXPIRED
-      return ask({ cookies: undefined }, handle.returnTo, handle.purpose) // the new cookie replaces the old one
+      return ask({ cookies: undefined }, handle.returnTo, handle.purpose, { issuer: handle.issuer }) // the new cookie replaces the old one
     },
   }
 }

@@ -154,7 +154,7 @@ describe('a grant of such a visitor', () => {
     await start()
     const { client, tokens } = await connect()
     wait(3600_000)
-    issuer.state.claims = { sub: 'u1', groups: [] }
+    issuer.state.claims = { sub: 'u1' } // without groups, the claim is missing
     expect((await gateway.refresh(client, tokens.refresh_token ?? '')).body.error).toBe('invalid_grant')
   })
 
