@@ -8,7 +8,14 @@ import { type BearerChallenge, readBearerChallenge } from './challenge.ts'
 import type { DiscoveredIssuer } from './discover.ts'
 import type { LoginChange } from './login-changes.ts'
 import type { LoginRecord } from './login-records.ts'
-import { configuredClient, isMachine, type MachineContext, requestMachineTokens, SignInMissing } from './machine.ts'
+import {
+  configuredClient,
+  isMachine,
+  type MachineContext,
+  requestMachineTokens,
+  SIGN_IN_MISSING,
+  SignInMissing,
+} from './machine.ts'
 import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
 import { OAuthUnsupported } from './register.ts'
 import { chooseScopes, repeatedScopes } from './scopes.ts'
@@ -88,6 +95,8 @@ export class Credentials implements ServerCredentials {
       const renewed = await tokens.renew(principal, record)
       if (renewed.kind === 'current') return { kind: 'retry' }
       if (renewed.kind === 'unavailable') return LOGIN_FAILURES.issuerDown(record.issuer)
+      const isFinal = renewed.kind === 'ended' && renewed.error !== SIGN_IN_MISSING
+      if (isFinal && isMachine(this.#server.oauth)) return LOGIN_FAILURES.grantRefused(record.issuer, renewed.error)
     } else if (record) discovery.forget()
     const found = await discovery.find(challenge)
     if (!isMachine(this.#server.oauth)) return this.#begin(principal, found, challenge, record)

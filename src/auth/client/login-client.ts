@@ -1,13 +1,14 @@
 import type { Issuer, RemoteServer } from '../../config/snapshot.ts'
 import { LOGIN_PATHS, type Logins, type ServerCredentials } from '../../protocol/oauth.ts'
-import type { RecordKind, StateStore } from '../../stores/state/state-store.ts'
+import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
+import { sweepRecords } from '../sweep-records.ts'
 import { clientDocument, clientDocumentUrl } from './client-metadata.ts'
 import { Credentials } from './credentials.ts'
 import { LoginChanges } from './login-changes.ts'
 import { ServerLogins } from './logins.ts'
-import { type FindIdToken, identityOf, isMachine, requestMachineTokens, tokenEndpointOf } from './machine.ts'
+import { type FindIdToken, identityOf, isMachine, renewMachineTokens, tokenEndpointOf } from './machine.ts'
 import { type RenewTokens, TokenRefresher } from './refresh.ts'
 import { ClientRegistry } from './register.ts'
 import { ServerDiscovery } from './server-discovery.ts'
@@ -34,10 +35,6 @@ export interface LoginClient {
   close(): void
 }
 
-const SWEEP_MS = 10 * 60_000
-const SWEPT_KINDS: readonly RecordKind[] = ['login', 'token', 'oauth-client']
-const SWEPT_AT_ONCE = 100
-
 const oauthServer = ({ name, url, oauth }: RemoteServer & { readonly name: string }): LoginServer | undefined =>
   oauth === false ? undefined : { name, url, oauth }
 
@@ -63,8 +60,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
       const endpoint = tokenEndpointOf(record, oauth?.issuer ?? url)
       const client = identityOf(stored, oauth)
       if (stored && !client) throw new TokenRefused(issuer, 'client_changed', undefined)
-      if (isMachine(oauth))
-        return requestMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
+      if (isMachine(oauth)) return renewMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
       const params = { grant_type: 'refresh_token', refresh_token: refresh, resource }
       return requestTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {
         if (error instanceof TokenRefused && error.error === 'invalid_client' && stored?.kind === 'registered')
@@ -89,14 +85,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     for (const entry of changed) entry?.credentials.changed(change)
   })
 
-  const sweep = async (): Promise<void> => {
-    for (const kind of SWEPT_KINDS)
-      for (const held of await store.takeAbandoned(kind, 'expired', SWEPT_AT_ONCE)) await store.remove(held)
-  }
-  const sweeping = setInterval(
-    () => void sweep().catch((error: Error) => log.debug({ reason: error.message }, 'logins were not swept')),
-    SWEEP_MS,
-  ).unref()
+  const stopSweeping = sweepRecords(store, ['token', 'login', 'oauth-client'], log)
 
   const find = (name: string): LoginServer | undefined => {
     const server = options.serverOf(name)
@@ -110,7 +99,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, log }),
     document: () => (clientDocumentUrl(origin()) === undefined ? undefined : clientDocument(origin())),
     close: () => {
-      clearInterval(sweeping)
+      stopSweeping()
       stopFollowing()
       changes.close()
     },

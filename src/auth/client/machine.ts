@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { findServer } from './discover.ts'
+import { LoginProblem } from './messages.ts'
 import { configuredMethod } from './register.ts'
 import type { StoredClient, TokenRecord } from './token-records.ts'
 import {
@@ -47,6 +48,9 @@ export class SignInMissing extends Error {
     this.issuer = issuer
   }
 }
+
+/** The code of a refusal that a sign-in of the caller would end. */
+export const SIGN_IN_MISSING = 'sign_in_missing'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -96,6 +100,17 @@ export const requestMachineTokens = async (
       : { grant_type: JWT_BEARER, assertion: await findAssertion(context, oauth, request) }
   return requestTokens(context.fetch, endpoint, client, { ...grant, scope, resource })
 }
+
+/** As `requestMachineTokens`, for tokens that there were before. Rejects with TokenRefused or TokenUnavailable. */
+export const renewMachineTokens = (
+  context: MachineContext,
+  oauth: MachineOAuth,
+  request: MachineRequest,
+): Promise<GrantedTokens> =>
+  requestMachineTokens(context, oauth, request).catch((error: unknown) => {
+    if (error instanceof SignInMissing) throw new TokenRefused(error.issuer, SIGN_IN_MISSING, undefined)
+    throw error instanceof LoginProblem ? new TokenUnavailable(error.message) : error
+  })
 
 const findAssertion = async (
   context: MachineContext,

@@ -25,7 +25,8 @@ export type RenewTokens = (record: TokenRecord) => Promise<GrantedTokens>
 const KIND = 'token'
 const LEASE_MS = 30_000 // for another live replica to finish; a request takes ten seconds at most
 const POLL_MS = { first: 40, longest: 500 }
-const STORE_MS = { first: 100, longest: 2000, total: 10 * 60_000 } // to store new tokens while the store is away
+const STORE_MS = { first: 100, longest: 2000 } // between attempts to store new tokens
+const STORE_ATTEMPTS = 300 // about ten minutes
 
 /** Refreshes tokens so that of all replicas one sends a request, and the others find its result in the store. */
 export class TokenRefresher {
@@ -122,8 +123,7 @@ export class TokenRefresher {
    * store is away: tokens that only this process knows would be lost with it, and the login, too.
    */
   async #replace(key: string, id: string, record: TokenRecord): Promise<TokenRecord | undefined> {
-    const start = Date.now()
-    for (let wait = STORE_MS.first; ; wait = Math.min(wait * 2, STORE_MS.longest)) {
+    for (let attempt = 1; ; attempt++) {
       try {
         const taken = await this.#store.take(KIND, key)
         if (taken.kind === 'none') return undefined
@@ -131,12 +131,13 @@ export class TokenRefresher {
         if (found && found.refreshing?.id !== id) return found
         const options = { expires: keptUntil(Date.now()), durable: true }
         if (taken.kind === 'mine' && (await this.#store.write(taken.held, encodeRecord(record), options))) return record
+        if (attempt >= STORE_ATTEMPTS) throw new StateError('away', 'Other replicas keep changing the login.')
       } catch (error) {
         const isAway = error instanceof StateError && error.reason === 'away'
-        if (!isAway || Date.now() - start > STORE_MS.total) throw error
+        if (!isAway || attempt >= STORE_ATTEMPTS) throw error
         this.#log.warn({ server: record.server }, 'refreshed tokens could not be stored yet')
       }
-      await sleep(wait)
+      await sleep(Math.min(STORE_MS.first * attempt, STORE_MS.longest))
     }
   }
 }

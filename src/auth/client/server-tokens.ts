@@ -28,6 +28,13 @@ interface CachedTokens {
   renewing?: Promise<string | undefined> | undefined
 }
 
+/** A refresh without an answer; it is not tried again at once, because each attempt may take seconds. */
+interface FailedRenewal {
+  readonly result: RefreshResult
+  readonly access: string
+  readonly until: number
+}
+
 interface ServerTokensOptions {
   readonly store: StateStore
   readonly changes: LoginChanges
@@ -38,6 +45,7 @@ interface ServerTokensOptions {
 
 const MOST = 10_000 // principals of one server in memory
 const RETRY_MS = 5000 // after a refresh that got no answer
+const REFUSED_MS = 30_000 // after one that was refused
 const NEVER = Number.POSITIVE_INFINITY
 
 /** The tokens of one server in memory, by principal; read from the store when they are first used. */
@@ -47,6 +55,7 @@ export class ServerTokens {
   readonly #isShared: boolean
   readonly #cached = new BoundedCache<CachedTokens>(MOST, NEVER)
   readonly #loading = new Map<string, Promise<string | undefined>>()
+  readonly #failures = new BoundedCache<FailedRenewal>(MOST, NEVER)
   #version = 0 // grows with each change by other replicas or logins
 
   constructor(server: LoginServer, options: ServerTokensOptions) {
@@ -94,9 +103,15 @@ export class ServerTokens {
   /** Replaces tokens that the server refuses, or that end soon. Rejects with StateError. */
   async renew(principal: string | undefined, record: TokenRecord): Promise<RefreshResult> {
     const { refresher, renew } = this.#options
-    const result = await refresher.refresh(this.keyOf(principal), record.access, renew)
-    if (result.kind === 'gone') this.put(principal, undefined)
-    else if (result.kind !== 'unavailable') this.put(principal, result.record)
+    const [key, { access }] = [this.keyOf(principal), record]
+    const failure = this.#failures.get(key)
+    if (failure?.access === access && Date.now() < failure.until) return failure.result
+    const result = await refresher.refresh(key, access, renew)
+    // A grant without a browser could be tried again and again.
+    const isFinal = result.kind === 'ended' && isMachine(this.#server.oauth)
+    if (isFinal || result.kind === 'unavailable')
+      this.#failures.set(key, { result, access, until: Date.now() + (isFinal ? REFUSED_MS : RETRY_MS) })
+    if (result.kind !== 'unavailable') this.put(principal, result.kind === 'gone' ? undefined : result.record)
     return result
   }
 
@@ -123,12 +138,15 @@ export class ServerTokens {
   async #renewInTurn(name: string, record: TokenRecord, cached: CachedTokens): Promise<string | undefined> {
     const wait = (reason: string): string | undefined => {
       this.#options.log.debug({ server: this.#server.name, reason }, 'access token not refreshed')
-      cached.dueAt = Date.now() + RETRY_MS
-      return cached.token
+      const current = this.#cached.get(name) ?? cached
+      current.dueAt = Math.max(current.dueAt, Date.now() + RETRY_MS)
+      return current.token
     }
     try {
       const result = await this.renew(name, record)
-      return result.kind === 'unavailable' ? wait(result.reason) : this.#cached.get(name)?.token
+      if (result.kind === 'unavailable') return wait(result.reason)
+      if (result.kind === 'ended') return wait(result.error)
+      return this.#cached.get(name)?.token
     } catch (error) {
       return wait(error instanceof Error ? error.message : String(error))
     } finally {
