@@ -68,7 +68,7 @@ export const createKnownAnswers = (
       answers.pending.add(method)
       if (!exchange.signal.reason) void deliver(exchange.sink, { kind: 'result', result: known })
     }
-    const timer = setTimeout(show, times.directListMs)
+    const timer = setTimeout(show, Math.min(times.directListMs, times.listWaitMs))
     const end = (reason: AbortReason): void => {
       clearTimeout(timer)
       clearTimeout(expiry)

@@ -151,7 +151,7 @@ describe('a workspace with one server', () => {
     await first.gateway.ready
     await first.gateway.close()
     slow.close()
-    const { url } = await start([slow.config], { data })
+    const { url } = await start([slow.config], { data, listWaitMs: 200 })
     for (const capabilities of CAPABILITIES) {
       const client = await opened(connect({ url, capabilities }))
       expect(await client.toolNames()).toEqual(['one', 'two'])
