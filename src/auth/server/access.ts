@@ -1,5 +1,7 @@
+import type { Issuer } from '../../config/snapshot.ts'
 import type { Visitor } from '../../protocol/sign-in.ts'
 import { type ApiTokens, isExpired } from '../token.ts'
+import { type Claims, readClaims } from '../verify/claims.ts'
 import type { IssuerSessions } from './issuer-sessions.ts'
 
 /** What a visitor has signed in with: an API token, or a session at an issuer. */
@@ -25,3 +27,11 @@ export const createAccessOf =
     const name = principal === id ? token.name : principal // without a principal, tokens have a random one
     return { principal, name, workspaces, policy, expires: expires === undefined ? undefined : Date.parse(expires) }
   }
+
+/** What a person with these claims may use; a text says why nothing. */
+export const accessOfClaims = (issuer: Issuer, claims: Claims): SubjectAccess | string => {
+  const reading = readClaims(issuer, claims)
+  if (reading.kind !== 'granted') return `You have signed in, but you may use nothing here. ${reading.reason}.`
+  const { principal, grant } = reading
+  return { principal, name: principal, workspaces: grant.workspaces, policy: grant.policy }
+}

@@ -1,15 +1,14 @@
 import * as oauth from 'oauth4webapi'
 import type { Issuer } from '../../config/snapshot.ts'
-import { FetchFailed, type GuardedFetch } from '../fetch/guarded-fetch.ts'
+import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
+import type { Claims } from '../verify/claims.ts'
 
 /** What an issuer says about a person. */
 export interface IssuerIdentity {
-  readonly claims: IssuerClaims
+  readonly claims: Claims
   readonly refreshToken?: string | undefined
   readonly idToken?: string | undefined
 }
-
-export type IssuerClaims = Readonly<Record<string, unknown>>
 
 /** What the browser keeps, sealed, while its visitor signs in at the issuer. */
 export interface PendingLogin {
@@ -37,7 +36,7 @@ export interface IssuerLogin {
   begin(issuer: Issuer): Promise<{ readonly url: string; readonly pending: PendingLogin }>
   finish(issuer: Issuer, pending: PendingLogin, params: URLSearchParams): Promise<IssuerIdentity>
   /** `known` are the claims so far: they stay if the issuer says nothing new, and are replaced as a whole otherwise. */
-  refresh(issuer: Issuer, refreshToken: string, known: IssuerClaims): Promise<IssuerIdentity>
+  refresh(issuer: Issuer, refreshToken: string, known: Claims): Promise<IssuerIdentity>
 }
 
 /** An issuer, as its metadata or the configuration describes it. */
@@ -70,16 +69,16 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
     issuer: Issuer,
     { as, isOpenId }: IssuerEndpointsFound,
     response: oauth.TokenEndpointResponse,
-    known: IssuerClaims,
-  ): Promise<IssuerClaims> => {
-    const claims: IssuerClaims = { ...oauth.getValidatedIdTokenClaims(response) }
+    known: Claims,
+  ): Promise<Claims> => {
+    const claims: Claims = { ...oauth.getValidatedIdTokenClaims(response) }
     const isComplete = neededClaims(issuer).every(name => name in claims)
     if (as.userinfo_endpoint === undefined || (isOpenId && isComplete)) return claims
     const answer = await fetch(as.userinfo_endpoint, {
       headers: { authorization: `Bearer ${response.access_token}` },
       from: issuer.url,
     })
-    const info = answer.status === 200 ? parseObject(answer.body) : undefined
+    const info = answer.status === 200 ? readJsonObject(answer) : undefined
     if (!info && !isOpenId) throw new SignInFailed('refused', `${issuer.name} did not say who you are.`)
     if (isOpenId) return info && info.sub === (claims.sub ?? known.sub) ? { ...info, ...claims } : claims
     return { ...info, sub: info?.sub ?? (info?.id === undefined ? undefined : String(info.id)) }
@@ -89,7 +88,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
     issuer: Issuer,
     endpoints: IssuerEndpointsFound,
     response: oauth.TokenEndpointResponse,
-    known: IssuerClaims = {},
+    known: Claims = {},
   ): Promise<IssuerIdentity> => {
     const claims = await readClaims(issuer, endpoints, response, known)
     if (known.sub !== undefined && claims.sub !== undefined && claims.sub !== known.sub)
@@ -234,15 +233,6 @@ const adaptFetch =
       headers,
     })
   }
-
-const parseObject = (body: Buffer): IssuerClaims | undefined => {
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as IssuerClaims) : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** Turns every error into a SignInFailed with a message for the visitor. */
 const explained = async <T>(issuer: Issuer, work: () => Promise<T>): Promise<T> => {

@@ -5,11 +5,12 @@ import { sleep } from '../../std/time.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { hashSecret } from '../token.ts'
+import type { Claims } from '../verify/claims.ts'
 import type { SubjectAccess } from './access.ts'
-import { type IssuerClaims, type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
+import { type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
 
 /** What a person with these claims may use; a text says why nothing. */
-export type AccessOfClaims = (issuer: Issuer, claims: IssuerClaims) => SubjectAccess | string
+export type AccessOfClaims = (issuer: Issuer, claims: Claims) => SubjectAccess | string
 
 interface IssuerSessionOptions {
   readonly store: Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove'>
@@ -22,7 +23,7 @@ interface IssuerSessionOptions {
 /** A record of kind `login`: a person who has signed in at an issuer. Grants refer to it. */
 interface SessionRecord {
   readonly issuer: string
-  readonly claims: IssuerClaims
+  readonly claims: Claims
   readonly refreshToken?: string | undefined // of the issuer
   readonly idToken?: string | undefined
   readonly checkedAt: number // when the issuer last said so
