@@ -8,6 +8,7 @@ const PEERS = 'test/peers/**/*.test.ts'
 const STORE = [
   'src/servers/memory/store/**/*.test.ts',
   'src/stores/state/postgres-*.test.ts',
+  'src/auth/client/postgres-*.test.ts',
   'test/e2e/cluster/postgres-*.test.ts',
 ]
 
