@@ -2,6 +2,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Gateway, startGateway } from '../../src/app/gateway.ts'
 import {
+  type Auth,
   type ClusterConfig,
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
@@ -33,6 +34,7 @@ interface ReplicaOptions {
   readonly size: number
   readonly limits?: Partial<Limits>
   readonly data?: string | undefined // with tokens
+  readonly auth?: Auth
   readonly tls?: ClusterConfig['tls']
   readonly isDirect?: boolean // without relays: a closed port refuses connections, instead of breaking them off
   /** The server of each replica; the demo server when absent. */
@@ -95,8 +97,9 @@ export const startReplicas = async (options: ReplicaOptions) => {
   return { shared, keys, replicas, start, url: `${balancer.origin}/mcp`, balancer, close }
 }
 
-const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules }: ReplicaOptions) => ({
+const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules, auth }: ReplicaOptions) => ({
   listen: { ...DEFAULT_LISTEN, port: 0 },
+  auth,
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
   servers: new Map([[server.name, server]]),

@@ -15,6 +15,7 @@ import {
   type Limits,
   type Listen,
   type ServerConfig,
+  type Snapshot,
 } from '../../../src/config/snapshot.ts'
 import { createTestLog } from '../../support/log.ts'
 
@@ -24,6 +25,7 @@ interface Options {
   readonly limits?: Partial<Limits>
   readonly insecure?: boolean
   readonly server?: Partial<ServerConfig>
+  readonly policies?: Snapshot['policies']
   readonly data?: string
 }
 
@@ -56,6 +58,7 @@ export const startGuarded = async (options: Options = {}) => {
     limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...options.limits },
     servers: new Map([['server', { ...DEMO, ...options.server } as ServerConfig]]),
     workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'], ...defaultRules(1) }])),
+    policies: options.policies,
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log, data, insecure: options.insecure })
