@@ -184,11 +184,31 @@ const authenticationOf = ({ clientSecret, endpoints }: Issuer, as: oauth.Authori
   return isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret)
 }
 
+/** Without metadata an issuer does not say which one it uses. */
+const SIGNING_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+
 /** `endpoints` of the configuration, for issuers without metadata such as GitHub. */
 const configuredEndpoints = ({ url, endpoints }: Issuer): IssuerEndpointsFound | undefined => {
   if (endpoints?.authorization === undefined || endpoints.token === undefined) return undefined
   const { authorization, token, userinfo } = endpoints
-  const as: oauth.AuthorizationServer = { issuer: url, authorization_endpoint: authorization, token_endpoint: token }
+  const as: oauth.AuthorizationServer = {
+    issuer: url,
+    authorization_endpoint: authorization,
+    token_endpoint: token,
+    id_token_signing_alg_values_supported: SIGNING_ALGORITHMS,
+  }
   return userinfo === undefined
     ? { as, isOpenId: true }
     : { as: { ...as, userinfo_endpoint: userinfo }, isOpenId: false }
