@@ -62,6 +62,29 @@ export const pythonProgram = (requirements: string, script: string): Program => 
   }),
 })
 
+/** A Node.js program that a lock file pins; the program is one of its packages, or is told the folder. */
+export const nodeProgram = (script: (folder: string) => string): Program => ({
+  recipe: {
+    name: 'node',
+    toolchain: { command: 'npm', args: ['--version'] },
+    sources: [at('node')],
+    download: folder => ({
+      command: 'sh',
+      args: [
+        '-c',
+        `cp "${at('node')}"/package*.json "${folder}" && npm ci --silent --ignore-scripts --prefix "${folder}"`,
+      ],
+    }),
+  },
+  start: (folder, args) => ({ command: process.execPath, args: [script(folder), ...args] }),
+})
+
+/** oidc-provider, as an identity provider that issues JWTs for servers. */
+export const identityProvider = (): Program => {
+  const program = nodeProgram(() => at('oauth/identity-provider.mjs'))
+  return { ...program, start: (folder, args) => program.start(folder, [folder, ...args]) }
+}
+
 const GO_CLIENT = process.platform === 'win32' ? 'go-client.exe' : 'go-client'
 
 /** The Go client; its `go.mod` names the version of the SDK. */

@@ -16,12 +16,12 @@ export interface ServerProcess {
 /** Starts a server on a free port and waits until it accepts connections. */
 export const startServerProcess = async (
   commandFor: (port: number) => Command,
-  startMs = START_MS,
+  { startMs = START_MS, signal = 'SIGKILL' }: { startMs?: number; signal?: NodeJS.Signals } = {},
 ): Promise<ServerProcess> => {
   const port = await freePort()
   const { command, args, env } = commandFor(port)
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
-  const kill = (): void => void child.kill('SIGKILL')
+  const kill = (): void => void child.kill(signal)
   process.once('exit', kill)
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -69,7 +69,7 @@ export const grantAccess = async (
   let page = await browser.open(request)
   if (!page.forms.some(isConsent)) page = await signIn(browser, page)
   if (page.forms.some(isConsent)) page = await browser.submit(page, {}, 'Allow')
-  const code = page.url.searchParams.get('code')
+  const code = page.url.href.startsWith(redirectUri) && page.url.searchParams.get('code')
   if (!code) throw new Error(`The gateway gave no code: ${page.status} ${page.url.pathname} ${page.text}`)
   const tokens = await redeem(origin, {
     ...{

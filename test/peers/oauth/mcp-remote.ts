@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+
+/** `mcp-remote` as a client that only knows stdio starts it. */
+export interface RemoteBridge {
+  readonly client: Client
+  /** The link that it wants to be opened. */
+  readonly link: Promise<string>
+  /** Resolves when it has logged in and the client is connected. */
+  readonly connected: Promise<void>
+  /** Everything it has printed. */
+  output(): string
+  close(): Promise<void>
+}
+
+const LINK = /visiting:\s*(https?:\S+)/
+
+/** Starts mcp-remote of the installed folder before a URL; its logins are kept in `config`. */
+export const startMcpRemote = (folder: string, url: string, port: number, config: string): RemoteBridge => {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [
+      join(folder, 'node_modules/mcp-remote/dist/proxy.js'),
+      url,
+      String(port),
+      '--host',
+      '127.0.0.1',
+      '--transport',
+      'http-only',
+    ],
+    env: { PATH: '/nonexistent', HOME: config, MCP_REMOTE_CONFIG_DIR: config }, // without a browser to start
+    stderr: 'pipe',
+  })
+  const client = new Client({ name: 'stdio-client', version: '1.0.0' })
+  let output = ''
+  const link = new Promise<string>(resolve => {
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      output += chunk
+      const [, found] = LINK.exec(output) ?? []
+      if (found) resolve(found)
+    })
+  })
+  const connected = client.connect(transport as Transport)
+  connected.catch(() => undefined)
+  return { client, link, connected, output: () => output, close: () => client.close() }
+}
