@@ -1,6 +1,6 @@
 import { type Auth, acceptsOAuth, type Listen } from '../config/snapshot.ts'
 import type { RequestInfo } from '../protocol/admission.ts'
-import { hostName } from '../std/host.ts'
+import { hostName, isLoopback } from '../std/host.ts'
 
 // The gateway as an OAuth 2.0 protected resource: its metadata (RFC 9728), its challenges (RFC 6750), and the audiences of its tokens.
 
@@ -11,7 +11,7 @@ const DEFAULT_WORKSPACE = 'default'
 
 interface ResourceOptions {
   readonly auth: Auth
-  readonly listen: Pick<Listen, 'publicUrl'>
+  readonly listen: Pick<Listen, 'publicUrl'> & Partial<Pick<Listen, 'host'>>
   readonly port: () => number | undefined // known once the gateway listens
 }
 
@@ -24,14 +24,17 @@ export interface ChallengeParameters {
 
 export type ProtectedResource = ReturnType<typeof createProtectedResource>
 
-export const createProtectedResource = ({ auth, listen: { publicUrl }, port }: ResourceOptions) => {
+export const createProtectedResource = ({ auth, listen: { publicUrl, host = '' }, port }: ResourceOptions) => {
   const isOAuth = acceptsOAuth(auth)
   const rules = [...(auth.scopes ?? [])]
   const baseScopes = rules.filter(([, { tools }]) => tools === undefined).map(([name]) => name)
 
+  /** Where it listens first: there are its documents, and there is its authorization server. */
+  const names = isLoopback(host) ? [host.includes(':') ? `[${host}]` : host, ...LOOPBACK_NAMES] : LOOPBACK_NAMES
+
   /** Without a public URL only this machine reaches the gateway, by any of its names. */
   const origins = (): readonly string[] =>
-    publicUrl === undefined ? LOOPBACK_NAMES.map(name => new URL(`http://${name}:${port() ?? ''}`).origin) : [publicUrl]
+    publicUrl === undefined ? names.map(name => new URL(`http://${name}:${port() ?? ''}`).origin) : [publicUrl]
 
   /** SDKs compare the origin of a document with the URL they use, so a loopback name stays the one of the request. */
   const originFor = ({ headers }: RequestInfo): string => {

@@ -96,6 +96,19 @@ describe.each(Object.keys(SDKS) as (keyof typeof SDKS)[])('%s', sdk => {
     await client.close()
   })
 
+  it('logs in at whatever name of this machine it uses, and wherever the gateway listens', async () => {
+    const { client } = await logIn(sdk, `http://localhost:${new URL(gateway.origin).port}/mcp`)
+    expect(await client.tools()).toBeGreaterThan(0)
+    await client.close()
+    const { data, close } = gateway
+    gateway = await startOAuthGateway({ host: 'localhost', data })
+    const other = await logIn(sdk, `${gateway.origin}/mcp`)
+    expect(await other.client.tools()).toBeGreaterThan(0)
+    await other.client.close()
+    await gateway.close()
+    gateway = { ...gateway, close }
+  })
+
   it('may use the workspace that it asked for, and no other', async () => {
     const { client, kept } = await logIn(sdk, `${gateway.origin}/mcp/other`)
     const authorization = `Bearer ${kept.tokens?.access_token}`

@@ -28,7 +28,7 @@ interface Options {
   readonly server?: Partial<AuthServerConfig>
   readonly state?: GatewayState
   readonly data?: string
-  readonly port?: number
+  readonly host?: string
 }
 
 export const CALLBACK = 'https://app.example/cb'
@@ -41,7 +41,7 @@ export const startOAuthGateway = async (options: Options = {}) => {
   const { log, lines, saw } = createTestLog({ isDebug: true })
   const gateway: Gateway = await startGateway(
     {
-      listen: { ...DEFAULT_LISTEN, port: options.port ?? 0 },
+      listen: { ...DEFAULT_LISTEN, port: 0, host: options.host ?? DEFAULT_LISTEN.host },
       auth: {
         ...options.auth,
         server: { signIn: ['token'], registration: 'open', clients: new Map(), ...options.server },
