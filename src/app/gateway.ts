@@ -1,4 +1,4 @@
-import { createAdminRoutes, type GatewayControl } from '../admin/admin-routes.ts'
+import { createAdminRoutes } from '../admin/admin-routes.ts'
 import { createInboundAuth } from '../auth/inbound-auth.ts'
 import { hashSecret } from '../auth/token.ts'
 import type { ParkingHome } from '../bridge/parking/parking.ts'
@@ -12,7 +12,7 @@ import type { RequestRouter } from '../fronts/cluster/route-request.ts'
 import { createServerEndpoint } from '../fronts/cluster/server-calls.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
-import type { FrontContext, FrontState } from '../fronts/http/front-request.ts'
+import type { FrontContext } from '../fronts/http/front-request.ts'
 import { createRequestGuard } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
 import { createMcpEndpoint } from '../fronts/http/mcp-endpoint.ts'
@@ -31,15 +31,11 @@ import type { Dispatch } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
 import { isLoopback, originOf } from '../std/host.ts'
-import { MemoryCluster } from '../stores/state/memory-state.ts'
-import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
-import type { StateStore } from '../stores/state/state-store.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { LogHistory } from '../telemetry/log-history.ts'
 import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
 import { clusterOf, joinCluster, readCertificates, serving } from './cluster.ts'
+import { type GatewayStartOptions, stateOf } from './gateway-options.ts'
 import { createInboundOAuth } from './inbound-oauth.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
@@ -47,33 +43,11 @@ import { createOAuthServer } from './oauth-server.ts'
 import { openObservability } from './observability.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRuntime } from './runtime.ts'
+import { createServerOAuth } from './server-oauth.ts'
 import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
 import { createSharedLists } from './shared-lists.ts'
 import { createStateStatus } from './state-status.ts'
-
-interface GatewayStartOptions {
-  readonly log: Log
-  readonly version?: string
-  readonly insecure?: boolean | undefined // admits callers without a token
-  readonly data?: string | undefined // the data directory, which must exist; undefined: no state outlives the process
-  /** Reads a configuration file, by default the gateway's own, to compare it with the current configuration. */
-  readonly loadNext?: ((file: string | undefined) => Promise<Snapshot>) | undefined
-  readonly control?: GatewayControl | undefined // for the user who runs the gateway
-  readonly history?: LogHistory | undefined // the last lines of the log
-  readonly onReload?: (() => void) | undefined // another replica has reloaded its configuration
-  /** Where state is kept; the caller opens and closes it. Undefined: in memory, for as long as the gateway runs. */
-  readonly state?: GatewayState | undefined
-}
-
-/** A store of state, and the keys that go with it. */
-interface GatewayState {
-  readonly store: StateStore
-  readonly keys: StateKeys
-}
-
-/** State that ends with the gateway. */
-const ownState = (): FrontState => ({ store: new MemoryCluster().join(), keys: randomKeys(), isLasting: false })
 
 /** A running gateway. */
 export interface Gateway {
@@ -102,7 +76,7 @@ const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may tak
 export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
   const { log, version = 'unknown', data, insecure, loadNext = noFile, control, history } = options
   const startedAt = Date.now()
-  const state: FrontState = options.state ? { ...options.state, isLasting: true } : ownState()
+  const state = stateOf(options)
   const { limits } = snapshot
   const { host } = snapshot.listen
   const calls = createServerCalls()
@@ -126,6 +100,14 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const { writeAudit } = observability
   const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
   const sharedLists = clusterConfig && createSharedLists(store.shared, log)
+  const serverOAuth = await createServerOAuth({
+    current: () => runtime.snapshot,
+    origin: () => origin,
+    ownPort: () => port,
+    store,
+    findIdToken: (...person) => oauthServer.findIdToken(...person),
+    log,
+  })
   const runtime = createRuntime(snapshot, {
     log,
     version,
@@ -138,6 +120,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     parking: { keys: keys.ids, self: () => store.members.self, send: replicas?.sendToHome ?? isGone },
     replicas,
     listChanges: sharedLists,
+    oauth: serverOAuth,
   })
   const oauth = createInboundOAuth(snapshot, { port: () => port, log })
   const inbound = await createInboundAuth({
@@ -279,6 +262,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     }),
     control,
     history,
+    logins: serverOAuth,
     writeAudit,
     log,
   })
@@ -291,6 +275,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ...operator,
     ...admin,
     ...oauthServer.routes,
+    ...serverOAuth.routes({ signIn: oauthServer.signIn, isTokenRequired: () => !inbound.tokens.isValid(undefined) }),
   }
   const guard = createRequestGuard(snapshot.listen)
   const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)

@@ -41,7 +41,7 @@ interface RuntimeOptions {
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
-  readonly oauth?: OAuthAccess | undefined // undefined: no server is called with OAuth
+  readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
 }
 
 /** The servers and workspaces of the current configuration. */
@@ -230,7 +230,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     health.close()
     const upstreams = [...servers.values()].map(({ native }) => native)
     await Promise.allSettled([...[...upstreams, ...draining].map(upstream => upstream.close()), learnt.close()])
-    await records?.close()
+    await Promise.all([records?.close(), oauth?.close()])
   }
 
   const statusOf = (server: string): ServerStatus => {

@@ -14,6 +14,7 @@ export interface OAuthAccess {
   credentialsFor(config: RemoteConfig): ServerCredentials | undefined
   readonly logins: Pick<Logins, 'begin'>
   readonly demands: LoginDemands
+  close(): Promise<void>
 }
 
 /** The parts of one server that know about logins. */
@@ -71,5 +72,5 @@ const isPersonal = (oauth: RemoteServer['oauth']): boolean => {
 }
 
 /** Whether a login with a browser can help. */
-const isByPeople = (oauth: RemoteServer['oauth']): boolean =>
+export const isByPeople = (oauth: RemoteServer['oauth']): boolean =>
   oauth !== false && (oauth === undefined || oauth.grant === 'authorization_code' || oauth.grant === 'id_jag')

@@ -44,7 +44,9 @@ const PAGES: ReadonlySet<string> = new Set([
   '/metrics',
   '/oauth/authorize', // clients lead there
   '/oauth/signed-in', // issuers lead back there
+  '/oauth/callback', // authorization servers lead back there
 ])
+const PAGE_FOLDERS: readonly string[] = ['/oauth/login/'] // clients show links to these pages
 const CONNECTION_CHECK_MS = 1000
 const LARGE_BACKLOG = 64 * 1024 // bytes of a response that the client has yet to take
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies keep idle connections
@@ -68,7 +70,7 @@ export const listen = (options: ListenOptions): Promise<HttpListener> => {
       host: authority ?? headers.host,
       origin: headers.origin,
       fetchSite: single(headers['sec-fetch-site']),
-      isPageVisit: PAGES.has(path) && isNavigation(request),
+      isPageVisit: isPage(path) && isNavigation(request),
     })
     if (forbidden !== undefined)
       return rejectUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${forbidden}`))
@@ -145,6 +147,8 @@ const forwardClose = (socket: Socket, response: ServerResponse): void => {
   socket.once('close', onClose)
   response.once('close', () => socket.off('close', onClose))
 }
+
+const isPage = (path: string): boolean => PAGES.has(path) || PAGE_FOLDERS.some(folder => path.startsWith(folder))
 
 /** True if a browser shows the response as a page of its own, which no other page can read. */
 const isNavigation = ({ method, headers }: IncomingMessage): boolean =>

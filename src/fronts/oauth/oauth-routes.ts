@@ -52,16 +52,16 @@ const UNAVAILABLE: BrowserResponse = {
 }
 
 /** A handler for browsers. `rest` is the last segment of the path. */
-const page = (
+export const page = (
   method: Method,
   log: Log,
-  run: (request: BrowserRequest, rest: string) => Promise<BrowserResponse>,
+  run: (request: BrowserRequest, rest: string, raw: IncomingMessage) => Promise<BrowserResponse>,
 ): RequestHandler =>
   only(method, async (raw, response, path) => {
     try {
       const params = method === 'GET' ? readQuery(raw) : (await readForm(raw)).params
       const request = { params, cookies: raw.headers.cookie, address: raw.socket.remoteAddress }
-      sendToBrowser(response, await run(request, decodeLast(path)))
+      sendToBrowser(response, await run(request, decodeLast(path), raw))
     } catch (error) {
       if (error instanceof BodyAborted) return void response.destroy()
       discardBody(raw)

@@ -45,6 +45,7 @@ export const createFakeOAuth = () => {
     credentialsFor,
     logins: { begin: async (server, principal) => begin(server, principal) },
     demands: new LoginDemands(new MemoryCluster().join().shared, SILENT),
+    close: async () => {},
   }
 
   return {

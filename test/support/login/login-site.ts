@@ -7,6 +7,7 @@ interface Admitted {
   readonly user: string
   readonly method: string | undefined // of the JSON-RPC message
   readonly session: string | undefined
+  readonly text: string
 }
 
 interface Issued {
@@ -129,7 +130,12 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     if (scope !== undefined && !found?.scope.split(' ').includes(scope))
       return challenge(response, 403, `, error="insufficient_scope", scope="${scope}"`)
     const session = request.headers['mcp-session-id']
-    admitted.push({ user: found?.user ?? '', method: message.method, session: String(session ?? '') || undefined })
+    admitted.push({
+      user: found?.user ?? '',
+      method: message.method,
+      session: String(session ?? '') || undefined,
+      text: body.toString(),
+    })
     forward(target, body, request, response)
   }
 

@@ -1,0 +1,71 @@
+import { createLoginClient, type LoginClientOptions } from '../auth/client/login-client.ts'
+import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
+import type { Snapshot } from '../config/snapshot.ts'
+import type { HttpRoutes } from '../fronts/http/listen.ts'
+import { createLoginRoutes } from '../fronts/oauth/login-routes.ts'
+import type { Logins } from '../protocol/oauth.ts'
+import type { SignIn } from '../protocol/sign-in.ts'
+import type { StateStore } from '../stores/state/state-store.ts'
+import type { Log } from '../telemetry/log.ts'
+import { LoginDemands } from './login-demands.ts'
+import { isByPeople, type OAuthAccess, usesOAuth } from './server-logins.ts'
+
+interface ServerOAuthOptions {
+  readonly current: () => Snapshot // the configuration of this moment
+  readonly origin: () => string // at which the gateway listens
+  readonly ownPort: () => number | undefined
+  readonly store: StateStore
+  readonly findIdToken: LoginClientOptions['findIdToken']
+  readonly log: Log
+}
+
+/** OAuth towards servers: tokens for the runtime, pages for browsers, and endpoints for the owner. */
+export interface ServerOAuthParts extends OAuthAccess {
+  readonly logins: Logins
+  /** The servers at which users log in. */
+  servers(): readonly string[]
+  routes(visitors: { readonly signIn: SignIn; readonly isTokenRequired: () => boolean }): HttpRoutes
+}
+
+export const createServerOAuth = async (options: ServerOAuthOptions): Promise<ServerOAuthParts> => {
+  const { current, ownPort, store, findIdToken, log } = options
+  const origin = (): string => current().listen.publicUrl ?? options.origin()
+  const demands = new LoginDemands(store.shared, log)
+  await demands.load()
+  const { fetch, close: closeFetch } = createGuardedFetch({ ownPort })
+  const client = createLoginClient({
+    store,
+    fetch,
+    origin,
+    issuers: () => current().auth?.issuers ?? new Map(),
+    serverOf: name => {
+      const config = current().servers.get(name)
+      return config && usesOAuth(config) ? config : undefined
+    },
+    findIdToken,
+    log,
+  })
+  const { logins } = client
+  return {
+    credentialsFor: config => client.credentialsFor(config),
+    logins,
+    demands,
+    servers: () =>
+      [...current().servers.values()].flatMap(config =>
+        usesOAuth(config) && isByPeople(config.oauth) ? [config.name] : [],
+      ),
+    routes: visitors =>
+      createLoginRoutes({
+        logins,
+        document: () => client.document(),
+        isSecure: () => origin().startsWith('https:'),
+        log,
+        ...visitors,
+      }),
+    close: async () => {
+      demands.close()
+      client.close()
+      await closeFetch()
+    },
+  }
+}
