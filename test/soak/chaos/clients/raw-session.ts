@@ -6,6 +6,7 @@ import { isNoReplica, type Message, type OpenAnswer, open } from './http.ts'
 
 const REVISION = '2025-11-25'
 const RESUME_MS = 100
+const PINGS = 3
 
 const INITIALIZE = {
   jsonrpc: '2.0',
@@ -146,9 +147,16 @@ export const connectRawSession: Connect = async context => {
   return {
     call,
     whyDead: async () => {
-      const answer = await open(url, { agent, headers: headers(), body: { jsonrpc: '2.0', id: 'end', method: 'ping' } })
-      await answer.read(() => {})
-      return answer.status === 200 ? undefined : `status ${answer.status}`
+      const body = { jsonrpc: '2.0', id: 'end', method: 'ping' }
+      for (let attempt = 0; attempt < PINGS; attempt++)
+        try {
+          const answer = await open(url, { agent, headers: headers(), body })
+          await answer.read(() => {})
+          return answer.status === 200 ? undefined : `status ${answer.status}`
+        } catch (error) {
+          if (!outcomeOfConnection(error)) throw error // the kept connection may have ended with its gateway
+        }
+      return 'every connection was cut'
     },
     close: async () => {
       const answer = await open(url, { agent, method: 'DELETE', headers: headers() })
