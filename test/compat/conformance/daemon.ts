@@ -4,7 +4,7 @@ import { startNode } from './children.ts'
 
 /** The built program. */
 export const MAIN = new URL('../../../dist/main.js', import.meta.url).pathname
-const START_MS = 20_000
+const START_MS = 60_000 // on a machine that does other work
 const POLL_MS = 50
 
 /** A running daemon. */
