@@ -16,6 +16,14 @@ test('what is sealed is opened by the replica it is meant for', () => {
   expect(open(new CallerSeal([key]).seal(anonymous, 'home', NOW))).toEqual({ kind: 'valid', caller: anonymous })
 })
 
+test('scopes and the expiry of the token go with the caller; none are not the same as all', () => {
+  const seal = new CallerSeal([key])
+  for (const scopes of [new Set(['mcp', 'mcp:write']), new Set<string>(), undefined]) {
+    const holder = { ...caller, scopes, expires: NOW + 5 }
+    expect(open(seal.seal(holder, 'home', NOW))).toEqual({ kind: 'valid', caller: holder })
+  }
+})
+
 test('any text comes back as it was', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 64 })
   fc.assert(

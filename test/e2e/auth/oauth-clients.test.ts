@@ -1,24 +1,8 @@
-import {
-  Client as ClientV2,
-  StreamableHTTPClientTransport as TransportV2,
-  UnauthorizedError as UnauthorizedV2,
-} from '@modelcontextprotocol/client'
+import { UnauthorizedError as UnauthorizedV2 } from '@modelcontextprotocol/client'
 import { UnauthorizedError as UnauthorizedV1 } from '@modelcontextprotocol/sdk/client/auth.js'
-import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type KeptLogin, OAUTH_SDKS } from '../../support/oauth-sdks.ts'
 import { type ApiToken, type OAuthGateway, responseIn, startOAuthGateway } from './oauth-gateway.ts'
-
-const REDIRECT = 'http://127.0.0.1:3334/callback'
-
-/** What an SDK keeps of its login. */
-interface Kept {
-  client?: { readonly client_id: string }
-  tokens?: { readonly access_token: string; readonly refresh_token?: string }
-  verifier?: string
-  visited?: URL
-}
 
 let gateway: OAuthGateway
 let token: ApiToken
@@ -32,44 +16,9 @@ afterEach(async () => {
   await gateway.close()
 })
 
-const providerFor = (kept: Kept) => ({
-  redirectUrl: REDIRECT,
-  clientMetadata: { client_name: 'SDK', redirect_uris: [REDIRECT] },
-  clientInformation: () => kept.client,
-  saveClientInformation: (client: NonNullable<Kept['client']>) => void Object.assign(kept, { client }),
-  tokens: () => kept.tokens,
-  saveTokens: (tokens: NonNullable<Kept['tokens']>) => void Object.assign(kept, { tokens }),
-  saveCodeVerifier: (verifier: string) => void Object.assign(kept, { verifier }),
-  codeVerifier: () => kept.verifier ?? '',
-  redirectToAuthorization: (visited: URL) => void Object.assign(kept, { visited }),
-})
-
-const SDKS = {
-  'SDK v1': (url: string, kept: Kept) => {
-    const client = new ClientV1({ name: 'v1', version: '1' })
-    const transport = new TransportV1(new URL(url), { authProvider: providerFor(kept) as never })
-    return {
-      connect: () => client.connect(transport as Transport),
-      finish: ({ code = '' }: Record<string, string>) => transport.finishAuth(code),
-      tools: async () => (await client.listTools()).tools.length,
-      close: () => client.close(),
-    }
-  },
-  'SDK v2': (url: string, kept: Kept) => {
-    const client = new ClientV2({ name: 'v2', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
-    const transport = new TransportV2(new URL(url), { authProvider: providerFor(kept) as never })
-    return {
-      connect: () => client.connect(transport),
-      finish: (response: Record<string, string>) => transport.finishAuth(new URLSearchParams(response)),
-      tools: async () => (await client.listTools()).tools.length,
-      close: () => client.close(),
-    }
-  },
-}
-
 /** Connects, logs in by the pages of the gateway, and connects again. */
-const logIn = async (sdk: keyof typeof SDKS, url: string, kept: Kept = {}) => {
-  const first = SDKS[sdk](url, kept)
+const logIn = async (sdk: keyof typeof OAUTH_SDKS, url: string, kept: KeptLogin = {}) => {
+  const first = OAUTH_SDKS[sdk](url, kept)
   await expect(first.connect()).rejects.toSatisfy(
     error => error instanceof UnauthorizedV1 || error instanceof UnauthorizedV2,
   )
@@ -77,12 +26,12 @@ const logIn = async (sdk: keyof typeof SDKS, url: string, kept: Kept = {}) => {
   const consent = await gateway.signIn(browser, kept.visited?.href ?? '', token)
   await first.finish(responseIn(await browser.submit(consent, '/oauth/consent', { decision: 'allow' })))
   await first.close()
-  const client = SDKS[sdk](url, kept)
+  const client = OAUTH_SDKS[sdk](url, kept)
   await client.connect()
   return { client, kept }
 }
 
-describe.each(Object.keys(SDKS) as (keyof typeof SDKS)[])('%s', sdk => {
+describe.each(Object.keys(OAUTH_SDKS) as (keyof typeof OAUTH_SDKS)[])('%s', sdk => {
   it('registers, logs in by the pages, lists tools, and refreshes by itself', async () => {
     const { client, kept } = await logIn(sdk, `${gateway.origin}/mcp/other`)
     expect(kept.visited?.searchParams.get('resource')).toBe(`${gateway.origin}/mcp/other`)

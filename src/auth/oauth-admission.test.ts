@@ -1,0 +1,129 @@
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { absentPolicy } from '../protocol/policy.ts'
+import { createOAuthAdmission, isOAuthToken } from './oauth-admission.ts'
+import { createProtectedResource } from './resource.ts'
+import type { TokenCheck, VerifiedToken } from './verify/verified-token.ts'
+import type { TokenVerifier } from './verify/verifier.ts'
+
+const OF_ISSUER: VerifiedToken = {
+  principal: 'corp:ada',
+  audiences: ['https://gw.test'],
+  workspaces: ['*'],
+  scopes: new Set(),
+  expires: Date.now() + 60_000,
+}
+const GRANTED: VerifiedToken = {
+  principal: 'ada',
+  workspaces: ['*'],
+  scopes: new Set(),
+  expires: Date.now() + 60_000,
+  grant: { id: 'g1', tokenId: 't1' },
+}
+
+let checks: Map<string, TokenCheck>
+let endGrant: (grant: string) => void
+let forgotten: string[]
+let revocations: Map<string, () => void>
+beforeEach(() => {
+  checks = new Map<string, TokenCheck>([
+    ['jwt', OF_ISSUER],
+    ['granted', GRANTED],
+  ])
+  forgotten = []
+  revocations = new Map()
+})
+
+const open = () => {
+  const verifier: TokenVerifier = {
+    check: secret => checks.get(secret) ?? { kind: 'invalid', reason: 'The token is unknown or revoked' },
+    acceptGrants: () => {},
+    onGrantEnded: listener => {
+      endGrant = listener
+    },
+    forget: grant => void forgotten.push(grant),
+    close: () => {},
+  }
+  const auth = { issuers: new Map([['corp', {} as never]]) }
+  return createOAuthAdmission({
+    verifier,
+    resource: createProtectedResource({ auth, listen: { publicUrl: 'https://gw.test' }, port: () => 1 }),
+    policyFor: (_, name) => absentPolicy(name),
+    recordFailure: rejection => rejection,
+    onRevoked: (id, end) => {
+      revocations.set(String(id), end)
+      return () => revocations.delete(String(id))
+    },
+  })
+}
+
+const requestOf = () => ({ headers: {}, socket: new Socket() })
+const responseTo = (request: { readonly socket: Socket }) =>
+  Object.assign(new EventEmitter(), { req: request }) as unknown as ServerResponse
+
+describe('a token of an issuer', () => {
+  it('costs no promise and keeps no trace once it is checked', () => {
+    const { check, tokens } = open()
+    const [request, response] = [requestOf(), responseTo(requestOf())]
+    const admission = check('jwt', request, 'default', response)
+    expect(admission).toMatchObject({
+      kind: 'in',
+      principal: 'corp:ada',
+      scopes: new Set(),
+      expires: OF_ISSUER.expires,
+    })
+    expect(response.listenerCount('close')).toBe(0)
+    expect(isOAuthToken((admission as { token: string }).token)).toBe(true)
+    let isEnded = false
+    tokens.onRevoked((admission as { token: string }).token, () => {
+      isEnded = true
+    })
+    endGrant('g1')
+    expect(isEnded).toBe(false)
+  })
+
+  it('is rejected with the reason', () => {
+    const { check } = open()
+    checks.set('forbidden', { kind: 'forbidden', reason: 'No grant fits' })
+    checks.set('away', { kind: 'unavailable', reason: 'The issuer is away' })
+    expect(check('x', requestOf(), 'default')).toMatchObject({ status: 401 })
+    expect(check('forbidden', requestOf(), 'default')).toMatchObject({ status: 403, headers: {} })
+    expect(check('away', requestOf(), 'default')).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  })
+})
+
+describe('a token of a grant', () => {
+  const openGranted = () => {
+    const admission = open()
+    const request = requestOf()
+    const response = responseTo(request)
+    const admitted = admission.check('granted', request, 'default', response) as { token: string }
+    let ended = 0
+    admission.tokens.onRevoked(admitted.token, () => void ended++)
+    return { ...admission, request, response, ended: () => ended }
+  }
+
+  it('ends its connections and sessions when the grant ends', () => {
+    const { request, ended } = openGranted()
+    endGrant('other')
+    expect([request.socket.destroyed, ended()]).toEqual([false, 0])
+    endGrant('g1')
+    expect([request.socket.destroyed, ended()]).toEqual([true, 1])
+    expect(revocations.size).toBe(0)
+  })
+
+  it('ends them when the API token is revoked that the grant was given with', () => {
+    const { request, ended } = openGranted()
+    revocations.get('t1')?.()
+    expect([request.socket.destroyed, ended(), forgotten]).toEqual([true, 1, ['g1']])
+  })
+
+  it('leaves connections alone that were closed before', () => {
+    const { request, response } = openGranted()
+    response.emit('close')
+    endGrant('g1')
+    expect(request.socket.destroyed).toBe(false)
+  })
+})
