@@ -179,6 +179,27 @@ describe('an authorization server', () => {
   })
 })
 
+test('a link that is opened again because the browser did not come back is for a new client', async () => {
+  const { issuer, call, logins, browse } = await start()
+  const asked = await call('ada')
+  const id = asked.kind === 'login' ? asked.link.id : ''
+  const clientOf = async (): Promise<string | null> => {
+    const page = await logins.open(id, { principal: 'ada' })
+    return page.kind === 'redirect' ? new URL(page.url).searchParams.get('client_id') : null
+  }
+  const first = await clientOf()
+  expect(await clientOf()).toBe(first) // a double click
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  const second = await clientOf()
+  expect([second === first, issuer.count('/register')]).toEqual([false, 2])
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11_000 })
+  expect(await clientOf()).toBe(second) // once
+  expect(await call('ada')).toMatchObject({ link: { id } })
+  expect(await browse(id)).toMatchObject({ kind: 'done' })
+  expect(await call('ada')).toMatchObject({ status: 200 })
+})
+
 describe('a server', () => {
   test('whose metadata is for another URL gets nothing', async () => {
     const { server, issuer, call } = await start()

@@ -14,7 +14,7 @@ import {
 import { LOGIN_FAILURES, LoginProblem, loginNeeded } from './messages.ts'
 import type { ClientRegistry } from './register.ts'
 import type { LoginServer } from './server-tokens.ts'
-import { encodeRecord } from './token-records.ts'
+import { encodeRecord, type StoredClient } from './token-records.ts'
 
 /** What a login is begun with. */
 export interface BeginContext {
@@ -38,18 +38,25 @@ export const beginLogin = async (
   const oauth = server.oauth?.grant === 'authorization_code' ? server.oauth : undefined
   if (authorizationEndpoint === undefined) throw new LoginProblem(LOGIN_FAILURES.noAuthorization(issuer))
   if (!authServer.supportsPkce && oauth?.pkce !== 'assumed') throw new LoginProblem(LOGIN_FAILURES.noPkce(issuer))
-  const origin = context.origin()
-  const redirectUri = origin + LOGIN_PATHS.callback
-  const documentUrl = clientDocumentUrl(origin)
-  const client = await context.registry.clientFor(discovery, {
-    server: server.name,
-    oauth,
-    redirectUri,
-    documentUrl,
-    scopes,
-  })
+  const redirectUri = context.origin() + LOGIN_PATHS.callback
+  const client = await findClient(context, server, discovery, scopes)
   return giveLink(context, server, owner, { ...requestOf(discovery, redirectUri), client, resource, scopes })
 }
+
+/** The client for a login. Rejects with LoginProblem, OAuthUnsupported or StateError. */
+export const findClient = (
+  { registry, origin }: BeginContext,
+  { name, oauth }: LoginServer,
+  discovery: DiscoveredIssuer,
+  scopes: readonly string[],
+): Promise<StoredClient> =>
+  registry.clientFor(discovery, {
+    server: name,
+    oauth: oauth?.grant === 'authorization_code' ? oauth : undefined,
+    redirectUri: origin() + LOGIN_PATHS.callback,
+    documentUrl: clientDocumentUrl(origin()),
+    scopes,
+  })
 
 /** Starts a login that needs only a sign-in at an issuer of the configuration. */
 export const beginSignIn = (

@@ -3,8 +3,9 @@ import { within } from '../../std/time.ts'
 import { Listeners } from '../../stores/state/listeners.ts'
 import { StateError } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { type BeginContext, beginLogin, beginSignIn } from './begin-login.ts'
+import { type BeginContext, beginLogin, beginSignIn, findClient } from './begin-login.ts'
 import { type BearerChallenge, readBearerChallenge } from './challenge.ts'
+import { fetchChallenge } from './challenge-request.ts'
 import type { DiscoveredIssuer } from './discover.ts'
 import type { LoginChange } from './login-changes.ts'
 import type { LoginRecord } from './login-records.ts'
@@ -34,6 +35,7 @@ interface CredentialsOptions {
 
 const MOST_MS = 50_000 // for an answer to a refusal
 const REFUSED_MS = 30_000 // a grant without a browser is not tried again
+const ASKED_MS = 10 * 60_000
 const UNSUPPORTED_MS = 5 * 60_000
 
 /** The credentials of one server: which token to send, and what to do when the server refuses it. */
@@ -43,6 +45,7 @@ export class Credentials implements ServerCredentials {
   readonly #listeners = new Listeners<string | undefined>()
   readonly #acquiring = new Map<string | undefined, Promise<RefusalOutcome>>()
   readonly #refused = new Map<string | undefined, { readonly outcome: LoginFailed; readonly until: number }>()
+  #asked: { readonly challenge: BearerChallenge | undefined; readonly until: number } | undefined // by the server
   #unsupportedUntil = 0
 
   constructor(server: LoginServer, options: CredentialsOptions) {
@@ -70,10 +73,12 @@ export class Credentials implements ServerCredentials {
     return within(MOST_MS, answer, () => LOGIN_FAILURES.timedOut())
   }
 
-  /** Starts a login that no refusal asked for. Rejects as `#begin` does. */
-  async begin(principal: string | undefined, challenge: BearerChallenge | undefined): Promise<RefusalOutcome> {
-    const { tokens, discovery } = this.#options
+  /** Starts a login for a user who was not refused just now. Rejects as `#begin` does. */
+  async begin(principal: string | undefined): Promise<RefusalOutcome> {
+    const { tokens, discovery, machine } = this.#options
     if (principal === undefined && !isSharedLogin(this.#server.oauth)) return LOGIN_FAILURES.noPrincipal()
+    const isKnown = this.#asked && Date.now() < this.#asked.until
+    const challenge = isKnown ? this.#asked?.challenge : await fetchChallenge(machine.fetch, this.#server.url)
     const record = await tokens.newest(principal)
     const found = await discovery.find(challenge)
     return isMachine(this.#server.oauth)
@@ -85,6 +90,7 @@ export class Credentials implements ServerCredentials {
     const { tokens, discovery } = this.#options
     const challenge = readBearerChallenge(refusal.wwwAuthenticate)
     if (!isAboutTokens(refusal, challenge) || Date.now() < this.#unsupportedUntil) return { kind: 'unsupported' }
+    if (refusal.status === 401) this.#asked = { challenge, until: Date.now() + ASKED_MS }
     if (principal === undefined && !isSharedLogin(this.#server.oauth)) return this.#withoutPrincipal(challenge)
     const record = await tokens.newest(principal)
     if (record && record.access !== refusal.token) return { kind: 'retry' }
@@ -201,6 +207,12 @@ export class Credentials implements ServerCredentials {
   async requestFor({ principal, request }: LoginRecord): Promise<TokenRecord> {
     const found = await this.#options.discovery.find(undefined)
     return this.requestTokens(principal, found, request.scopes)
+  }
+
+  /** The client of a login, registered if it is not known. Rejects with LoginProblem, OAuthUnsupported or StateError. */
+  async registerFor({ request }: LoginRecord): Promise<StoredClient> {
+    const { discovery, begin } = this.#options
+    return findClient(begin, this.#server, await discovery.find(this.#asked?.challenge), request.scopes)
   }
 
   #failure(error: unknown): RefusalOutcome {

@@ -16,7 +16,7 @@ export const LOGIN_PAGES = {
   }),
   unknown: () =>
     refused(404, 'This login is not known: it has expired, or was used already. Call the server again for a new link.'),
-  again: () => refused(409, 'This link was opened twice at the same time. Open it again.'),
+  broken: () => refused(503, 'The gateway could not read or store this login. Open the link again in a moment.'),
   otherUser: (name: string) => refused(403, `This link belongs to another user; you are signed in as ${name}.`),
   otherBrowser: () =>
     refused(403, 'This login was started in another browser: nothing was stored. Open the link again in this one.'),

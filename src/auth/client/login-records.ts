@@ -12,6 +12,7 @@ export interface LoginRecord {
   readonly isDone: boolean
   readonly request: LoginRequest
   readonly opened: readonly OpenedLogin[] // the latest last
+  readonly hasNewClient?: boolean // the first one did not lead back
 }
 
 /** What a login requests, and where. */
@@ -34,6 +35,8 @@ export interface OpenedLogin {
   readonly stateHash: string
   readonly cookieHash: string
   readonly verifier: string
+  readonly client?: StoredClient | undefined
+  readonly at: number
 }
 
 const LOGIN_MS = 10 * 60_000
@@ -74,6 +77,15 @@ export const withOpened = (record: LoginRecord, opened: OpenedLogin): LoginRecor
   ...record,
   opened: [...record.opened, opened].slice(-MOST_OPENED),
 })
+
+const LOST_MS = 10_000
+
+/**
+ * Whether a browser was sent to the authorization server before and did not come back: it may have been shown that the
+ * client is not known, for example after a restart of a server that keeps registrations in memory.
+ */
+export const seemsLost = ({ opened, hasNewClient, request }: LoginRecord, now: number): boolean =>
+  !hasNewClient && request.client?.kind === 'registered' && now - (opened.at(-1)?.at ?? now) > LOST_MS
 
 export const decodeLogin = (held: Pick<Held, 'body'> | undefined): LoginRecord | undefined => {
   const record = held && parseObject(held.body)

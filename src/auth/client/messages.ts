@@ -64,6 +64,8 @@ export const LOGIN_FAILURES = {
       `needs a login, but it names ${urlText(issuer)} now, and its "clientId" was used at ${urlText(bound)}: put the right one as "issuer" under "oauth".`,
     ),
   noOAuth: () => impossible('uses no OAuth: its "headers" or "credentials" are all that the gateway sends.'),
+  noOffer: () =>
+    impossible('offers no login by OAuth: if it needs credentials, put them under its "headers" or "credentials".'),
   noBrowser: () => impossible('needs no login: the gateway gets its tokens by itself.'),
   scopeLoop: (scope: string) => impossible(`keeps asking for ${scope}, which was already requested.`),
   tokenRefused: (issuer: string) =>

@@ -1,6 +1,6 @@
 import type { ServerOAuth } from '../../config/snapshot.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
-import type { LoginRecord } from './login-records.ts'
+import type { LoginRecord, OpenedLogin } from './login-records.ts'
 import { identityOf } from './machine.ts'
 import type { TokenRecord } from './token-records.ts'
 import { requestTokens, sendForm, TokenRefused } from './token-request.ts'
@@ -17,11 +17,11 @@ export const redeemCode = async (
   { fetch, oauth, from }: RedeemContext,
   login: LoginRecord,
   code: string,
-  verifier: string,
+  { verifier, client: stored }: OpenedLogin,
 ): Promise<TokenRecord> => {
   const { server, url, principal, request } = login
   const { issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint, redirectUri, resource, scopes } = request
-  const client = identityOf(request.client, oauth)
+  const client = identityOf(stored, oauth)
   if (!client) throw new TokenRefused(issuer, 'client_changed', 'The configuration has another client now.')
   const granted = await requestTokens(fetch, { url: tokenEndpoint, issuer, signingAlgorithms, from }, client, {
     grant_type: 'authorization_code',
@@ -35,7 +35,7 @@ export const redeemCode = async (
   const now = Date.now()
   return {
     ...{ server, url, principal, issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint },
-    ...{ client: request.client, resource, requested: scopes, granted: granted.scopes ?? scopes },
+    ...{ client: stored, resource, requested: scopes, granted: granted.scopes ?? scopes },
     ...{ access: granted.access, refresh: granted.refresh, obtained: now, since: now },
     expires: granted.lifetimeMs === undefined ? undefined : now + granted.lifetimeMs,
   }

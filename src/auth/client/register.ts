@@ -67,12 +67,13 @@ export class ClientRegistry {
       .finally(() => this.#registering.delete(id))
   }
 
-  /** The authorization server no longer knows a client: the next login registers again. */
-  async forget(issuer: string, redirectUri: string, clientId: string): Promise<void> {
+  /** The authorization server no longer knows a client: the next login registers again. False if it never registered. */
+  async forget(issuer: string, redirectUri: string, clientId: string): Promise<boolean> {
     const taken = await this.#store.take(KIND, hashOf('registered', issuer, redirectUri))
-    if (taken.kind !== 'mine') return
-    const known = readRegistration(taken.held.body)
-    if (known?.client.id === clientId) await this.#store.remove(taken.held)
+    const known = taken.kind === 'mine' ? readRegistration(taken.held.body) : undefined
+    if (taken.kind !== 'mine' || known?.client.id !== clientId) return false
+    await this.#store.remove(taken.held)
+    return true
   }
 
   /** Credentials of the configuration go to one issuer only: the configured one, or the first one seen. */

@@ -1,0 +1,144 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startFakeIssuer, startProtectedServer } from '../../../test/support/fake-oauth.ts'
+import { remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
+import { createLocalWake, createSqlCluster } from '../../../test/support/sql-cluster.ts'
+import { openSqlite } from '../../stores/sqlite.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { prepareSqlite } from '../../stores/state/prepare-state.ts'
+import { stateTables } from '../../stores/state/state-schema.ts'
+import { StateError } from '../../stores/state/state-store.ts'
+import type { Log } from '../../telemetry/log.ts'
+
+const start = async (options: Parameters<typeof startLoginClient>[1] = {}) => {
+  const issuer = await startFakeIssuer()
+  const server = await startProtectedServer(issuer)
+  return { issuer, server, ...startLoginClient(remoteServer(server.url), options) }
+}
+
+const openDatabase = async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-safety-'))
+  const open = () => openSqlite(join(folder, 'state.db'))
+  const cluster = await createSqlCluster({ open, prepare: prepareSqlite, wake: createLocalWake() })
+  onTestFinished(async () => {
+    await cluster.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return cluster
+}
+
+test('no secret of any flow is written to the log', async () => {
+  const lines: string[] = []
+  const write = (fields: object, message: string): void => {
+    const err = 'err' in fields && fields.err instanceof Error ? [fields.err.message, fields.err.stack] : []
+    lines.push(JSON.stringify([fields, message, ...err]))
+  }
+  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log }
+  const { issuer, login, call, logins, browse } = await start({ log })
+  issuer.metadata.token_endpoint_auth_methods_supported = ['client_secret_post']
+  expect(await login('ada')).toMatchObject({ status: 200 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_601_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  await call('ada')
+  issuer.answers.set('/token', (_, response) => response.destroy())
+  vi.setSystemTime(Date.now() + 3_601_000)
+  await call('ada')
+  issuer.answers.clear()
+  issuer.refreshTokens.clear()
+  vi.setSystemTime(Date.now() + 10_000)
+  const asked = await call('ada')
+  expect(asked.kind === 'login' && (await browse(asked.link.id))).toMatchObject({ kind: 'done' })
+  await logins.finish(new URLSearchParams({ state: 'guessed-state', code: 'guessed-code' }), { principal: 'ada' })
+  await logins.forget('github', 'ada')
+  const secrets = issuer.requests.flatMap(({ form, query, body }) => [
+    ...['code', 'code_verifier', 'refresh_token', 'client_secret', 'token'].map(name => form.get(name)),
+    ...['state', 'code_challenge'].map(name => query.get(name)),
+    ...(body.startsWith('{') ? [] : [body]),
+  ])
+  const used = [...new Set([...secrets, ...issuer.accessTokens.keys()])].filter(secret => secret)
+  expect(used.length).toBeGreaterThan(10)
+  const output = lines.join('\n')
+  expect(lines.length).toBeGreaterThan(3)
+  expect(used.filter(secret => output.includes(secret ?? ''))).toEqual([])
+})
+
+describe('a stolen store', () => {
+  test('has no token in it', async () => {
+    const cluster = await openDatabase()
+    const { issuer, login } = await start({ store: await cluster.join() })
+    await login('ada')
+    const rows = await cluster.database.all<{ body: Uint8Array }>(
+      `SELECT body FROM ${stateTables(cluster.database).record}`,
+    )
+    const bytes = Buffer.concat(rows.map(({ body }) => body)).toString('latin1')
+    expect(rows.length).toBeGreaterThan(2)
+    for (const secret of [...issuer.accessTokens.keys(), ...issuer.refreshTokens.keys(), 'ada', 'github'])
+      expect(bytes.includes(secret)).toBe(false)
+  })
+
+  test('whose rows are swapped gives no user the token of another', async () => {
+    const cluster = await openDatabase()
+    const store = await cluster.join()
+    const { server, login } = await start({ store })
+    await login('ada')
+    await login('ben')
+    const { record } = stateTables(cluster.database)
+    const rows = await cluster.database.all<{ id: string; body: Uint8Array }>(
+      `SELECT id, body FROM ${record} WHERE kind = 'token'`,
+    )
+    const [one, other] = rows
+    if (rows.length !== 2 || !one || !other) throw new Error('there are not two logins')
+    await cluster.database.run(`UPDATE ${record} SET body = ? WHERE id = ?`, other.body, one.id)
+    await cluster.database.run(`UPDATE ${record} SET body = ? WHERE id = ?`, one.body, other.id)
+    const restarted = startLoginClient(remoteServer(server.url), { store })
+    expect(await restarted.call('ada')).toMatchObject({ kind: 'login' })
+    expect(await restarted.call('ben')).toMatchObject({ kind: 'login' })
+  })
+})
+
+describe('a store that is away', () => {
+  const away = () => Promise.reject(new StateError('away', 'The store cannot be used.'))
+
+  test('fails calls that need it and pages that need it, and no other call', async () => {
+    const store = new MemoryCluster().join()
+    const { call, login, logins } = await start({ store })
+    await login('ada')
+    vi.spyOn(store, 'read').mockImplementation(away)
+    vi.spyOn(store, 'take').mockImplementation(away)
+    expect(await call('ada')).toMatchObject({ status: 200, sent: 1 })
+    expect(await call('ben')).toEqual({
+      kind: 'failed',
+      reason: 'login_unavailable',
+      text: 'cannot be called: the store with its login cannot be read now; try again later.',
+    })
+    expect(await logins.open('x'.repeat(44), { principal: 'ada' })).toMatchObject({ kind: 'refused', status: 503 })
+    expect(await logins.finish(new URLSearchParams('state=x'), { principal: 'ada' })).toMatchObject({ status: 503 })
+  })
+
+  test('while a refresh is answered costs nothing: the tokens are stored when it is back', async () => {
+    const store = new MemoryCluster().join()
+    const { issuer, call, login } = await start({ store })
+    await login('ada')
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_601_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    issuer.answers.set('/token', (request, response) => {
+      issuer.answers.clear()
+      vi.spyOn(store, 'take').mockImplementationOnce(away).mockImplementationOnce(away)
+      issuer.routes['/token']?.(request, response)
+    })
+    expect(await call('ada')).toMatchObject({ status: 200, sent: 1 })
+    expect(issuer.count('/token', 'refresh_token')).toBe(1)
+  })
+})
+
+test('a login that no call asked for gets scopes and metadata from the server', async () => {
+  const { issuer, server, logins, browse, call } = await start()
+  server.state.scope = 'read'
+  const begun = await logins.begin('github', 'ada')
+  expect(begun).toMatchObject({ kind: 'login' })
+  expect(begun.kind === 'login' && (await browse(begun.link.id))).toMatchObject({ kind: 'done' })
+  expect(issuer.requests.find(({ path }) => path === '/authorize')?.query.get('scope')).toBe('read')
+  expect(await call('ada')).toMatchObject({ status: 200, sent: 1 })
+})
