@@ -20,6 +20,10 @@ export interface AuthorizationServer {
   authorize(request: BrowserRequest): Promise<BrowserResponse>
   /** The form of the consent page. */
   consent(request: BrowserRequest): Promise<BrowserResponse>
+  /** The page with the clients that a visitor has connected. */
+  connectedClients(request: BrowserRequest): Promise<BrowserResponse>
+  /** A form of that page. */
+  disconnect(request: BrowserRequest): Promise<BrowserResponse>
   token(form: OAuthForm): Promise<OAuthResponse>
   /** RFC 7591. */
   register(body: Buffer, address: string | undefined): Promise<OAuthResponse>

@@ -13,6 +13,7 @@ export type BrowserResponse = {
   | { readonly kind: 'continue'; readonly to: string; readonly visitor: string } // a path of the gateway
   | { readonly kind: 'sign-in'; readonly page: SignInView }
   | { readonly kind: 'consent'; readonly page: ConsentView }
+  | { readonly kind: 'clients'; readonly page: ConnectedClientsView }
   | { readonly kind: 'message'; readonly page: MessageView }
 )
 
@@ -47,6 +48,23 @@ export interface ConsentClient {
 export interface ConsentScope {
   readonly name: string
   readonly tools?: readonly string[] | undefined // globs of the tools that need it; undefined: any access
+}
+
+/** The page with the clients that a visitor has connected. */
+export interface ConnectedClientsView {
+  readonly visitor: string // their name
+  readonly signOutHandle: string
+  readonly clients: readonly (ConnectedClient & { readonly handle: string })[]
+}
+
+/** A client that a visitor has allowed to act for them. */
+export interface ConnectedClient {
+  readonly client: string // its name, or its id if it has none
+  readonly redirectUri: string
+  readonly workspace: string | undefined // undefined: every workspace that the visitor may use
+  readonly scopes: readonly string[]
+  readonly since: number
+  readonly refreshedAt: number // when it last got an access token
 }
 
 export interface MessageView {

@@ -9,6 +9,7 @@ import type { RequestContext } from './authorization-request.ts'
 import { createAuthorize } from './authorize.ts'
 import { ClientDocuments } from './client-documents.ts'
 import { createClients } from './clients.ts'
+import { createConnectedClients } from './connected-clients.ts'
 import type { Grants } from './grants.ts'
 import { answerOAuth } from './oauth-rejection.ts'
 import { RegisteredClients } from './registered-clients.ts'
@@ -66,6 +67,7 @@ export const createAuthServer = (options: AuthServerOptions): AuthorizationServe
       }
     },
     ...createAuthorize({ ...options, clients, grants }),
+    ...createConnectedClients(options),
     token: form => answerOAuth(() => tokens.token(form)),
     register: (body, address) => answerOAuth(() => register(body, address)),
     revoke: form => answerOAuth(() => tokens.revoke(form)),

@@ -74,7 +74,14 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
     request: AuthorizationRequest,
   ): Promise<string> => {
     const { client, redirectUri, workspace, challenge } = request
-    const content = { client: client.id, redirectUri, workspace, challenge, scopes: request.scopes }
+    const content = {
+      client: client.id,
+      clientName: client.name,
+      redirectUri,
+      workspace,
+      challenge,
+      scopes: request.scopes,
+    }
     const code = await grants.create(id, { ...content, subject, principal })
     await clients.markUsed(client)
     return respond(request, { code })

@@ -5,6 +5,8 @@ import type { RefreshChain } from './grant-tokens.ts'
 /** A record of kind `grant`: what a visitor has allowed a client. Secrets are stored as hashes. */
 export interface GrantRecord {
   readonly client: string
+  readonly clientName?: string | undefined
+  readonly created: number
   readonly redirectUri: string
   readonly subject: Subject
   readonly principal: string
@@ -25,6 +27,7 @@ interface CodeRecord {
 
 export interface AccessTokenRecord {
   readonly hash: string
+  readonly issued: number
   readonly expires: number
   readonly scopes: readonly string[]
 }

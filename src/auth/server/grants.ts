@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { GrantAccess, GrantReader } from '../../protocol/authorization-server.ts'
+import type { ConnectedClient } from '../../protocol/sign-in.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { canAccess, hashSecret } from '../token.ts'
 import type { AccessOf, Subject, SubjectAccess } from './access.ts'
@@ -34,6 +35,7 @@ interface GrantsOptions {
 
 /** What a visitor has consented to. */
 export interface NewGrant extends ConsentKey {
+  readonly clientName?: string | undefined
   readonly subject: Subject
   readonly principal: string
   readonly scopes: readonly string[]
@@ -86,7 +88,13 @@ export class Grants implements GrantReader {
   async create(id: string, { challenge, ...content }: NewGrant): Promise<string> {
     const code = createGrantSecret('drk_', id)
     const seed = randomBytes(32).toString('base64url')
-    const grant = { ...content, seed, code: { hash: hashSecret(code), challenge, isUsed: false }, access: [] }
+    const grant = {
+      ...content,
+      created: Date.now(),
+      seed,
+      code: { hash: hashSecret(code), challenge, isUsed: false },
+      access: [],
+    }
     await this.#records.create(id, grant, Date.now() + CODE_MS)
     return code
   }
@@ -160,6 +168,13 @@ export class Grants implements GrantReader {
     return false
   }
 
+  /** The clients that a principal has connected, the newest first. */
+  async list(principal: string): Promise<readonly (ConnectedClient & { readonly id: string })[]> {
+    const found = await this.#ofPrincipal.all(principal)
+    const grants = await Promise.all(found.map(async id => ({ id, grant: await this.#records.read(id) })))
+    return grants.flatMap(({ id, grant }) => (grant?.refresh ? [{ id, ...describeGrant(grant) }] : []))
+  }
+
   async findGrant(secret: string): Promise<GrantAccess | undefined> {
     const token = parseGrantSecret(secret, 'dro_')
     const grant = token && (await this.#records.read(token.grant))
@@ -213,6 +228,12 @@ export class Grants implements GrantReader {
   }
 }
 
+const describeGrant = (grant: GrantRecord): ConnectedClient => {
+  const { client, clientName, redirectUri, workspace, scopes, created, access } = grant
+  const refreshedAt = Math.max(created, ...access.map(({ issued }) => issued))
+  return { client: clientName ?? client, redirectUri, workspace, scopes, since: created, refreshedAt }
+}
+
 const invalidGrant = (message: string): OAuthRejection => new OAuthRejection('invalid_grant', message)
 
 const checkTarget = (grant: GrantRecord, workspace: string | undefined): void => {
@@ -254,7 +275,7 @@ const issueAccess = (
   const now = Date.now()
   const access = createGrantSecret('dro_', id)
   const expires = Math.min(now + ACCESS_MS, end)
-  const added: AccessTokenRecord = { hash: hashSecret(access), expires, scopes }
+  const added: AccessTokenRecord = { hash: hashSecret(access), issued: now, expires, scopes }
   const valid = grant.access.filter(each => each.expires > now).slice(1 - MOST_ACCESS_TOKENS)
   return {
     next: { ...grant, access: [...valid, added] },

@@ -32,6 +32,12 @@ export class PrincipalGrants {
     this.#store = store
   }
 
+  /** Ids of all grants of a principal, also of those that have ended, the newest first. */
+  async all(principal: string): Promise<readonly string[]> {
+    const held = await this.#store.read(KIND, indexId(principal))
+    return (held ? entriesIn(held.body) : []).map(([id]) => id).reverse()
+  }
+
   /** Ids of the grants that were given for the same, the newest first. */
   async find(principal: string, consent: ConsentKey): Promise<readonly string[]> {
     const held = await this.#store.read(KIND, indexId(principal))

@@ -1,7 +1,7 @@
 import { sealBytes, unsealBytes } from '../../wire/seal.ts'
 
 /** What a sealed text is for. One sealed for one purpose is not accepted for another. */
-export type SealPurpose = 'visitor' | 'sign-in' | 'issuer' | 'consent'
+export type SealPurpose = 'visitor' | 'sign-in' | 'issuer' | 'consent' | 'disconnect'
 
 interface Sealed {
   readonly until: number

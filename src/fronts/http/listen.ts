@@ -43,6 +43,7 @@ const PAGES: ReadonlySet<string> = new Set([
   '/readyz',
   '/metrics',
   '/oauth/authorize', // clients lead there
+  '/oauth/clients',
   '/oauth/signed-in', // issuers lead back there
   '/oauth/callback', // authorization servers lead back there
 ])

@@ -25,6 +25,8 @@ export const createSignInRoutes = (signIn: SignIn, log: Log): HttpRoutes => ({
 export const createAuthServerRoutes = (server: AuthorizationServer, log: Log): HttpRoutes => ({
   '/oauth/authorize': page('GET', log, request => server.authorize(request)),
   '/oauth/consent': page('POST', log, request => server.consent(request)),
+  '/oauth/clients': page('GET', log, request => server.connectedClients(request)),
+  '/oauth/disconnect': page('POST', log, request => server.disconnect(request)),
   ...allowCors({
     '/.well-known/oauth-authorization-server': endpoint('GET', log, async () => server.metadata()),
     '/oauth/token': endpoint('POST', log, async request => server.token(await readForm(request))),

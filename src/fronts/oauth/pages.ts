@@ -1,4 +1,4 @@
-import type { ConsentView, MessageView, SignInView } from '../../protocol/sign-in.ts'
+import type { ConnectedClientsView, ConsentView, MessageView, SignInView } from '../../protocol/sign-in.ts'
 import { html } from '../http/html.ts'
 import type { Page } from './page-layout.ts'
 
@@ -49,12 +49,39 @@ ${scopes.length === 0 ? undefined : html`<div><dt>Permissions</dt><dd><ul>${scop
 <button class="button main" name="decision" value="allow">Allow</button>
 </div>
 </form>
-<form method="post" action="/oauth/sign-out" class="soft">
-<input type="hidden" name="handle" value="${signOutHandle}">
-Signed in as ${visitor}. <button class="text">Sign in as another user</button>
-</form>`,
+${signOutForm(visitor, signOutHandle)}
+<p class="soft"><a href="/oauth/clients">Clients that you have connected</a></p>`,
   }
 }
+
+const signOutForm = (visitor: string, handle: string) => html`<form method="post" action="/oauth/sign-out" class="soft">
+<input type="hidden" name="handle" value="${handle}">
+Signed in as ${visitor}. <button class="text">Sign in as another user</button>
+</form>`
+
+/** Shows a visitor the clients that act for them. */
+export const connectedClientsPage = ({ visitor, clients, signOutHandle }: ConnectedClientsView): Page => ({
+  status: 200,
+  title: 'Connected clients',
+  forms: 'here',
+  content: html`
+<p>${clients.length === 0 ? 'No client acts for you.' : 'These clients act for you until you disconnect them.'}</p>
+<dl>${clients.map(connectedClient)}</dl>
+${signOutForm(visitor, signOutHandle)}`,
+})
+
+const connectedClient = (
+  client: ConnectedClientsView['clients'][number],
+) => html`<div><dt>${placeOf(client.redirectUri)}</dt>
+<dd><strong>${client.client}</strong><br>
+<span class="soft">${client.workspace === undefined ? 'Every workspace' : `Workspace ${client.workspace}`}${client.scopes.length > 0 ? html` · ${client.scopes.join(' ')}` : undefined}<br>
+Connected ${dayOf(client.since)}, last renewed ${dayOf(client.refreshedAt)}</span>
+<form method="post" action="/oauth/disconnect">
+<input type="hidden" name="handle" value="${client.handle}">
+<button class="button">Disconnect</button>
+</form></dd></div>`
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 const identityOf = ({ client: { domain, isListed } }: ConsentView): string => {
   if (domain !== undefined) return `Published by ${domain}`

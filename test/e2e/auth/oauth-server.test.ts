@@ -199,6 +199,19 @@ describe('a visitor', () => {
     expect(asBen.text).toContain('<strong>ben</strong>')
   })
 
+  it('sees the clients that they have connected, and disconnects them', async () => {
+    const { client, tokens } = await connect({ resource: `${gateway.origin}/mcp/other` })
+    const page = await browser.open(`${gateway.origin}/oauth/clients`)
+    for (const text of ['App', 'app.example', 'Workspace other', 'mcp']) expect(page.text).toContain(text)
+    const ben = gateway.browser()
+    const asBen = await gateway.signIn(ben, page.url, await gateway.createToken({ principal: 'ben' }))
+    expect(asBen.text).toContain('No client acts for you.')
+    expect((await ben.submit(page, '/oauth/disconnect')).text).toContain('No client acts for you.')
+    expect((await gateway.refresh(client, tokens.refresh_token ?? '')).status).toBe(200)
+    expect((await browser.submit(page, '/oauth/disconnect')).text).toContain('No client acts for you.')
+    expect((await gateway.refresh(client, tokens.refresh_token ?? '')).body.error).toBe('invalid_grant')
+  })
+
   it('who may not use the workspace is told, and cannot consent', async () => {
     const ben = await gateway.createToken({ principal: 'ben', workspaces: ['default'] })
     const client = await gateway.register()
@@ -373,7 +386,14 @@ describe('the guard', () => {
   })
 
   it('lets it open no other page from there, frame none, and fetch none', async () => {
-    for (const path of ['/oauth/sign-in/corp', '/oauth/consent', '/oauth/token', '/oauth/register', '/oauth/sign-out'])
+    for (const path of [
+      '/oauth/sign-in/corp',
+      '/oauth/consent',
+      '/oauth/disconnect',
+      '/oauth/token',
+      '/oauth/register',
+      '/oauth/sign-out',
+    ])
       expect(await visit(path, LINK)).toBe(403)
     for (const more of [{ 'sec-fetch-dest': 'iframe' }, { 'sec-fetch-mode': 'cors' }, { 'sec-fetch-mode': 'no-cors' }])
       expect(await visit('/oauth/authorize', { ...LINK, ...more } as Record<string, string>)).toBe(403)
