@@ -100,13 +100,25 @@ export class Credentials implements ServerCredentials {
     if (record && isStale && (record.refresh !== undefined || isMachine(this.#server.oauth))) {
       const renewed = await tokens.renew(principal, record)
       if (renewed.kind === 'current') return { kind: 'retry' }
-      if (renewed.kind === 'unavailable') return LOGIN_FAILURES.issuerDown(record.issuer)
+      if (renewed.kind === 'unavailable' && !(await this.#hasMoved(record, challenge)))
+        return LOGIN_FAILURES.issuerDown(record.issuer)
       const isFinal = renewed.kind === 'ended' && renewed.error !== SIGN_IN_MISSING
       if (isFinal && isMachine(this.#server.oauth)) return LOGIN_FAILURES.grantRefused(record.issuer, renewed.error)
-    } else if (record) discovery.forget()
+    } else if (record) discovery.forget(record.obtained)
     const found = await discovery.find(challenge)
     if (!isMachine(this.#server.oauth)) return this.#begin(principal, found, challenge, record)
     return record && !isStale ? LOGIN_FAILURES.tokenRefused(record.issuer) : this.#acquire(principal, found, challenge)
+  }
+
+  /** Whether tokens come from elsewhere now: then no refresh will ever be answered. */
+  #hasMoved({ issuer, tokenEndpoint }: TokenRecord, challenge: BearerChallenge | undefined): Promise<boolean> {
+    return this.#options.discovery.find(challenge).then(
+      ({ authServer }) => authServer.issuer !== issuer || authServer.tokenEndpoint !== tokenEndpoint,
+      (error: unknown) => {
+        if (error instanceof LoginProblem) return false
+        throw error
+      },
+    )
   }
 
   /** A caller without a name cannot log in; whether a login would help is found out first. */
@@ -176,7 +188,7 @@ export class Credentials implements ServerCredentials {
     }
   }
 
-  /** Tokens of a grant without a browser. Rejects as `requestMachineTokens` does. */
+  /** Tokens of a grant without a browser. Rejects as `requestMachineTokens` does, and with LoginProblem. */
   async requestTokens(
     owner: string | undefined,
     { authServer, resource, from }: DiscoveredIssuer,
@@ -186,6 +198,7 @@ export class Credentials implements ServerCredentials {
     if (!isMachine(oauth)) throw new TypeError('a browser is needed')
     const { issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint } = authServer
     const client = configuredClient(oauth, authServer.authMethods)
+    await this.#options.begin.registry.bind(name, oauth, issuer)
     const granted = await requestMachineTokens(this.#options.machine, oauth, {
       endpoint: { url: tokenEndpoint, issuer, signingAlgorithms, from },
       client,
@@ -203,7 +216,7 @@ export class Credentials implements ServerCredentials {
     }
   }
 
-  /** The tokens of a login that needed a sign-in only. Rejects as `requestTokens` does, and with LoginProblem. */
+  /** The tokens of a login that needed a sign-in only. Rejects as `requestTokens` does. */
   async requestFor({ principal, request }: LoginRecord): Promise<TokenRecord> {
     const found = await this.#options.discovery.find(undefined)
     return this.requestTokens(principal, found, request.scopes)

@@ -13,7 +13,7 @@ import { type RenewTokens, TokenRefresher } from './refresh.ts'
 import { ClientRegistry } from './register.ts'
 import { ServerDiscovery } from './server-discovery.ts'
 import { type LoginServer, ServerTokens } from './server-tokens.ts'
-import { requestTokens, TokenRefused } from './token-request.ts'
+import { requestBearerTokens, TokenRefused } from './token-request.ts'
 
 export interface LoginClientOptions {
   readonly store: StateStore
@@ -62,7 +62,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
       if (stored && !client) throw new TokenRefused(issuer, 'client_changed', undefined)
       if (isMachine(oauth)) return renewMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
       const params = { grant_type: 'refresh_token', refresh_token: refresh, resource }
-      return requestTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {
+      return requestBearerTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {
         if (error instanceof TokenRefused && error.error === 'invalid_client' && stored?.kind === 'registered')
           await registry.forget(issuer, origin() + LOGIN_PATHS.callback, stored.id)
         throw error

@@ -8,6 +8,7 @@ import type { StoredClient, TokenRecord } from './token-records.ts'
 import {
   type GrantedTokens,
   type OAuthIdentity,
+  requestBearerTokens,
   requestTokens,
   type TokenEndpoint,
   TokenRefused,
@@ -98,7 +99,7 @@ export const requestMachineTokens = async (
     oauth.grant === 'client_credentials'
       ? { grant_type: 'client_credentials' }
       : { grant_type: JWT_BEARER, assertion: await findAssertion(context, oauth, request) }
-  return requestTokens(context.fetch, endpoint, client, { ...grant, scope, resource })
+  return requestBearerTokens(context.fetch, endpoint, client, { ...grant, scope, resource })
 }
 
 /** As `requestMachineTokens`, for tokens that there were before. Rejects with TokenRefused or TokenUnavailable. */

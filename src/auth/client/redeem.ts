@@ -3,7 +3,7 @@ import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import type { LoginRecord, OpenedLogin } from './login-records.ts'
 import { identityOf } from './machine.ts'
 import type { TokenRecord } from './token-records.ts'
-import { requestTokens, sendForm, TokenRefused } from './token-request.ts'
+import { requestBearerTokens, sendForm, TokenRefused } from './token-request.ts'
 
 /** What the tokens of a login depend on besides its record. */
 export interface RedeemContext {
@@ -23,15 +23,13 @@ export const redeemCode = async (
   const { issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint, redirectUri, resource, scopes } = request
   const client = identityOf(stored, oauth)
   if (!client) throw new TokenRefused(issuer, 'client_changed', 'The configuration has another client now.')
-  const granted = await requestTokens(fetch, { url: tokenEndpoint, issuer, signingAlgorithms, from }, client, {
+  const granted = await requestBearerTokens(fetch, { url: tokenEndpoint, issuer, signingAlgorithms, from }, client, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri,
     code_verifier: verifier,
     resource,
   })
-  if (granted.tokenType !== 'bearer')
-    throw new TokenRefused(issuer, 'unsupported_token_type', `It issues tokens of the type "${granted.tokenType}".`)
   const now = Date.now()
   return {
     ...{ server, url, principal, issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LoginGrant } from '../../config/snapshot.ts'
+import type { LoginGrant, ServerOAuth } from '../../config/snapshot.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { StateError, type StateStore } from '../../stores/state/state-store.ts'
 import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
@@ -51,7 +51,7 @@ export class ClientRegistry {
     const { authServer } = discovery
     const { oauth, documentUrl, redirectUri } = request
     if (oauth?.clientId !== undefined) {
-      await this.#bind(request.server, oauth.clientId, oauth, authServer.issuer)
+      await this.bind(request.server, oauth, authServer.issuer)
       return { kind: 'configured', id: oauth.clientId, method: configuredMethod(oauth, authServer.authMethods) }
     }
     const document = oauth?.clientMetadataUrl ?? documentUrl
@@ -76,15 +76,10 @@ export class ClientRegistry {
     return true
   }
 
-  /** Credentials of the configuration go to one issuer only: the configured one, or the first one seen. */
-  async #bind(
-    server: string,
-    clientId: string,
-    oauth: LoginGrant & { issuer?: string },
-    issuer: string,
-  ): Promise<void> {
+  /** Credentials of the configuration go to one issuer only: the configured one, or the first one seen. Rejects with LoginProblem. */
+  async bind(server: string, oauth: ServerOAuth, issuer: string): Promise<void> {
     if (oauth.issuer !== undefined) return
-    const id = hashOf('configured', server, clientId)
+    const id = hashOf('configured', server, oauth.clientId ?? '')
     const known = await this.#store.read(KIND, id)
     const bound = known ? parseObject(known.body)?.issuer : undefined
     if (typeof bound === 'string' && bound !== issuer) throw new LoginProblem(LOGIN_FAILURES.otherIssuer(issuer, bound))
@@ -174,6 +169,8 @@ export const configuredMethod = (
   return isPostOnly ? 'client_secret_post' : 'client_secret_basic'
 }
 
+const CLIENT_ID = /^[\x20-\x7e]+$/ // RFC 6749, appendix A.1
+
 /** Reads the answer to a registration; undefined if it has no client id. */
 const readReply = (
   document: Readonly<Record<string, unknown>>,
@@ -181,7 +178,7 @@ const readReply = (
   asked: readonly string[],
 ): Registration | undefined => {
   const { client_id: id, client_secret: secret, client_secret_expires_at: end, scope } = document
-  if (typeof id !== 'string' || id === '') return undefined
+  if (typeof id !== 'string' || !CLIENT_ID.test(id)) return undefined
   const hasSecret = typeof secret === 'string' && secret !== ''
   const stated = METHODS.find(method => method === document.token_endpoint_auth_method)
   const implied = requested === 'none' ? 'client_secret_basic' : requested
@@ -190,7 +187,7 @@ const readReply = (
     client: { kind: 'registered', id, method, ...(hasSecret && { secret }) },
     asked,
     scopes: typeof scope === 'string' ? splitScopes(scope) : undefined,
-    expires: hasSecret && typeof end === 'number' && end > 0 ? end * 1000 : NEVER,
+    expires: hasSecret && typeof end === 'number' && end > 0 ? Math.floor(end * 1000) : NEVER,
   }
 }
 

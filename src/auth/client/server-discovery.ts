@@ -11,6 +11,7 @@ const FAILED_MS = 5000 // many calls fail at once
 interface RecentDiscovery {
   readonly resourceMetadata: string | undefined // of the challenge
   readonly found: DiscoveredIssuer | LoginProblem
+  readonly at: number
   readonly until: number
 }
 
@@ -37,15 +38,16 @@ export class ServerDiscovery {
     return this.#searching.run(() => this.#search(challenge))
   }
 
-  /** The server refuses a token that was just issued: its metadata may have changed. */
-  forget(): void {
-    if (!this.#searching.running) this.#recent = undefined
+  /** The server refuses a token that was issued then: its metadata may have changed before that. */
+  forget(issued: number): void {
+    if (!this.#searching.running && this.#recent && this.#recent.at < issued) this.#recent = undefined
   }
 
   async #search(challenge: BearerChallenge | undefined): Promise<DiscoveredIssuer> {
     const { url, oauth } = this.#server
+    const at = Date.now()
     const keep = (found: DiscoveredIssuer | LoginProblem, ms: number): void => {
-      this.#recent = { resourceMetadata: challenge?.resourceMetadata, found, until: Date.now() + ms }
+      this.#recent = { resourceMetadata: challenge?.resourceMetadata, found, at, until: Date.now() + ms }
     }
     try {
       const found = await discover(this.#fetch, { url, issuer: oauth?.issuer }, challenge)

@@ -74,6 +74,19 @@ export const requestTokens = async (
   return readTokens(document ?? {}, endpoint.issuer)
 }
 
+/** As `requestTokens`, for tokens that are sent to a server as they are. */
+export const requestBearerTokens = async (
+  fetch: GuardedFetch,
+  endpoint: TokenEndpoint,
+  client: OAuthIdentity | undefined,
+  params: Params,
+): Promise<GrantedTokens> => {
+  const granted = await requestTokens(fetch, endpoint, client, params)
+  if (granted.tokenType === 'bearer') return granted
+  const quoted = `It issues tokens of the type "${granted.tokenType}".`
+  throw new TokenRefused(endpoint.issuer, 'unsupported_token_type', quoted)
+}
+
 /** Sends a form as the client; once more with the other side's time if it seems to reject the time of an assertion. */
 export const sendForm = async (
   fetch: GuardedFetch,
