@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { Listeners } from '../../stores/state/listeners.ts'
 import type { Shared } from '../../stores/state/state-store.ts'
@@ -16,6 +17,7 @@ const ATTEMPTS = 20
 
 interface NumberedChange extends LoginChange {
   readonly version: number // of the document, with this change
+  readonly by: string // the replica that has published it
 }
 
 /**
@@ -29,7 +31,7 @@ export class LoginChanges {
   readonly #reading = new SingleFlight()
   #following: Promise<void> | undefined
   #stop: (() => void) | undefined
-  readonly #own = new Set<number>() // versions that this replica wrote
+  readonly #id = randomUUID()
   #version = 0
   #isStale = false
 
@@ -57,10 +59,8 @@ export class LoginChanges {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const found = await this.#shared.document(DOCUMENT)
       const version = (found?.version ?? 0) + 1
-      const changes = [...readChanges(found?.body), { ...change, version }].slice(-KEPT)
-      if (this.#following) this.#own.add(version)
+      const changes = [...readChanges(found?.body), { ...change, version, by: this.#id }].slice(-KEPT)
       if (await this.#shared.writeDocument(DOCUMENT, encodeRecord({ changes }), version - 1)) return
-      this.#own.delete(version)
     }
     this.#log.warn({ server: change.server }, 'other replicas were not told of a login')
   }
@@ -97,8 +97,7 @@ export class LoginChanges {
     const changes = readChanges(found.body)
     const isComplete = found.version > known && (changes[0]?.version ?? 0) <= known + 1
     if (!isComplete) return this.#listeners.call(undefined)
-    for (const change of changes)
-      if (change.version > known && !this.#own.delete(change.version)) this.#listeners.call(change)
+    for (const change of changes) if (change.version > known && change.by !== this.#id) this.#listeners.call(change)
   }
 }
 
