@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { absentPolicy } from '../protocol/policy.ts'
 import { createOAuthAdmission, isOAuthToken } from './oauth-admission.ts'
 import { createProtectedResource } from './resource.ts'
@@ -36,7 +36,14 @@ beforeEach(() => {
   revocations = new Map()
 })
 
-const open = () => {
+const protectedResource = () =>
+  createProtectedResource({
+    auth: { issuers: new Map([['corp', {} as never]]) },
+    listen: { publicUrl: 'https://gw.test' },
+    port: () => 1,
+  })
+
+const open = (resource = protectedResource()) => {
   const verifier: TokenVerifier = {
     check: secret => checks.get(secret) ?? { kind: 'invalid', reason: 'The token is unknown or revoked' },
     acceptGrants: () => {},
@@ -46,10 +53,9 @@ const open = () => {
     forget: grant => void forgotten.push(grant),
     close: () => {},
   }
-  const auth = { issuers: new Map([['corp', {} as never]]) }
   return createOAuthAdmission({
     verifier,
-    resource: createProtectedResource({ auth, listen: { publicUrl: 'https://gw.test' }, port: () => 1 }),
+    resource,
     policyFor: (_, name) => absentPolicy(name),
     recordFailure: rejection => rejection,
     onRevoked: (id, end) => {
@@ -64,6 +70,18 @@ const responseTo = (request: { readonly socket: Socket }) =>
   Object.assign(new EventEmitter(), { req: request }) as unknown as ServerResponse
 
 describe('a token of an issuer', () => {
+  it('remembers a bounded number of the workspaces that its caller names: they need not exist', () => {
+    const resource = protectedResource()
+    const isMeantFor = vi.spyOn(resource, 'isMeantFor')
+    const { check } = open(resource)
+    for (let at = 0; at < 2000; at++) expect(check('jwt', requestOf(), `w${at}`)).toMatchObject({ kind: 'in' })
+    isMeantFor.mockClear()
+    check('jwt', requestOf(), 'w0')
+    expect(isMeantFor).toHaveBeenCalledTimes(0)
+    check('jwt', requestOf(), 'w1999')
+    expect(isMeantFor).toHaveBeenCalledTimes(1)
+  })
+
   it('costs no promise and keeps no trace once it is checked', () => {
     const { check, tokens } = open()
     const [request, response] = [requestOf(), responseTo(requestOf())]

@@ -29,6 +29,7 @@ interface OAuthAdmissionOptions {
 const OF_ISSUER = 'oauth'
 const OF_GRANT = 'grant:'
 const MOST_FOLLOWED = 10_000
+const MOST_WORKSPACES = 1000 // remembered of one token: callers may name some that do not exist
 const FOLLOWED_MS = 2 * 60 * 60_000 // longer than an access token is valid
 /** A token for the whole gateway is meant for this workspace, too. */
 const DEFAULT_WORKSPACE = 'default'
@@ -39,7 +40,7 @@ export const isOAuthToken = (id: string | undefined): boolean => id === OF_ISSUE
 /** Admits requests with OAuth tokens. Nothing waits if the token was checked within the last minute. */
 export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
   const { verifier, resource, policyFor, recordFailure, onRevoked } = options
-  const accepted = new WeakMap<VerifiedToken, Set<string>>() // workspaces that the token opens
+  const accepted = new WeakMap<VerifiedToken, Set<string>>() // workspaces that the token opens; not all of them
   const sessions = new Map<() => void, string>() // ids of grants, by the function that ends what was opened with it
   const responses = new Map<ServerResponse, string>() // ids of grants
 
@@ -120,7 +121,8 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
     if (!opens(check, workspace)) {
       const rejection = rejectionFor(check, request, workspace)
       if (rejection) return recordFailure(rejection, request, workspace)
-      accepted.set(check, (accepted.get(check) ?? new Set()).add(workspace))
+      const known = accepted.get(check) ?? new Set()
+      if (known.size < MOST_WORKSPACES) accepted.set(check, known.add(workspace))
       if (check.grant) follow(check.grant.id, check.grant.tokenId)
     }
     if (check.grant) track(check.grant.id, request, response)

@@ -45,7 +45,7 @@ const grantSchema = object({
   )
     .default({})
     .describe(
-      'Claims that the token must have, by name, "a.b" for a member of a claim: each one is, or contains, the value, or one of a list.',
+      'Claims that the token must have, by name, "a.b" for a member of a claim: each one is, or contains, the value, or one of a list. "email" must be verified.',
     ),
   workspaces: textList
     .min(1, { error: 'expected names of workspaces, or "*" for all' })

@@ -55,6 +55,7 @@ describe('auth', () => {
       name: 'corp',
       url: CORP.url,
       principal: 'email',
+      reservedNames: ['github'],
       audience: ['api://gw'],
       grants: [
         { where: { groups: ['engineering', 'ops'], admin: [true] }, workspaces: ['notes'] },

@@ -90,7 +90,10 @@ const readIssuers = (
       'introspection',
       `${JSON.stringify(asked?.name)} has it already; an opaque token does not say whose it is, and must not be shown to both`,
     )
-  return new Map(issuers.map(issuer => [issuer.name, issuer]))
+  const reservedNames = issuers.flatMap(({ name, principal }) => (principal === undefined ? [name] : []))
+  return new Map(
+    issuers.map(issuer => [issuer.name, issuer.principal === undefined ? issuer : { ...issuer, reservedNames }]),
+  )
 }
 
 const readIssuer = (name: string, entry: IssuerEntry, context: AuthContext, report: ConfigReport): Issuer => {

@@ -53,6 +53,7 @@ export interface Issuer {
   readonly jwks?: string | undefined // the URL of its keys; undefined: by discovery
   readonly audience?: readonly string[] | undefined // accepted `aud`; undefined: the workspace's URL and the origin
   readonly principal?: string | undefined // the claim with the caller's name; undefined: `<name>:<sub>`
+  readonly reservedNames?: readonly string[] | undefined // issuers whose callers are called `<name>:<sub>`: a claim must not say so
   readonly grants: readonly [Grant, ...Grant[]] // the first that fits decides
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string } | undefined // for opaque tokens
   readonly clientId?: string | undefined // of this gateway, there

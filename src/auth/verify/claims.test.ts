@@ -35,6 +35,13 @@ describe('the principal', () => {
   ])('with the claim %s cannot be read from %j', (principal, claims) => {
     expect(readClaims(issuer({ principal }), claims)).toMatchObject({ kind: 'invalid' })
   })
+
+  it('from a claim cannot be that of a caller of another issuer', () => {
+    const other = issuer({ name: 'public', principal: 'username', reservedNames: ['corp'] })
+    expect(readClaims(other, { username: 'corp:ada' })).toMatchObject({ kind: 'invalid' })
+    expect(readClaims(other, { username: 'corporate:ada' })).toMatchObject({ principal: 'corporate:ada' })
+    expect(readClaims(issuer({ reservedNames: ['corp'] }), { sub: 'ada' })).toMatchObject({ principal: 'corp:ada' })
+  })
 })
 
 describe('the grant', () => {
@@ -45,6 +52,7 @@ describe('the grant', () => {
     { where: { scp: ['write'] }, workspaces: ['fourth'] },
     { where: { 'https://a.b/c': ['x'] }, workspaces: ['fifth'] },
     { where: { level: [3] }, workspaces: ['sixth'] },
+    { where: { email: ['ada@test'] }, workspaces: ['seventh'] },
   ]
   it.each<[Claims, string | undefined]>([
     [{ groups: ['ops'], admin: true }, 'first'],
@@ -60,6 +68,9 @@ describe('the grant', () => {
     [{ 'https://a.b/c': 'x' }, 'fifth'],
     [{ level: 3 }, 'sixth'],
     [{ level: '3' }, undefined],
+    [{ email: 'ada@test', email_verified: true }, 'seventh'],
+    [{ email: 'ada@test', email_verified: false }, undefined], // many issuers let people write any address
+    [{ email: 'ada@test' }, undefined],
   ])('for %j is %s', (claims, workspace) => {
     const reading = readClaims(issuer({ grants }), { sub: 'ada', ...claims })
     expect(reading.kind === 'granted' ? reading.grant.workspaces[0] : undefined).toBe(workspace)

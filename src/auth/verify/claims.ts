@@ -25,20 +25,27 @@ export const readClaims = (issuer: Issuer, claims: Claims): ClaimsReading => {
   return { kind: 'forbidden', reason: `No grant of the issuer "${issuer.name}" fits the claims of the token` }
 }
 
-const principalIn = ({ name, principal: claim }: Issuer, claims: Claims): string | { readonly problem: string } => {
+const principalIn = (issuer: Issuer, claims: Claims): string | { readonly problem: string } => {
+  const { name, principal: claim, reservedNames = [] } = issuer
   const found = claimOf(claims, claim ?? 'sub')
   const text = typeof found === 'number' ? String(found) : found
   if (typeof text !== 'string' || text === '') return { problem: `The token has no claim "${claim ?? 'sub'}"` }
-  if (claim === 'email' && claims.email_verified !== true)
+  if (claim === 'email' && !isEmailVerified(claims))
     return { problem: 'The token has an "email", but not "email_verified": true' }
   const principal = claim === undefined ? `${name}:${text}` : text
-  if (principal.length > LONGEST_PRINCIPAL || principal === LOCAL || /\p{Cc}/u.test(principal))
+  const isReserved =
+    principal === LOCAL || (claim !== undefined && reservedNames.some(each => text.startsWith(`${each}:`)))
+  if (isReserved || principal.length > LONGEST_PRINCIPAL || /\p{Cc}/u.test(principal))
     return { problem: `The claim "${claim ?? 'sub'}" of the token cannot be the name of a caller` }
   return principal
 }
 
+/** Many issuers let people write any address, and verify it later or never. */
+const isEmailVerified = ({ email_verified }: Claims): boolean => email_verified === true
+
 const fits = (where: Grant['where'], claims: Claims): boolean =>
   Object.entries(where).every(([path, wanted]) => {
+    if (path === 'email' && !isEmailVerified(claims)) return false
     const found = valuesOf(path, claimOf(claims, path))
     return wanted.some(value => found.includes(value))
   })

@@ -3,7 +3,7 @@ import { NotAcquired, Semaphore } from '../../std/semaphore.ts'
 import { type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import type { Claims } from './claims.ts'
 import { fetchMetadata, IssuerUnusable } from './issuer-documents.ts'
-import { RefusedTokenError } from './verified-token.ts'
+import { BOUND_TO_KEY, RefusedTokenError } from './verified-token.ts'
 
 const AT_ONCE = 8 // requests to the issuer
 const MOST_WAITING = 100 // every unknown text that a caller sends becomes a request
@@ -29,12 +29,14 @@ export class Introspection {
       const reason = error instanceof Error ? error.message : String(error)
       throw new RefusedTokenError('unavailable', `The token cannot be checked now: ${reason}`)
     })
-    const { active, iss, token_use, token_type } = claims
+    const { active, iss, token_use, token_type, cnf } = claims
     if (active !== true) throw new RefusedTokenError('invalid', 'The token is unknown, revoked or has expired')
     if (iss !== undefined && iss !== this.#issuer.url)
       throw new RefusedTokenError('invalid', 'The token comes from another issuer')
     if (token_use === 'refresh_token' || token_type === 'refresh_token')
       throw new RefusedTokenError('invalid', 'The token is a refresh token; send an access token')
+    if (cnf !== undefined || String(token_type).toLowerCase() === 'dpop')
+      throw new RefusedTokenError('invalid', BOUND_TO_KEY)
     return claims
   }
 

@@ -36,7 +36,10 @@ export class IssuerKeys {
 
   /** The keys that may have signed a token with this header. Rejects with RefusedTokenError. */
   async candidates(header: JWSHeaderParameters): Promise<readonly CryptoKey[]> {
-    if (!this.#find || this.#now() - this.#fetchedAt >= FRESH_MS) await this.#refresh(RETRY_MS)
+    if (!this.#find || this.#now() - this.#fetchedAt >= FRESH_MS) {
+      const refreshing = this.#refresh(RETRY_MS)
+      if (!this.#find || this.#failure === undefined) await refreshing // known keys do not wait for an issuer that is away
+    }
     const found = await this.#lookUp(header)
     if (found.length > 0) return found
     await this.#refresh(UNKNOWN_KEY_MS) // the issuer may have a new key

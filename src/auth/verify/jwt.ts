@@ -1,6 +1,6 @@
 import { type CryptoKey, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { IssuerKeys } from './issuer-keys.ts'
-import { RefusedTokenError } from './verified-token.ts'
+import { BOUND_TO_KEY, RefusedTokenError } from './verified-token.ts'
 
 /** Signatures that only the owner of a private key can make. */
 const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
@@ -36,8 +36,7 @@ export const verifyJwt = async (token: string, iss: string, keys: IssuerKeys, no
   const payload = await verifyWithAny(token, candidates, iss, now)
   if (ID_TOKEN_CLAIMS.some(claim => claim in payload) || String(payload.typ ?? '').toUpperCase() === 'ID')
     throw new RefusedTokenError('invalid', 'The token is an ID token; send an access token')
-  if (payload.cnf !== undefined)
-    throw new RefusedTokenError('invalid', 'The token is bound to a key (DPoP or mTLS), which is not supported here')
+  if (payload.cnf !== undefined) throw new RefusedTokenError('invalid', BOUND_TO_KEY)
   return payload
 }
 

@@ -18,6 +18,7 @@ export class TokenCache {
   readonly #accepted = new BoundedCache<CachedCheck>(MOST, KEPT_MS)
   readonly #refused = new BoundedCache<CachedCheck>(MOST_REFUSED, KEPT_MS)
   readonly #running = new Map<string, Promise<TokenCheck>>()
+  #endedGrants = 0
 
   constructor(now: () => number) {
     this.#now = now
@@ -33,19 +34,26 @@ export class TokenCache {
 
   /** Forgets the tokens of a grant that has ended. */
   forget(grant: string): void {
+    this.#endedGrants++
     for (const [key, { check }] of this.#accepted.entries())
       if (!isRefused(check) && check.grant?.id === grant) this.#accepted.delete(key)
   }
 
   #run(key: string, verify: () => Promise<TokenCheck>): Promise<TokenCheck> {
-    const running = verify()
-      .then(check => {
-        this.#keep(key, check)
-        return check
-      })
-      .finally(() => this.#running.delete(key))
+    const running = this.#verify(key, verify).finally(() => this.#running.delete(key))
     this.#running.set(key, running)
     return running
+  }
+
+  /** A grant that ends during the check may have been read before: the check is repeated. */
+  async #verify(key: string, verify: () => Promise<TokenCheck>): Promise<TokenCheck> {
+    for (;;) {
+      const before = this.#endedGrants
+      const check = await verify()
+      if (before !== this.#endedGrants && !isRefused(check) && check.grant) continue
+      this.#keep(key, check)
+      return check
+    }
   }
 
   #keep(key: string, check: TokenCheck): void {

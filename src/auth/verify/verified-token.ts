@@ -30,6 +30,9 @@ export type TokenCheck = VerifiedToken | RefusedToken
 
 export const isRefused = (check: TokenCheck): check is RefusedToken => 'kind' in check
 
+/** As a bearer token it would be accepted from a thief, too. */
+export const BOUND_TO_KEY = 'The token is bound to a key (DPoP or mTLS), which is not supported here'
+
 /** A token whose check is refused: thrown where it is found, and turned into the refusal by the verifier. */
 export class RefusedTokenError extends Error {
   readonly refusal: RefusedToken

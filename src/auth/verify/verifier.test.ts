@@ -204,6 +204,18 @@ describe('the keys of an issuer', () => {
     expect(await verifier.check(token)).toMatchObject({ principal: 'corp:ada' })
   })
 
+  it('are used at once while it is tried again', async () => {
+    const verifier = open()
+    const sign = (jti: string) => issuer.sign({ ...CLAIMS, jti, exp: Math.floor(Date.now() / 1000) + 7200 })
+    await verifier.check(await sign('1'))
+    issuer.faults.metadata = (_, response) => response.writeHead(503).end()
+    clock = 601_000
+    expect(await verifier.check(await sign('2'))).toMatchObject({ principal: 'corp:ada' })
+    issuer.faults.metadata = () => {} // it hangs
+    clock = 607_000
+    expect(await verifier.check(await sign('3'))).toMatchObject({ principal: 'corp:ada' })
+  })
+
   it('are not used as a secret, even if the issuer publishes one', async () => {
     issuer.faults.keys = (_, response) =>
       response.end(JSON.stringify({ keys: [{ kty: 'oct', kid: 'one', k: 'c2VjcmV0', alg: 'HS256' }] }))
@@ -292,6 +304,8 @@ describe('an opaque token', () => {
     [{ ...active, iss: 'https://other.test' }, 'another issuer'],
     [{ ...active, token_type: 'refresh_token' }, 'refresh token'],
     [{ ...active, exp: 1 }, 'has expired'],
+    [{ ...active, cnf: { jkt: 'x' } }, 'bound to a key'],
+    [{ ...active, token_type: 'DPoP' }, 'bound to a key'],
     [{ active: true, aud: AUDIENCE }, 'no claim "sub"'],
   ])('about which the issuer says %j is refused', async (answer, reason) => {
     issuer.opaque.set('bad', answer)
@@ -370,6 +384,15 @@ describe('a token of the embedded server', () => {
     end('g1')
     expect(ended).toEqual(['g1'])
     expect(await verifier.check(SECRET)).toEqual({ ...refused('unknown, revoked or has expired'), isExpired: true })
+  })
+
+  it('whose grant ends while it is being checked is refused', async () => {
+    const answers = [access, undefined] // read before the end, and after it
+    const { verifier, end } = openWith(async () => answers.shift())
+    const checking = verifier.check(SECRET)
+    end('g1')
+    expect(await checking).toMatchObject(refused('unknown, revoked or has expired'))
+    expect(answers).toEqual([])
   })
 
   it('cannot be checked while the store is away', async () => {
