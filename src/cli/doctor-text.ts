@@ -98,7 +98,10 @@ const VERDICTS: Readonly<Record<DoctorReport['verdict'], (report: DoctorReport) 
     const musts = deviations.filter(({ level }) => level === 'must').length
     return `It works, with ${counted(deviations.length, 'deviation')} from the specification, ${musts} of them from a MUST.`
   },
-  'login-required': () => 'It wants credentials: pass --token or --header to examine more.',
+  'login-required': ({ authentication }) =>
+    authentication?.metadata === undefined
+      ? 'It wants credentials: pass --token or --header to examine more.'
+      : 'It wants a login. In the configuration of the gateway its URL is enough: each user logs in once, also with "dragoman login NAME".\nPass --token or --header to examine more.',
   'not-mcp': () => 'No MCP server was found there.',
   unreachable: () => 'It could not be reached.',
 }
