@@ -77,25 +77,32 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
       if (principal === undefined || entry.principal === principal) closeEntry(key, entry.upstream)
   }
 
-  /** An upstream that is disconnected meanwhile is replaced by another. */
-  const openWith = (entry: CallerEntry, caller: Caller, sessionIndex: number | undefined): Promise<Peer> =>
-    entry.upstream.open(caller, sessionIndex).catch((error: unknown) => {
-      if (closing || entries.get(keyOf(caller)) === entry) throw error
-      return entryOf(caller).upstream.open(caller, sessionIndex)
-    })
-
-  const open = async (caller: Caller, sessionIndex?: number): Promise<Peer> => {
-    const entry = entryOf(caller)
-    entry.opening++
+  const open = (caller: Caller, sessionIndex?: number): Promise<Peer> => {
+    let entry: CallerEntry
     try {
-      const peer = await openWith(entry, caller, sessionIndex)
-      const known = peers.get(peer) ?? makePrivate(peer)
-      peers.set(peer, known)
-      return known
-    } finally {
+      entry = entryOf(caller)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    entry.opening++
+    const opened = (): void => {
       entry.opening--
       entry.openedAt = Date.now()
     }
+    return entry.upstream.open(caller, sessionIndex).then(
+      peer => {
+        opened()
+        const known = peers.get(peer) ?? makePrivate(peer)
+        peers.set(peer, known)
+        return known
+      },
+      (error: unknown) => {
+        opened()
+        // One that was disconnected meanwhile is replaced by another.
+        if (closing || entries.get(keyOf(caller)) === entry) throw error
+        return open(caller, sessionIndex)
+      },
+    )
   }
 
   const sharedKey = (caller: Caller): string | undefined => {
