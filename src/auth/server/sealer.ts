@@ -28,6 +28,7 @@ export class Sealer {
   open<T extends object>(purpose: SealPurpose, text: string | null | undefined): T | undefined {
     if (!text || text.length > LONGEST) return undefined
     const bytes = Buffer.from(text, 'base64url')
+    if (bytes.toString('base64url') !== text) return undefined // Node ignores characters that do not belong there
     for (const key of this.#keys) {
       const opened = unsealBytes(key, `oauth ${purpose}`, bytes)
       if (!opened) continue

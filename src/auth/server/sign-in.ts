@@ -83,7 +83,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
   }
 
   const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, { error, issuer } = {}) => {
-    if (!/^\/(?!\/)/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
+    if (!/^\/(?![/\\])/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
     const found = visitors.browserOf(cookies)
     const handle = { browser: found.browser, returnTo, purpose, issuer }
     return { ...showForm(handle, error === undefined ? 200 : 403, error), cookies: found.cookies }
