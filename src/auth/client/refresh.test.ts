@@ -195,6 +195,17 @@ test('a client of the configuration that is replaced needs a login', async () =>
   expect(refreshes(issuer)).toBe(0)
 })
 
+/** Keeps back what is written to a response. */
+const collect = (response: ServerResponse) => {
+  const end = response.end.bind(response)
+  let body = ''
+  response.end = ((text: string) => {
+    body = text
+    return response
+  }) as ServerResponse['end']
+  return { write: () => void end(body) }
+}
+
 interface TestCluster {
   join(): Promise<StateStore>
   kill(replica: string): Promise<void>
@@ -290,6 +301,30 @@ describe.each([
     forward(HOUR + 1000)
     expect(await one?.call('ada')).toMatchObject({ kind: 'login' })
     expect(await one?.logins.status('github', 'ada')).toEqual({ kind: 'missing' })
+  })
+
+  test('one that stalls, and is replaced too early, still brings the tokens that it got', async () => {
+    const { issuer, clients } = await replicas(2)
+    const [stalled, other] = clients
+    let answer: () => void = () => {}
+    issuer.answers.set('/token', (request, response) => {
+      issuer.answers.clear()
+      const { write } = collect(response)
+      issuer.routes['/token']?.(request, response) // the refresh token is used up now
+      answer = write
+    })
+    forward(HOUR + 1000)
+    const waiting = stalled?.call('ada')
+    await vi.waitFor(() => expect(refreshes(issuer)).toBe(1))
+    const second = other?.call('ada')
+    await vi.waitFor(() => {
+      forward(31_000)
+      expect(refreshes(issuer)).toBe(2)
+    })
+    expect(await second).toMatchObject({ kind: 'login' }) // the issuer refuses a token that was used before
+    answer()
+    expect(await waiting).toMatchObject({ status: 200 })
+    expect(await other?.call('ada')).toMatchObject({ status: 200 })
   })
 
   test('a login during a refresh wins', async () => {

@@ -89,7 +89,7 @@ export class TokenRefresher {
     const { server, issuer } = record
     try {
       const next = withTokens(record, await renew(record), Date.now())
-      const stored = await this.#replace(key, id, next)
+      const stored = await this.#replace(key, id, next, record.access)
       if (stored === next) this.#log.debug({ server, issuer }, 'access token refreshed')
       return stored ? { kind: 'current', record: stored } : { kind: 'gone' }
     } catch (error) {
@@ -119,16 +119,17 @@ export class TokenRefresher {
   }
 
   /**
-   * Stores a record if this claim still holds, and returns what is stored then; undefined if there is none. Tries on while the
-   * store is away: tokens that only this process knows would be lost with it, and the login, too.
+   * Stores a record if this claim still holds, or if the tokens are still the `former` ones: a replica that took over has
+   * got none. Returns what is stored then; undefined if there is none. Tries on while the store is away: tokens that only
+   * this process knows would be lost with it, and the login, too.
    */
-  async #replace(key: string, id: string, record: TokenRecord): Promise<TokenRecord | undefined> {
+  async #replace(key: string, id: string, record: TokenRecord, former?: string): Promise<TokenRecord | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
         const taken = await this.#store.take(KIND, key)
         if (taken.kind === 'none') return undefined
         const found = taken.kind === 'mine' ? decodeTokens(taken.held) : undefined
-        if (found && found.refreshing?.id !== id) return found
+        if (found && found.refreshing?.id !== id && found.access !== former) return found
         const options = { expires: keptUntil(Date.now()), durable: true }
         if (taken.kind === 'mine' && (await this.#store.write(taken.held, encodeRecord(record), options))) return record
         if (attempt >= STORE_ATTEMPTS) throw new StateError('away', 'Other replicas keep changing the login.')

@@ -49,6 +49,37 @@ const takes =
     response.end(JSON.stringify({ error_description: 'who are you' }))
   }
 
+describe('a refusal', () => {
+  const endless: Script = (_, response) => {
+    response.writeHead(401, { 'www-authenticate': 'Bearer' })
+    const more = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+    }
+    response.on('drain', more)
+    more()
+  }
+  const broken: Script = (_, response) => {
+    response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-length': 100 })
+    response.write('{')
+    setImmediate(() => response.destroy())
+  }
+
+  test.each([
+    ['never ends', endless],
+    ['breaks off', broken],
+  ])('whose body %s asks for the login', async (_, refuse) => {
+    const { logins } = credentials({})
+    const script = modern(answer)
+    const { upstream } = await connectScripted(
+      (arrived, response) => (arrived.body.method === 'tools/call' ? refuse : script)(arrived, response),
+      {},
+      { logins },
+    )
+    const call = exchangeWith(await upstream.open(caller), 'tools/call')
+    expect((await call.failure()).data).toMatchObject({ reason: 'login_required' })
+  })
+})
+
 describe('a request with an access token', () => {
   test('is sent with the token of that moment, in every dialect', async () => {
     for (const script of [modern(answer), legacy(answer)]) {

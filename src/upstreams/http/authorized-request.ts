@@ -82,7 +82,9 @@ export class AuthorizedRequest implements PendingRequest, ResponseReceiver {
   bytes(chunk: Buffer): void | Promise<void> {
     if (!this.#held) return this.#receiver.bytes(chunk)
     this.#held.bytes += chunk.length
-    if (this.#held.bytes <= HELD_BYTES) this.#held.body.push(chunk)
+    if (this.#held.bytes <= HELD_BYTES) return void this.#held.body.push(chunk)
+    this.#sending?.abort() // it may never end
+    this.end()
   }
 
   end(): void {
@@ -91,7 +93,9 @@ export class AuthorizedRequest implements PendingRequest, ResponseReceiver {
   }
 
   failed(failure: FailureDetails): void {
-    this.#receiver.failed(failure)
+    if (this.#held)
+      this.end() // the server has refused the request, even if it broke off its explanation
+    else this.#receiver.failed(failure)
   }
 
   #sendWith(token: string | undefined): void {
