@@ -7,6 +7,7 @@ export const SECTIONS = [
   'Where we lose',
   'Many servers',
   'Durability',
+  'Audit log and traces',
   'Command line',
   'Idle channels',
   'Parked calls',

@@ -38,6 +38,8 @@ const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<vo
 
 interface Config {
   readonly store?: string
+  readonly audit?: boolean
+  readonly telemetry?: object
   readonly mcpServers: Readonly<Record<string, object>>
   readonly limits?: Readonly<Record<string, number>>
   readonly workspaces?: Readonly<Record<string, object>>

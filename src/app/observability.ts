@@ -34,7 +34,7 @@ export interface Observability {
   readonly writeAudit: WriteAuditEvent | undefined
   readonly counts: Pick<MetricsSource, 'audit' | 'exports'>
   /** Follows the requests of a dialect; undefined if they are not recorded. */
-  followerFor(dialect: string): ((exchange: Exchange) => RequestFollower<Exchange, Frame>) | undefined
+  followerFor(dialect: string): ((exchange: Exchange) => RequestFollower<Frame>) | undefined
   /** The same admission; rejections are written to the audit log. */
   watchAdmission(admit: Admit): Admit
   /** Sends metrics from now on, if that is configured. */
@@ -67,6 +67,7 @@ export const openObservability = async (
       tracer: new Tracer(createSampler(telemetry.sampler, telemetry.ratio), span => spans.add(span)),
       labels,
       peerOf: server => peerAttributes(serverOf(server)),
+      carrierOf: server => CARRIERS[serverOf(server)?.kind ?? 'unavailable'],
     })
   const audit: RequestAudit | undefined = auditLog && {
     log: auditLog,
@@ -125,6 +126,8 @@ const sourceOf = (
     ...telemetry?.attributes,
   },
 })
+
+const CARRIERS = { remote: 'header', process: 'meta', builtin: 'none', embedded: 'meta', unavailable: 'none' } as const
 
 /** Where a server is; without its path, which may hold a secret. */
 const peerAttributes = (config: ServerConfig | undefined): SpanAttributes => {

@@ -16,19 +16,25 @@ export interface AuditedRequest {
   readonly bytesIn: number
   readonly bytesOut: number
   readonly traceId: string | undefined
-  readonly replica: string | undefined
+  readonly replica: string
   readonly arguments?: string | undefined // JSON; only if the configuration asks for them
   readonly result?: string | undefined // JSON
 }
 
 const LONGEST_METHOD = 64
 const LONGEST_ID = 128 // bytes
+const LONGEST_INFO = 256 // bytes of a `clientInfo` that is remembered
+const MOST_REMEMBERED = 1000
 const PLAIN = /^[\w ./:@-]*$/
 
-/** Writes the lines of requests. By hand, because every call writes one: a third of the time that `JSON.stringify` takes. */
+/**
+ * Writes the lines of requests. Every call has one, so it is made of few pieces: what callers and calls have in common is
+ * remembered.
+ */
 export class AuditLines {
   readonly #labels: SessionLabels
-  readonly #clients = new WeakMap<Json, string>() // by `clientInfo`: a session has one such value for its whole life
+  readonly #callers = new Map<string, string>()
+  readonly #calls = new Map<string, string>()
   #now = 0
   #time = ''
 
@@ -37,28 +43,16 @@ export class AuditLines {
   }
 
   write(request: AuditedRequest): string {
-    const { exchange, dialect, target, server, outcome, ms, traceId, replica } = request
-    const { method, caller, origin } = exchange
-    const { principal, workspace, session, revision } = caller
-    const shownMethod = method.length > LONGEST_METHOD ? auditText(method) : method
-    let line = `{"time":"${this.#isoTime()}","event":"request","principal":${principal === undefined ? 'null' : quote(principal)}`
-    if (caller.info) line += this.#client(caller.info)
-    if (origin?.address !== undefined) line += `,"address":${quote(origin.address)}`
-    line += `,"workspace":${quote(workspace)},"dialect":"${dialect}","revision":"${revision}","method":${quote(shownMethod)}`
-    if (target) line += `,"${target.kind}":${quote(target.name)}`
-    if (server !== undefined) line += `,"server":${quote(server)}`
-    line += `,"outcome":"${outcome.outcome}"`
-    if (outcome.code !== undefined) line += `,"code":${outcome.code}`
-    if (outcome.reason !== undefined) line += `,"reason":"${outcome.reason}"`
-    line += `,"ms":${Math.round(ms * 10) / 10},"bytesIn":${request.bytesIn},"bytesOut":${request.bytesOut}`
-    if (session !== undefined) line += `,"session":"${this.#labels.of(session)}"`
-    const id = origin?.id
-    if (id && id.size <= LONGEST_ID) line += `,"id":${id.toString()}`
-    if (traceId !== undefined) line += `,"trace":"${traceId}"`
-    if (replica !== undefined) line += `,"replica":${quote(replica)}`
-    if (request.arguments !== undefined) line += `,"arguments":${request.arguments}`
-    if (request.result !== undefined) line += `,"result":${request.result}`
-    return `${line}}\n`
+    const { exchange, outcome, traceId, replica } = request
+    const { caller, origin } = exchange
+    const { session } = caller
+    const { id } = origin ?? {}
+    const number = id && id.size <= LONGEST_ID ? `,"id":${id.toString()}` : ''
+    const end = `${number},"replica":"${replica}"${contentText(request)}}\n`
+    const part = session === undefined ? '' : `,"session":"${this.#labels.of(session)}"`
+    const trace = traceId === undefined ? '' : `,"trace":"${traceId}"`
+    const size = `,"ms":${tenths(request.ms)},"bytesIn":${request.bytesIn},"bytesOut":${request.bytesOut}`
+    return `{"time":"${this.#isoTime()}${this.#caller(request)}${this.#call(request)}${outcomeText(outcome)}${size}${part}${trace}${end}`
   }
 
   #isoTime(): string {
@@ -70,18 +64,59 @@ export class AuditLines {
     return this.#time
   }
 
-  #client(info: Json): string {
-    const known = this.#clients.get(info)
+  /** The part about the caller, from the quote that ends the time. */
+  #caller({ exchange: { caller, origin }, dialect }: AuditedRequest): string {
+    const { principal, workspace, revision, info } = caller
+    const about = info === undefined ? '' : info.size <= LONGEST_INFO ? info.toString() : undefined
+    const key = `${principal}\n${workspace}\n${origin?.address}\n${dialect}${revision}${about}`
+    const known = about === undefined ? undefined : this.#callers.get(key)
     if (known !== undefined) return known
-    const { name, version } = describeClient(info)
-    const part = name === undefined ? '' : `,"client":${JSON.stringify({ name, version })}`
-    this.#clients.set(info, part)
+    const who = principal === undefined ? 'null' : quote(principal)
+    const address = origin?.address === undefined ? '' : `,"address":${quote(origin.address)}`
+    const part = `","event":"request","principal":${who}${clientText(info)}${address},"workspace":${quote(workspace)},"dialect":"${dialect}","revision":"${revision}"`
+    if (about !== undefined) remember(this.#callers, key, part)
+    return part
+  }
+
+  #call({ exchange: { method }, target, server }: AuditedRequest): string {
+    const key = target ? `${method}\n${target.name}\n${server}` : `${method}\n${server}`
+    const known = this.#calls.get(key)
+    if (known !== undefined) return known
+    const shown = method.length > LONGEST_METHOD ? auditText(method) : method
+    const named = target ? `,"${target.kind}":${quote(target.name)}` : ''
+    const part = `,"method":${quote(shown)}${named}${server === undefined ? '' : `,"server":${quote(server)}`}`
+    remember(this.#calls, key, part)
     return part
   }
 }
 
+/** A flat copy: the parts that a string was made of stay in memory as long as the string. */
+const remember = (known: Map<string, string>, key: string, part: string): void => {
+  if (known.size >= MOST_REMEMBERED) known.clear()
+  known.set(key, Buffer.from(part).toString())
+}
+
 /** A JSON string; most need no escapes. */
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+
+const clientText = (info: Json | undefined): string => {
+  const { name, version } = describeClient(info)
+  return name === undefined ? '' : `,"client":${JSON.stringify({ name, version })}`
+}
+
+/** Milliseconds with one digit after the point; writing a fraction takes long. */
+const tenths = (ms: number): string => {
+  const count = Math.round(ms * 10)
+  return `${Math.floor(count / 10)}.${count % 10}`
+}
+
+const outcomeText = ({ outcome, code, reason }: RequestOutcome): string => {
+  if (code === undefined && reason === undefined) return `,"outcome":"${outcome}"`
+  return `,"outcome":"${outcome}"${code === undefined ? '' : `,"code":${code}`}${reason === undefined ? '' : `,"reason":"${reason}"`}`
+}
+
+const contentText = ({ arguments: given, result }: AuditedRequest): string =>
+  `${given === undefined ? '' : `,"arguments":${given}`}${result === undefined ? '' : `,"result":${result}`}`
 
 /** The name and version of a client, as it gives them. */
 export const describeClient = (info: Caller['info']): { readonly name?: string; readonly version?: string } => {

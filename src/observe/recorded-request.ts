@@ -20,18 +20,18 @@ export interface RequestAudit {
   readonly lines: AuditLines
   readonly hasArguments: boolean
   readonly hasResults: boolean
-  readonly replica: () => string | undefined
+  readonly replica: () => string
   readonly isServer: (name: string) => boolean
 }
 
 /** Makes the function that follows the requests of one dialect. */
 export const createFollower =
   (recorders: RequestRecorders, dialect: string) =>
-  (exchange: Exchange): RequestFollower<Exchange, Frame> =>
+  (exchange: Exchange): RequestFollower<Frame> =>
     new RecordedRequest(recorders, dialect, exchange)
 
 /** One request, from its arrival to the frame that ends it; then it is written wherever requests are recorded. */
-class RecordedRequest implements RequestFollower<Exchange, Frame>, RequestRecord {
+class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
   readonly trace: RequestTrace | undefined
   readonly #recorders: RequestRecorders
   readonly #dialect: string
@@ -50,10 +50,6 @@ class RecordedRequest implements RequestFollower<Exchange, Frame>, RequestRecord
     this.#target = requestTarget(exchange)
     this.#traced = recorders.tracing?.begin(exchange, dialect, this.#target)
     this.trace = this.#traced?.changesContext ? this.#traced : undefined
-  }
-
-  follow(exchange: Exchange): Exchange {
-    return { ...exchange, record: this }
   }
 
   sentTo(server: string): void {

@@ -38,26 +38,28 @@ export const outcomeOf = (method: string, frame: Frame, isDenied: boolean): Requ
 export const blamedServer = (frame: Frame): string | undefined =>
   frame.kind === 'failure' ? frame.error.data?.get('upstream')?.asString() : undefined
 
-const TARGETS: Readonly<Record<string, readonly [RequestTarget['kind'], 'name' | 'uri']>> = {
-  'tools/call': ['tool', 'name'],
-  'prompts/get': ['prompt', 'name'],
-  'resources/read': ['resource', 'uri'],
-  'resources/subscribe': ['resource', 'uri'],
-  'resources/unsubscribe': ['resource', 'uri'],
-}
+const KINDS: ReadonlyMap<string, RequestTarget['kind']> = new Map([
+  ['tools/call', 'tool'],
+  ['prompts/get', 'prompt'],
+  ['resources/read', 'resource'],
+  ['resources/subscribe', 'resource'],
+  ['resources/unsubscribe', 'resource'],
+])
 
 /** The tool, prompt or resource that a request names. */
 export const requestTarget = ({ method, params }: Exchange): RequestTarget | undefined => {
-  const [kind, member] = (Object.hasOwn(TARGETS, method) && TARGETS[method]) || []
-  const name = member && params.get(member)?.asString()
-  if (kind === undefined || name === undefined) return undefined
+  const kind = KINDS.get(method)
+  const name = kind && params.get(kind === 'resource' ? 'uri' : 'name')?.asString()
+  if (name === undefined || kind === undefined) return undefined
   return { kind, name: kind === 'resource' ? safeUri(name) : auditText(name) }
 }
 
 const LONGEST = 256
+const SHORTEST_SECRET = 16 // of those that `hideSecrets` finds
 
 /** A text of a client: cut, and without credentials. */
 export const auditText = (text: string): string => {
+  if (text.length < SHORTEST_SECRET) return text
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
   return SUSPICIOUS.test(shown) ? hideSecrets(shown) : shown
 }

@@ -23,6 +23,8 @@ interface RequestTracingOptions {
   readonly labels: SessionLabels
   /** Where a server is, for the spans of requests to it. */
   readonly peerOf: (server: string) => SpanAttributes
+  /** How a server is told the context of a request that is not recorded. */
+  readonly carrierOf: (server: string) => 'header' | 'meta' | 'none'
 }
 
 /** Traces requests of clients, and what they cause at servers. */
@@ -113,9 +115,14 @@ class TracedRequest implements RequestTrace {
   send(exchange: Exchange, server: string): Exchange {
     const { span, traceId } = this.#state
     if (!span) {
-      // Servers that decide as their parent does will not record it, either.
-      const context = { traceId, spanId: this.#options.tracer.ids.span(), isSampled: false }
-      return withContext(exchange, context)
+      // Servers that decide as their parent does will not record it, either. Where there is a header, it is enough.
+      const text = writeTraceparent({ traceId, spanId: this.#options.tracer.ids.span(), isSampled: false })
+      const carrier = this.#options.carrierOf(server)
+      return carrier === 'none'
+        ? exchange
+        : carrier === 'header'
+          ? withHeader(exchange, text)
+          : withMeta(exchange, text)
     }
     const { method, sink, signal } = exchange
     const target = requestTarget(exchange)
@@ -128,7 +135,7 @@ class TracedRequest implements RequestTrace {
       sending.end({ 'dragoman.outcome': 'cancelled', 'dragoman.reason': kind }, false),
     )
     return {
-      ...withContext(exchange, sending),
+      ...withHeader(withMeta(exchange, writeTraceparent(sending)), writeTraceparent(sending)),
       sink: frame => {
         if (frame.kind === 'result' || frame.kind === 'failure') {
           stopListening()
@@ -199,14 +206,15 @@ const answerAttributes = (reply: Exclude<Answer, { kind: 'progress' }>): [SpanAt
   return [{ 'dragoman.action': action === undefined ? undefined : auditText(action) }, false]
 }
 
-/** The exchange with a context in `_meta`, which every transport carries, and in the headers that HTTP has. */
-const withContext = (exchange: Exchange, context: TraceContext): Exchange => {
-  const { params, caller } = exchange
-  const text = writeTraceparent(context)
+/** With the context in `_meta`, which every transport carries. */
+const withMeta = (exchange: Exchange, text: string): Exchange => {
+  const { params } = exchange
   const meta = params.get('_meta')
-  return {
-    ...exchange,
-    params: params.with('_meta', (meta?.isObject ? meta : Json.empty).with(PARENT, text)),
-    caller: { ...caller, headers: new Map(caller.headers).set(PARENT, text) },
-  }
+  return { ...exchange, params: params.with('_meta', (meta?.isObject ? meta : Json.empty).with(PARENT, text)) }
+}
+
+/** With the context in the headers that HTTP has. */
+const withHeader = (exchange: Exchange, text: string): Exchange => {
+  const { caller } = exchange
+  return { ...exchange, caller: { ...caller, headers: new Map(caller.headers).set(PARENT, text) } }
 }

@@ -18,17 +18,24 @@ export interface AuditCounts {
 export type WriteAuditEvent = (event: string, fields: Readonly<Record<string, unknown>>) => void
 
 const FLUSH_MS = 250 // a process that is killed loses the events of this time
-const FLUSH_CHARACTERS = 256 * 1024
-const MAX_QUEUED = 16 * 1024 * 1024 // characters
+const CHUNK_BYTES = 256 * 1024 // written as soon as it is full
+const MOST_CHUNKS = 64 // 16 MiB
+const MOST_BYTES_EACH = 3 // of a UTF-16 unit in UTF-8
 const RETRY = { firstMs: 1000, longestMs: 30_000 }
 const NOTHING = Buffer.alloc(0)
 
-/** A bounded queue of lines in front of a slow or failing target. Adding a line never waits and never fails. */
+/**
+ * A bounded queue of lines in front of a slow or failing target. Adding a line never waits and never fails. Lines are kept
+ * as bytes outside the heap: as strings they would live long enough to cost more in garbage collection than all the rest.
+ */
 export class AuditLog {
   readonly #target: AuditTarget
   readonly #log: Log
-  #lines: string[] = []
-  #characters = 0
+  readonly #full: Buffer[] = [] // chunks
+  #chunk: Buffer = NOTHING
+  #spare: Buffer | undefined // a chunk that was written: new memory for each would cost as much as writing it
+  #used = 0 // bytes of the chunk
+  #queued = 0 // events
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #unsure = 0 // events that the target has taken, but not all of which are written
@@ -48,12 +55,12 @@ export class AuditLog {
 
   /** Queues a line, which ends with a newline. */
   add(line: string): void {
-    if (this.#characters + line.length > MAX_QUEUED || this.#isClosed) return this.#drop()
-    this.#lines.push(line)
-    this.#characters += line.length
-    if (this.#writing || this.#failuresInRow > 0) return
-    if (this.#characters >= FLUSH_CHARACTERS) this.#flush()
-    else this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
+    if (this.#used + line.length * MOST_BYTES_EACH > this.#chunk.length && !this.#begin(line.length * MOST_BYTES_EACH))
+      return this.#drop()
+    this.#used += this.#chunk.write(line, this.#used)
+    this.#queued++
+    if (this.#timer === undefined && !this.#writing && this.#failuresInRow === 0)
+      this.#timer = setTimeout(() => this.#flush(), FLUSH_MS).unref()
   }
 
   readonly event: WriteAuditEvent = (event, fields) => this.add(eventLine(event, fields))
@@ -66,10 +73,28 @@ export class AuditLog {
     this.#flush()
     await this.#writing
     this.#isClosed = true
+    this.#chunk = NOTHING
     clearTimeout(this.#timer)
-    const lost = this.#lines.length + this.#unsure
+    const lost = this.#queued + this.#unsure
     if (lost > 0) this.#log.error({ events: lost }, 'audit events lost: they could not be written before the end')
     await this.#target.close().catch(() => {})
+  }
+
+  /** Begins a chunk for a line of that size, and has the one before written; false if too many wait. */
+  #begin(bytes: number): boolean {
+    if (this.#full.length >= MOST_CHUNKS || this.#isClosed) return false
+    if (this.#used > 0) this.#full.push(this.#chunk.subarray(0, this.#used))
+    this.#chunk = NOTHING
+    this.#used = 0
+    if (this.#full.length > 0 && this.#failuresInRow === 0) this.#flush() // takes all that is queued, so before the new chunk
+    this.#chunk = bytes > CHUNK_BYTES ? Buffer.allocUnsafeSlow(bytes) : this.#takeChunk()
+    return true
+  }
+
+  #takeChunk(): Buffer {
+    const chunk = this.#spare ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
+    this.#spare = undefined
+    return chunk
   }
 
   #flush(): void {
@@ -83,8 +108,10 @@ export class AuditLog {
   async #writeAll(): Promise<void> {
     try {
       if (this.#unsure > 0) await this.#write(NOTHING)
-      while (this.#lines.length > 0) {
-        await this.#write(this.#takeQueued())
+      while (this.#queued > 0) {
+        const lines = this.#takeQueued()
+        await this.#write(lines)
+        if (lines.buffer.byteLength === CHUNK_BYTES) this.#spare = Buffer.from(lines.buffer)
       }
     } catch (error) {
       this.#failed(error as Error)
@@ -93,16 +120,18 @@ export class AuditLog {
 
   /** The queue is empty afterwards. Its last event says how many had no place in it. */
   #takeQueued(): Buffer {
-    const lines = this.#lines
-    this.#lines = []
-    this.#characters = 0
+    const parts = [...this.#full.splice(0), this.#chunk.subarray(0, this.#used)]
+    this.#chunk = NOTHING
+    this.#used = 0
+    this.#unsure = this.#queued
+    this.#queued = 0
     if (this.#gap > 0) {
       this.#log.warn({ events: this.#gap }, 'audit events are missing: the queue was full')
-      lines.push(eventLine('gap', { dropped: this.#gap }))
+      parts.push(Buffer.from(eventLine('gap', { dropped: this.#gap })))
       this.#gap = 0
+      this.#unsure++
     }
-    this.#unsure = lines.length
-    return Buffer.from(lines.join(''))
+    return parts.length === 1 ? (parts[0] ?? NOTHING) : Buffer.concat(parts)
   }
 
   async #write(lines: Buffer): Promise<void> {

@@ -37,10 +37,8 @@ export interface AbortKind {
   readonly kind: string
 }
 
-/** Follows one request that is recorded; `ended` or `aborted` is called last. */
-export interface RequestFollower<E, F> {
-  /** The exchange that the layers below get. */
-  follow(exchange: E): E
+/** Follows one request that is recorded, and is its `record` for the layers below; `ended` or `aborted` is called last. */
+export interface RequestFollower<F> {
   /** A frame on its way to the client. */
   pass(frame: F): F
   ended(frame: F, ms: number): void
@@ -105,7 +103,7 @@ export const createMetrics = <F extends { readonly kind: string }>({
   const count = <E extends CountedExchange<F>>(
     dialect: string,
     dispatch: (exchange: E) => void,
-    followerFor?: (exchange: E) => RequestFollower<E, F>,
+    followerFor?: (exchange: E) => RequestFollower<F>,
   ): ((exchange: E) => void) => {
     const rowOf = rowFinder(dialect)
     return exchange => {
@@ -136,8 +134,7 @@ export const createMetrics = <F extends { readonly kind: string }>({
         if (!isOver && (frame.kind === 'result' || frame.kind === 'failure')) finish(frame)
         return exchange.sink(follower ? follower.pass(frame) : frame)
       }
-      const counted = { ...exchange, sink }
-      dispatch(follower ? follower.follow(counted) : counted)
+      dispatch(follower ? { ...exchange, sink, record: follower } : { ...exchange, sink })
     }
   }
 

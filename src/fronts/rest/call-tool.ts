@@ -37,6 +37,7 @@ export const serveToolCall = (context: FrontContext, request: FrontRequest, tool
     caller: reply.caller,
     signal: reply.abort,
     origin: { address: clientAddress(request) },
+    record: undefined,
     sink: frame => reply.take(frame),
   })
 }

@@ -166,6 +166,7 @@ const run = (
       caller: trace ? { ...session.caller, headers: trace } : session.caller,
       signal: call,
       origin: { id, address: source?.address },
+      record: undefined,
       sink: frame => (session.inFlight.get(id) === call ? take(frame) : undefined),
     })
   } catch (error) {

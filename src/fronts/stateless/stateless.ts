@@ -49,6 +49,7 @@ export const serveStateless = (
     signal: reply.abort,
     sink: frame => reply.take(frame),
     origin: { id, address: clientAddress(request) },
+    record: undefined,
   })
 }
 
