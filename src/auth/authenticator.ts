@@ -12,6 +12,7 @@ import {
   invalidToken,
   missingToken,
   restrictedToken,
+  uncheckedToken,
   wrongWorkspace,
 } from './rejections.ts'
 import { openSharedTokenStore } from './shared-tokens.ts'
@@ -91,8 +92,10 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   /** The valid token of a request, or the rejection. */
   const authenticate = (request: RequestInfo, workspace: string): Token | AuthRejection => {
     const secret = bearerOf(request)
+    const token = secret === undefined ? undefined : findToken(tokens, secret)
+    // A 401 would make clients give up their token, or ask their user for another one.
+    if (!token && store?.isUnread) return uncheckedToken(request, 'the tokens cannot be read from the store yet')
     if (secret === undefined) return missingToken(request, challenge)
-    const token = findToken(tokens, secret)
     const now = Date.now()
     if (token && !isExpired(token, now)) {
       lastUsed?.record(token.id, now)

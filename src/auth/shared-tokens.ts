@@ -110,6 +110,9 @@ export const openSharedTokenStore = async (
     get exists() {
       return exists || isUnread
     },
+    get isUnread() {
+      return isUnread
+    },
     get tokens() {
       return tokens
     },

@@ -14,6 +14,7 @@ const OTHERS_BITS = 0o077
 export interface TokenStore {
   /** True once there was a file: without its last token the gateway must reject callers, not admit all. */
   readonly exists: boolean
+  readonly isUnread?: boolean // there may be tokens that could not be read yet
   readonly tokens: ReadonlyMap<string, Token> // by hash
   onChange(listener: () => void): void
   close(): void
