@@ -1,4 +1,5 @@
 import type { LoginFailed, LoginNeeded, RefusalOutcome, ServerCredentials, TokenRefusal } from '../../protocol/oauth.ts'
+import { BoundedCache } from '../../std/bounded-cache.ts'
 import { within } from '../../std/time.ts'
 import { Listeners } from '../../stores/state/listeners.ts'
 import { StateError } from '../../stores/state/state-store.ts'
@@ -34,6 +35,7 @@ interface CredentialsOptions {
 }
 
 const MOST_MS = 50_000 // for an answer to a refusal
+const MOST = 10_000 // principals whose refusals are kept
 const REFUSED_MS = 30_000 // a grant without a browser is not tried again
 const ASKED_MS = 10 * 60_000
 const UNSUPPORTED_MS = 5 * 60_000
@@ -44,7 +46,7 @@ export class Credentials implements ServerCredentials {
   readonly #options: CredentialsOptions
   readonly #listeners = new Listeners<string | undefined>()
   readonly #acquiring = new Map<string | undefined, Promise<RefusalOutcome>>()
-  readonly #refused = new Map<string | undefined, { readonly outcome: LoginFailed; readonly until: number }>()
+  readonly #refused = new BoundedCache<{ readonly outcome: LoginFailed; readonly until: number }>(MOST, REFUSED_MS)
   #asked: { readonly challenge: BearerChallenge | undefined; readonly until: number } | undefined // by the server
   #unsupportedUntil = 0
 
@@ -152,7 +154,7 @@ export class Credentials implements ServerCredentials {
     challenge: BearerChallenge | undefined,
   ): Promise<RefusalOutcome> {
     const owner = this.#options.tokens.ownerOf(principal)
-    const refused = this.#refused.get(owner)
+    const refused = this.#refused.get(owner ?? '')
     if (refused && Date.now() < refused.until) return Promise.resolve(refused.outcome)
     const running = this.#acquiring.get(owner)
     if (running) return running
@@ -183,7 +185,7 @@ export class Credentials implements ServerCredentials {
       if (error instanceof TokenUnavailable) return LOGIN_FAILURES.issuerDownBefore(issuer)
       if (!(error instanceof TokenRefused)) throw error
       const outcome = LOGIN_FAILURES.grantRefused(issuer, error.error)
-      this.#refused.set(owner, { outcome, until: Date.now() + REFUSED_MS })
+      this.#refused.set(owner ?? '', { outcome, until: Date.now() + REFUSED_MS })
       return outcome
     }
   }
