@@ -90,7 +90,8 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
   const askForConsent = (visitor: SignedIn, request: AuthorizationRequest, returnTo: string): BrowserResponse => {
     const { browser, principal } = visitor
     const { client, redirectUri, workspace } = request
-    const content: ConsentHandle = { browser, principal, grant: createGrantId(), request }
+    const sealed = { ...request, client: { ...client, redirectUris: [redirectUri] } } // the others may be long
+    const content: ConsentHandle = { browser, principal, grant: createGrantId(), request: sealed }
     return {
       kind: 'consent',
       page: {
@@ -146,7 +147,8 @@ export const createAuthorize = (options: AuthorizeOptions): Pick<AuthorizationSe
       if (reading.kind === 'shown') return showProblem(reading.text)
       if (reading.kind === 'answered') return respondError(client, reading, reading.code, reading.text)
       const again = new URLSearchParams(params)
-      if (reading.request.prompts.includes('login')) again.delete('prompt') // it has been done then
+      const { prompts } = reading.request
+      if (prompts.includes('login')) again.set('prompt', prompts.filter(each => each !== 'login').join(' ')) // done then
       return serve(reading.request, cookies, `${PATH}?${again}`)
     },
 

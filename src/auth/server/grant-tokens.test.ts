@@ -2,7 +2,9 @@ import { expect, it } from 'vitest'
 import {
   createGrantId,
   createGrantSecret,
+  createRefreshToken,
   deriveSuccessor,
+  isIssuedRefreshToken,
   judgeRefresh,
   parseGrantSecret,
   RETIRED_MS,
@@ -29,12 +31,21 @@ it('a secret of one kind is none of another kind, and no other text is one', () 
 })
 
 it('the successor of a refresh token is always the same, and cannot be derived with another seed', () => {
-  const token = createGrantSecret('drr_', id)
+  const token = createRefreshToken('c2VlZA', id)
   const successor = deriveSuccessor('c2VlZA', token)
   expect(parseGrantSecret(successor, 'drr_')?.grant).toBe(id)
   expect(deriveSuccessor('c2VlZA', token)).toBe(successor)
   expect(deriveSuccessor('b3RoZXI', token)).not.toBe(successor)
   expect(deriveSuccessor('c2VlZA', successor)).not.toBe(token)
+})
+
+it('a refresh token shows that it was issued for its grant', () => {
+  const token = createRefreshToken('c2VlZA', id)
+  for (const issued of [token, deriveSuccessor('c2VlZA', token)]) {
+    expect(isIssuedRefreshToken('c2VlZA', issued)).toBe(true)
+    expect(isIssuedRefreshToken('b3RoZXI', issued)).toBe(false)
+    expect(isIssuedRefreshToken('c2VlZA', issued.slice(0, 30) + createGrantSecret('drr_', id).slice(30))).toBe(false)
+  }
 })
 
 it('a rotated token is good until its successor is used, for a minute more for access only, and then was stolen', () => {

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hashSecret } from '../token.ts'
 
 /** Secrets of a grant: `dro_` access tokens, `drr_` refresh tokens and `drk_` codes, each with the id of its grant. */
@@ -13,6 +13,8 @@ export interface GrantSecret {
 const ID_BYTES = 18
 const SECRET_BYTES = 30
 const ID_LENGTH = (ID_BYTES / 3) * 4
+const PROOF_BYTES = 12 // of the secret part of a refresh token; the others are random
+const PROOF_LENGTH = (PROOF_BYTES / 3) * 4
 const FORM = /^(dr[ork]_)([\w-]{24})[\w-]{40}$/
 
 export const createGrantId = (): string => randomBytes(ID_BYTES).toString('base64url')
@@ -26,15 +28,31 @@ export const parseGrantSecret = (text: string, kind: GrantSecretKind): GrantSecr
   return found === kind && grant !== undefined ? { kind, grant, hash: hashSecret(text) } : undefined
 }
 
+/** The first refresh token of a grant. */
+export const createRefreshToken = (seed: string, grant: string): string =>
+  withProof(seed, `drr_${grant}${randomBytes(SECRET_BYTES - PROOF_BYTES).toString('base64url')}`)
+
 /**
  * The successor of a refresh token is always the same, so that a client whose response was lost, or which refreshes from two
  * machines at once, gets the same one again. It cannot be derived without the seed of the grant.
  */
 export const deriveSuccessor = (seed: string, token: string): string => {
-  const digest = createHmac('sha256', Buffer.from(seed, 'base64url')).update(token).digest()
-  const head = token.slice(0, 'drr_'.length + ID_LENGTH)
-  return head + digest.subarray(0, SECRET_BYTES).toString('base64url')
+  const secret = macOf(seed, token).subarray(0, SECRET_BYTES - PROOF_BYTES)
+  return withProof(seed, token.slice(0, 'drr_'.length + ID_LENGTH) + secret.toString('base64url'))
 }
+
+/**
+ * True for a refresh token that was issued for the grant, also if it is no longer valid. A code shows the id of its grant to a
+ * browser, and a text made up with that must not end the grant as a reused token does.
+ */
+export const isIssuedRefreshToken = (seed: string, token: string): boolean =>
+  timingSafeEqual(Buffer.from(withProof(seed, token.slice(0, -PROOF_LENGTH))), Buffer.from(token))
+
+const withProof = (seed: string, text: string): string =>
+  text + macOf(seed, `proof ${text}`).subarray(0, PROOF_BYTES).toString('base64url')
+
+const macOf = (seed: string, text: string): Buffer =>
+  createHmac('sha256', Buffer.from(seed, 'base64url')).update(text).digest()
 
 /** The refresh tokens of a grant, as hashes. */
 export interface RefreshChain {

@@ -15,7 +15,9 @@ import {
 } from './grant-records.ts'
 import {
   createGrantSecret,
+  createRefreshToken,
   deriveSuccessor,
+  isIssuedRefreshToken,
   judgeRefresh,
   parseGrantSecret,
   type RefreshUse,
@@ -109,7 +111,7 @@ export class Grants implements GrantReader {
     const id = code.grant
     const issued = await this.#records.change<IssuedTokens | undefined>(id, current => {
       if (current.code.isUsed) return { result: undefined }
-      const refresh = createGrantSecret('drr_', id)
+      const refresh = createRefreshToken(current.seed, id)
       const chain = { current: hashSecret(refresh) }
       const next = { ...current, code: { ...current.code, isUsed: true }, refresh: chain }
       return issueAccess(id, next, access, current.scopes, refresh)
@@ -128,7 +130,7 @@ export class Grants implements GrantReader {
   async refresh(text: string, { client, scopes, workspace }: RefreshWish): Promise<IssuedTokens> {
     const token = parseGrantSecret(text, 'drr_')
     const grant = token && (await this.#records.read(token.grant))
-    if (!token || !grant?.refresh || grant.client !== client)
+    if (!token || !grant?.refresh || grant.client !== client || !isIssuedRefreshToken(grant.seed, text))
       throw invalidGrant('The refresh token is invalid or has expired')
     const id = token.grant
     if (judgeRefresh(grant.refresh, token.hash, Date.now()) === 'reused') return this.#endReused(id, grant)

@@ -41,10 +41,12 @@ export class RegisteredClients {
     this.#store = store
   }
 
-  async register(metadata: ClientMetadata): Promise<Registration> {
+  /** `beforeNew` is called before a client is stored that is not registered yet; it may throw. */
+  async register(metadata: ClientMetadata, beforeNew: () => void = () => {}): Promise<Registration> {
     const id = idOf(metadata)
     const known = await this.#read(id)
     if (known) return { id, registeredAt: known.registeredAt, isNew: false }
+    beforeNew()
     const registeredAt = Date.now()
     const until = registeredAt + UNUSED_MS
     const record: ClientRecord = { ...metadata, registeredAt, isUsed: false, until }

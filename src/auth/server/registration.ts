@@ -6,7 +6,7 @@ import { readClientMetadata } from './client-metadata.ts'
 import { OAuthRejection, rejectForNow } from './oauth-rejection.ts'
 import type { RegisteredClients } from './registered-clients.ts'
 
-const REGISTRATIONS_PER_MINUTE = 30 // of one address
+const REGISTRATIONS_PER_MINUTE = 30 // new ones, of one address
 
 /** Registers clients (RFC 7591). Whatever they ask for, they get no secret. */
 export const createRegistration = (
@@ -18,6 +18,17 @@ export const createRegistration = (
   const attempts = new AttemptLimit(REGISTRATIONS_PER_MINUTE)
   let loggedAt = 0 // a flood is logged once a minute
 
+  /** Throws if too many new clients come from one address. */
+  const limit = (address: string | undefined): void => {
+    const waitMs = attempts.take(address)
+    if (waitMs === undefined) return
+    if (Date.now() - loggedAt > 60_000) {
+      loggedAt = Date.now()
+      log.warn({ security: true, address }, 'too many registrations of clients from one address')
+    }
+    throw rejectForNow(`Too many registrations: try again in ${Math.ceil(waitMs / 1000)} seconds`, waitMs)
+  }
+
   return async (body: Buffer, address: string | undefined): Promise<OAuthResponse> => {
     if (!isOpen)
       throw new OAuthRejection(
@@ -25,19 +36,11 @@ export const createRegistration = (
         'This gateway serves listed clients only; its operator lists them under "auth.server.clients"',
         403,
       )
-    const waitMs = attempts.take(address)
-    if (waitMs !== undefined) {
-      if (Date.now() - loggedAt > 60_000) {
-        loggedAt = Date.now()
-        log.warn({ security: true, address }, 'too many registrations of clients from one address')
-      }
-      throw rejectForNow(`Too many registrations: try again in ${Math.ceil(waitMs / 1000)} seconds`, waitMs)
-    }
     const given = parseObject(body)
     if (!given) throw new OAuthRejection('invalid_client_metadata', 'The body must be a JSON object')
     const metadata = readClientMetadata(given)
     if ('code' in metadata) throw new OAuthRejection(metadata.code, metadata.text)
-    const { id, registeredAt, isNew } = await clients.register(metadata)
+    const { id, registeredAt, isNew } = await clients.register(metadata, () => limit(address))
     if (isNew)
       record('client_registered', { client: id, name: metadata.name, redirectUris: metadata.redirectUris, address })
     return {

@@ -42,7 +42,7 @@ interface IssuerCookie {
 const ISSUER_COOKIE = 'issuer'
 const HANDLE_MS = 60 * 60_000
 const ISSUER_MS = 10 * 60_000
-const TOKENS_PER_MINUTE = 20
+const FAILURES_PER_MINUTE = 20 // of one address
 
 const EXPIRED: BrowserResponse = {
   kind: 'message',
@@ -56,7 +56,7 @@ const EXPIRED: BrowserResponse = {
 /** Signs people in by an API token that they paste, or at an issuer. Keeps nothing about browsers that have not signed in. */
 export const createSignIn = (options: SignInOptions): SignIn => {
   const { byToken, issuers, offered, tokens, visitors, sessions, login, accessOf, sealer, jar, record } = options
-  const attempts = new AttemptLimit(TOKENS_PER_MINUTE)
+  const attempts = new AttemptLimit(FAILURES_PER_MINUTE)
 
   const openHandle = ({ params, cookies }: BrowserRequest): ReturnHandle | undefined => {
     const handle = sealer.open<ReturnHandle>('sign-in', params.get('handle'))
@@ -96,12 +96,13 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     submit: async request => {
       const handle = openHandle(request)
       if (!handle || !byToken || handle.issuer !== undefined) return EXPIRED
-      const waitMs = attempts.take(request.address)
-      if (waitMs !== undefined)
-        return showForm(handle, 429, `Too many attempts: try again in ${Math.ceil(waitMs / 1000)} seconds.`)
       const token = tokens.find((request.params.get('token') ?? '').trim())
       const access = token && (await accessOf({ kind: 'token', id: token.id }))
       if (!token || !access) {
+        // Valid tokens are not counted: the visitors behind a proxy share its address, and none may lock out the others.
+        const waitMs = attempts.take(request.address)
+        if (waitMs !== undefined)
+          return showForm(handle, 429, `Too many attempts: try again in ${Math.ceil(waitMs / 1000)} seconds.`)
         const reason = token ? 'This token has expired.' : 'This token is unknown or was revoked.'
         record('sign_in_failed', { address: request.address, token: token?.id, reason })
         return showForm(handle, 403, reason)

@@ -1,3 +1,4 @@
+import type { ScopeRule } from '../../config/snapshot.ts'
 import type { OAuthForm, OAuthResponse } from '../../protocol/authorization-server.ts'
 import { findRepeated, type RequestContext, readResourceTarget } from './authorization-request.ts'
 import type { Clients } from './clients.ts'
@@ -6,6 +7,7 @@ import { OAuthRejection } from './oauth-rejection.ts'
 
 interface TokenEndpointOptions {
   readonly origin: () => string
+  readonly scopes: ReadonlyMap<string, ScopeRule>
   readonly workspaceAt: RequestContext['workspaceAt']
   readonly clients: Pick<Clients, 'isKnown'>
   readonly grants: Grants
@@ -14,7 +16,7 @@ interface TokenEndpointOptions {
 const VERIFIER = /^[\w\-.~]{43,128}$/
 
 /** The token endpoint and the revocation endpoint. Both reject with an OAuthRejection. */
-export const createTokenEndpoint = ({ origin, workspaceAt, clients, grants }: TokenEndpointOptions) => {
+export const createTokenEndpoint = ({ origin, scopes: known, workspaceAt, clients, grants }: TokenEndpointOptions) => {
   /** The workspace that `resource` names; undefined: any that the grant is for. */
   const targetOf = (params: URLSearchParams): string | undefined => {
     const target = readResourceTarget(params.getAll('resource'), { origin: origin(), workspaceAt })
@@ -32,7 +34,11 @@ export const createTokenEndpoint = ({ origin, workspaceAt, clients, grants }: To
       return grants.redeem(code, { client, redirectUri, verifier, workspace: targetOf(params) })
     },
     refresh_token: (params, client) => {
-      const scopes = params.get('scope')?.split(' ').filter(Boolean)
+      // Unknown ones are left out, as in the authorization request: clients repeat what they have asked for.
+      const scopes = params
+        .get('scope')
+        ?.split(' ')
+        .filter(scope => known.has(scope))
       const wanted = { client, scopes, workspace: targetOf(params) }
       return grants.refresh(required(params, 'refresh_token'), wanted)
     },

@@ -131,6 +131,22 @@ describe('a client', () => {
     }
   })
 
+  it('with many long redirect URIs can be allowed', async () => {
+    const others = Array.from({ length: 19 }, (_, at) => `https://app.example/${at}/${'x'.repeat(900)}`)
+    const client = await gateway.register({ redirect_uris: [CALLBACK, ...others] })
+    const consent = await gateway.signIn(browser, gateway.authorizeUrl(client), token)
+    expect((await allow(consent)).leftTo).toContain('code=')
+  })
+
+  it('that asks again for a scope which is not known here gets the others when it refreshes', async () => {
+    const { client, tokens } = await connect({ scope: 'mcp offline_access' })
+    const form = { grant_type: 'refresh_token', client_id: client, refresh_token: tokens.refresh_token ?? '' }
+    const next = await gateway.post('/oauth/token', { ...form, scope: 'mcp offline_access' })
+    expect([next.status, next.body.scope]).toEqual([200, 'mcp'])
+    const more = await gateway.post('/oauth/token', { ...form, scope: 'mcp mcp:write' })
+    expect([more.status, more.body.error]).toEqual([400, 'invalid_scope'])
+  })
+
   it('gets a grant that ends with the API token', async () => {
     const { client, tokens } = await connect()
     await gateway.revokeToken(token)
@@ -187,6 +203,9 @@ describe('a visitor', () => {
     const signIn = await browser.open(gateway.authorizeUrl(client, { prompt: 'login' }))
     expect(signIn.text).toContain('name="token"')
     expect((await browser.submit(signIn, '/oauth/sign-in', { token: token.secret })).leftTo).toContain('code=')
+    const both = await browser.open(gateway.authorizeUrl(client, { prompt: 'login consent' }))
+    const asked = await browser.submit(both, '/oauth/sign-in', { token: token.secret })
+    expect([asked.leftTo, asked.text.includes('/oauth/consent')]).toEqual([undefined, true])
   })
 
   it('can sign in as another user', async () => {
@@ -234,6 +253,8 @@ describe('a visitor', () => {
     for (let count = 0; count < 21; count++)
       statuses.push((await browser.submit(page, '/oauth/sign-in', { token: 'x' })).status)
     expect(statuses).toEqual([...new Array<number>(20).fill(403), 429])
+    // Behind a proxy all visitors have one address: none may lock out the others.
+    expect((await browser.submit(page, '/oauth/sign-in', { token: token.secret })).text).toContain('/oauth/consent')
   })
 })
 
@@ -358,6 +379,22 @@ describe('threats', () => {
     const flood = Array.from({ length: 200 }, (_, at) => gateway.authorizeUrl('listed', { state: `${at}` }))
     for (const url of flood) await (await fetch(url)).body?.cancel()
     expect([gateway.lines.length, cluster.records.size]).toEqual(before)
+  })
+
+  it('floods: a client that is registered already can register again', async () => {
+    const client = await gateway.register()
+    const register = (at: number) =>
+      gateway.post('/oauth/register', JSON.stringify({ redirect_uris: [`https://${at}.example/`] }))
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => register(at)))
+    expect(answers.some(({ status }) => status === 429)).toBe(true)
+    expect(await gateway.register()).toBe(client)
+  })
+
+  it('stolen code: what is left of it in a browser does not end the grant', async () => {
+    const { client, code, tokens } = await connect()
+    const forged = `drr_${code.slice(4, 28)}${'x'.repeat(40)}`
+    expect((await gateway.refresh(client, forged)).body.error).toBe('invalid_grant')
+    expect((await gateway.refresh(client, tokens.refresh_token ?? '')).status).toBe(200)
   })
 
   it('leaks: no secret of a whole login is logged', async () => {
