@@ -115,6 +115,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   }
   const authenticate: CheckRequest = (request, workspace, response) => {
     if (!authenticator?.isRequired()) return admitAnonymous(request, workspace, response)
+    const again = oauth?.readmit(request, workspace, response)
+    if (again) return again
     const secret = oauthSecretOf(request)
     if (oauth && secret !== undefined) return oauth.check(secret, request, workspace, response)
     return authenticator.check(request, workspace, response)

@@ -112,6 +112,47 @@ describe('a token of an issuer', () => {
   })
 })
 
+describe('a request like the one before it on its connection', () => {
+  const requestWith = (authorization: string, socket = new Socket()) => ({ headers: { authorization }, socket })
+
+  it('is admitted in the same way, for five seconds', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { check, readmit } = open()
+    const request = requestWith('Bearer jwt')
+    expect(readmit(request, 'default')).toBeUndefined()
+    const admission = check('jwt', request, 'default')
+    expect(readmit(request, 'default')).toBe(admission)
+    expect(readmit(request, 'other')).toBeUndefined()
+    expect(readmit(requestWith('Bearer other', request.socket), 'default')).toBeUndefined()
+    expect(readmit(requestWith('Bearer jwt'), 'default')).toBeUndefined()
+    vi.setSystemTime(Date.now() + 5_000)
+    expect(readmit(request, 'default')).toBeUndefined()
+    vi.useRealTimers()
+  })
+
+  it('is not, once it was rejected or its grant has ended', () => {
+    const { check, readmit } = open()
+    const rejected = requestWith('Bearer x')
+    check('x', rejected, 'default')
+    expect(readmit(rejected, 'default')).toBeUndefined()
+    const request = requestWith('Bearer granted')
+    check('granted', request, 'default')
+    const [socket, response] = [request.socket, responseTo(request)]
+    expect(readmit(request, 'default', response)).toMatchObject({ principal: 'ada' })
+    endGrant('g1')
+    expect([readmit(request, 'default'), socket.destroyed]).toEqual([undefined, true])
+  })
+
+  it('gets the policy of that moment', () => {
+    checks.set('limited', { ...OF_ISSUER, policy: 'reading' })
+    const { check, readmit } = open()
+    const request = requestWith('Bearer limited')
+    const admission = check('limited', request, 'default')
+    expect(readmit(request, 'default')).toEqual(admission)
+    expect(readmit(request, 'default')).not.toBe(admission)
+  })
+})
+
 describe('a token of a grant', () => {
   const openGranted = () => {
     const admission = open()

@@ -16,7 +16,7 @@ import type { OnListFault } from './catalog/read-list.ts'
 import { createDiscover } from './discover.ts'
 import type { Member } from './member.ts'
 import { createPolicy } from './policy/policy.ts'
-import { createScopeCheck, withScopeCheck } from './policy/scopes.ts'
+import { createScopeCheck } from './policy/scopes.ts'
 import { createKnownAnswers } from './routing/known-answers.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
@@ -56,11 +56,14 @@ export interface Workspace {
 export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[], deps: WorkspaceDeps): Workspace => {
   const [only] = members
   if (!only || !isPlain(config)) return createWorkspace(config, members, deps)
-  const { dispatch: route, subscriptions } = createSingleServerRoute(only, deps.log, deps.onListFault)
+  const { dispatch: route, subscriptions } = createSingleServerRoute(only, deps.log, {
+    onListFault: deps.onListFault,
+    missingScopes: createScopeCheck(deps.scopes),
+  })
   const stopListening = deps.onServerStatus?.(followRecovery([only], subscriptions.onRecovered))
   const times = { ...CACHE_TIMES, ...deps.times }
   const known = only.learnt && createKnownAnswers(only, only.learnt, route, times)
-  const direct = withScopeCheck(known?.dispatch ?? route, only.server, createScopeCheck(deps.scopes))
+  const direct = known?.dispatch ?? route
   const { previous, ...others } = deps // the previous workspace must not be kept in memory
   let ruled = previous?.catalog && createWorkspace(config, members, deps)
   const general: Dispatch = exchange => {

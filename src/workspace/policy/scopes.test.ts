@@ -9,7 +9,7 @@ const check = createScopeCheck(
   ]),
 )
 const lacks = (scopes: string[] | undefined, server: string, tools: string[] | undefined) =>
-  check({ scopes: scopes && new Set(scopes) }, server, tools)?.missing ?? []
+  check?.({ scopes: scopes && new Set(scopes) }, server, tools)?.missing ?? []
 
 it.each<[string[] | undefined, string, string[] | undefined, string[]]>([
   [undefined, 'github', ['create_repo'], []], // an API token
@@ -24,8 +24,13 @@ it.each<[string[] | undefined, string, string[] | undefined, string[]]>([
   expect(lacks(scopes, server, tools)).toEqual(missing)
 })
 
+it('there is nothing to check without rules for tools', () => {
+  expect(createScopeCheck(undefined)).toBeUndefined()
+  expect(createScopeCheck(new Map([['any', {}]]))).toBeUndefined()
+})
+
 it('names what is missing in its message and its data', () => {
-  const missing = check({ scopes: new Set(['x']) }, 'github', ['create_repo'])
+  const missing = check?.({ scopes: new Set(['x']) }, 'github', ['create_repo'])
   expect(missing?.message).toBe('Forbidden: insufficient scope, the token lacks "write", "admin"')
   expect(String(missing?.data)).toBe('{"reason":"insufficient_scope","scopes":["write","admin"]}')
   expect(missing?.held).toEqual(new Set(['x']))

@@ -1,8 +1,7 @@
 import type { ScopeRule } from '../../config/snapshot.ts'
-import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
+import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { MissingScopes } from '../../protocol/scopes.ts'
-import { withoutServer } from '../catalog/names.ts'
-import { rejectWith } from '../routing/send.ts'
+import { BoundedCache } from '../../std/bounded-cache.ts'
 import { compileGlob } from './globs.ts'
 import { referencesIn } from './hidden-references.ts'
 
@@ -16,20 +15,33 @@ export type ScopeCheck = (
   tools: readonly string[] | undefined,
 ) => MissingScopes | undefined
 
-const NO_CHECK: ScopeCheck = () => undefined
+const MOST_KNOWN = 1000 // tools
+const LONGEST_KNOWN = 256 // characters of a name
+const NONE: readonly string[] = []
 
-/** Makes the check from the rules that name tools; the others were checked when the caller was admitted. */
-export const createScopeCheck = (scopes: ReadonlyMap<string, ScopeRule> | undefined): ScopeCheck => {
+/** Makes the check from the rules that name tools; the others were checked when the caller was admitted. Undefined: there are none. */
+export const createScopeCheck = (scopes: ReadonlyMap<string, ScopeRule> | undefined): ScopeCheck | undefined => {
   const rules = [...(scopes ?? [])].flatMap(([scope, { tools }]) =>
     tools ? [{ scope, globs: tools.map(compileGlob) }] : [],
   )
-  if (rules.length === 0) return NO_CHECK
+  if (rules.length === 0) return undefined
+  const all = rules.map(({ scope }) => scope)
+  const known = new BoundedCache<readonly string[]>(MOST_KNOWN, Number.POSITIVE_INFINITY) // by tool
+  const scopesOf = (tool: string): readonly string[] => {
+    const before = known.get(tool)
+    if (before) return before
+    const needed = rules.filter(({ globs }) => globs.some(glob => glob(tool))).map(({ scope }) => scope)
+    if (tool.length <= LONGEST_KNOWN) known.set(tool, needed)
+    return needed
+  }
   return ({ scopes: held }, server, tools) => {
     if (!held) return undefined
-    const names = tools?.map(tool => `${server}/${tool}`)
-    const missing = rules
-      .filter(({ scope, globs }) => !held.has(scope) && (!names || globs.some(glob => names.some(glob))))
-      .map(({ scope }) => scope)
+    let missing: readonly string[] = NONE // most calls lack none: no list is made for them
+    const add = (scopes: readonly string[]): void => {
+      for (const scope of scopes) if (!held.has(scope) && !missing.includes(scope)) missing = [...missing, scope]
+    }
+    if (tools) for (const tool of tools) add(scopesOf(`${server}/${tool}`))
+    else add(all)
     return missing.length > 0 ? new MissingScopes(held, missing) : undefined
   }
 }
@@ -39,20 +51,3 @@ export const toolsNamedBy = ({ method, params }: Exchange): readonly string[] | 
   referencesIn(method, params)
     ?.filter(({ kinds }) => kinds.includes('tools'))
     .map(({ text }) => text)
-
-/** Checks the calls to the only server of a workspace; its name may be part of the tool's name. */
-export const withScopeCheck = (dispatch: Dispatch, server: string, check: ScopeCheck): Dispatch => {
-  if (check === NO_CHECK) return dispatch
-  return exchange => {
-    const missing = exchange.caller.scopes && check(exchange.caller, server, namesIn(exchange, server))
-    if (missing) rejectWith(exchange, missing)
-    else dispatch(exchange)
-  }
-}
-
-const namesIn = (exchange: Exchange, server: string): readonly string[] | undefined => {
-  if (exchange.method !== 'tools/call') return toolsNamedBy(exchange)
-  const name = exchange.params.get('name')?.asString() ?? ''
-  const bare = withoutServer(server, name)
-  return bare === undefined ? [name] : [name, bare]
-}

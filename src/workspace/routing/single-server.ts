@@ -1,5 +1,5 @@
 import { failWith } from '../../protocol/deliver.ts'
-import type { Caller, Dispatch, Upstream } from '../../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
 import { listItems, sendRequest } from '../../protocol/send-request.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -9,11 +9,12 @@ import { mergePages } from '../catalog/merge-pages.ts'
 import { withoutServer } from '../catalog/names.ts'
 import { createListFaultReport, type OnListFault } from '../catalog/read-list.ts'
 import type { Member } from '../member.ts'
+import { type ScopeCheck, toolsNamedBy } from '../policy/scopes.ts'
 import {
   createSingleServerSubscriptions,
   type SingleServerSubscriptions,
 } from '../subscriptions/single-server-subscriptions.ts'
-import { sendTo } from './send.ts'
+import { rejectWith, sendTo } from './send.ts'
 
 type NamedList = (typeof LIST_KINDS)['tools' | 'prompts']
 
@@ -24,6 +25,11 @@ const CALLS: Readonly<Record<string, NamedList>> = {
 }
 const LISTEN = 'subscriptions/listen'
 
+interface SingleServerOptions {
+  readonly onListFault?: OnListFault | undefined
+  readonly missingScopes?: ScopeCheck | undefined // undefined: tools need none
+}
+
 /** The workspace of one server without rules. */
 export interface SingleServer {
   readonly dispatch: Dispatch
@@ -31,7 +37,11 @@ export interface SingleServer {
 }
 
 /** The route of a workspace with one server and no rules: forwards every message, and accepts all forms of a name. */
-export const createSingleServerRoute = (member: Member, log: Log, onListFault?: OnListFault): SingleServer => {
+export const createSingleServerRoute = (
+  member: Member,
+  log: Log,
+  { onListFault, missingScopes }: SingleServerOptions = {},
+): SingleServer => {
   const { server, bridged: upstream } = member
   const names = createListedNames(upstream)
   const send = mergePages(server, sendTo(upstream, log), createListFaultReport(log, onListFault))
@@ -41,6 +51,9 @@ export const createSingleServerRoute = (member: Member, log: Log, onListFault?: 
     const list = Object.hasOwn(CALLS, exchange.method) ? CALLS[exchange.method] : undefined
     const name = list && exchange.params.get('name')?.asString()
     const bare = name === undefined ? undefined : withoutServer(server, name)
+    const missing =
+      missingScopes && exchange.caller.scopes && missingScopes(exchange.caller, server, toolsIn(exchange, name, bare))
+    if (missing) return rejectWith(exchange, missing)
     if (!list || name === undefined || bare === undefined) return send(exchange)
     // The name starts with the server's, but the server may itself list it like that.
     void names
@@ -49,6 +62,12 @@ export const createSingleServerRoute = (member: Member, log: Log, onListFault?: 
       .catch((thrown: unknown) => failWith(exchange, thrown))
   }
   return { dispatch, subscriptions }
+}
+
+/** The tools that an exchange may call; undefined: any. */
+const toolsIn = (exchange: Exchange, name: string | undefined, bare: string | undefined) => {
+  if (exchange.method !== 'tools/call' || name === undefined) return toolsNamedBy(exchange)
+  return bare === undefined ? [name] : [name, bare]
 }
 
 type Names = Promise<ReadonlySet<string>>
