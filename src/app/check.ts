@@ -1,6 +1,6 @@
 import { runsHere } from '../config/cluster.ts'
 import type { ClusterConfig, ServerConfig, Snapshot } from '../config/snapshot.ts'
-import { gatewayCaller, PER_CALLER } from '../health/probe-server.ts'
+import { gatewayCaller, needsLogin, PER_CALLER } from '../health/probe-server.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import { sendRequest } from '../protocol/send-request.ts'
 import type { CheckReport, ServerReport } from '../protocol/status.ts'
@@ -126,7 +126,7 @@ const checkServer = async (
     if (error instanceof UpstreamFailure && error.reason === 'no_credentials')
       return { report: { ...base, state: 'untried', reason: PER_CALLER } }
     if (error instanceof UpstreamFailure && error.reason === 'login_required')
-      return { report: { ...base, state: 'untried', reason: `needs a login: "dragoman login ${config.name}"` } }
+      return { report: { ...base, state: 'untried', reason: needsLogin(config.name) } }
     const reason = error instanceof Error ? error.message : String(error)
     return { report: { ...base, state: 'down', ms: Math.round(performance.now() - begun), reason } }
   } finally {

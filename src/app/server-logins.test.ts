@@ -101,7 +101,10 @@ describe.each([
   test('lists one tool until the user logs in, and then its own', async () => {
     const { oauth, runtime, toolsOf } = await start({ far: guarded(script) })
     await runtime.probeAll()
-    expect(runtime.serverState('far')).toMatchObject({ state: 'untried', reason: 'each user logs in' })
+    expect(runtime.serverState('far')).toMatchObject({
+      state: 'untried',
+      reason: 'needs a login: "dragoman login far"',
+    })
     for (const caller of [modernCaller(), legacyCaller()]) expect(await toolsOf(caller)).toEqual(['login'])
     oauth.logIn('far', 'ada', 'token-of-ada')
     for (const caller of [modernCaller(), legacyCaller()]) expect(await toolsOf(caller)).toEqual(['greet'])

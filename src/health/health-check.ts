@@ -5,7 +5,7 @@ import type { ServerStatus } from '../protocol/status.ts'
 import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
-import { LOGIN_PER_CALLER, PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
+import { needsLogin, PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
 import {
   downError,
   faultIn,
@@ -108,7 +108,7 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
     } catch (error) {
       const fault = faultOfThrown(error)
       const untried = UNTRIED[fault.reason]
-      if (untried !== undefined) apply({ kind: 'notProbed', fault: { ...fault, message: untried } })
+      if (untried) apply({ kind: 'notProbed', fault: { ...fault, message: untried(server) } })
       else apply({ kind: REJECTIONS.has(fault.reason) || !isShared ? 'probeRejected' : 'probeFailed', fault })
     }
   }
@@ -212,9 +212,9 @@ const CANNOT_START = 'upstream_unreachable' // of a process
 const SERVER_ERROR = 'declined' // an error the server sent
 
 /** By reason: the server serves callers with their own credentials or login, and the gateway has none. */
-const UNTRIED: Readonly<Record<string, string | undefined>> = {
-  no_credentials: PER_CALLER,
-  login_required: LOGIN_PER_CALLER,
+const UNTRIED: Readonly<Record<string, ((server: string) => string) | undefined>> = {
+  no_credentials: () => PER_CALLER,
+  login_required: needsLogin,
 }
 
 /** The server is there, but rejects the gateway, now or always; other callers may be served. */

@@ -17,7 +17,7 @@ export interface ProbedServer {
 
 /** Why the gateway itself cannot probe a server. */
 export const PER_CALLER = 'credentials are per caller'
-export const LOGIN_PER_CALLER = 'each user logs in'
+export const needsLogin = (server: string): string => `needs a login: "dragoman login ${server}"`
 
 /** The gateway as a caller of its own: anonymous, and without a session that stays open. */
 export const gatewayCaller = (info: Json): Caller => ({

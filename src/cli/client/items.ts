@@ -108,8 +108,16 @@ export const chooseItem = (client: Client, list: 'tools' | 'prompts', { items, e
     throw new ClientError(`several servers have a ${one} ${JSON.stringify(wanted)}; call one of ${labels}`, EXIT.usage)
   }
   if (errors[0]) throw errors[0]
+  const login = items.find(item => {
+    const isAtServer = item.server === server || wanted.startsWith(`${item.server}/`)
+    return isAtServer && item.definition.at('_meta', META.login)
+  })
+  if (login) throw new ClientError(loginHint(login), EXIT.unauthorized)
   throw new ClientError(notFound(client, one, wanted, items), EXIT.usage)
 }
+
+const loginHint = ({ server = 'the server' }: Item): string =>
+  `${server} needs a login before its tools can be used: run "dragoman login ${server}"`
 
 const MOST_NAMED = 12
 

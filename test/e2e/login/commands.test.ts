@@ -1,7 +1,9 @@
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { checkServers } from '../../../src/app/check.ts'
 import { serveStdioProxy } from '../../../src/app/stdio-proxy.ts'
 import { findDaemon } from '../../../src/config/daemon-file.ts'
+import { loadConfig } from '../../../src/config/load.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import { LineDecoder } from '../../../src/wire/ndjson.ts'
 import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
@@ -40,6 +42,10 @@ const logIn = async (user = 'ada'): Promise<void> => {
 
 test('login prints the link, and ends when the user has logged in', async () => {
   expect(await dragoman('tools', 'far')).toMatchObject({ stdout: expect.stringContaining('login') })
+  expect(await dragoman('call', 'far/test_simple_text')).toMatchObject({
+    code: 5,
+    stderr: 'dragoman: far needs a login before its tools can be used: run "dragoman login far"\n',
+  })
   await logIn()
   expect(await dragoman('call', 'far/test_simple_text')).toMatchObject({ code: 0 })
   await logIn('ben') // again, at another account
@@ -106,6 +112,12 @@ test('/admin/logins lists the logins of a principal to the owner only', async ()
     { server: 'far', principal: 'local', kind: 'present', issuer: site.origin },
   ])
   expect((await list({})).status).toBe(403)
+})
+
+test('check says that a login is needed, and how to log in', async () => {
+  const snapshot = await loadConfig({ value: { mcpServers: { far: { url: site.url } } }, env: {}, flags: {} })
+  const { servers } = await checkServers(snapshot, { log: SILENT, version: '1' })
+  expect(servers).toMatchObject([{ name: 'far', state: 'untried', reason: 'needs a login: "dragoman login far"' }])
 })
 
 test('doctor says that a login is needed, and who grants it', async () => {
