@@ -3,6 +3,7 @@ import { createFakeOAuth } from '../../test/support/login/fake-oauth.ts'
 import {
   callerOf,
   exchangeWith,
+  failure,
   legacy,
   modern,
   result,
@@ -284,6 +285,23 @@ test('a server whose lists are open is asked for a login only by calls', async (
     resultType: 'input_required',
   })
   expect(await toolsOf(modernCaller())).toEqual(['greet'])
+})
+
+test.each([
+  ['has never wanted a login fails a list that it does not have', false],
+  ['wanted a login when the session began has an empty list instead', true],
+])('a server that %s', async (_, isGuarded) => {
+  const lacksPrompts: Script = (arrived, response) => {
+    const { id, method } = arrived.body
+    if (method === 'prompts/list') sendJson(response, failure(id, -32601, 'Method not found'), 404)
+    else modern(serve)(arrived, response)
+  }
+  const { oauth, send, toolsOf } = await start({ far: isGuarded ? guarded(lacksPrompts) : lacksPrompts })
+  await toolsOf(legacyCaller())
+  if (isGuarded) oauth.logIn('far', 'ada', 'token-of-ada')
+  const listed = send(legacyCaller(), 'prompts/list')
+  if (isGuarded) expect(await listed.result()).toEqual({ prompts: [] })
+  else expect((await listed.failure()).code).toBe(-32601)
 })
 
 test('a state that a client has made up is no login', async () => {

@@ -38,7 +38,8 @@ export const createLoginParts = (
   if (!access || !usesOAuth(config)) return undefined
   const credentials = access.credentialsFor(config)
   if (!credentials) return undefined
-  const standIn = isByPeople(config.oauth) ? createStandIn(config.name) : undefined
+  const demand = access.demands.of(config, () => changed(undefined))
+  const standIn = isByPeople(config.oauth) ? createStandIn(config.name, () => demand.isKnown) : undefined
   const changed = (principal: string | undefined): void => {
     standIn?.loginChanged(principal)
     onChanged(principal)
@@ -48,7 +49,7 @@ export const createLoginParts = (
     upstream: {
       credentials,
       isPersonal: isPersonal(config.oauth),
-      demand: access.demands.of(config, () => changed(undefined)),
+      demand,
     },
     standIn,
     questions: dispatch => ({

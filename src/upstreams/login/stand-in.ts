@@ -33,9 +33,13 @@ export interface StandIn {
   loginChanged(principal: string | undefined): void
 }
 
-/** Answers for a server that wants a login: it has one tool, `login`. Every other call fails with `login_required`. */
-export const createStandIn = (server: string): StandIn => {
+/**
+ * Answers for a server that wants a login: it has one tool, `login`. Every other call fails with `login_required`.
+ * `wasNeeded`: whether an earlier process may have answered for it.
+ */
+export const createStandIn = (server: string, wasNeeded: () => boolean): StandIn => {
   const listeners = new Set<Exchange>()
+  let hasAnswered = false
 
   const listen = (exchange: Exchange): void => {
     if (exchange.signal.reason) return
@@ -49,6 +53,7 @@ export const createStandIn = (server: string): StandIn => {
     (revision: Revision) =>
     (exchange: Exchange): void => {
       const { kind, method, params, sink } = exchange
+      hasAnswered = true
       if (kind === 'notification') return
       if (method === LISTEN) return listen(exchange)
       const result = resultOf(server, method, revision)
@@ -73,7 +78,8 @@ export const createStandIn = (server: string): StandIn => {
         return true
       }
       // The client got the capabilities of the stand-in when it connected, and may list what the server does not have.
-      const isUnknown = error.code === ERRORS.methodNotFound.code && caller.session !== undefined
+      const mayBelieve = caller.session !== undefined && (hasAnswered || wasNeeded())
+      const isUnknown = error.code === ERRORS.methodNotFound.code && mayBelieve
       const member = isUnknown && Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
       if (member === undefined) return false
       void deliver(sink, { kind: 'result', result: inRevision({ [member]: [] }, revision) })
