@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os'
 
 type Ranges = readonly (readonly [network: string, bits: number])[]
 
-/** Ranges that are not the public Internet. */
-const PRIVATE: Ranges = [
+/** IPv4 ranges that are not the public Internet. */
+const PRIVATE_V4: Ranges = [
   ['0.0.0.0', 8], // this host
   ['10.0.0.0', 8],
   ['100.64.0.0', 10], // carriers and overlay networks
@@ -15,13 +15,26 @@ const PRIVATE: Ranges = [
   ['192.168.0.0', 16],
   ['198.18.0.0', 15], // measurements between networks
   ['224.0.0.0', 3], // multicast, reserved, broadcast
-  ['::', 127], // unspecified and loopback
+]
+
+/** IPv6 ranges that are not the public Internet. */
+const PRIVATE_V6: Ranges = [
+  ['::', 96], // unspecified, loopback, and IPv4 addresses in a form that is no longer used
+  ['::ffff:0:0:0', 96], // translated IPv4 addresses
   ['64:ff9b:1::', 48], // local translation to IPv4
   ['2001::', 32], // tunnels that carry an IPv4 address
   ['2002::', 16],
   ['fc00::', 7], // unique local
   ['fe80::', 9], // link-local and site-local
   ['ff00::', 8],
+]
+
+/** Names of the public Internet have addresses with this prefix in networks without IPv4: an IPv4 address follows it. */
+const TRANSLATED = '64:ff9b::'
+const PRIVATE: Ranges = [
+  ...PRIVATE_V4,
+  ...PRIVATE_V6,
+  ...PRIVATE_V4.map(([network, bits]) => [TRANSLATED + network, 96 + bits] as const),
 ]
 
 const LOOPBACK: Ranges = [

@@ -142,7 +142,11 @@ describe('a JWT bearer grant', () => {
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const assertionFile = join(folder, 'token')
     const { issuer, call } = await start({ grant: 'jwt_bearer', assertionFile })
-    expect(await call('ada')).toMatchObject({ kind: 'failed', reason: 'login_unavailable' })
+    expect(await call('ada')).toEqual({
+      kind: 'failed',
+      reason: 'login_unavailable',
+      text: 'cannot be called: its "assertionFile" cannot be read (ENOENT).',
+    })
     for (const text of ['first', 'second']) {
       await writeFile(assertionFile, `${text}\n`)
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_700_000 })

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { findServer } from './discover.ts'
-import { LoginProblem } from './messages.ts'
+import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
 import { configuredMethod } from './register.ts'
 import type { StoredClient, TokenRecord } from './token-records.ts'
 import {
@@ -87,7 +87,7 @@ export const tokenEndpointOf = (record: TokenRecord, from: string): TokenEndpoin
   from,
 })
 
-/** Gets tokens without a browser. Rejects with TokenRefused, TokenUnavailable or SignInMissing. */
+/** Gets tokens without a browser. Rejects with TokenRefused, TokenUnavailable, SignInMissing or LoginProblem. */
 export const requestMachineTokens = async (
   context: MachineContext,
   oauth: MachineOAuth,
@@ -120,8 +120,8 @@ const findAssertion = async (
 ): Promise<string> => {
   if (oauth.grant === 'id_jag') return exchangeIdToken(context, oauth.idp, request)
   if (oauth.assertionFile === undefined) return oauth.assertion ?? ''
-  const text = await readFile(oauth.assertionFile, 'utf8').catch((error: Error) => {
-    throw new TokenUnavailable(`the assertion cannot be read: ${error.message}`)
+  const text = await readFile(oauth.assertionFile, 'utf8').catch(({ code = '' }: NodeJS.ErrnoException) => {
+    throw new LoginProblem(LOGIN_FAILURES.noAssertion(code))
   })
   return text.trim()
 }

@@ -4,7 +4,7 @@ import type { LoginFailed, LoginLink, LoginNeeded } from '../../protocol/oauth.t
 
 const MINUTE = 60_000
 const SHOWN = 200
-const CODE = /^[a-z_0-9]{1,40}$/
+const CODE = /^\w{1,40}$/
 
 /** A URL that another party wrote, with everything encoded that is not part of one. */
 const urlText = (url: string): string => URL.parse(url)?.href.slice(0, SHOWN).replace(/\/$/, '') ?? 'an invalid URL'
@@ -67,7 +67,7 @@ export const LOGIN_FAILURES = {
   noOffer: () =>
     impossible('offers no login by OAuth: if it needs credentials, put them under its "headers" or "credentials".'),
   noBrowser: () => impossible('needs no login: the gateway gets its tokens by itself.'),
-  scopeLoop: (scope: string) => impossible(`keeps asking for ${scope}, which was already requested.`),
+  scopeLoop: (scope: string) => impossible(`keeps asking for ${scope.slice(0, SHOWN)}, which was already requested.`),
   tokenRefused: (issuer: string) =>
     impossible(
       `refuses a token that ${urlText(issuer)} has just issued: check its "oauth", and that both belong together.`,
@@ -76,6 +76,8 @@ export const LOGIN_FAILURES = {
     impossible(
       `cannot be called: ${urlText(issuer)} refused to issue a token (${codeText(error)}); check its "oauth".`,
     ),
+  noAssertion: (reason: string) =>
+    unavailable(`cannot be called: its "assertionFile" cannot be read (${codeText(reason)}).`),
   unusable: (reason: string) => impossible(`needs a login, but ${reason}.`),
   issuerDown: (issuer: string) =>
     unavailable(`cannot be called: ${urlText(issuer)} did not answer; the login is kept.`),

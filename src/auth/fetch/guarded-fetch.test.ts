@@ -107,6 +107,17 @@ describe('nothing is sent', () => {
     expect((await failure(fetch(origin, { from }))).message).toContain('is not encrypted')
   })
 
+  test('to this machine because the name of a server leads there for one lookup', async () => {
+    let requests = 0
+    const origin = await serve((_, response) => {
+      requests++
+      response.end('{}')
+    })
+    const fetch = fetcher({ lookup: lookupOf(['127.0.0.1']) })
+    const refused = await failure(fetch(`${origin}/x`, { from: 'https://server.example/mcp' }))
+    expect([refused.message, requests]).toEqual([`${origin}/x is not encrypted (use https:)`, 0])
+  })
+
   test('to the gateway itself', async () => {
     const origin = await serve((_, response) => response.end('{}'))
     const ownPort = () => Number(new URL(origin).port)

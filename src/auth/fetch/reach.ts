@@ -3,11 +3,13 @@ import { isIP, type LookupFunction } from 'node:net'
 import { isLoopbackAddress, isOwnAddress, isPrivateAddress } from '../../std/address.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { AddressRefused, type Destination } from '../../std/guarded-connector.ts'
+import { isLoopback } from '../../std/host.ts'
 
 /**
  * Which addresses a request may lead to. `configured`: any, because the configuration names its origin. Otherwise it depends on the
  * configured URL that led to it: one at a public address leads to public addresses only, a private one to any.
- * Only one at a loopback address leads to `http:`, on loopback addresses.
+ * Only one that is written as `localhost` or a loopback address leads to `http:`, on loopback addresses: the owner of any other
+ * name could point it to this machine for one lookup.
  */
 export type FetchReach = 'configured' | 'loopback' | 'private' | 'public'
 
@@ -50,7 +52,7 @@ export class ReachRules {
     if (this.#publicNames.get(host)) return 'public'
     const addresses = isIP(host) > 0 ? [host] : await this.#lookup(host)
     if (addresses.length > 0 && addresses.every(address => this.#isPrivate(address)))
-      return addresses.every(isLoopbackAddress) ? 'loopback' : 'private'
+      return isLoopback(hostname) ? 'loopback' : 'private'
     if (addresses.length > 0) this.#publicNames.set(host, true)
     return 'public'
   }

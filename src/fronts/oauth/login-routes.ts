@@ -19,7 +19,6 @@ interface LoginRoutesOptions {
   readonly log: Log
 }
 
-const COOKIE = 'dragoman_login'
 const COOKIE_SECONDS = 15 * 60 // a little longer than a link is valid
 const LOCAL = 'local'
 
@@ -30,7 +29,7 @@ export const createLoginRoutes = (options: LoginRoutesOptions): HttpRoutes => {
   const visitorOf = async (cookies: string | undefined): Promise<LoginVisitor> => {
     const signedIn = await signIn.visitorOf(cookies)
     const principal = signedIn?.principal ?? (isTokenRequired() ? undefined : LOCAL)
-    return { principal, cookie: cookieIn(cookies) }
+    return { principal, cookie: cookieIn(cookies, isSecure()) }
   }
 
   /** A link of the local user, whom no sign-in proves, works for browsers on the same machine. */
@@ -87,12 +86,15 @@ const show = (shown: LoginPage, isSecure: boolean): BrowserResponse => {
   }
 }
 
+/** No other host, not even a subdomain, can set a cookie with the prefix `__Host-`: it proves who has opened the link. */
+const cookieName = (isSecure: boolean): string => `${isSecure ? '__Host-' : ''}dragoman-login`
+
 /** `Lax`: it is sent when the authorization server leads the browser back. */
 const cookieOf = (value: string, isSecure: boolean): string =>
-  `${COOKIE}=${value}; Path=/oauth; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_SECONDS}${isSecure ? '; Secure' : ''}`
+  `${cookieName(isSecure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_SECONDS}${isSecure ? '; Secure' : ''}`
 
-const cookieIn = (header: string | undefined): string | undefined =>
-  new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(header ?? '')?.[1]
+const cookieIn = (header: string | undefined, isSecure: boolean): string | undefined =>
+  new RegExp(`(?:^|;\\s*)${cookieName(isSecure)}=([^;]*)`).exec(header ?? '')?.[1]
 
 /** False behind a proxy, which says for whom it asks. */
 const isFromThisMachine = ({ socket, headers }: IncomingMessage): boolean =>

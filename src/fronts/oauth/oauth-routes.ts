@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthorizationServer, OAuthForm, OAuthResponse } from '../../protocol/authorization-server.ts'
 import { rpcError } from '../../protocol/errors.ts'
+import { LOGIN_PATHS } from '../../protocol/oauth.ts'
 import type { BrowserRequest, BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { BodyAborted, BodyTooLarge, readBody } from '../../wire/http-body.ts'
@@ -68,10 +69,13 @@ export const page = (
       if (error instanceof BodyAborted) return void response.destroy()
       discardBody(raw)
       if (error instanceof UnreadableForm || error instanceof BodyTooLarge) return sendToBrowser(response, UNREADABLE)
-      log.error({ err: error, path }, 'page failed')
+      log.error({ err: error, path: withoutSecret(path) }, 'page failed')
       sendToBrowser(response, UNAVAILABLE)
     }
   })
+
+/** The path of a login link ends with its secret. */
+const withoutSecret = (path: string): string => (path.startsWith(LOGIN_PATHS.login) ? LOGIN_PATHS.login : path)
 
 /** A handler for clients. */
 const endpoint = (

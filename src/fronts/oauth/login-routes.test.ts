@@ -1,0 +1,55 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { createTestLog } from '../../../test/support/log.ts'
+import type { Logins, LoginVisitor } from '../../protocol/oauth.ts'
+import type { SignIn } from '../../protocol/sign-in.ts'
+import { createLoginRoutes } from './login-routes.ts'
+
+/** The pages before logins that redirect to `https://issuer.example/`. */
+const serve = async ({ isSecure = false, visitorOf = async () => undefined }: Partial<Opened> = {}) => {
+  const visitors: LoginVisitor[] = []
+  const { log, lines } = createTestLog()
+  const open: Logins['open'] = async (_, visitor) => {
+    visitors.push(visitor)
+    return { kind: 'redirect', url: 'https://issuer.example/', cookie: 'value' }
+  }
+  const routes = createLoginRoutes({
+    logins: { open } as Logins,
+    signIn: { visitorOf } as unknown as SignIn,
+    isTokenRequired: () => true,
+    document: () => undefined,
+    isSecure: () => isSecure,
+    log,
+  })
+  const server = createServer((request, response) => routes['/oauth/login/*']?.(request, response, request.url ?? ''))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const get = (cookie: string) =>
+    fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth/login/secret-id`, {
+      headers: { cookie },
+      redirect: 'manual',
+    })
+  return { get, visitors, lines }
+}
+interface Opened {
+  readonly isSecure: boolean
+  readonly visitorOf: SignIn['visitorOf']
+}
+
+test('over https, the cookie of a login is one that no other host can set', async () => {
+  const { get, visitors } = await serve({ isSecure: true })
+  const { headers } = await get('dragoman-login=planted')
+  expect(headers.get('set-cookie')).toBe(
+    '__Host-dragoman-login=value; Path=/; HttpOnly; SameSite=Lax; Max-Age=900; Secure',
+  )
+  await get('a=b; __Host-dragoman-login=value')
+  expect(visitors.map(({ cookie }) => cookie)).toEqual([undefined, 'value'])
+})
+
+test('a page that fails does not log the secret of its link', async () => {
+  const { get, lines } = await serve({ visitorOf: async () => Promise.reject(new Error('store away')) })
+  expect((await get('')).status).toBe(503)
+  expect(JSON.stringify(lines)).toContain('page failed')
+  expect(JSON.stringify(lines)).not.toContain('secret-id')
+})
