@@ -1,6 +1,7 @@
-import type { Held, StateStore } from '../../stores/state/state-store.ts'
+import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Subject } from './access.ts'
 import type { RefreshChain } from './grant-tokens.ts'
+import { RecordChanges } from './record-changes.ts'
 
 /** A record of kind `grant`: what a visitor has allowed a client. Secrets are stored as hashes. */
 export interface GrantRecord {
@@ -35,7 +36,6 @@ export interface AccessTokenRecord {
 export type GrantStore = Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove' | 'shared'>
 
 const KIND = 'grant'
-const ATTEMPTS = 20 // to change a record that other requests change at the same time
 
 /** What to do with a grant: write `next` if there is one, and return the result. */
 export type GrantChange<T> =
@@ -45,44 +45,35 @@ export type GrantChange<T> =
 /** Reads and changes grants; changes of one grant, in whatever process, follow each other. */
 export class GrantRecords {
   readonly #store: GrantStore
+  readonly #changes: RecordChanges<GrantRecord>
 
   constructor(store: GrantStore) {
     this.#store = store
+    this.#changes = new RecordChanges(store, KIND)
   }
 
   /** Rejects with a StateError `exists` if there is one of that id. */
   async create(id: string, grant: GrantRecord, expires: number): Promise<void> {
-    await this.#store.create(KIND, id, encode(grant), { expires, durable: true })
+    await this.#store.create(KIND, id, Buffer.from(JSON.stringify(grant)), { expires, durable: true })
   }
 
-  async read(id: string): Promise<GrantRecord | undefined> {
-    const held = await this.#store.read(KIND, id)
-    return held && decode(held)
+  read(id: string): Promise<GrantRecord | undefined> {
+    return this.#changes.read(id)
   }
 
   /** Undefined if there is no such grant. `decide` may run several times. */
-  async change<T>(id: string, decide: (grant: GrantRecord) => GrantChange<T>): Promise<T | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const taken = await this.#store.take(KIND, id)
-      if (taken.kind !== 'mine') return undefined
-      const change = decide(decode(taken.held))
-      if (!change.next) return change.result
-      const options = { expires: change.expires, durable: true }
-      if (await this.#store.write(taken.held, encode(change.next), options)) return change.result
-    }
-    throw new Error('the grant is being changed by too many requests at once')
+  change<T>(id: string, decide: (grant: GrantRecord) => GrantChange<T>): Promise<T | undefined> {
+    return this.#changes.change<T | undefined>(id, grant => {
+      if (!grant) return { result: undefined }
+      const change = decide(grant)
+      return change.next
+        ? { result: change.result, next: { body: change.next, expires: change.expires } }
+        : { result: change.result }
+    })
   }
 
   /** False if there was none. */
-  async remove(id: string): Promise<boolean> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const taken = await this.#store.take(KIND, id)
-      if (taken.kind !== 'mine') return attempt > 0
-      await this.#store.remove(taken.held)
-    }
-    return true
+  remove(id: string): Promise<boolean> {
+    return this.#changes.change(id, grant => (grant ? { result: true, next: 'removed' } : { result: false }))
   }
 }
-
-const encode = (grant: GrantRecord): Buffer => Buffer.from(JSON.stringify(grant))
-const decode = ({ body }: Held): GrantRecord => JSON.parse(body.toString()) as GrantRecord

@@ -8,6 +8,7 @@ import { hashSecret } from '../token.ts'
 import type { Claims } from '../verify/claims.ts'
 import type { SubjectAccess } from './access.ts'
 import { type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
+import { RecordChanges } from './record-changes.ts'
 
 /** What a person with these claims may use; a text says why nothing. */
 export type AccessOfClaims = (issuer: Issuer, claims: Claims) => SubjectAccess | string
@@ -52,6 +53,7 @@ const ID_TOKEN_LEFT_MS = 30_000 // that an ID token must be valid for
 
 export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessions => {
   const { store, issuers, login, accessOfClaims, log } = options
+  const latest = new RecordChanges<{ readonly session: string }>(store, KIND)
   const renewing = new Map<string, SingleFlight<'valid' | 'ended' | 'unavailable'>>()
 
   const accessOfRecord = ({ issuer: name, claims }: SessionRecord): SubjectAccess | undefined => {
@@ -129,13 +131,6 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
     return flight.run(() => renew(id).finally(() => renewing.delete(id)))
   }
 
-  /** Makes a session the latest one. If another sign-in does the same at this moment, either may win. */
-  const pointTo = async (session: string, pointer: string, expires: number): Promise<void> => {
-    const taken = await store.take(KIND, pointer)
-    if (taken.kind === 'mine') await store.write(taken.held, Buffer.from(session), { expires })
-    else await store.create(KIND, pointer, Buffer.from(session), { expires }).catch(() => {})
-  }
-
   return {
     create: async (issuer, { claims, refreshToken, idToken }) => {
       const access = accessOfClaims(issuer, claims)
@@ -145,7 +140,11 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
       const until = now + (refreshToken === undefined ? UNREFRESHED_MS : IDLE_MS)
       const record: SessionRecord = { issuer: issuer.name, claims, refreshToken, idToken, checkedAt: now, until }
       await store.create(KIND, id, encode(record), { expires: until, durable: true })
-      if (idToken !== undefined) await pointTo(id, pointerId(access.principal, issuer.name), until)
+      if (idToken !== undefined)
+        await latest.change(pointerId(access.principal, issuer.name), () => ({
+          next: { body: { session: id }, expires: until },
+          result: undefined,
+        }))
       return { id, principal: access.principal }
     },
 
@@ -155,9 +154,8 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
     },
 
     findIdToken: async (principal, issuer) => {
-      const pointer = await store.read(KIND, pointerId(principal, issuer))
-      if (!pointer) return undefined
-      const session = pointer.body.toString()
+      const { session } = (await latest.read(pointerId(principal, issuer))) ?? {}
+      if (session === undefined) return undefined
       const read = async (): Promise<string | undefined> => {
         const held = await store.read(KIND, session)
         const record = held && decode(held)

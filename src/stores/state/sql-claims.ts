@@ -92,6 +92,11 @@ export class SqlClaims {
     const own = this.held.get(kind, id)
     if (own?.isUnsaved && own.expires > Date.now()) return mine(this.#heldOf(own))
     const name = sealing.recordName(kind, id)
+    if (isHomeless(kind)) {
+      const row = await contact.run(() => records.takeHomeless(database, name, Date.now()))
+      const held = row && this.#opened(row)
+      return held ? mine(held) : { kind: 'none' }
+    }
     for (let attempt = 0; attempt < TAKE_ATTEMPTS; attempt++) {
       const row = await contact.run(() => records.findRecord(database, name, Date.now()))
       const held = row && this.#opened(row)

@@ -40,6 +40,11 @@ const CLAIM = statement(
   ({ record, member }) => `UPDATE ${record} SET home = ?, epoch = epoch + 1 ${FENCE}
 AND NOT EXISTS (SELECT 1 FROM ${member} WHERE replica = ${record}.home)`,
 )
+// Without the epoch: it cannot fail because another replica takes the record at the same moment.
+const TAKE_HOMELESS = statement(
+  ({ record }) =>
+    `UPDATE ${record} SET epoch = epoch + 1 WHERE id = ? AND home = '' AND expires > ? RETURNING ${COLUMNS}`,
+)
 const DELETE = statement(({ record }) => `DELETE FROM ${record} ${FENCE}`)
 const EXPIRED = statement(
   ({ record, member }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ?1 AND expires <= ?2
@@ -87,6 +92,10 @@ export const updateRecord = async (sql: Sql, row: RecordRow): Promise<boolean> =
 /** Makes `home` the home of a record whose former one is gone. Returns the new epoch; undefined if it has changed. */
 export const claimRecord = async (sql: Sql, row: RecordFence, home: string): Promise<number | undefined> =>
   (await sql.run(CLAIM(sql), home, ...fenceOf(row))) > 0 ? row.epoch + 1 : undefined
+
+/** Takes a record that never has a home, with its new epoch. */
+export const takeHomeless = (sql: Sql, id: string, now: number): Promise<RecordRow | undefined> =>
+  sql.get<RecordRow>(TAKE_HOMELESS(sql), id, now)
 
 /** Removes a record with its events and messages; false if another replica holds it now. */
 export const deleteRecord = async (sql: Sql, fence: RecordFence): Promise<boolean> => {
