@@ -385,6 +385,23 @@ describe('scopes', () => {
   })
 })
 
+test('a login that is begun after a step-up asks for the same scopes', async () => {
+  const { server, login, call, logins } = await start()
+  server.state.scope = 'read'
+  await login('ada')
+  server.state.stepUp = 'write'
+  const asked = await call('ada')
+  const link = asked.kind === 'login' ? asked.link : undefined
+  expect(await logins.begin('github', 'ada')).toMatchObject({ kind: 'login', link })
+  // A user may always try again, for example to grant what was not granted before.
+  await login('ada')
+  server.answers.set('/mcp', (_, response) =>
+    response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="write"' }).end(),
+  )
+  expect(await call('ada')).toMatchObject({ kind: 'failed' })
+  expect(await logins.begin('github', 'ada')).toMatchObject({ kind: 'login' })
+})
+
 describe('a server that changes', () => {
   test('its authorization server needs another registration and login', async () => {
     const { issuer, server, login, call } = await start()

@@ -35,7 +35,7 @@ interface CredentialsOptions {
 }
 
 const MOST_MS = 50_000 // for an answer to a refusal
-const MOST = 10_000 // principals whose refusals are kept
+const MOST = 10_000 // principals that something is kept for
 const REFUSED_MS = 30_000 // a grant without a browser is not tried again
 const ASKED_MS = 10 * 60_000
 const UNSUPPORTED_MS = 5 * 60_000
@@ -47,6 +47,7 @@ export class Credentials implements ServerCredentials {
   readonly #listeners = new Listeners<string | undefined>()
   readonly #acquiring = new Map<string | undefined, Promise<RefusalOutcome>>()
   readonly #refused = new BoundedCache<{ readonly outcome: LoginFailed; readonly until: number }>(MOST, REFUSED_MS)
+  readonly #stepUps = new BoundedCache<BearerChallenge>(MOST, Number.POSITIVE_INFINITY) // that no login has answered
   #asked: { readonly challenge: BearerChallenge | undefined; readonly until: number } | undefined // by the server
   #unsupportedUntil = 0
 
@@ -67,6 +68,8 @@ export class Credentials implements ServerCredentials {
   changed(change: LoginChange | undefined): void {
     this.#options.tokens.drop(change)
     this.#refused.clear()
+    if (change) this.#stepUps.delete(change.principal ?? '')
+    else this.#stepUps.clear()
     this.#listeners.call(change?.principal)
   }
 
@@ -80,7 +83,9 @@ export class Credentials implements ServerCredentials {
     const { tokens, discovery, machine } = this.#options
     if (principal === undefined && !isSharedLogin(this.#server.oauth)) return LOGIN_FAILURES.noPrincipal()
     const isKnown = this.#asked && Date.now() < this.#asked.until
-    const challenge = isKnown ? this.#asked?.challenge : await fetchChallenge(machine.fetch, this.#server.url)
+    const challenge =
+      this.#stepUps.get(tokens.ownerOf(principal) ?? '') ??
+      (isKnown ? this.#asked?.challenge : await fetchChallenge(machine.fetch, this.#server.url))
     const record = await tokens.newest(principal)
     const found = await discovery.find(challenge)
     return isMachine(this.#server.oauth)
@@ -97,6 +102,7 @@ export class Credentials implements ServerCredentials {
     const record = await tokens.newest(principal)
     if (record && record.access !== refusal.token) return { kind: 'retry' }
     const repeated = repeatedScopes(challenge, record?.requested)
+    if (challenge && refusal.status === 403) this.#stepUps.set(tokens.ownerOf(principal) ?? '', challenge)
     if (repeated !== undefined) return LOGIN_FAILURES.scopeLoop(repeated)
     const isStale = record && refusal.status === 401 && !isFresh(record, Date.now())
     if (record && isStale && (record.refresh !== undefined || isMachine(this.#server.oauth))) {
