@@ -106,6 +106,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ownPort: () => port,
     store,
     findIdToken: (...person) => oauthServer.findIdToken(...person),
+    writeAudit,
     log,
   })
   const runtime = createRuntime(snapshot, {

@@ -6,6 +6,7 @@ import { createLoginRoutes } from '../fronts/oauth/login-routes.ts'
 import type { Logins } from '../protocol/oauth.ts'
 import type { SignIn } from '../protocol/sign-in.ts'
 import type { StateStore } from '../stores/state/state-store.ts'
+import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { LoginDemands } from './login-demands.ts'
 import { isByPeople, type OAuthAccess, usesOAuth } from './server-logins.ts'
@@ -16,6 +17,7 @@ interface ServerOAuthOptions {
   readonly ownPort: () => number | undefined
   readonly store: StateStore
   readonly findIdToken: LoginClientOptions['findIdToken']
+  readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -28,7 +30,7 @@ export interface ServerOAuthParts extends OAuthAccess {
 }
 
 export const createServerOAuth = async (options: ServerOAuthOptions): Promise<ServerOAuthParts> => {
-  const { current, ownPort, store, findIdToken, log } = options
+  const { current, ownPort, store, findIdToken, writeAudit, log } = options
   const origin = (): string => current().listen.publicUrl ?? options.origin()
   const demands = new LoginDemands(store.shared, log)
   await demands.load()
@@ -43,6 +45,7 @@ export const createServerOAuth = async (options: ServerOAuthOptions): Promise<Se
       return config && usesOAuth(config) ? config : undefined
     },
     findIdToken,
+    writeAudit,
     log,
   })
   const { logins } = client

@@ -64,7 +64,7 @@ export const auditText = (text: string): string => {
   return SUSPICIOUS.test(shown) ? hideSecrets(shown) : shown
 }
 
-const SUSPICIOUS = /dr[go]_|bearer|basic/i
+const SUSPICIOUS = /dr[gork]_|bearer|basic/i
 const CREDENTIALS = /^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i
 const QUERY = /[?#].*$/s
 

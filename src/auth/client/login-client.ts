@@ -1,6 +1,7 @@
 import type { Issuer, RemoteServer } from '../../config/snapshot.ts'
 import { LOGIN_PATHS, type Logins, type ServerCredentials } from '../../protocol/oauth.ts'
 import type { StateStore } from '../../stores/state/state-store.ts'
+import type { WriteAuditEvent } from '../../telemetry/audit-log.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { sweepRecords } from '../sweep-records.ts'
@@ -22,6 +23,7 @@ export interface LoginClientOptions {
   readonly issuers: () => ReadonlyMap<string, Issuer> // of the configuration
   readonly serverOf: (name: string) => (RemoteServer & { readonly name: string }) | undefined // of the current configuration
   readonly findIdToken: FindIdToken
+  readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -40,7 +42,7 @@ const oauthServer = ({ name, url, oauth }: RemoteServer & { readonly name: strin
 
 /** Creates the OAuth client; it sends nothing and reads nothing until a server asks for a login. */
 export const createLoginClient = (options: LoginClientOptions): LoginClient => {
-  const { store, fetch, origin, issuers, log } = options
+  const { store, fetch, origin, issuers, writeAudit, log } = options
   const changes = new LoginChanges(store.shared, log)
   const registry = new ClientRegistry(store, fetch)
   const refresher = new TokenRefresher(store, log)
@@ -96,7 +98,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
       const usable = oauthServer(server)
       return usable && credentialsOf(usable)
     },
-    logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, log }),
+    logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, writeAudit, log }),
     document: () => (clientDocumentUrl(origin()) === undefined ? undefined : clientDocument(origin())),
     close: () => {
       stopSweeping()

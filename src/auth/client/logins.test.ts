@@ -277,10 +277,14 @@ describe('replicas', () => {
     for (const { call } of replicas) expect(await call('ada')).toEqual({ kind: 'answered', status: 200, sent: 1 })
   })
 
-  test('forget a login together', async () => {
+  test('forget a login together, and write both to the audit log', async () => {
     const { issuer, server } = await start()
     const cluster = new MemoryCluster()
-    const [one, other] = [0, 1].map(() => startLoginClient(remoteServer(server.url), { store: cluster.join() }))
+    const events: unknown[] = []
+    const writeAudit = (event: string, fields: object) => void events.push({ event, ...fields })
+    const [one, other] = [0, 1].map(() =>
+      startLoginClient(remoteServer(server.url), { store: cluster.join(), writeAudit }),
+    )
     if (!one || !other) throw new Error()
     await one.login('ada')
     expect(await other.call('ada')).toMatchObject({ status: 200 })
@@ -295,5 +299,10 @@ describe('replicas', () => {
     expect(await one.call('ada')).toMatchObject({ kind: 'login' })
     expect(issuer.refreshTokens.size).toBe(0)
     expect(await one.logins.forget('github', 'ada')).toEqual({ wasPresent: false, isRevoked: false })
+    expect(events).toMatchObject([
+      { event: 'server_login', server: 'github', principal: 'ada', issuer: issuer.issuer() },
+      { event: 'server_logout', server: 'github', principal: 'ada', issuer: issuer.issuer() },
+    ])
+    expect(JSON.stringify(events)).not.toMatch(/token|secret|code/i)
   })
 })

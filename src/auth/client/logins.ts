@@ -8,6 +8,7 @@ import type {
   LoginVisitor,
 } from '../../protocol/oauth.ts'
 import type { Claim, StateStore } from '../../stores/state/state-store.ts'
+import type { WriteAuditEvent } from '../../telemetry/audit-log.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { authorizationUrl, createRandomText, readAuthorizationResponse } from './authorize.ts'
@@ -40,6 +41,7 @@ interface LoginsOptions {
   /** A server of the current configuration that uses OAuth. */
   readonly serverOf: (name: string) => LoginServer | undefined
   readonly credentialsOf: (server: LoginServer) => Credentials
+  readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
 }
 
@@ -88,7 +90,7 @@ export class ServerLogins implements Logins {
   }
 
   async forget(name: string, principal: string | undefined): Promise<ForgottenLogin> {
-    const { store, changes, serverOf, fetch, log } = this.#options
+    const { store, changes, serverOf, fetch, writeAudit, log } = this.#options
     const server = serverOf(name) ?? { name, url: '' }
     const taken = await store.take('token', this.#keyOf(server, principal))
     const record = taken.kind === 'mine' ? decodeTokens(taken.held) : undefined
@@ -97,6 +99,7 @@ export class ServerLogins implements Logins {
     const owner = isSharedLogin(server.oauth) ? undefined : principal
     await changes.publish({ server: name, principal: owner })
     log.info({ server: name, principal: owner }, 'login removed')
+    writeAudit?.('server_logout', { server: name, principal: owner ?? null, issuer: record?.issuer })
     if (!record) return { wasPresent: true, isRevoked: false }
     const from = server.oauth?.issuer ?? record.url
     return { wasPresent: true, isRevoked: await revokeTokens({ fetch, oauth: server.oauth, from }, record) }
@@ -235,11 +238,13 @@ export class ServerLogins implements Logins {
 
   /** Stores the tokens before any call uses them, and wakes the calls that wait. */
   async #complete(key: string, login: LoginRecord, tokens: TokenRecord): Promise<LoginPage> {
-    const { store, changes, log } = this.#options
+    const { store, changes, writeAudit, log } = this.#options
     const { server, principal } = login
     await saveTokens(store, tokenKey(server, principal), tokens)
     await this.#change(key, { ...login, isDone: true })
-    log.info({ server, principal, issuer: tokens.issuer, scopes: tokens.granted }, 'user logged in to a server')
+    const { issuer, granted: scopes } = tokens
+    log.info({ server, principal, issuer, scopes }, 'user logged in to a server')
+    writeAudit?.('server_login', { server, principal: principal ?? null, issuer, scopes })
     await changes.publish({ server, principal })
     return LOGIN_PAGES.done(server)
   }
