@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Listen } from '../../config/snapshot.ts'
 import { hostName, isLoopback } from '../../std/host.ts'
 
@@ -46,3 +47,14 @@ export const createRequestGuard = (listen: Listen): RequestGuard => {
     return isSameHost ? undefined : `Origin ${origin} is not allowed; add it to listen.allowedOrigins`
   }
 }
+
+const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+
+/**
+ * True if a program on this machine has sent the request itself. A proxy on this machine connects from loopback too: it adds a
+ * header, or keeps the public host name.
+ */
+export const isFromThisMachine = ({ headers, socket }: IncomingMessage): boolean =>
+  isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/i, '')) &&
+  isLoopback(hostName(headers.host ?? '') ?? '') &&
+  !PROXY_HEADERS.some(name => headers[name] !== undefined)

@@ -1,4 +1,5 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createTestLog } from '../../../test/support/log.ts'
@@ -52,4 +53,35 @@ test('a page that fails does not log the secret of its link', async () => {
   expect((await get('')).status).toBe(503)
   expect(JSON.stringify(lines)).toContain('page failed')
   expect(JSON.stringify(lines)).not.toContain('secret-id')
+})
+
+test.each<[Record<string, string>, number]>([
+  [{}, 303],
+  [{ host: 'mcp.example.com' }, 401],
+  [{ 'x-forwarded-for': '203.0.113.1' }, 401],
+  [{ 'x-real-ip': '203.0.113.1' }, 401],
+  [{ via: '1.1 proxy' }, 401],
+])('a visitor is the user of this machine only if no proxy sent the request: %j', async (headers, status) => {
+  const routes = createLoginRoutes({
+    logins: {
+      open: async (_, { principal }) =>
+        principal === 'local' ? { kind: 'redirect', url: 'https://issuer.example/', cookie: 'x' } : { kind: 'sign_in' },
+    } as Logins,
+    signIn: {
+      visitorOf: async () => undefined,
+      ask: () => ({ kind: 'message', page: { status: 401, title: 'Sign in', text: '' } }),
+    } as unknown as SignIn,
+    isTokenRequired: () => true,
+    document: () => undefined,
+    isSecure: () => false,
+    log: createTestLog().log,
+  })
+  const server = createServer((raw, response) => routes['/oauth/login/*']?.(raw, response, raw.url ?? ''))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const sent = request({ host: '127.0.0.1', port, path: '/oauth/login/id', headers, agent: false }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(status)
 })

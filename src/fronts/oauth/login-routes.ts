@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { rpcError } from '../../protocol/errors.ts'
 import { LOGIN_PATHS, type LoginPage, type Logins, type LoginVisitor } from '../../protocol/oauth.ts'
 import type { BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
-import { isLoopback } from '../../std/host.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { isFromThisMachine } from '../http/guard.ts'
 import type { HttpRoutes } from '../http/listen.ts'
 import { rejectUnread, sendJson } from '../http/response.ts'
 import { page } from './oauth-routes.ts'
@@ -95,9 +95,3 @@ const cookieOf = (value: string, isSecure: boolean): string =>
 
 const cookieIn = (header: string | undefined, isSecure: boolean): string | undefined =>
   new RegExp(`(?:^|;\\s*)${cookieName(isSecure)}=([^;]*)`).exec(header ?? '')?.[1]
-
-/** False behind a proxy, which says for whom it asks. */
-const isFromThisMachine = ({ socket, headers }: IncomingMessage): boolean =>
-  isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/, '')) &&
-  headers.forwarded === undefined &&
-  headers['x-forwarded-for'] === undefined

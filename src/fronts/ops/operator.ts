@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, RequestInfo } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { ServerStatus, StateStatus } from '../../protocol/status.ts'
-import { hostName, isLoopback } from '../../std/host.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { WorkspaceDirectory } from '../http/front-request.ts'
+import { isFromThisMachine } from '../http/guard.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import type { ReadRequest, ServeRequest } from '../http/read-request.ts'
 import { PRIVATE_HEADERS, rejectUnread, sendJson } from '../http/response.ts'
@@ -50,7 +50,7 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
   const viewOf = async (request: IncomingMessage): Promise<OperatorView> => {
     const admission = await admitOperator(request)
     if (admission?.kind === 'in') return { kind: 'all' }
-    if (!admission && (exposeMetrics || isLocal(request))) return { kind: 'all' }
+    if (!admission && (exposeMetrics || isFromThisMachine(request))) return { kind: 'all' }
     if (exposeMetrics) return { kind: 'figures' }
     return admission ?? HIDDEN
   }
@@ -101,14 +101,6 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     '/': shown(index),
   }
 }
-
-const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
-
-/** A proxy on this machine connects from loopback too: it adds a header, or keeps the public host name. */
-const isLocal = ({ headers, socket }: IncomingMessage): boolean =>
-  isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/i, '')) &&
-  isLoopback(hostName(headers.host ?? '') ?? '') &&
-  !PROXY_HEADERS.some(name => headers[name] !== undefined)
 
 const getOnly =
   (handler: RequestHandler): RequestHandler =>
