@@ -292,6 +292,14 @@ describe('scopes', () => {
     const session = await openSession(url, '2025-03-26', {}, headers)
     const batch = await send(url, { body: [CALL, { ...CALL, id: 6 }], headers: { ...session.headers, ...headers } })
     expect([batch.status, JSON.parse(batch.text)]).toMatchObject([200, [{ error: MISSING }, { error: MISSING }]])
+    const channel = await openChannel(origin, headers)
+    const received = new Promise<string>(resolve =>
+      channel.on('data', (chunk: Buffer) => chunk.includes('"id":5') && resolve(chunk.toString())),
+    )
+    const id = String(channel.headers['mcp-session-id'])
+    expect((await send(`${origin}/messages/?session_id=${id}`, { body: CALL, headers })).status).toBe(202)
+    expect(await received).toContain(JSON.stringify(MISSING.message))
+    channel.destroy()
   })
 })
 
