@@ -69,21 +69,24 @@ export class LoginQuestions {
     const state = text === undefined ? undefined : decodeLoginState(text)
     if (!state) return false
     const action = exchange.params.at('inputResponses', KEY)?.get('action')?.asString()
-    const { round, isTool } = state
-    const restored = { ...exchange, params: restore(exchange.params, state), login: { round } }
+    const { round, isTool, link } = state
+    const restored = { ...exchange, params: restore(exchange.params, state), login: { round, link } }
     if (action === 'decline' || action === 'cancel') this.#declined(restored)
     else if (isTool) void this.#afterTool(restored, this.#waitFor(exchange))
     else if (action === 'accept')
-      this.#options.dispatch({ ...restored, login: { round, wait: this.#waitFor(exchange) } })
+      this.#options.dispatch({ ...restored, login: { round, link, wait: this.#waitFor(exchange) } })
     else this.#options.dispatch(restored) // without an answer it is asked again
     return true
   }
 
   async #required(exchange: Exchange, error: RpcError): Promise<void> {
     try {
-      const { round = 0, wait } = exchange.login ?? {}
+      const { round = 0, link, wait } = exchange.login ?? {}
       if (wait) {
-        await wait.changed
+        // Another link: the login that the client was asked for is over, and the server wants one more.
+        const next = error.data?.get('url')?.asString()
+        if (next === undefined || next === link) await wait.changed
+        wait.stop()
         if (!exchange.signal.reason) this.#options.dispatch({ ...exchange, login: { round } })
         return
       }
@@ -101,8 +104,9 @@ export class LoginQuestions {
     const { capabilities, revision } = exchange.caller
     const canOpen = questionRefusal(capabilities, 'elicitation/create', URL_MODE) === undefined
     if (!canOpen || round > MOST_ROUNDS) return this.#showLink(exchange, link, isTool)
-    if (isModern(revision)) this.#askByResult(exchange, link, { round, isTool })
-    else this.#askLive(exchange, link, { round, isTool })
+    const state = { round, isTool, link: link.url }
+    if (isModern(revision)) this.#askByResult(exchange, link, state)
+    else this.#askLive(exchange, link, state)
   }
 
   /** The link of the error; a stand-in's error has none, because most of them are never used. */
@@ -171,10 +175,15 @@ export class LoginQuestions {
   /** The tool of the stand-in ends when the login is there; the server itself need not have such a tool. */
   async #afterTool(exchange: Exchange, wait?: LoginWait): Promise<void> {
     try {
-      if (wait && (await this.#isMissing(exchange))) await wait.changed
+      let missing = await this.#missing(exchange)
+      if (wait && missing && (await this.#isPending(exchange))) {
+        await wait.changed
+        missing = exchange.signal.reason ? undefined : await this.#missing(exchange)
+      }
       wait?.stop()
       if (exchange.signal.reason) return
-      if (await this.#isMissing(exchange)) return await this.#ask(exchange, TOOL_CALL, (exchange.login?.round ?? 0) + 1)
+      if (missing?.why !== undefined) return this.#impossible(exchange, missing.why)
+      if (missing) return await this.#ask(exchange, TOOL_CALL, (exchange.login?.round ?? 0) + 1)
       const text = `You are logged in to server "${this.#options.server}". Its tools are listed now.`
       void deliver(exchange.sink, { kind: 'result', result: textResult(exchange, text) })
     } catch (thrown) {
@@ -182,14 +191,22 @@ export class LoginQuestions {
     }
   }
 
-  async #isMissing({ caller, signal }: Exchange): Promise<boolean> {
+  /** Whether the login is missing, and why it cannot be had if that is known. */
+  async #missing({ caller, signal }: Exchange): Promise<{ readonly why: string | undefined } | undefined> {
     const listed = await sendRequest(this.#options.dispatch, caller, 'tools/list', Json.empty, signal)
-    return (
-      listed
-        .get('tools')
-        ?.elements()
-        .some(tool => tool.at('_meta', META.login) !== undefined) === true
-    )
+    const tools = listed.get('tools')?.elements() ?? []
+    const login = tools.map(tool => tool.at('_meta', META.login)).find(meta => meta !== undefined)
+    return login && { why: login.get('error')?.asString() }
+  }
+
+  /** Whether the user can still log in by the link that the client has; otherwise that login is over. */
+  async #isPending({ caller, login }: Exchange): Promise<boolean> {
+    const begun = await this.#options.begin(caller.principal)
+    return begun.kind === 'login' && begun.link.url === login?.link
+  }
+
+  #impossible(exchange: Exchange, text: string): void {
+    this.#fail(exchange, text, Json.of({ reason: 'login_impossible', upstream: this.#options.server }))
   }
 
   #watch({ caller }: Exchange, listener: () => void): () => void {

@@ -11,14 +11,16 @@ const MOST_BYTES = 64 * 1024 // of answers that are sent along; without them the
 export interface LoginState {
   readonly round: number // how often the client was asked
   readonly isTool: boolean // the call was for the tool of the stand-in
+  readonly link: string // that the client was asked to open
   readonly serverState?: string | undefined // the `requestState` of the server that the call had
   readonly responses?: Json | undefined // the `inputResponses` that the call had
 }
 
-export const encodeLoginState = ({ round, isTool, serverState, responses }: LoginState): string => {
+export const encodeLoginState = ({ round, isTool, link, serverState, responses }: LoginState): string => {
   const kept = responses && responses.size <= MOST_BYTES ? responses : undefined
   const state = Json.of({
     round,
+    link,
     ...(isTool && { isTool }),
     ...(serverState !== undefined && { serverState }),
     ...(kept && { responses: kept }),
@@ -37,6 +39,7 @@ export const decodeLoginState = (text: string): LoginState | undefined => {
     return {
       round,
       isTool: state.get('isTool')?.asBoolean() === true,
+      link: state.get('link')?.asString() ?? '',
       serverState: state.get('serverState')?.asString(),
       responses: state.get('responses'),
     }

@@ -47,6 +47,7 @@ export interface RequestTrace {
 /** A call that a server would serve only after a login of its caller. */
 export interface LoginProgress {
   readonly round: number // how often the client was asked
+  readonly link?: string | undefined // that it was asked to open last
   readonly wait?: LoginWait | undefined // undefined: it is asked at once if the login is still missing
 }
 

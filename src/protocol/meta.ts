@@ -11,7 +11,7 @@ export const META = {
   relatedTask: `${SPEC}related-task`,
   affinity: 'dragoman/affinity',
   origin: 'dragoman/origin', // of an item shown under another name: its server, and what it is called there
-  login: 'dragoman/login', // on the tool that starts a login; on a result: the server, and the link to log in
+  login: 'dragoman/login', // on the tool that starts a login, with why it cannot; on a result: the server, and the link to log in
   unavailable: 'dragoman/unavailable', // on a list: the servers it lacks
 } as const
 

@@ -50,13 +50,13 @@ export const createStandIn = (server: string, wasNeeded: () => boolean): StandIn
   }
 
   const dispatchIn =
-    (revision: Revision) =>
+    (revision: Revision, why?: string) =>
     (exchange: Exchange): void => {
       const { kind, method, params, sink } = exchange
       hasAnswered = true
       if (kind === 'notification') return
       if (method === LISTEN) return listen(exchange)
-      const result = resultOf(server, method, revision)
+      const result = resultOf(server, method, revision, why)
       if (result) return void deliver(sink, { kind: 'result', result })
       const isTool = method === 'tools/call' && params.get('name')?.asString() === LOGIN_TOOL
       const failure = { reason: 'login_required', text: 'needs a login' } as const
@@ -69,12 +69,15 @@ export const createStandIn = (server: string, wasNeeded: () => boolean): StandIn
   )
 
   return {
-    peerFor: ({ revision, isHealthCheck }, error) =>
-      isAboutLogin(error) && !isHealthCheck ? peers.get(revision) : undefined,
+    peerFor: ({ revision, isHealthCheck }, error) => {
+      if (!isAboutLogin(error) || isHealthCheck) return undefined
+      const why = impossibilityOf(error)
+      return why === undefined ? peers.get(revision) : { revision, asks: false, dispatch: dispatchIn(revision, why) }
+    },
     answer: (exchange, revision, error) => {
       const { method, sink, caller } = exchange
       if (isAboutLogin(error) && (method in LISTS || method === 'server/discover')) {
-        dispatchIn(revision)(exchange)
+        dispatchIn(revision, impossibilityOf(error))(exchange)
         return true
       }
       // The client got the capabilities of the stand-in when it connected, and may list what the server does not have.
@@ -101,13 +104,17 @@ const LOGIN_REASONS: ReadonlySet<string | undefined> = new Set(['login_required'
 const isAboutLogin = (error: RpcError): boolean =>
   error instanceof NoAnswer && LOGIN_REASONS.has(error.data?.get('reason')?.asString())
 
+/** Why no login would help; undefined: one would. */
+const impossibilityOf = ({ message, data }: RpcError): string | undefined =>
+  data?.get('reason')?.isString('login_impossible') ? message : undefined
+
 /** Undefined for requests that only the server itself can answer. */
-const resultOf = (server: string, method: string, revision: Revision): Json | undefined => {
+const resultOf = (server: string, method: string, revision: Revision, why?: string): Json | undefined => {
   if (method === 'server/discover') return discovery(server)
   if (WITHOUT_EFFECT.has(method)) return Json.empty
   const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
   if (member === undefined) return undefined
-  return inRevision({ [member]: member === 'tools' ? [loginTool(server)] : [] }, revision)
+  return inRevision({ [member]: member === 'tools' ? [loginTool(server, why)] : [] }, revision)
 }
 
 const inRevision = (result: PlainObject, revision: Revision): Json =>
@@ -123,11 +130,11 @@ const discovery = (server: string): Json =>
     _meta: { [META.serverInfo]: { name: server, version: 'unknown' } },
   })
 
-const loginTool = (server: string): PlainObject => ({
+const loginTool = (server: string, why: string | undefined): PlainObject => ({
   name: LOGIN_TOOL,
   title: `Log in to ${server}`,
   description: `Server "${server}" needs a login before its tools can be used. Call this tool to get the link, or to wait until the user has logged in.`,
   inputSchema: { type: 'object', properties: {} },
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true },
-  _meta: { [META.login]: true },
+  _meta: { [META.login]: why === undefined ? true : { error: why } },
 })

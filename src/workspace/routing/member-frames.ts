@@ -31,9 +31,12 @@ const rewriteFrame = (context: RouteContext, exchange: Exchange, member: Member,
   }
 }
 
-const rewriteResult = (context: RouteContext, { caller, method }: Exchange, member: Member, answer: Json): Json => {
+const rewriteResult = (context: RouteContext, exchange: Exchange, member: Member, answer: Json): Json => {
   const { provenance } = context
+  const { caller, method } = exchange
   const result = withServerNames(answer, member.server)
+  const retry = result === answer ? undefined : retryKey(exchange, result.get('requestState'))
+  if (retry !== undefined) provenance.record(caller, retry, member.server)
   const task = result.get('taskId') ?? result.at('task', 'taskId')
   if (task) provenance.record(caller, taskKey(task.asString() ?? ''), member.server)
   const content = result.get('content') ?? result.get('messages')
@@ -50,6 +53,15 @@ const rewriteResult = (context: RouteContext, { caller, method }: Exchange, memb
 
 /** The reference of a task in the provenance; no URI contains a space. */
 export const taskKey = (taskId: string): string => `task ${taskId}`
+
+/**
+ * The reference of a call that waits for answers: its retry belongs to the server that asked, also if the tool is no longer
+ * listed by then, as that of a login. It is that of the name, too, so that no state leads to a hidden tool.
+ */
+export const retryKey = ({ params }: Exchange, state: Json | undefined): string | undefined => {
+  const text = state?.asString()
+  return text === undefined ? undefined : `retry ${params.get('name')?.asString()} ${text}`
+}
 
 /** Searches the bytes without parsing them. */
 const mayContainUri = (json: Json): boolean => {

@@ -10,7 +10,7 @@ import type { Member } from '../member.ts'
 import { recordHiddenName } from '../policy/denials.ts'
 import { changesArguments, withOverlayArguments } from '../policy/overlays.ts'
 import { checkCallHeaders, withCallHeaders } from './call-headers.ts'
-import { memberSink } from './member-frames.ts'
+import { memberSink, retryKey } from './member-frames.ts'
 import type { RouteContext } from './route-context.ts'
 import { rejectParams, rejectWith } from './send.ts'
 import { originalOf, rewriteTexts } from './uris.ts'
@@ -40,6 +40,8 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     const found = list.find(name)
     if (found && 'candidates' in found) return chooseCandidate(exchange, name, found.candidates)
     if (found) return forward(exchange, name, found.member, found.original, found)
+    const asked = askedTarget(exchange, name)
+    if (asked) return forward(exchange, name, asked.member, asked.original)
     if (!isRefetched) return routeUnknown(exchange, name)
     const target = unlistedTarget(exchange, name)
     if (target) return forward(exchange, name, target.member, target.original)
@@ -77,6 +79,14 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     const done = lists.refetch(caller, kind).catch(() => {}) // the cached list is used then
     refetches.set(key, { until: Date.now() + REFETCH_MS, done })
     return done
+  }
+
+  /** The member whose questions a retry answers. */
+  const askedTarget = (exchange: Exchange, name: string): NamedTarget | undefined => {
+    const retry = retryKey(exchange, exchange.params.get('requestState'))
+    const member = retry && context.memberByServer(provenance.serverOf(exchange.caller, retry))
+    if (!member) return undefined
+    return targetsOf(exchange, name).find(target => target.member === member) ?? { member, original: name }
   }
 
   /** The members that a prefixed name may belong to, as far as the caller may see them. */

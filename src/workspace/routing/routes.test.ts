@@ -349,6 +349,24 @@ describe('H26: the asking server', () => {
   })
 })
 
+describe('a retry with answers', () => {
+  test('goes to the server that asked, also if the tool is no longer listed', async () => {
+    const lists = { tools: [{ name: 'login' }] }
+    const asking = { resultType: 'input_required', inputRequests: {}, requestState: 'state-of-a' }
+    const { say, last } = routed({ a: { lists, answer: gives(asking) }, b: {} })
+    expect(await (await say('tools/call', { name: 'login' })).result()).toEqual(asking)
+    lists.tools = [{ name: 'search' }]
+    const retry = { name: 'login', inputResponses: {}, requestState: 'state-of-a' }
+    await (await say('tools/call', retry)).result()
+    expect(last()).toEqual({ server: 'a', method: 'tools/call', params: retry })
+    for (const other of [
+      { ...retry, name: 'hidden' },
+      { ...retry, requestState: 'another' },
+    ])
+      expect(await (await say('tools/call', other)).failure()).toMatchObject({ code: -32602 })
+  })
+})
+
 describe('other methods', () => {
   test('H16: completions go to the owner with its original name; a server without completions has no values', async () => {
     const values = { completion: { values: ['v'] } }

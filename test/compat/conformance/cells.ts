@@ -94,11 +94,12 @@ const WAYS: readonly Way[] = ['alone', 'among']
 
 /** Every cell, in the order they are shown: the same is asked of a server among others as of one alone. */
 export const CELLS: readonly Cell[] = [
-  ...WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way }))),
-  { leg: 'authorization', revision: '2026-07-28' } as const,
+  // The fallback of 2025-03-26 without any metadata works only among others yet.
+  ...WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way }))).filter(
+    ({ revision, way }) => revision !== '2025-03-26' || way === 'among',
+  ),
+  { leg: 'authorization', revision: '2026-07-28' },
 ]
-  .filter(({ revision }) => revision !== '2025-03-26') // until logins are there
-  .map(({ ...cell }) => ({ ...cell, unscored: [] }))
 
 /** How a cell is called on the command line and in the table. */
 export const nameOf = (cell: Cell): string => {

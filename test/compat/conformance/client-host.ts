@@ -47,8 +47,8 @@ const clientOptions = (url: string, token?: string): ClientOptions => {
     answer: async ({ method, params }) => {
       if (method !== 'elicitation/create') return { roots: [] }
       if (params.mode !== 'url') return { action: 'accept', content: {} }
-      await browser.open(String(params.url))
-      return { action: 'accept' }
+      const { status } = await browser.open(String(params.url))
+      return { action: status === 200 ? 'accept' : 'cancel' }
     },
   }
 }

@@ -82,11 +82,13 @@ const refuseLogin =
 
 const AUTH: Readonly<Record<string, Script>> = {
   'resource-mismatch': refuseLogin(/its metadata is for https:\/\/evil\.example\.com\/mcp, not for http/),
-  'metadata-issuer-mismatch': refuseLogin(/issuer/),
-  'iss-supported-missing': refuseLogin(/login/i),
-  'iss-wrong-issuer': refuseLogin(/login/i),
-  'iss-unexpected': refuseLogin(/login/i),
-  'iss-normalized': refuseLogin(/login/i),
+  'metadata-issuer-mismatch': refuseLogin(
+    /the metadata of http\S+ is for https:\/\/attacker\.example\.com: nothing was sent/,
+  ),
+  'iss-supported-missing': refuseLogin(/The user did not log in/),
+  'iss-wrong-issuer': refuseLogin(/The user did not log in/),
+  'iss-unexpected': refuseLogin(/The user did not log in/),
+  'iss-normalized': refuseLogin(/The user did not log in/),
   'scope-retry-limit': refuseLogin(/keeps asking for mcp:admin, which was already requested/),
   'client-credentials-basic': useMachineLogin,
   'client-credentials-jwt': useMachineLogin,
