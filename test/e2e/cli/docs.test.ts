@@ -16,6 +16,7 @@ describe('the documentation', () => {
     'README.md',
     'docs/configuration.md',
     'docs/memory.md',
+    'docs/oauth.md',
     'docs/observability.md',
     'docs/processes.md',
     'docs/security.md',
@@ -31,7 +32,7 @@ describe('the documentation', () => {
       writeFileSync(config, block)
       const { servers, warnings } = await loadConfig({
         file: config,
-        env: { GITHUB_TOKEN: 'x', DATABASE_PASSWORD: 'x', MODEL_KEY: 'x' },
+        env: { GITHUB_TOKEN: 'x', DATABASE_PASSWORD: 'x', MODEL_KEY: 'x', GITHUB_SECRET: 'x', CORP_SECRET: 'x' },
       })
       expect(warnings).toEqual([])
       expect(

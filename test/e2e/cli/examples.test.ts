@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { startTestGateway } from '../../support/gateway.ts'
+import { TestBrowser } from '../../support/test-browser.ts'
 import { call } from './call.ts'
 import { runCommand } from './in-process.ts'
-import { endPrograms, startServe } from './program.ts'
+import { endPrograms, startProgram, startServe } from './program.ts'
 
 afterAll(endPrograms)
 
@@ -21,6 +22,7 @@ it('every example has a README and is run here', () => {
     '05-existing-client',
     '06-memory',
     '07-replicas',
+    '08-login',
   ])
   for (const name of readdirSync(example(''))) expect(readdirSync(example(name))).toContain('README.md')
 })
@@ -183,4 +185,28 @@ it('06-memory: one for each person and one for all, for clients and the command 
   expect(await ask(ada, 'own', 'short answers')).not.toContain('Ada wants')
   expect(await memory('stats', '--principal', 'ada')).toContain('The memory of principal ada')
   rmSync(data, { recursive: true, force: true })
+})
+
+it('08-login: a server that wants OAuth is used after a login in a browser', async () => {
+  const folders = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'dragoman-login-'))) as [string, string]
+  onTestFinished(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  })
+  const [trackerData, data] = folders
+  const { authorization = '' } = await tokensIn(trackerData)('ada')
+  const tracker = await startServe(['--config', example('08-login/tracker.json')], { DRAGOMAN_DATA: trackerData })
+  const env = { TRACKER_URL: `${tracker.origin}/mcp`, DRAGOMAN_DATA: data }
+  const { origin } = await startServe(['--config', example('08-login/mcp.json')], env)
+  const tools = async () => (await runCommand(['tools', 'tracker'], { env: { DRAGOMAN_DATA: data } })).stdout
+  expect(await tools()).toMatch(/^tracker\/login\t/)
+  const login = startProgram(['login', 'tracker', '--no-browser'], { DRAGOMAN_DATA: data })
+  const [link = ''] = await login.saw(/http:\S+/)
+  const browser = new TestBrowser(origin, tracker.origin)
+  const token = authorization.replace('Bearer ', '')
+  const consent = await browser.submit(await browser.open(link), '/oauth/sign-in', { token })
+  await browser.submit(consent, '/oauth/consent', { decision: 'allow' })
+  expect(await login.ended).toBe(0)
+  expect(await tools()).toContain('example-echo')
+  expect((await runCommand(['logout', 'tracker'], { env: { DRAGOMAN_DATA: data } })).code).toBe(0)
+  expect(await tools()).toMatch(/^tracker\/login\t/)
 })
