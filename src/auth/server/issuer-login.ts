@@ -15,11 +15,14 @@ export interface PendingLogin {
   readonly state: string
   readonly verifier: string
   readonly nonce: string
+  readonly isOffline: boolean // a refresh token was asked for that outlives the session at the issuer
 }
 
 /** Why a sign-in at an issuer failed. `ended`: the issuer no longer knows the session. */
 export class SignInFailed extends Error {
   readonly reason: 'refused' | 'ended' | 'unavailable'
+  /** The issuer gives this client or person no offline access; without it the sign-in may succeed. */
+  isOfflineRefused = false
 
   constructor(reason: 'refused' | 'ended' | 'unavailable', message: string) {
     super(message)
@@ -33,7 +36,7 @@ export class SignInFailed extends Error {
 
 /** The code flow with PKCE at an issuer, and its refresh. Rejects with SignInFailed. */
 export interface IssuerLogin {
-  begin(issuer: Issuer): Promise<{ readonly url: string; readonly pending: PendingLogin }>
+  begin(issuer: Issuer, isOffline?: boolean): Promise<{ readonly url: string; readonly pending: PendingLogin }>
   finish(issuer: Issuer, pending: PendingLogin, params: URLSearchParams): Promise<IssuerIdentity>
   /** `known` are the claims so far: they stay if the issuer says nothing new, and are replaced as a whole otherwise. */
   refresh(issuer: Issuer, refreshToken: string, known: Claims): Promise<IssuerIdentity>
@@ -46,7 +49,10 @@ interface IssuerEndpointsFound {
 }
 
 const METADATA_MS = 60 * 60_000
-const WANTED_SCOPES = ['openid', 'profile', 'email', 'offline_access']
+const OFFLINE = 'offline_access'
+const WANTED_SCOPES = ['openid', 'profile', 'email', OFFLINE]
+/** How issuers refuse offline access: Keycloak answers `not_allowed` to people without the role. */
+const OFFLINE_REFUSALS: ReadonlySet<string> = new Set(['not_allowed', 'invalid_scope'])
 
 export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string): IssuerLogin => {
   const found = new Map<string, { readonly at: number; readonly endpoints: IssuerEndpointsFound }>() // by issuer name
@@ -102,10 +108,12 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
   }
 
   return {
-    begin: issuer =>
-      explained(issuer, async () => {
+    begin: (issuer, isOffline = true) =>
+      explained(issuer, false, async () => {
         const { as, isOpenId } = await discover(issuer)
+        const scopes = scopesFor(as).filter(scope => isOffline || scope !== OFFLINE)
         const pending = {
+          isOffline: isOpenId && scopes.includes(OFFLINE),
           state: oauth.generateRandomState(),
           verifier: oauth.generateRandomCodeVerifier(),
           nonce: oauth.generateRandomNonce(),
@@ -118,14 +126,14 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
           state: pending.state,
           code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
           code_challenge_method: 'S256',
-          ...(isOpenId && { scope: scopesFor(as).join(' '), nonce: pending.nonce }),
+          ...(isOpenId && { scope: scopes.join(' '), nonce: pending.nonce }),
         }
         for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
         return { url: url.href, pending }
       }),
 
-    finish: (issuer, { state, verifier, nonce }, params) =>
-      explained(issuer, async () => {
+    finish: (issuer, { state, verifier, nonce, isOffline }, params) =>
+      explained(issuer, isOffline, async () => {
         const endpoints = await discover(issuer)
         const { as, isOpenId } = endpoints
         const client = clientOf(issuer)
@@ -146,7 +154,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
       }),
 
     refresh: (issuer, refreshToken, known) =>
-      explained(issuer, async () => {
+      explained(issuer, false, async () => {
         const endpoints = await discover(issuer)
         const { as } = endpoints
         const client = clientOf(issuer)
@@ -255,14 +263,21 @@ const adaptFetch =
   }
 
 /** Turns every error into a SignInFailed with a message for the visitor. */
-const explained = async <T>(issuer: Issuer, work: () => Promise<T>): Promise<T> => {
+const explained = async <T>(issuer: Issuer, isOffline: boolean, work: () => Promise<T>): Promise<T> => {
   try {
     return await work()
   } catch (error) {
     if (error instanceof SignInFailed) throw error
-    throw explain(issuer, error)
+    const failure = explain(issuer, error)
+    failure.isOfflineRefused = isOffline && OFFLINE_REFUSALS.has(errorCodeOf(error) ?? '')
+    throw failure
   }
 }
+
+const errorCodeOf = (error: unknown): string | undefined =>
+  error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError
+    ? error.error
+    : undefined
 
 const explain = ({ name, url }: Issuer, error: unknown): SignInFailed => {
   if (error instanceof FetchFailed)

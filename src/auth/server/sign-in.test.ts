@@ -5,6 +5,7 @@ import { deriveKeys, newSecret } from '../../stores/state/secret.ts'
 import type { Token } from '../token.ts'
 import { createAccessOf } from './access.ts'
 import { createCookieJar } from './cookies.ts'
+import { type IssuerLogin, SignInFailed } from './issuer-login.ts'
 import { Sealer } from './sealer.ts'
 import { createSignIn } from './sign-in.ts'
 import { Visitors } from './visitors.ts'
@@ -18,7 +19,11 @@ const issuer = (name: string): Issuer => ({
 const TOKEN: Token = { id: 't1', name: 'laptop', hash: '', principal: 't1', workspaces: ['*'], created: '' }
 
 /** Signing in at a gateway with this origin: by token, at `corp`, and at `jag` only where a page asks for it. */
-const createFor = (origin: string, keys = deriveKeys([newSecret()]).visitors) => {
+const createFor = (
+  origin: string,
+  keys = deriveKeys([newSecret()]).visitors,
+  finish: IssuerLogin['finish'] = () => Promise.reject(new Error('not used here')),
+) => {
   const sealer = new Sealer(keys)
   const jar = createCookieJar(() => origin)
   const tokens = { find: (secret: string) => (secret === 'right' ? TOKEN : undefined), byId: () => TOKEN }
@@ -32,8 +37,11 @@ const createFor = (origin: string, keys = deriveKeys([newSecret()]).visitors) =>
     visitors: new Visitors(sealer, jar, accessOf),
     sessions: { create: failing },
     login: {
-      begin: async ({ url }) => ({ url: `${url}/authorize`, pending: { state: 's', verifier: 'v', nonce: 'n' } }),
-      finish: failing,
+      begin: async ({ url }, isOffline = true) => ({
+        url: `${url}/authorize${isOffline ? '' : '?online'}`,
+        pending: { state: 's', verifier: 'v', nonce: 'n', isOffline },
+      }),
+      finish,
       refresh: failing,
     },
     accessOf,
@@ -103,3 +111,16 @@ it.each(['https://evil.example', '//evil.example', '/\\evil.example', 'evil', ''
     expect(() => createFor('https://mcp.example.com').ask({ cookies: undefined }, returnTo)).toThrow('not a path')
   },
 )
+
+it('an issuer that gives no offline access is asked once more without it', async () => {
+  const finish: IssuerLogin['finish'] = async (_, { isOffline }) => {
+    throw Object.assign(new SignInFailed('refused', 'no'), { isOfflineRefused: isOffline })
+  }
+  const signIn = createFor('https://mcp.example.com', undefined, finish)
+  const begun = await signIn.begin('corp', formOf(signIn.ask({ cookies: undefined }, '/oauth/x')))
+  const back = (response: BrowserResponse) =>
+    signIn.finish({ params: new URLSearchParams(), cookies: cookiesOf(response), address: undefined })
+  const again = await back(begun)
+  expect(again).toMatchObject({ kind: 'redirect', to: 'https://corp.example/authorize?online' })
+  expect(await back(again)).toMatchObject({ kind: 'message', page: { text: 'no' } })
+})

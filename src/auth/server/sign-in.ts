@@ -82,6 +82,14 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     return { kind: 'message', page }
   }
 
+  /** Leads the browser to the issuer. */
+  const lead = async (issuer: Issuer, returnTo: string, isOffline?: boolean): Promise<BrowserResponse> => {
+    const { url, pending } = await login.begin(issuer, isOffline)
+    const content: IssuerCookie = { issuer: issuer.name, returnTo, pending }
+    const cookie = jar.write(ISSUER_COOKIE, sealer.seal('issuer', content, ISSUER_MS), ISSUER_MS)
+    return { kind: 'redirect', to: url, cookies: [cookie] }
+  }
+
   const ask: SignIn['ask'] = ({ cookies }, returnTo, purpose, { error, issuer } = {}) => {
     if (!/^\/(?![/\\])/.test(returnTo)) throw new Error(`not a path of the gateway: ${returnTo}`)
     const found = visitors.browserOf(cookies)
@@ -118,10 +126,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       if (!handle || !issuer || !(handle.issuer === undefined ? offered : [handle.issuer]).includes(name))
         return EXPIRED
       try {
-        const { url, pending } = await login.begin(issuer)
-        const content: IssuerCookie = { issuer: name, returnTo: handle.returnTo, pending }
-        const cookie = jar.write(ISSUER_COOKIE, sealer.seal('issuer', content, ISSUER_MS), ISSUER_MS)
-        return { kind: 'redirect', to: url, cookies: [cookie] }
+        return await lead(issuer, handle.returnTo)
       } catch (error) {
         return failed(error, name, request.address)
       }
@@ -139,6 +144,8 @@ export const createSignIn = (options: SignInOptions): SignIn => {
         const signedIn = visitors.signIn({ kind: 'issuer', session: session.id })
         return { kind: 'redirect', to: known.returnTo, cookies: [signedIn, clear] }
       } catch (error) {
+        if (error instanceof SignInFailed && error.isOfflineRefused)
+          return lead(issuer, known.returnTo, false).catch((second: unknown) => failed(second, issuer.name, address))
         return { ...failed(error, issuer.name, address), cookies: [clear] }
       }
     },
