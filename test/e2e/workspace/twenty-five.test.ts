@@ -88,7 +88,7 @@ describe('25 servers: `dragoman stdio` that starts the daemon', () => {
     writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(entries) }))
     onTestFinished(() => {
       process.kill((JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { pid: number }).pid, 'SIGTERM')
-      rmSync(data, { recursive: true, force: true, maxRetries: 5 })
+      rmSync(data, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }) // the daemon is still ending
     })
     return {
       command: process.execPath,
