@@ -21,12 +21,12 @@ export interface PendingLogin {
 /** Why a sign-in at an issuer failed. `ended`: the issuer no longer knows the session. */
 export class SignInFailed extends Error {
   readonly reason: 'refused' | 'ended' | 'unavailable'
-  /** The issuer gives this client or person no offline access; without it the sign-in may succeed. */
-  isOfflineRefused = false
+  readonly code: string | undefined // of the issuer's error
 
-  constructor(reason: 'refused' | 'ended' | 'unavailable', message: string) {
+  constructor(reason: 'refused' | 'ended' | 'unavailable', message: string, code?: string) {
     super(message)
     this.reason = reason
+    this.code = code
   }
 
   get status(): number {
@@ -51,8 +51,6 @@ interface IssuerEndpointsFound {
 const METADATA_MS = 60 * 60_000
 const OFFLINE = 'offline_access'
 const WANTED_SCOPES = ['openid', 'profile', 'email', OFFLINE]
-/** How issuers refuse offline access: Keycloak answers `not_allowed` to people without the role. */
-const OFFLINE_REFUSALS: ReadonlySet<string> = new Set(['not_allowed', 'invalid_scope'])
 
 export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string): IssuerLogin => {
   const found = new Map<string, { readonly at: number; readonly endpoints: IssuerEndpointsFound }>() // by issuer name
@@ -109,7 +107,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
 
   return {
     begin: (issuer, isOffline = true) =>
-      explained(issuer, false, async () => {
+      explained(issuer, async () => {
         const { as, isOpenId } = await discover(issuer)
         const scopes = scopesFor(as).filter(scope => isOffline || scope !== OFFLINE)
         const pending = {
@@ -132,8 +130,8 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
         return { url: url.href, pending }
       }),
 
-    finish: (issuer, { state, verifier, nonce, isOffline }, params) =>
-      explained(issuer, isOffline, async () => {
+    finish: (issuer, { state, verifier, nonce }, params) =>
+      explained(issuer, async () => {
         const endpoints = await discover(issuer)
         const { as, isOpenId } = endpoints
         const client = clientOf(issuer)
@@ -154,7 +152,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
       }),
 
     refresh: (issuer, refreshToken, known) =>
-      explained(issuer, false, async () => {
+      explained(issuer, async () => {
         const endpoints = await discover(issuer)
         const { as } = endpoints
         const client = clientOf(issuer)
@@ -263,34 +261,28 @@ const adaptFetch =
   }
 
 /** Turns every error into a SignInFailed with a message for the visitor. */
-const explained = async <T>(issuer: Issuer, isOffline: boolean, work: () => Promise<T>): Promise<T> => {
+const explained = async <T>(issuer: Issuer, work: () => Promise<T>): Promise<T> => {
   try {
     return await work()
   } catch (error) {
     if (error instanceof SignInFailed) throw error
-    const failure = explain(issuer, error)
-    failure.isOfflineRefused = isOffline && OFFLINE_REFUSALS.has(errorCodeOf(error) ?? '')
-    throw failure
+    throw explain(issuer, error)
   }
 }
-
-const errorCodeOf = (error: unknown): string | undefined =>
-  error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError
-    ? error.error
-    : undefined
 
 const explain = ({ name, url }: Issuer, error: unknown): SignInFailed => {
   if (error instanceof FetchFailed)
     return new SignInFailed('unavailable', `${url} could not be used: ${error.message}.`)
   if (error instanceof oauth.AuthorizationResponseError) {
     const said = error.error_description ?? error.error
-    return new SignInFailed('refused', `${name} says: ${said.slice(0, 300)}`)
+    return new SignInFailed('refused', `${name} says: ${said.slice(0, 300)}`, error.error)
   }
   if (error instanceof oauth.ResponseBodyError) {
     const text = `${name} rejected the request of this gateway: ${(error.error_description ?? error.error).slice(0, 300)}`
     return new SignInFailed(
       error.error === 'invalid_grant' ? 'ended' : error.status >= 500 ? 'unavailable' : 'refused',
       text,
+      error.error,
     )
   }
   const text = error instanceof Error ? error.message : String(error)

@@ -43,6 +43,8 @@ const ISSUER_COOKIE = 'issuer'
 const HANDLE_MS = 60 * 60_000
 const ISSUER_MS = 10 * 60_000
 const FAILURES_PER_MINUTE = 20 // of one address
+/** How issuers refuse offline access: Keycloak answers `not_allowed` to people without the role. */
+const OFFLINE_REFUSALS: ReadonlySet<string> = new Set(['not_allowed', 'invalid_scope'])
 
 const EXPIRED: BrowserResponse = {
   kind: 'message',
@@ -144,7 +146,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
         const signedIn = visitors.signIn({ kind: 'issuer', session: session.id })
         return { kind: 'redirect', to: known.returnTo, cookies: [signedIn, clear] }
       } catch (error) {
-        if (error instanceof SignInFailed && error.isOfflineRefused)
+        if (known.pending.isOffline && error instanceof SignInFailed && OFFLINE_REFUSALS.has(error.code ?? ''))
           return lead(issuer, known.returnTo, false).catch((second: unknown) => failed(second, issuer.name, address))
         return { ...failed(error, issuer.name, address), cookies: [clear] }
       }
