@@ -1,6 +1,7 @@
 import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../protocol/meta.ts'
 import { methodInfo } from '../protocol/methods.ts'
+import { runsToolsAsTasks } from '../protocol/tasks.ts'
 import { Json } from '../wire/json/json.ts'
 import { isBlock, mapCapabilities, mapList } from './content.ts'
 import type { RevisionDifference } from './difference.ts'
@@ -47,19 +48,40 @@ function asModernResult(method: string, result: Json): Json {
   if (method === 'tools/list') return mapList(modern, 'tools', tool => tool.without('execution'))
   // A 2026-07-28 client rejects a tool result without content.
   if (method === 'tools/call') return modern.has('content') ? modern : modern.with('content', [])
-  return mapCapabilities(method, modern, known => known.without('tasks'))
+  return mapCapabilities(method, modern, withTasksExtension)
+}
+
+/** What was a capability is an extension there. */
+function withTasksExtension(capabilities: Json): Json {
+  const rest = capabilities.without('tasks')
+  if (!runsToolsAsTasks(capabilities)) return rest
+  return rest.with('extensions', (rest.get('extensions') ?? Json.empty).with(TASKS_EXTENSION, {}))
 }
 
 function asLegacyResult(method: string, result: Json): Json {
   const bare = result.without('resultType', 'ttlMs', 'cacheScope')
   // The front makes the handshake from it, and needs the server's info.
-  if (method === 'server/discover') return mapCapabilities(method, bare, withoutTasks)
+  if (method === 'server/discover') return mapCapabilities(method, bare, withTasks)
   const own = withoutMeta(bare, [META.serverInfo, META.subscriptionId])
   if (method === 'tools/call') return withObjectOutput(own)
-  return method === 'tools/list' ? mapList(own, 'tools', withObjectSchemas) : own
+  return method === 'tools/list' ? mapList(own, 'tools', asLegacyTool) : own
 }
 
-function withoutTasks(capabilities: Json): Json {
+/** The gateway runs every tool of a modern server as a task for a client that asks for one. */
+const TASKS = Json.of({ cancel: {}, requests: { tools: { call: {} } } })
+const EXECUTION = Json.of({ taskSupport: 'optional' })
+
+function asLegacyTool(tool: Json): Json {
+  const legacy = withObjectSchemas(tool)
+  return !legacy.isObject || legacy.has('execution') ? legacy : legacy.with('execution', EXECUTION)
+}
+
+function withTasks(capabilities: Json): Json {
+  const bare = withoutTasksExtension(capabilities)
+  return bare.has('tools') && !bare.has('tasks') ? bare.with('tasks', TASKS) : bare
+}
+
+function withoutTasksExtension(capabilities: Json): Json {
   const extensions = capabilities.get('extensions')
   if (!extensions?.has(TASKS_EXTENSION)) return capabilities
   const rest = extensions.without(TASKS_EXTENSION)

@@ -88,12 +88,18 @@ test.each<[string, Plain]>([
     expect(convertResult(name, Json.of(odd), from, to).isObject).toBe(true)
 })
 
+const OFFERS_TASKS: ReadonlySet<string> = new Set(['tools/list', 'server/discover'])
+
 test('what already has the form of its reader is the same object', () => {
   fc.assert(
     fc.property(method, payload, revision, revision, (name, value, from, to) => {
       for (const convert of [convertParams, convertResult, convertNotice, convertQuestion]) {
         const once = convert(name, value, from, to)
-        if (once instanceof Json) expect(convert(name, once, from, to)).toBe(once)
+        if (!(once instanceof Json)) continue
+        // Tasks come with 2025-11-25, and go with the revision before it.
+        const isPassed = from === NEW && OFFERS_TASKS.has(name)
+        if (isPassed) expect(String(convert(name, once, from, to))).toBe(String(once))
+        else expect(convert(name, once, from, to)).toBe(once)
       }
     }),
     { numRuns: 1000 },

@@ -20,6 +20,7 @@ export type Admission =
       readonly scopes?: ReadonlySet<string> | undefined // of an OAuth token; undefined: all
       readonly expires?: number | undefined // of an OAuth token, epoch milliseconds: its standing streams end then
       readonly token?: string | undefined // the id of the token; undefined: admitted without one
+      readonly isAdmin?: boolean | undefined // the token may change the gateway
       readonly address?: string | undefined // of the client, if another replica has forwarded the request
     }
   | {

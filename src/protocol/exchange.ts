@@ -1,6 +1,7 @@
 import type { Json } from '../wire/json/json.ts'
 import type { Signal } from './cancellation.ts'
 import type { RpcError } from './errors.ts'
+import type { MessageTap } from './message-tap.ts'
 import type { LogSeverity } from './methods.ts'
 import type { Policy } from './policy.ts'
 import type { Revision } from './revisions.ts'
@@ -17,14 +18,19 @@ export interface Exchange {
   readonly hasClient?: (() => boolean) | undefined // of a standing exchange: false while its client seems to be gone
   readonly misses?: number | undefined // how often the replica it was sent to was gone
   readonly login?: LoginProgress | undefined // of a call that was asked for a login before
+  readonly task?: TaskWork | undefined // of a request that does the work of a task
+  readonly wantsTask?: boolean | undefined // the caller wants a task at once; REST has no other way to say so
   readonly origin?: RequestOrigin | undefined // absent for requests of the gateway's own
   readonly record?: RequestRecord | undefined // undefined if it is not recorded; fronts write it out, because adding a member costs 2 µs
 }
 
-/** Where a request came from; for the audit log and for traces. */
+/** Where a request came from; for the audit log, for traces and for the flight recorder. */
 export interface RequestOrigin {
   readonly id?: Json | undefined // the client's id of the request; absent over REST
   readonly address?: string | undefined // of the client; absent over stdio
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined // of the HTTP request
+  readonly initialize?: Json | undefined // the params of an `initialize`, which is served as `server/discover`
+  tap?: MessageTap | undefined // set while the exchange is recorded: the front passes what it sends to the client
 }
 
 /** What is recorded of one request: the layers that it passes call these functions. */
@@ -33,6 +39,7 @@ export interface RequestRecord {
   sentTo(server: string): void
   /** A policy or a missing scope is why the request will fail. The client may not be told. */
   denied(): void
+  readonly tap?: MessageTap | undefined // gets what is sent to servers, and what they send
   readonly trace?: RequestTrace | undefined // absent if nothing is to be told to the server
 }
 
@@ -42,6 +49,14 @@ export interface RequestTrace {
   send(exchange: Exchange, server: string): Exchange
   /** The question as it is asked; its span ends with the answer. */
   ask(question: Question): Question
+}
+
+/** What a request that does the work of a task is told, and tells. */
+export interface TaskWork {
+  readonly ttlMs: number
+  readonly serverTask?: string | undefined // that a former process has started at the server: the request is not sent again
+  /** The server runs a task of its own for it. */
+  started(serverTask: string): void
 }
 
 /** A call that a server would serve only after a login of its caller. */
@@ -89,6 +104,8 @@ export interface Question {
   readonly params: Json
   readonly withdrawn: Signal // the server no longer wants the answer
   readonly answer: (reply: Answer) => void
+  /** The exchange that carries the question records it, and its answer. */
+  readonly recordIn?: (tap: MessageTap) => void
   /** Instead of an answer: the exchange ended before the client answered; the server asks on another exchange. */
   readonly handBack?: () => void
 }
@@ -125,6 +142,8 @@ export interface Upstream {
   probe?(): Promise<boolean>
   /** Of a server that this machine runs: the number of its processes. */
   processCount?(): number
+  /** Of a server that this machine runs: false if a request of this caller would have to start a process. */
+  runsFor?(caller: Caller): boolean
   close(): Promise<void>
 }
 
@@ -135,6 +154,8 @@ export interface Peer {
   readonly correlates?: boolean // false: one channel for all, so a question does not tell which call it belongs to
   readonly dispatch: Dispatch
   readonly hasServedUsers?: boolean // true: what it lists may be for those users only; undefined: it has served this caller alone
+  readonly runsTasks?: boolean | undefined // its tools may run as tasks of 2025-11-25, or only so
+  readonly isReplica?: boolean // another gateway that serves it, and makes tasks of calls itself
   readonly hold?: () => () => void // keeps the session open between requests until the returned function is called
 }
 
@@ -150,6 +171,9 @@ export const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
     },
     get correlates() {
       return peer.correlates !== false
+    },
+    get runsTasks() {
+      return peer.runsTasks === true
     },
     dispatch,
     ...(hold && { hold }),

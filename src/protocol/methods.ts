@@ -11,7 +11,7 @@ interface Method {
   readonly until?: Revision // the last revision that has it
   readonly cacheable?: true // a modern result carries ttlMs and cacheScope
   readonly asks?: true // a modern result may be input_required
-  readonly named?: 'name' | 'uri' // the member mirrored in Mcp-Name
+  readonly named?: 'name' | 'uri' | 'taskId' // the member mirrored in Mcp-Name
   readonly safe?: true // may be sent again when its stream was lost
 }
 
@@ -36,9 +36,9 @@ const METHODS: Readonly<Record<string, Method>> = {
   'subscriptions/listen': { from: 'client', since: NEWEST },
   'completion/complete': { from: 'client', since: OLDEST, safe: true },
   'logging/setLevel': { from: 'client', since: OLDEST, until: LAST_LEGACY },
-  'tasks/get': { from: 'both', since: LAST_LEGACY },
-  'tasks/cancel': { from: 'both', since: LAST_LEGACY },
-  'tasks/update': { from: 'client', since: NEWEST },
+  'tasks/get': { from: 'both', since: LAST_LEGACY, named: 'taskId', safe: true },
+  'tasks/cancel': { from: 'both', since: LAST_LEGACY, named: 'taskId' },
+  'tasks/update': { from: 'client', since: NEWEST, named: 'taskId' },
   'tasks/result': { from: 'both', since: LAST_LEGACY, until: LAST_LEGACY },
   'tasks/list': { from: 'both', since: LAST_LEGACY, until: LAST_LEGACY },
   'roots/list': { from: 'server', since: OLDEST },

@@ -1,8 +1,9 @@
 /** The paths of the gateway that browsers and authorization servers use during a login. */
 export const LOGIN_PATHS = {
   login: '/oauth/login/', // and the id of a link
-  callback: '/oauth/callback',
+  callback: '/oauth/callback', // for some issuers with more behind it
   clientDocument: '/oauth/client.json',
+  clientDocuments: '/oauth/client/', // of those issuers
 } as const
 
 /**
@@ -22,6 +23,15 @@ export interface ServerCredentials {
    * requests are affected; undefined: all of them.
    */
   onChanged(listener: (principal: string | undefined) => void): () => void
+  /** The endpoints that a description of the server names; used if its authorization server has no metadata. */
+  declare?(endpoints: DeclaredEndpoints): void
+}
+
+/** An authorization server as an API describes it. */
+export interface DeclaredEndpoints {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly scopes: readonly string[]
 }
 
 /** What a server answered to a request. */
@@ -65,9 +75,13 @@ export interface Logins {
   begin(server: string, principal: string | undefined): Promise<LoginNeeded | LoginFailed>
   /** A browser opens the page of a link. */
   open(id: string, visitor: LoginVisitor): Promise<LoginPage>
-  /** The authorization server has sent a browser back, with this query. */
-  finish(query: URLSearchParams, visitor: LoginVisitor): Promise<LoginPage>
+  /** The authorization server has sent a browser back, to this address. */
+  finish(address: URL, visitor: LoginVisitor): Promise<LoginPage>
   status(server: string, principal: string | undefined): Promise<LoginStatus>
+  /** Every login that is stored for a server of the configuration; not more than some thousand. */
+  all(): Promise<readonly StoredLogin[]>
+  /** The listener is called after a login came or went, at any replica; without one if any may have. */
+  onChanged(listener: (login?: Pick<StoredLogin, 'server' | 'principal'>) => void): () => void
   /** Ends a login: revokes its tokens, and forgets them even if that fails. */
   forget(server: string, principal: string | undefined): Promise<ForgottenLogin>
 }
@@ -97,6 +111,11 @@ export type LoginStatus =
       readonly expires?: number | undefined // of the access token
       readonly canRefresh: boolean
     }
+
+export type StoredLogin = Extract<LoginStatus, { readonly kind: 'present' }> & {
+  readonly server: string
+  readonly principal?: string | undefined // undefined: of the whole gateway
+}
 
 export interface ForgottenLogin {
   readonly wasPresent: boolean

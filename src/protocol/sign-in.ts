@@ -98,8 +98,8 @@ export interface SignIn {
   submit(request: BrowserRequest): Promise<BrowserResponse>
   /** Leads the browser to an issuer. */
   begin(issuer: string, request: BrowserRequest): Promise<BrowserResponse>
-  /** The browser comes back from there. */
-  finish(request: BrowserRequest): Promise<BrowserResponse>
+  /** The browser comes back to the redirect URI of an issuer. */
+  finish(issuer: string, request: BrowserRequest): Promise<BrowserResponse>
   /** Forgets the visitor, and asks again. */
   signOut(request: BrowserRequest): Promise<BrowserResponse>
 }

@@ -1,3 +1,6 @@
+import type { CallActivity } from '../telemetry/server-calls.ts'
+import type { SizedTool, ToolListSize, ToolSize } from './tool-size.ts'
+
 /** The current state of a configured server. */
 export interface ServerStatus {
   readonly name: string
@@ -7,8 +10,13 @@ export interface ServerStatus {
   readonly retryAt?: number | undefined // when a server that is down is probed again
   readonly revision?: string | undefined
   readonly tools?: number | undefined
+  readonly toolSize?: ToolSize | undefined // of all its tools as it lists them
   readonly processes?: number | undefined // that run; undefined: this machine does not run it
   readonly figures?: ServerCounters | undefined
+  readonly transport?: string | undefined // http, sse, stdio, built-in
+  readonly isStopped?: boolean | undefined // by its owner, until it is started or the gateway restarts
+  readonly hasLogin?: boolean | undefined // it wants a login of its users
+  readonly activity?: CallActivity | undefined // only in the list of all servers; undefined: it was not called
 }
 
 /**
@@ -18,6 +26,13 @@ export interface ServerStatus {
 export type ServerState = (typeof SERVER_STATES)[number]
 
 export const SERVER_STATES = ['connecting', 'untried', 'ready', 'degraded', 'down', 'disabled', 'unavailable'] as const
+
+/** How long a server took to answer the gateway. */
+export interface ServerPing {
+  readonly revision: string
+  readonly connectMs: number // to open a connection, or to start a process
+  readonly ms: number // to answer one request
+}
 
 /** Counters of one server. */
 export interface ServerCounters {
@@ -32,6 +47,7 @@ export interface WorkspaceStatus {
   readonly name: string
   readonly url: string
   readonly servers: readonly ServerStatus[]
+  readonly toolList?: ToolListSize | undefined // for callers without a policy of their own; absent in older versions
 }
 
 /** A running gateway, as `dragoman status` shows it. */
@@ -47,6 +63,7 @@ export interface GatewayStatus {
   readonly streams: number
   readonly calls: number // that have not been answered
   readonly parkedCalls: number // that wait for an answer of their client
+  readonly tasks?: number | undefined // that the gateway runs itself; absent in older versions
   readonly servers: readonly ServerStatus[]
   readonly workspaces: readonly WorkspaceStatus[]
   readonly state?: StateStatus | undefined // absent in versions without a store
@@ -90,6 +107,8 @@ export interface ServerReport {
   readonly transport: string // http, sse, stdio, built-in
   readonly revision?: string | undefined
   readonly tools?: number | undefined
+  readonly toolSize?: ToolSize | undefined
+  readonly toolSizes?: readonly SizedTool[] | undefined // of each tool, the largest first
   readonly prompts?: number | undefined
   readonly resources?: number | undefined // templates included
   readonly ms?: number | undefined // until it had answered all requests
@@ -104,6 +123,7 @@ export interface WorkspaceReport {
   readonly servers: readonly string[]
   readonly names: string // the style
   readonly tools: readonly string[] // as they are shown
+  readonly toolList: ToolListSize
   readonly prompts: readonly string[]
   readonly resources: number
   readonly hidden: { readonly policy: number; readonly overlays: number }

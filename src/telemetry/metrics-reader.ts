@@ -7,9 +7,10 @@ import type { CallCounts } from './server-calls.ts'
 /** Values that are read when metrics are requested. */
 export interface MetricsSource {
   readonly version: string
-  readonly load: () => Readonly<Record<'sessions' | 'channels' | 'streams' | 'calls' | 'logBytes', number>>
+  readonly load: () => Readonly<Record<'sessions' | 'channels' | 'streams' | 'calls' | 'tasks' | 'logBytes', number>>
   readonly states: readonly string[] // all possible states of a server
   readonly servers: () => readonly ServerValues[]
+  readonly workspaces?: () => readonly WorkspaceValues[]
   readonly calls?: () => readonly CallCounts[]
   readonly storeStates: readonly string[] // all possible states of the store
   readonly store: () => StoreValues
@@ -30,6 +31,17 @@ interface ServerValues {
   readonly state: string
   readonly revision?: string | undefined
   readonly figures?: Partial<Record<ServerCounter, number | undefined>> | undefined
+  readonly toolSize?: SizeValues | undefined
+}
+
+interface SizeValues {
+  readonly bytes: number
+  readonly tokens: number
+}
+
+interface WorkspaceValues {
+  readonly name: string
+  readonly toolList?: { readonly all: SizeValues; readonly listed: SizeValues } | undefined
 }
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
@@ -50,11 +62,16 @@ const FAMILIES = {
   server_retries_total: ['counter', 'Requests and connections that failed before they arrived and were retried'],
   server_calls_running: ['gauge', 'Calls in progress at servers whose concurrency is limited'],
   server_calls_waiting: ['gauge', 'Calls in the queue of servers whose concurrency is limited'],
+  server_tool_bytes: ['gauge', 'Bytes of the definitions of all tools of each server'],
+  server_tool_tokens: ['gauge', 'Estimated tokens of the definitions of all tools of each server'],
+  workspace_tool_bytes: ['gauge', 'Bytes of all tools of each workspace (scope all), and of its list (scope listed)'],
+  workspace_tool_tokens: ['gauge', 'Estimated tokens of all tools of each workspace, and of its list, by scope'],
   server_info: ['gauge', 'The revision of the protocol that each server speaks'],
   sessions: ['gauge', 'Legacy sessions over Streamable HTTP'],
   channels: ['gauge', 'SSE channels'],
   streams: ['gauge', 'Open event streams, without SSE channels'],
   calls_in_flight: ['gauge', 'Calls that have not been answered'],
+  tasks_running: ['gauge', 'Calls that this process runs as tasks of the gateway'],
   log_bytes: ['gauge', 'Bytes kept for clients that are slow or may reconnect'],
   store_state: ['gauge', '1 for the state the store of sessions is in, 0 for all others'],
   store_claims: ['gauge', 'Records of the store that this replica holds'],
@@ -89,6 +106,7 @@ const UP: ReadonlySet<string> = new Set(['ready', 'degraded', 'untried'])
 
 const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
   const { version, load, states, servers, calls = () => [], storeStates, store, forwards, audit, exports = {} } = source
+  const { workspaces = () => [] } = source
   const ofServers = () => calls().filter(({ tool }) => tool === undefined)
   const ofTools = () => calls().filter(({ tool }) => tool !== undefined)
   const counterOf = (counter: ServerCounter) => () =>
@@ -115,12 +133,19 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
     server_retries_total: counterOf('retries'),
     server_calls_running: counterOf('running'),
     server_calls_waiting: counterOf('waiting'),
+    server_tool_bytes: () =>
+      servers().flatMap(({ name, toolSize }) => sizeSamples('bytes', toolSize, { server: name })),
+    server_tool_tokens: () =>
+      servers().flatMap(({ name, toolSize }) => sizeSamples('tokens', toolSize, { server: name })),
+    workspace_tool_bytes: () => workspaces().flatMap(workspace => workspaceSamples('bytes', workspace)),
+    workspace_tool_tokens: () => workspaces().flatMap(workspace => workspaceSamples('tokens', workspace)),
     server_info: () =>
       servers().flatMap(({ name, revision }) => (revision ? sample(1, { server: name, revision }) : [])),
     sessions: () => [sample(load().sessions)],
     channels: () => [sample(load().channels)],
     streams: () => [sample(load().streams)],
     calls_in_flight: () => [sample(load().calls)],
+    tasks_running: () => [sample(load().tasks)],
     log_bytes: () => [sample(load().logBytes)],
     store_state: () =>
       storeStates.map(state => sample(state === store().state ? 1 : 0, { engine: store().engine, state })),
@@ -145,6 +170,15 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
     telemetry_dropped_total: () => Object.entries(exports).map(([signal, { dropped }]) => sample(dropped, { signal })),
   }
 }
+
+const sizeSamples = (
+  unit: keyof SizeValues,
+  size: SizeValues | undefined,
+  labels: MetricSample['labels'],
+): readonly MetricSample[] => (size ? [sample(size[unit], labels)] : [])
+
+const workspaceSamples = (unit: keyof SizeValues, { name, toolList }: WorkspaceValues): readonly MetricSample[] =>
+  (['all', 'listed'] as const).flatMap(scope => sizeSamples(unit, toolList?.[scope], { workspace: name, scope }))
 
 /** A metric with its current values. */
 export interface MetricFamily {

@@ -94,7 +94,7 @@ describe('counting', () => {
 describe('a scrape', () => {
   const live = {
     version: '1.2.3',
-    load: () => ({ sessions: 1, channels: 2, streams: 3, calls: 4, logBytes: 5 }),
+    load: () => ({ sessions: 1, channels: 2, streams: 3, calls: 4, tasks: 6, logBytes: 5 }),
     states: ['ready', 'down'],
     servers: () => [
       { name: 'a"b\\c', state: 'ready', revision: 'r', figures: { openings: 2, retries: 3, waiting: 4 } },
@@ -142,6 +142,7 @@ describe('a scrape', () => {
         'dragoman_channels 2',
         'dragoman_streams 3',
         'dragoman_calls_in_flight 4',
+        'dragoman_tasks_running 6',
         'dragoman_log_bytes 5',
         'dragoman_store_state{engine="sqlite",state="ok"} 1',
         'dragoman_store_state{engine="sqlite",state="away"} 0',

@@ -103,7 +103,7 @@ export const createMetrics = <F extends { readonly kind: string }>({
   const count = <E extends CountedExchange<F>>(
     dialect: string,
     dispatch: (exchange: E) => void,
-    followerFor?: (exchange: E) => RequestFollower<F>,
+    followerFor?: (exchange: E) => RequestFollower<F> | undefined,
   ): ((exchange: E) => void) => {
     const rowOf = rowFinder(dialect)
     return exchange => {

@@ -131,6 +131,12 @@ export const encodeError = (id: Json | number | string | undefined, error: Error
   return error.data ? wrap(`${head},"data":`, error.data, CLOSE_BOTH) : [Buffer.from(`${head}}}`)]
 }
 
+/** The response to a request, whatever it says. */
+export const encodeAnswer = (
+  id: Json,
+  answer: { readonly kind: 'result'; readonly result: Json } | { readonly kind: 'error'; readonly error: ErrorObject },
+): Buffer[] => (answer.kind === 'result' ? encodeResult(id, answer.result) : encodeError(id, answer.error))
+
 const CLOSE_BOTH = Buffer.from('}}')
 
 const callPieces = (head: string, params: Json): Buffer[] =>

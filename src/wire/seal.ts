@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /** A 256-bit key, and the id that sealed texts name it by. */
 export interface SealKey {
@@ -11,8 +11,10 @@ const NONCE = 12
 const TAG = 16
 
 /** Encrypts and authenticates: nonce, ciphertext and tag. Only `unsealBytes` with the same key and purpose opens it. */
-export const sealBytes = (key: Uint8Array, purpose: string, content: Uint8Array | string): Buffer => {
-  const nonce = randomBytes(NONCE)
+export const sealBytes = (key: Uint8Array, purpose: string, content: Uint8Array | string): Buffer =>
+  encrypt(key, purpose, content, randomBytes(NONCE))
+
+const encrypt = (key: Uint8Array, purpose: string, content: Uint8Array | string, nonce: Buffer): Buffer => {
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })
   cipher.setAAD(Buffer.from(purpose))
   const text = typeof content === 'string' ? cipher.update(content, 'utf8') : cipher.update(content)
@@ -43,4 +45,10 @@ export const unseal = ({ id, key }: SealKey, sealed: string): Buffer | undefined
   const bytes = Buffer.from(encoded, 'base64url')
   // Node ignores unknown characters and spare bits when it decodes: accept only the encoding that seal writes.
   return bytes.toString('base64url') === encoded ? unsealBytes(key, id, bytes) : undefined
+}
+
+/** As `sealBytes`, but the same content always gives the same bytes: for ids that clients compare. */
+export const sealBytesStably = (key: Uint8Array, purpose: string, content: string): Buffer => {
+  const nonce = createHmac('sha256', key).update(`${purpose}\0${content}`).digest().subarray(0, NONCE)
+  return encrypt(key, purpose, content, nonce)
 }

@@ -218,6 +218,12 @@ export class Json {
     return Buffer.concat(pieces)
   }
 
+  /** Copies its text into a buffer, as far as there is room, and returns where it ends there. */
+  copyTo(target: Buffer, at: number): number {
+    if (this.isSource) return at + this.bytes.copy(target, at, this.start, this.end)
+    return at + this.toBytes().copy(target, at)
+  }
+
   /**
    * The value for long-lived state: a copy with its own memory, unless it is at least half of the memory it retains. A
    * value that outlives its message must be compact, or it retains the whole body.
@@ -281,7 +287,10 @@ export class Json {
   /** Whether it is still the text it was read from. Reading a duplicate name deep inside drops the earlier member. */
   private get isSource(): boolean {
     if (this.added || this.members?.anyDropped) return false
-    return !this.children || this.children.every(child => !child || child.isSource)
+    const { children } = this
+    if (!children) return true
+    for (let at = 0; at < children.length; at++) if (children[at]?.isSource === false) return false
+    return true
   }
 
   private static areSame(a: Json, b: Json): boolean {
