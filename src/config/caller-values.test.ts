@@ -4,7 +4,7 @@ import type { Environment } from './variables.ts'
 
 const check = (entry: object, env: Environment = {}) => {
   const { snapshot, problems } = checkConfig(
-    { value: { mcpServers: { it: entry } }, lineOf: () => 1, repeated: [] },
+    { value: { mcpServers: { it: entry } }, placeOf: () => undefined, repeated: [] },
     { env },
   )
   return {

@@ -10,7 +10,8 @@ import { isGateway } from './own-entries.ts'
 import { passedVariables } from './passed-variables.ts'
 import { type ConfigProblem, type ConfigReport, formatPath, nearest, unknownKeyWarnings } from './problems.ts'
 import { readWith } from './read-with.ts'
-import { BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema } from './schema.ts'
+import { readRecorder } from './recorder.ts'
+import { BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema, tasksSchema } from './schema.ts'
 import { entriesOf, isRawObject, type RawEntry, type RawObject, SERVER_KEYS } from './server-entries.ts'
 import { checkIdps } from './server-oauth.ts'
 import { readServer } from './servers.ts'
@@ -72,10 +73,12 @@ export const checkConfig = (
   const root = hasOwnServers ? given : withFallback(given, { fallback, isFile }, report)
   const listen = readSection(listenSchema, fillInSection(root.listen, env, ['listen'], report), 'listen', report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
+  const tasks = readSection(tasksSchema, root.tasks, 'tasks', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
   const store = readStore(root.store, env, report)
   const cluster = readCluster(root.cluster, env, report)
   const audit = readAudit(root.audit, env, report)
+  const recorder = readRecorder(root.recorder, report)
   const telemetry = readTelemetry(root.telemetry, env, report)
   const passed = passedVariables(readWith(passEnvSchema, root.passEnv, ['passEnv'], report), env)
   const configured = readEntries(root, port ?? listen.port, report)
@@ -106,10 +109,12 @@ export const checkConfig = (
     listen,
     auth,
     sse,
+    tasks,
     limits,
     store,
     cluster,
     audit,
+    recorder,
     telemetry,
     servers: byName(servers),
     workspaces: byName(workspaces.map(workspace => withToolFilters(workspace, servers))),
@@ -122,7 +127,7 @@ export const checkConfig = (
 /** The servers that use the sign-in at an issuer, and where the file names it. */
 const idpsOf = (servers: readonly ServerConfig[], entries: readonly RawEntry[]) =>
   servers.flatMap(server => {
-    if (server.kind !== 'remote' || !server.oauth || server.oauth.grant !== 'id_jag') return []
+    if (!('oauth' in server) || !server.oauth || server.oauth.grant !== 'id_jag') return []
     if (!server.oauth.idp) return [] // it is missing, which was reported
     const path = entries.find(({ name }) => name === server.name)?.path ?? []
     return { idp: server.oauth.idp, path: [...path, 'oauth', 'idp'] }

@@ -1,7 +1,7 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
-import { replacePrivateFile } from './data-dir.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** The announcement by which programs of the same user find the daemon of a data directory. */
 export interface Daemon {
@@ -16,7 +16,7 @@ const fileIn = (data: string): string => join(data, 'daemon.json')
 const lockIn = (data: string): string => join(data, 'daemon.starting')
 
 export const announceDaemon = (data: string, daemon: Daemon): Promise<void> =>
-  replacePrivateFile(fileIn(data), `${JSON.stringify(daemon, null, 2)}\n`)
+  replaceFile(fileIn(data), `${JSON.stringify(daemon, null, 2)}\n`)
 
 /**
  * Removes the announcement, unless another daemon has written one since. Announces the daemon that was there `before`

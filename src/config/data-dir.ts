@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { access, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, posix, resolve, win32 } from 'node:path'
 import { ConfigError } from './problems.ts'
@@ -15,7 +14,6 @@ export interface DataDirSource {
 
 const NAME = 'dragoman'
 const OWNER_ONLY = 0o700
-const OWNER_ONLY_FILE = 0o600
 
 /** The directory of all state: `--data`, `DRAGOMAN_DATA`, or the platform's default. It may not exist yet. */
 export const dataDirectory = ({ flag, env, platform = process.platform, home = homedir() }: DataDirSource): string => {
@@ -83,21 +81,3 @@ const fault = (directory: string, cause: unknown): ConfigError =>
     `cannot use the data directory ${directory}: ${FAULTS[codeOf(cause)] ?? (cause as Error).message}; ` +
       'choose another with --data DIR or DRAGOMAN_DATA',
   )
-
-/** Replaces a file atomically: readers see the old text or the new one. Only the owner can read it. */
-export const replacePrivateFile = async (file: string, text: string | Buffer): Promise<void> => {
-  const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    const handle = await open(draft, 'wx', OWNER_ONLY_FILE)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, file)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
-}

@@ -93,7 +93,7 @@ const details = (before: readonly Setting[], after: readonly Setting[]): Detail[
 const byPath = (settings: readonly Setting[]): Map<string, Setting> =>
   new Map(settings.map(setting => [setting.at, setting]))
 
-const SHOWN_SETTINGS = ['listen', 'auth', 'sse', 'limits', 'cluster', 'audit'] as const
+const SHOWN_SETTINGS = ['listen', 'auth', 'sse', 'tasks', 'limits', 'cluster', 'audit', 'recorder'] as const
 /** Their addresses and headers may hold passwords. */
 const HIDDEN_SETTINGS = ['store', 'telemetry'] as const
 

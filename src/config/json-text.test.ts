@@ -65,11 +65,11 @@ describe('parseJsonText', () => {
   })
 
   it('accepts comments and trailing commas', () => {
-    const { value, lineOf } = parseJsonText(
+    const { value, placeOf } = parseJsonText(
       '// mine\n{\n  /* two\n lines */ "a": [1, /**/ 2,], // "b": 3\n  "c": { "d": "//", },\n}\n// end',
     )
     expect(value).toEqual({ a: [1, 2], c: { d: '//' } })
-    expect([['a'], ['c', 'd']].map(lineOf)).toEqual([4, 5])
+    expect([['a'], ['c', 'd']].map(path => placeOf(path)?.line)).toEqual([4, 5])
   })
 
   it.each([
@@ -97,8 +97,10 @@ describe('parseJsonText', () => {
   })
 
   it('knows the line of every path, and of the nearest parent of one that is not there', () => {
-    const { lineOf } = parseJsonText('{\n  "a": {\n    "b": [\n      1,\n      2\n    ]\n  }\n}')
-    expect([[], ['a'], ['a', 'b'], ['a', 'b', 1], ['a', 'x', 'y']].map(lineOf)).toEqual([1, 2, 3, 5, 2])
+    const { placeOf } = parseJsonText('{\n  "a": {\n    "b": [\n      1,\n      2\n    ]\n  }\n}')
+    expect([[], ['a'], ['a', 'b'], ['a', 'b', 1], ['a', 'x', 'y']].map(path => placeOf(path)?.line)).toEqual([
+      1, 2, 3, 5, 2,
+    ])
   })
 
   it('names keys that are written twice and takes the last', () => {

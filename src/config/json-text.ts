@@ -3,11 +3,17 @@ import { printParseErrorCode, visit } from 'jsonc-parser'
 /** Where something is in a configuration file: keys and indexes from the root. */
 export type ConfigPath = readonly (string | number)[]
 
-/** A parsed file with the line of every value in it. */
+/** A place in a text; both count from 1. */
+export interface TextPlace {
+  readonly line: number
+  readonly column: number
+}
+
+/** A parsed file with the place of every value in it. */
 export interface JsonText {
   readonly value: unknown
-  /** The line of a path, or of its nearest parent in the file; undefined if there is no file. */
-  readonly lineOf: (path: ConfigPath) => number | undefined
+  /** The place of a path, or of its nearest parent in the file; undefined if there is no file. */
+  readonly placeOf: (path: ConfigPath) => TextPlace | undefined
   readonly repeated: readonly ConfigPath[] // duplicate keys of an object; the last one is used
 }
 
@@ -55,7 +61,8 @@ export const parseJsonText = (source: string): JsonText => {
   let hasRoot = false
 
   const fail = (message: string, offset: number): never => {
-    throw new JsonTextError(message, lineAt(text, offset), offset - text.slice(0, offset).lastIndexOf('\n'))
+    const { line, column } = placeAt(text, offset)
+    throw new JsonTextError(message, line, column)
   }
   const expected = (): string => {
     const inner = open.at(-1)
@@ -125,11 +132,14 @@ export const parseJsonText = (source: string): JsonText => {
     },
     { allowTrailingComma: true },
   )
-  const lineOf = (path: ConfigPath): number => {
+  const placeOf = (path: ConfigPath): TextPlace => {
     const offset = offsets.get(JSON.stringify(path))
-    return offset === undefined && path.length > 0 ? lineOf(path.slice(0, -1)) : lineAt(text, offset ?? 0)
+    return offset === undefined && path.length > 0 ? placeOf(path.slice(0, -1)) : placeAt(text, offset ?? 0)
   }
-  return { value: root, lineOf, repeated }
+  return { value: root, placeOf, repeated }
 }
 
-const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length
+export const placeAt = (text: string, offset: number): TextPlace => {
+  const before = text.slice(0, offset)
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+}

@@ -332,7 +332,10 @@ describe('a server entry', () => {
   })
 
   it.each<[unknown, string]>([
-    [{}, 'mcpServers.it: needs "url" for a remote server, "command" for a local one, or "builtin"'],
+    [
+      {},
+      'mcpServers.it: needs "url" for a remote server, "command" for a local one, "openapi" for a REST API, or "builtin"',
+    ],
     [{ serverURI: 'http://x/', commnd: 'x' }, '(it has "commnd": did you mean "command"?)'],
     [{ url: 'http://x/', command: 'x' }, 'mcpServers.it: has "url" and "command"; keep only one of them'],
     [{ url: 'http://x/', builtin: 'demo' }, 'has "url" and "builtin"'],

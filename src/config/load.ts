@@ -6,7 +6,8 @@ import { locateCertificates } from './cluster.ts'
 import { backupOf } from './edit/safe-write.ts'
 import { type JsonText, JsonTextError, parseJsonText } from './json-text.ts'
 import { namedFiles, READ_ERRORS, readNamedFiles } from './named-files.ts'
-import { ConfigError, formatProblems } from './problems.ts'
+import { locateDocument } from './openapi.ts'
+import { ConfigError, formatProblems, placeProblems } from './problems.ts'
 import { entriesOf, isRawObject } from './server-entries.ts'
 import type { ServerConfig, Snapshot } from './snapshot.ts'
 import { type Environment, homeOf, withEditorVariables, workspaceFolderOf } from './variables.ts'
@@ -14,6 +15,7 @@ import { type Environment, homeOf, withEditorVariables, workspaceFolderOf } from
 /** The sources of a configuration: flags override the file, the file overrides the defaults. */
 export interface ConfigSource {
   readonly file?: string | undefined
+  readonly text?: string | undefined // instead of that of the file, which may not exist yet
   readonly value?: unknown // instead of a file: what it would contain
   readonly embedded?: EmbeddedServers | undefined
   readonly env: Environment
@@ -21,12 +23,12 @@ export interface ConfigSource {
   readonly demo?: boolean | undefined // serve the demo if the file names no server
 }
 
-const NO_LINES = { lineOf: () => undefined, repeated: [] }
+const NO_PLACES = { placeOf: () => undefined, repeated: [] }
 
 /** Reads and checks the configuration. Throws a ConfigError with all its problems. */
 export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
   const { file, value = {}, embedded, env: given, flags, demo } = source
-  const text: JsonText = file === undefined ? { value, ...NO_LINES } : parse(file, await read(file))
+  const text: JsonText = file === undefined ? { value, ...NO_PLACES } : parse(file, source.text ?? (await read(file)))
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const workspaceFolder = file === undefined ? folder : workspaceFolderOf(file)
   const env = withEditorVariables(given, workspaceFolder, homeOf(given))
@@ -41,7 +43,10 @@ export const loadConfig = async (source: ConfigSource): Promise<Snapshot> => {
     host: flags?.host,
     port: flags?.port,
   })
-  if (problems.length > 0) throw new ConfigError(formatProblems(file ?? 'the configuration', problems, text.lineOf))
+  if (problems.length > 0) {
+    const placed = placeProblems(problems, text.placeOf)
+    throw new ConfigError(formatProblems(file ?? 'the configuration', placed), placed)
+  }
   const { host = snapshot.listen.host, port = snapshot.listen.port } = flags ?? {}
   const listen = { ...snapshot.listen, host, port }
   if (file === undefined) return { ...snapshot, listen, sources: [] }
@@ -69,6 +74,7 @@ const withRoot =
 
 const withFolder = (server: ServerConfig, folder: string): ServerConfig => {
   if ('root' in server) return { ...server, root: resolve(folder, server.root) }
+  if (server.kind === 'openapi') return { ...server, ...locateDocument(server, folder) }
   if (server.kind !== 'remote' || !server.oauth || server.oauth.grant !== 'jwt_bearer') return server
   const { assertionFile: file, ...oauth } = server.oauth
   return file === undefined ? server : { ...server, oauth: { ...oauth, assertionFile: resolve(folder, file) } }
@@ -96,6 +102,9 @@ const parse = (file: string, source: string): JsonText => {
     return parseJsonText(source)
   } catch (cause) {
     if (!(cause instanceof JsonTextError)) throw cause
-    throw new ConfigError(`${file} is not JSON: line ${cause.line}, column ${cause.column}: ${cause.message}`)
+    const { message, line, column } = cause
+    throw new ConfigError(`${file} is not JSON: line ${line}, column ${column}: ${message}`, [
+      { path: [], message, line, column },
+    ])
   }
 }

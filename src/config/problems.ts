@@ -1,10 +1,13 @@
-import type { ConfigPath } from './json-text.ts'
+import type { ConfigPath, TextPlace } from './json-text.ts'
 
 /** One error in a configuration, and its place. */
 export interface ConfigProblem {
   readonly path: ConfigPath
   readonly message: string
 }
+
+/** The same, with its place in the text if there is one. */
+export interface PlacedProblem extends ConfigProblem, Partial<TextPlace> {}
 
 /** What the reader of a configuration collects: problems make the file invalid, warnings do not. */
 export interface ConfigReport {
@@ -14,9 +17,11 @@ export interface ConfigReport {
 
 /** The configuration cannot be used. The message lists every problem and contains no secrets. */
 export class ConfigError extends Error {
-  constructor(message: string) {
+  readonly problems: readonly PlacedProblem[] // what the message lists, if it is about a file
+  constructor(message: string, problems: readonly PlacedProblem[] = []) {
     super(message)
     this.name = 'ConfigError'
+    this.problems = problems
   }
 }
 
@@ -27,19 +32,19 @@ export const formatPath = (path: ConfigPath): string =>
     .join('')
     .replace(/^\./, '')
 
-/** All problems as one text, one per line, each with its line in the file. */
-export const formatProblems = (
-  file: string,
+/** Problems in the order of the text. */
+export const placeProblems = (
   problems: readonly ConfigProblem[],
-  lineOf: (path: ConfigPath) => number | undefined,
-): string => {
-  const lines = problems
-    .map(problem => ({ ...problem, line: lineOf(problem.path) }))
-    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    .map(
-      ({ line, path, message }) =>
-        `  ${line === undefined ? '' : `line ${line}: `}${path.length > 0 ? `${formatPath(path)}: ` : ''}${message}`,
-    )
+  placeOf: (path: ConfigPath) => TextPlace | undefined,
+): PlacedProblem[] =>
+  problems.map(problem => ({ ...problem, ...placeOf(problem.path) })).sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+
+/** All problems as one text, one per line, each with its line in the file. */
+export const formatProblems = (file: string, problems: readonly PlacedProblem[]): string => {
+  const lines = problems.map(
+    ({ line, path, message }) =>
+      `  ${line === undefined ? '' : `line ${line}: `}${path.length > 0 ? `${formatPath(path)}: ` : ''}${message}`,
+  )
   return [`${file} has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}:`, ...lines].join('\n')
 }
 

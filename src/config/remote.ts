@@ -50,6 +50,7 @@ export const readRemote = (
   path: ConfigPath,
   env: Environment,
   report: ConfigReport,
+  address?: { readonly at: ConfigPath; readonly text: string }, // instead of that of the entry
 ): RemoteServer | UnavailableServer => {
   const readText = (text: string, at: ConfigPath, validate: Validate, missing: string[], ends = BOTH_ENDS): string => {
     const where = formatPath(at.slice(path.length))
@@ -89,7 +90,7 @@ export const readRemote = (
 
   const { key, text } = addressOf(entry) ?? { key: 'url' as const, text: '' }
   const missing: string[] = []
-  const url = readText(text, [...path, key], urlError, missing)
+  const url = readText(address?.text ?? text, address?.at ?? [...path, key], urlError, missing)
   const { shared: headers, values } = splitByCaller(readHeaders(entry.headers ?? {}, [...path, 'headers'], missing))
   const personal = readCallerValues(values, entry, path, { member: 'headers', report, read: readHeaders })
   if (entry.type === 'sse' && entry.era === 'modern')

@@ -3,6 +3,8 @@ import { LONGEST_TIMER_MS } from '../std/time.ts'
 import { auditSchema } from './audit.ts'
 import { authSchema, publicUrlSchema } from './auth-schema.ts'
 import { clusterSchema, labelSchema } from './cluster.ts'
+import { apiSchema } from './openapi.ts'
+import { recorderSchema } from './recorder.ts'
 import {
   flagSchema,
   listOf,
@@ -85,6 +87,14 @@ export const sseSchema = object({
     .optional()
     .describe('Named events on every channel of /sse, besides endpoint and message; a client chooses with ?events=.'),
 }).describe('The SSE channels at /sse.')
+
+export const tasksSchema = object({
+  afterMs: wholeNumber(0, LONGEST_TIMER_MS)
+    .optional()
+    .describe(
+      'Milliseconds until a running call becomes a task, for clients that declare the tasks extension; without it, only servers make tasks.',
+    ),
+}).describe('Tasks: calls whose results are fetched later.')
 
 type LimitName = Exclude<keyof Limits, 'rate'>
 const atMost = (name: LimitName, what: string) => wholeNumber(1).default(DEFAULT_LIMITS[name]).describe(what)
@@ -246,6 +256,10 @@ export const serverSchema = looseObject({
     .optional()
     .describe('Whether "files" shows files and folders whose name begins with a dot; they are hidden when absent.'),
   memory: memorySchema.optional(),
+  openapi: textSchema
+    .optional()
+    .describe('An OpenAPI document, as a file or a URL: the operations of a REST API become tools.'),
+  api: apiSchema.optional(),
   pool: oneOfSchema(['sticky', 'stateless', 'isolated'])
     .optional()
     .describe(
@@ -261,7 +275,7 @@ export const serverSchema = looseObject({
     .describe(
       'Which protocol to speak with it: modern is 2026-07-28, legacy everything before; auto is the era of each client, where the server speaks both.',
     ),
-}).meta({ id: 'server', anyOf: ['url', 'httpUrl', 'command', 'builtin'].map(key => ({ required: [key] })) })
+}).meta({ id: 'server', anyOf: ['url', 'httpUrl', 'command', 'openapi', 'builtin'].map(key => ({ required: [key] })) })
 
 export type ServerEntry = z.output<typeof serverSchema>
 
@@ -282,10 +296,12 @@ export const fileSchema = z.looseObject({
   listen: listenSchema.optional(),
   auth: authSchema.optional(),
   sse: sseSchema.optional(),
+  tasks: tasksSchema.optional(),
   limits: limitsSchema.optional(),
   store: storeSchema.optional(),
   cluster: clusterSchema.optional(),
   audit: auditSchema.optional(),
+  recorder: recorderSchema.optional(),
   telemetry: telemetrySchema.optional(),
   passEnv: passEnvSchema,
   mcpServers: z

@@ -9,6 +9,7 @@ import {
 } from './caller-values.ts'
 import { adaptEntry, commandHint } from './foreign-keys.ts'
 import type { ConfigPath } from './json-text.ts'
+import { type OpenapiServer, readOpenapi } from './openapi.ts'
 import { type ConfigReport, formatPath, nearest, quoteSome, unknownKeyWarnings } from './problems.ts'
 import { readWith } from './read-with.ts'
 import { addressOf, readRemote } from './remote.ts'
@@ -31,6 +32,18 @@ const NOT_FOR_BUILTIN = [
   'limits',
   'pool',
   'share',
+] as const
+
+/** Keys of other kinds of servers, which an entry with "openapi" does not have. */
+const NOT_FOR_OPENAPI = [
+  'args',
+  'env',
+  'envFile',
+  'cwd',
+  'limits',
+  'pool',
+  'share',
+  'allowCrossOriginEndpoint',
 ] as const
 
 const SHORT_TIMEOUT_MS = 1000
@@ -74,8 +87,9 @@ const readKind = (
   path: ConfigPath,
   context: EntryContext,
   report: ConfigReport,
-): RemoteServer | ProcessServer | BuiltinServer | UnavailableServer => {
+): RemoteServer | OpenapiServer | ProcessServer | BuiltinServer | UnavailableServer => {
   if (entry.builtin !== undefined) return readBuiltin(entry.builtin, entry, context.env)
+  if (entry.openapi !== undefined) return readOpenapi(entry, path, context.env, report)
   if (entry.command === undefined) return readRemote(entry, path, context.env, report)
   return readProcess(entry, path, context, report)
 }
@@ -93,11 +107,14 @@ const warningsOf = (entry: ServerEntry): string[] => {
       warnings.push(`"${key}" is ignored; it goes with "builtin": "files"`)
   if (entry.memory !== undefined && entry.builtin !== 'memory')
     warnings.push('"memory" is ignored; it goes with "builtin": "memory"')
+  if (entry.api !== undefined && entry.openapi === undefined) warnings.push('"api" is ignored; it goes with "openapi"')
   if (entry.oauth && entry.command !== undefined) warnings.push('"oauth" is ignored; it goes with "url"')
   for (const key of ['share', 'envFile'] as const)
     if (entry[key] !== undefined && addressOf(entry)) warnings.push(`"${key}" is ignored; it goes with "command"`)
   const unused = entry.builtin === undefined ? [] : NOT_FOR_BUILTIN.filter(key => entry[key] !== undefined)
   if (unused.length > 0) warnings.push(`ignored keys that go with "url" or "command": ${quoteSome(unused)}`)
+  const unread = entry.openapi === undefined ? [] : NOT_FOR_OPENAPI.filter(key => entry[key] !== undefined)
+  if (unread.length > 0) warnings.push(`ignored keys that do not go with "openapi": ${quoteSome(unread)}`)
   const about = warnings.map(warning => `: ${warning}`)
   const hint = entry.command === undefined ? undefined : commandHint(entry.command, entry.args ?? [])
   if (hint !== undefined) about.push(`.command: ${JSON.stringify(entry.command)} ${hint}`)
@@ -106,17 +123,18 @@ const warningsOf = (entry: ServerEntry): string[] => {
     : about
 }
 
-/** An entry must have exactly one of "url", "command" and "builtin", and a type that fits. */
+/** An entry must have exactly one of "url", "command", "openapi" and "builtin", and a type that fits. */
 const kindError = (entry: ServerEntry): string | undefined => {
-  const kinds = [addressOf(entry)?.key, entry.command && 'command', entry.builtin && 'builtin'].filter(kind => !!kind)
+  const given = [entry.command && 'command', entry.openapi !== undefined && 'openapi', entry.builtin && 'builtin']
+  const kinds = [addressOf(entry)?.key, ...given].filter(kind => !!kind)
   const [kind] = kinds
   if (kinds.length > 1) return `has ${kinds.map(each => JSON.stringify(each)).join(' and ')}; keep only one of them`
   if (kind === undefined) {
     const meant = unknownKeys(entry).find(key =>
-      ['url', 'httpUrl', 'command', 'builtin'].includes(intendedKey(key) ?? ''),
+      ['url', 'httpUrl', 'command', 'openapi', 'builtin'].includes(intendedKey(key) ?? ''),
     )
     const hint = meant ? ` (it has "${meant}": did you mean "${intendedKey(meant)}"?)` : ''
-    return `needs "url" for a remote server, "command" for a local one, or "builtin"${hint}`
+    return `needs "url" for a remote server, "command" for a local one, "openapi" for a REST API, or "builtin"${hint}`
   }
   if (entry.type !== undefined && (entry.type === 'stdio') !== (kind === 'command'))
     return `has type "${entry.type}" but "${kind}"; a "command" goes with type "stdio", a "url" with the others`

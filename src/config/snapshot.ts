@@ -2,6 +2,8 @@ import type { Upstream } from '../protocol/exchange.ts'
 import { EVERYTHING, type Policy } from '../protocol/policy.ts'
 import type { AuditConfig } from './audit.ts'
 import type { CallerValues } from './caller-values.ts'
+import type { OpenapiServer } from './openapi.ts'
+import type { RecorderConfig } from './recorder.ts'
 import type { TelemetryConfig } from './telemetry.ts'
 
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
@@ -9,10 +11,12 @@ export interface Snapshot {
   readonly listen: Listen
   readonly auth?: Auth | undefined
   readonly sse?: Sse | undefined
+  readonly tasks?: TasksConfig | undefined
   readonly limits: Limits
   readonly store?: StoreConfig | undefined // undefined: a file in the data directory
   readonly cluster?: ClusterConfig | undefined
   readonly audit?: AuditConfig | undefined // undefined: off
+  readonly recorder?: RecorderConfig | undefined // undefined: the default
   readonly telemetry?: TelemetryConfig | undefined // undefined: off
   readonly servers: ReadonlyMap<string, ServerConfig>
   readonly workspaces: ReadonlyMap<string, WorkspaceConfig>
@@ -20,6 +24,11 @@ export interface Snapshot {
   readonly warnings: readonly string[]
   readonly file?: string | undefined // the configuration file, as an absolute path
   readonly sources?: readonly string[] | undefined // the file, its backup and the secret files it was read from, as absolute paths
+}
+
+/** When the gateway itself makes tasks of calls. */
+export interface TasksConfig {
+  readonly afterMs?: number | undefined // undefined: never
 }
 
 /** The database that keeps the state of all replicas. */
@@ -151,7 +160,7 @@ export type ServerConfig = {
   readonly concurrency?: number | undefined // calls at the same time; undefined: no limit
   readonly enabledTools?: readonly string[] | undefined // globs of the tools that are shown; undefined: all
   readonly disabledTools?: readonly string[] | undefined // globs of the tools that are hidden
-} & (RemoteServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
+} & (RemoteServer | OpenapiServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
 
 /**
  * Which session a caller without a session gets at a legacy server: `sticky`, one per principal and set of
@@ -370,3 +379,9 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
 }
 
 export const DEFAULT_TIMEOUT_MS = 5 * MINUTE
+
+/** The second configuration with those settings of the first that stay until a restart. */
+export const keepUntilRestart = (before: Snapshot, after: Snapshot): Snapshot => {
+  const { listen, auth, sse, limits, store, cluster, audit, telemetry, recorder } = before
+  return { ...after, listen, auth, sse, limits, store, cluster, audit, telemetry, recorder }
+}

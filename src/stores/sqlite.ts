@@ -171,7 +171,7 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
   const runLong = async (text: string, values: readonly SqlValue[]): Promise<void> => {
     if (path === IN_MEMORY) return void (await alone(() => sql.run(text, ...values)))
     try {
-      await runOnThread({ driver, path, sql: text, values: values.map(boundValue), lockTimeoutMs })
+      await runOnThread(driver, { path, sql: text, values: values.map(boundValue), lockTimeoutMs })
     } catch (error) {
       throw classified(error)
     }

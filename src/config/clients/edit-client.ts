@@ -21,6 +21,7 @@ export const clientFile = async (client: McpClient, place: UserPlace, isProject:
 
 /** The entries of a client's file, and the text after one of them was changed. */
 export interface EditableClient {
+  readonly text: string | undefined // of the file; undefined: there is none
   readonly entries: RawObject
   /** The text with the entry set, or removed if undefined. */
   change(name: string, entry: object | undefined): string
@@ -37,6 +38,7 @@ export const openClient = async ({ key, format }: McpClient, file: string): Prom
   if (entries !== undefined && !isRawObject(entries))
     throw new ConfigError(`${file}: "${key}" is not an object; it was not changed`)
   return {
+    text,
     entries: entries ?? {},
     change: (name, entry) => {
       if (format === 'toml') return editToml(file, text, [key, name], entry as RawObject | undefined)
@@ -49,3 +51,9 @@ export const openClient = async ({ key, format }: McpClient, file: string): Prom
 /** Whether an entry is the same as the one that would be written; objects of a TOML file have no prototype. */
 export const isSameEntry = (found: unknown, entry: object): boolean =>
   isDeepStrictEqual(JSON.parse(JSON.stringify(found ?? null)), JSON.parse(JSON.stringify(entry)))
+
+/** An entry as it stands in the file of a client that has no other one. */
+export const entryText = ({ key, format }: McpClient, name: string, entry: object): string =>
+  format === 'toml'
+    ? editToml('the entry', undefined, [key, name], entry as RawObject)
+    : `${JSON.stringify({ [key]: { [name]: entry } }, undefined, 2)}\n`

@@ -3,11 +3,12 @@ import { join, resolve } from 'node:path'
 import { checkConfig, DEFAULT_SERVERS } from '../check.ts'
 import { type ConfigSearch, userConfigFiles } from '../find-config.ts'
 import { parseJsonText } from '../json-text.ts'
-import { ConfigError, formatProblems } from '../problems.ts'
+import { ConfigError, formatProblems, placeProblems } from '../problems.ts'
 import { BUILT_IN } from '../schema.ts'
 import { isRawObject, type RawObject, SERVER_KEYS } from '../server-entries.ts'
 import { homeOf, withEditorVariables, workspaceFolderOf } from '../variables.ts'
-import { editJson, type JsonChange, parseEdited } from './json-edit.ts'
+import { editJson, parseEdited } from './json-edit.ts'
+import type { JsonChange } from './json-members.ts'
 import { readForEdit, writeEdited } from './safe-write.ts'
 
 /** The file that `add`, `remove` and `import` change: the named one, the `dragoman.json` here, or that of the user. */
@@ -52,11 +53,17 @@ export const openConfig = async (file: string): Promise<EditableConfig> => {
 }
 
 /** A file that asks for the built-in servers by one word: another one can only be added if they are written out. */
-const openBuiltIn = (file: string, text: string): EditableConfig => {
-  const servers = DEFAULT_SERVERS.mcpServers
-  const written = editJson(file, text, [{ path: ['mcpServers'], value: servers }])
-  return { file, text, written, servers, pathOf: name => ['mcpServers', name] }
-}
+const openBuiltIn = (file: string, text: string): EditableConfig => ({
+  file,
+  text,
+  written: writeOutServers(file, text),
+  servers: DEFAULT_SERVERS.mcpServers,
+  pathOf: name => ['mcpServers', name],
+})
+
+/** The text with the entries of the built-in servers in place of the word. */
+export const writeOutServers = (file: string, text: string): string =>
+  editJson(file, text, [{ path: ['mcpServers'], value: DEFAULT_SERVERS.mcpServers }])
 
 /** The text of the file after changes, and the warnings of a check; a ConfigError says why it would be invalid. */
 export const previewChange = (
@@ -68,7 +75,8 @@ export const previewChange = (
   const env = withEditorVariables(process.env, workspaceFolderOf(file), homeOf(process.env))
   const { snapshot, problems } = checkConfig(parsed, { env })
   if (problems.length === 0) return { text: edited, warnings: snapshot.warnings }
-  throw new ConfigError(`${formatProblems(`after this change ${file}`, problems, parsed.lineOf)}\nIt was not changed.`)
+  const placed = placeProblems(problems, parsed.placeOf)
+  throw new ConfigError(`${formatProblems(`after this change ${file}`, placed)}\nIt was not changed.`, placed)
 }
 
 /** Writes the changed text; returns the path of the backup. */

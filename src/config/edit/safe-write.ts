@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { copyFile, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ConfigError } from '../problems.ts'
+import { OWNER_ONLY_FILE, replaceFile } from '../replace-file.ts'
 
-const OWNER_ONLY = 0o600 // a new file may hold secrets
+const OWNER_WRITES = 0o200
 
 /** Where the text before the last change is kept. */
 export const backupOf = (file: string): string => `${file}.bak`
@@ -37,26 +37,14 @@ export const writeEdited = async (
   const target = await realpath(file).catch(() => file)
   const mode = await stat(target).then(
     found => found.mode & 0o777,
-    () => OWNER_ONLY,
+    () => OWNER_ONLY_FILE,
   )
+  if ((mode & OWNER_WRITES) === 0) throw new ConfigError(`${file} is read-only; make it writable, and try again`)
   await mkdir(dirname(target), { recursive: true })
   const name = backups === 'each' ? `${file}.${timestamp(new Date())}` : file
   const backup = before === undefined ? undefined : backupOf(name)
   if (backup !== undefined) await copyFile(target, backup)
-  const draft = `${target}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    const handle = await open(draft, 'wx', mode)
-    try {
-      await handle.writeFile(after)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, target)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
+  await replaceFile(target, after, mode)
   return backup
 }
 

@@ -60,8 +60,8 @@ const withoutTable = (text: string, path: readonly string[]): string => {
   const lines = text.split('\n')
   let isInside = false
   const kept = lines.filter(line => {
-    const header = /^\s*\[\[?([^\]]+)\]\]?\s*(#.*)?$/.exec(line)?.[1]
-    if (header !== undefined) isInside = startsWith(keysOf(header), path)
+    const header = tomlHeader(line)
+    if (header !== undefined) isInside = startsWith(header, path)
     return !isInside
   })
   return kept.join('\n')
@@ -70,11 +70,15 @@ const withoutTable = (text: string, path: readonly string[]): string => {
 const startsWith = (keys: readonly string[], path: readonly string[]): boolean =>
   path.every((step, at) => keys[at] === step)
 
-/** The keys of a header: `a."b.c"` are two. */
-const keysOf = (header: string): string[] =>
-  [...header.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|([\w-]+)/g)].map(
-    ([, double, single, bare]) => double ?? single ?? bare ?? '',
-  )
+/** The keys of a header of a table, `[a."b.c"]` has two; undefined for any other line. */
+export const tomlHeader = (line: string): readonly string[] | undefined => {
+  const header = /^\s*\[\[?([^\]]+)\]\]?\s*(#.*)?$/.exec(line)?.[1]
+  return header === undefined
+    ? undefined
+    : [...header.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|([\w-]+)/g)].map(
+        ([, double, single, bare]) => double ?? single ?? bare ?? '',
+      )
+}
 
 /** An empty section is the same as none. */
 const withoutEmpty = (root: TomlObject, section: string): TomlObject => {

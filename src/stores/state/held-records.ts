@@ -45,35 +45,40 @@ export const holdRecord = (row: RecordRow, id: string, journal: HeldRecord['jour
 
 /** The records that this replica holds; written again if the database has lost them. */
 export class HeldRecords {
-  readonly #records = new Map<string, HeldRecord>()
+  // By kind, then by id: a key of both would be a new text for each event of a stream.
+  readonly #records = new Map<RecordKind, Map<string, HeldRecord>>()
   readonly #removed = new Map<string, HeldRecord>() // while the database was away
 
   /** Whether something waits to be written. */
   hasUnsaved = false
 
   get size(): number {
-    return this.#records.size
+    let size = 0
+    for (const { size: ofKind } of this.#records.values()) size += ofKind
+    return size
   }
 
   get(kind: RecordKind, id: string): HeldRecord | undefined {
-    return this.#records.get(`${kind}:${id}`)
+    return this.#records.get(kind)?.get(id)
   }
 
   /** The record of a claim that is still valid, as far as this replica knows. */
   of({ kind, id, epoch }: Claim): HeldRecord | undefined {
-    const record = this.#records.get(`${kind}:${id}`)
+    const record = this.#records.get(kind)?.get(id)
     return record?.epoch === epoch ? record : undefined
   }
 
   add(record: HeldRecord): void {
     const { kind, id } = record.claim
     this.#removed.delete(`${kind}:${id}`)
-    this.#records.set(`${kind}:${id}`, record)
+    const ofKind = this.#records.get(kind) ?? new Map<string, HeldRecord>()
+    this.#records.set(kind, ofKind.set(id, record))
   }
 
   delete(record: HeldRecord): void {
-    const key = `${record.claim.kind}:${record.claim.id}`
-    if (this.#records.get(key) === record) this.#records.delete(key)
+    const { kind, id } = record.claim
+    const ofKind = this.#records.get(kind)
+    if (ofKind?.get(id) === record) ofKind.delete(id)
   }
 
   /** Remembers that a record is to be removed from the database. */
@@ -89,12 +94,12 @@ export class HeldRecords {
   }
 
   unsaved(): HeldRecord[] {
-    return [...this.#records.values()].filter(({ isUnsaved }) => isUnsaved)
+    return this.#all().filter(({ isUnsaved }) => isUnsaved)
   }
 
   markAllUnsaved(): void {
     this.hasUnsaved = true
-    for (const record of this.#records.values()) {
+    for (const record of this.#all()) {
       record.isUnsaved = true
       record.journal = 'unread'
     }
@@ -102,8 +107,12 @@ export class HeldRecords {
 
   /** Drops every record and returns what they were. */
   clear(): HeldRecord[] {
-    const all = [...this.#records.values()]
+    const all = this.#all()
     this.#records.clear()
     return all
+  }
+
+  #all(): HeldRecord[] {
+    return [...this.#records.values()].flatMap(ofKind => [...ofKind.values()])
   }
 }

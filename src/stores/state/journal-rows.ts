@@ -25,7 +25,7 @@ export interface EventRow {
 
 /** What one transaction writes: streams to drop first, then rows. */
 export interface JournalBatch {
-  readonly drops: ReadonlyMap<string, QueuedEvents>
+  readonly drops: ReadonlyMap<HeldStream, QueuedEvents>
   readonly rows: readonly EventRow[]
 }
 
@@ -34,20 +34,19 @@ const ROW_OVERHEAD = 128 // counted for each row, so that many small ones reach 
 
 /** Joins what was queued into few rows, without events of more than `mostBytes`. */
 export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): JournalBatch => {
-  const drops = new Map<string, QueuedEvents>()
-  const rows = new Map<string, EventRow[]>() // of each stream
+  const drops = new Map<HeldStream, QueuedEvents>()
+  const rows = new Map<HeldStream, EventRow[]>()
   for (const queued of queue) {
     const { record, epoch, stream } = queued
-    const key = `${record.id}:${stream.name}`
     if (!queued.data) {
-      drops.set(key, queued)
-      rows.delete(key)
+      drops.set(stream, queued)
+      rows.delete(stream)
       continue
     }
     for (const [at, event] of queued.data.entries()) {
       if (event.length > mostBytes) continue
       const seq = queued.seq + at
-      const ofStream = rows.get(key) ?? []
+      const ofStream = rows.get(stream) ?? []
       const row = ofStream.at(-1)
       const isSame = row !== undefined && row.epoch === epoch
       if (isSame && seq >= row.seq && seq <= row.last) {
@@ -61,7 +60,7 @@ export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): J
         const revision = seq > stream.last ? 0 : ++stream.revisions
         const bytes = event.length + ROW_OVERHEAD
         ofStream.push({ record, epoch, stream, seq, revision, last: seq, bytes, data: [event] })
-        rows.set(key, ofStream)
+        rows.set(stream, ofStream)
       }
       stream.last = Math.max(stream.last, seq)
     }
@@ -70,14 +69,17 @@ export const gatherRows = (queue: readonly QueuedEvents[], mostBytes: number): J
 }
 
 /** The events of a row, each after its length. */
-export const encodeEvents = (data: readonly Buffer[]): Buffer =>
-  Buffer.concat(
-    data.flatMap(event => {
-      const length = Buffer.alloc(4)
-      length.writeUInt32BE(event.length)
-      return [length, event]
-    }),
-  )
+export const encodeEvents = (data: readonly Buffer[]): Buffer => {
+  let size = 0
+  for (const { length } of data) size += 4 + length
+  const encoded = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const event of data) {
+    at = encoded.writeUInt32BE(event.length, at)
+    at += event.copy(encoded, at)
+  }
+  return encoded
+}
 
 export const decodeEvents = (seq: number, encoded: Buffer): JournalEvent[] => {
   const events: JournalEvent[] = []

@@ -6,7 +6,7 @@ const MIB = KIB * KIB
 /** What a store keeps at most, in bytes. */
 export const STATE_LIMITS = {
   record: 64 * KIB,
-  task: 16 * MIB, // a task's record holds its result
+  task: 24 * MIB, // a task's record holds its result of at most 16 MiB, or its open questions
   event: 8 * MIB,
   stream: 64 * MIB,
   session: 128 * MIB,

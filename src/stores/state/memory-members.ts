@@ -15,6 +15,8 @@ interface MemoryMember {
 /** A replica of a cluster in memory. */
 export interface OwnMembership extends Membership {
   readonly isAlive: boolean
+  /** This replica is about to leave: it does not join again. */
+  retire(): void
 }
 
 /** The replicas of a cluster in memory. A lease lasts until it is ended. */
@@ -27,11 +29,13 @@ export class MemoryMembers {
     const [left, renamed] = [new Listeners<string>(), new Listeners<string>()]
     let self = newReplicaName()
     let latest = about
+    let isLeaving = false
     const enter = (): void => {
       this.#replicas.set(self, { ...latest, replica: self, version: STATE_VERSION })
       this.#members.set(self, { left, rejoin })
     }
     const rejoin = (): void => {
+      if (isLeaving) return
       const former = self
       self = newReplicaName()
       enter()
@@ -54,6 +58,9 @@ export class MemoryMembers {
         if (replicas.has(self)) enter()
       },
       reportDead: async replica => this.end(replica, 'lapsed'),
+      retire: () => {
+        isLeaving = true
+      },
       onLeft: listener => left.add(listener),
       onRenamed: listener => renamed.add(listener),
     }

@@ -2,7 +2,7 @@ import { SteadyClock } from '../../std/steady-clock.ts'
 import { checkBody, checkDocument, checkMessage, STATE_LIMITS } from './limits.ts'
 import { Listeners, TopicListeners } from './listeners.ts'
 import { MemoryJournal } from './memory-journal.ts'
-import { MemoryMembers } from './memory-members.ts'
+import { MemoryMembers, type OwnMembership } from './memory-members.ts'
 import {
   type Claim,
   type Held,
@@ -73,7 +73,8 @@ class MemoryStore implements StateStore {
   readonly journal: Journal
   readonly inbox: Inbox
   readonly shared: Shared
-  readonly members: StateStore['members']
+  readonly members: OwnMembership
+  readonly isShared = true
 
   constructor(cluster: MemoryCluster, about: ReplicaAbout) {
     this.#cluster = cluster
@@ -133,6 +134,15 @@ class MemoryStore implements StateStore {
     return record && heldOf(record)
   }
 
+  async list(kind: RecordKind, limit: number): Promise<Held[]> {
+    const found: Held[] = []
+    for (const record of this.#cluster.records.values()) {
+      if (found.length >= limit) break
+      if (record.kind === kind && !hasExpired(record)) found.push(heldOf(record))
+    }
+    return found
+  }
+
   async take(kind: RecordKind, id: string): Promise<TakeResult> {
     const record = this.#find(kind, id)
     if (!record) return { kind: 'none' }
@@ -170,6 +180,7 @@ class MemoryStore implements StateStore {
   }
 
   async releaseAll(): Promise<void> {
+    this.members.retire()
     for (const record of this.#cluster.records.values()) if (record.home === this.members.self) record.home = undefined
   }
 

@@ -100,9 +100,10 @@ const openFile = async (path: string, secrets: Secrets, log: Log): Promise<State
     const prepare = () => prepareSqlite(database)
     await prepare()
     await makePrivate(path)
-    const { checkpoint: upkeep, sync } = createUpkeep(database, log)
+    const { checkpoint: upkeep, sync, end } = createUpkeep(database, log)
     const keys = deriveStoreKeys(secrets)
-    return await SqlState.join({ database, prepare, keys, wake: NO_WAKE, log, upkeep, sync, isOnly: true })
+    const state = await SqlState.join({ database, prepare, keys, wake: NO_WAKE, log, upkeep, sync, isOnly: true })
+    return withRelease(state, async () => end())
   } catch (error) {
     await database.close().catch(() => {})
     throw error

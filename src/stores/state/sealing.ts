@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { KeyedHash } from '../../std/keyed-hash.ts'
 import type { KeyRing } from './secret.ts'
 import type { RecordKind } from './state-store.ts'
 
@@ -7,13 +8,23 @@ export const STATE_VERSION = 1
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE = 12
+const NONCES_AT_ONCE = 256
 const TAG = 16
-const NAME_BYTES = 18
+const NAME_LENGTH = 24 // in base64url: 18 bytes
 const HEAD = 1 + NONCE
+
+// Drawn together: each call of the random generator costs more than sealing a small event.
+let nonces: Buffer = Buffer.alloc(0)
+const nextNonce = (): Buffer => {
+  if (nonces.length === 0) nonces = randomBytes(NONCE * NONCES_AT_ONCE)
+  const nonce = nonces.subarray(0, NONCE)
+  nonces = nonces.subarray(NONCE)
+  return nonce
+}
 
 /** Encrypts and authenticates for one place, so that what is moved to another place cannot be opened there. */
 export const sealBody = (key: Buffer, place: string, content: Buffer): Buffer => {
-  const nonce = randomBytes(NONCE)
+  const nonce = nextNonce()
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })
   cipher.setAAD(Buffer.from(place))
   // Of its own: a slice of a shared buffer would keep all of that in memory.
@@ -45,17 +56,17 @@ export const openBody = (keys: KeyRing, place: string, sealed: Uint8Array): Buff
 /** How a store hides what it holds: ids become hashes, and bodies are sealed. */
 export class Sealing {
   readonly #keys: KeyRing
-  readonly #names: Buffer
+  readonly #names: KeyedHash
 
   /** `names` is a key that stays the same while secrets are replaced. */
   constructor(keys: KeyRing, names: Buffer) {
     this.#keys = keys
-    this.#names = names
+    this.#names = new KeyedHash(names)
   }
 
   /** The hash that stands for a text in the database. */
   nameOf(text: string): string {
-    return createHmac('sha256', this.#names).update(text).digest().subarray(0, NAME_BYTES).toString('base64url')
+    return this.#names.digest(text).slice(0, NAME_LENGTH)
   }
 
   recordName(kind: RecordKind, id: string): string {

@@ -31,11 +31,23 @@ const UNREADABLE_MS = 24 * 60 * 60_000 // until an expired record that cannot be
 
 const isAway = (error: unknown): boolean => error instanceof StateError && error.reason === 'away'
 
+interface ClaimedRecord {
+  readonly row: records.RecordRow
+  readonly held: Held
+}
+
+/** Records that one transaction claims. */
+interface AbandonedBatch {
+  claimed: ClaimedRecord[]
+  isRunning: boolean
+}
+
 /** Creates, takes, writes and removes records, and knows those of this replica. */
 export class SqlClaims {
   readonly held = new HeldRecords()
   readonly lost = new Listeners<Claim>()
   readonly #options: ClaimsOptions
+  readonly #unsure = new Map<RecordKind, readonly AbandonedBatch[]>() // whose transaction gave no answer
 
   constructor(options: ClaimsOptions) {
     this.#options = options
@@ -85,6 +97,12 @@ export class SqlClaims {
     const name = sealing.recordName(kind, id)
     const row = await contact.run(() => records.findRecord(database, name, Date.now()))
     return row && this.#opened(row)
+  }
+
+  async list(kind: RecordKind, limit: number): Promise<Held[]> {
+    const { database, contact } = this.#options
+    const rows = await contact.run(() => records.listRecords(database, kind, Date.now(), limit))
+    return rows.flatMap(row => this.#opened(row) ?? [])
   }
 
   async take(kind: RecordKind, id: string): Promise<TakeResult> {
@@ -160,21 +178,50 @@ export class SqlClaims {
       why === 'expired'
         ? records.findExpired(sql, kind, now, members.self, limit)
         : records.findOrphaned(sql, kind, now, limit)
-    const taken = await contact.run(() =>
-      database.transaction(async sql => {
-        const claimed: { row: records.RecordRow; held: Held }[] = []
-        for (const row of await find(sql)) {
-          const held = this.#opened(row)
-          // Such rows come first at each sweep, and would keep it from those after them.
-          if (!held && row.expires < now - UNREADABLE_MS) await records.deleteRecord(sql, row)
-          const epoch = held && (row.home === members.self ? row.epoch : await this.#claim(row, sql))
-          if (held && epoch !== undefined)
-            claimed.push({ row: { ...row, home: this.#homeFor(kind), epoch }, held: { ...held, epoch } })
-        }
-        return claimed
-      }),
-    )
-    return taken.map(({ row, held }) => this.#hold(row, held))
+    const before = await this.#settleUnsure(kind)
+    const batch: AbandonedBatch = { claimed: [], isRunning: false }
+    const claim = async (sql: Sql): Promise<void> => {
+      batch.claimed = []
+      for (const row of await find(sql)) {
+        const held = this.#opened(row)
+        // Such rows come first at each sweep, and would keep it from those after them.
+        if (!held && row.expires < now - UNREADABLE_MS) await records.deleteRecord(sql, row)
+        const epoch = held && (row.home === members.self ? row.epoch : await this.#claim(row, sql))
+        if (held && epoch !== undefined)
+          batch.claimed.push({ row: { ...row, home: this.#homeFor(kind), epoch }, held: { ...held, epoch } })
+      }
+    }
+    const run = async (): Promise<void> => {
+      batch.isRunning = true
+      await database.transaction(claim).finally(() => {
+        batch.isRunning = false
+      })
+    }
+    await contact.run(run).catch((error: unknown) => {
+      this.#unsure.set(kind, [...(this.#unsure.get(kind) ?? []), { claimed: before, isRunning: false }, batch])
+      throw error
+    })
+    return [...before, ...batch.claimed].map(({ row, held }) => this.#hold(row, held))
+  }
+
+  /**
+   * What earlier transactions have claimed although this replica got no answer from them, for example because it came too
+   * late. Other replicas cannot take these records, and no one would use them.
+   */
+  async #settleUnsure(kind: RecordKind): Promise<ClaimedRecord[]> {
+    const { database, contact, members } = this.#options
+    const batches = this.#unsure.get(kind) ?? []
+    const running = batches.filter(({ isRunning }) => isRunning)
+    const settled: ClaimedRecord[] = []
+    for (const { claimed } of batches.filter(({ isRunning }) => !isRunning))
+      for (const { row, held } of claimed) {
+        if (isHomeless(kind) || this.held.of(held)) continue
+        const stored = await contact.run(() => records.findRecord(database, row.id, Date.now()))
+        if (stored?.home === members.self && stored.epoch === row.epoch) settled.push({ row: stored, held })
+      }
+    if (running.length > 0) this.#unsure.set(kind, running)
+    else this.#unsure.delete(kind)
+    return settled
   }
 
   async releaseAll(): Promise<void> {

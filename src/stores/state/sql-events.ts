@@ -1,4 +1,4 @@
-import { perDialect } from '../dialect.ts'
+import { POSTGRES, perDialect } from '../dialect.ts'
 import type { Sql, SqlValue } from '../sql.ts'
 import type { JournalSizes } from './held-records.ts'
 import { READ_BYTES } from './limits.ts'
@@ -15,7 +15,8 @@ export interface StoredEvents {
   readonly data: Uint8Array
 }
 
-const ROWS = 32 // of one statement
+// Of one statement: fewer round trips in PostgreSQL. SQLite has none, and copies the values of several rows once more.
+const rowsPerInsert = ({ dialect }: Sql): number => (dialect === POSTGRES ? 32 : 1)
 
 // One text for each number of rows; drivers keep the statements they have prepared.
 const insertOf = perDialect(
@@ -28,8 +29,9 @@ const insertText = (sql: Sql, rows: number): string =>
 
 export const insertEvents = async (sql: Sql, rows: readonly StoredEvents[]): Promise<void> => {
   const now = Date.now()
-  for (let from = 0; from < rows.length; from += ROWS) {
-    const part = rows.slice(from, from + ROWS)
+  const most = rowsPerInsert(sql)
+  for (let from = 0; from < rows.length; from += most) {
+    const part = rows.slice(from, from + most)
     const values = part.flatMap((row): SqlValue[] => [
       row.id,
       row.stream,

@@ -14,15 +14,17 @@ import type { Claim, StateStore } from './state-store.ts'
 const NEVER = { expires: Number.POSITIVE_INFINITY }
 const bytes = (text: string): Buffer => Buffer.from(text)
 
-/** A database that can be taken away: statements fail, or do not end. */
+/** A database that can be taken away: statements fail, do not end, or are executed and not answered. */
 const breakable = (database: SqlDatabase) => {
-  const fault: { kind: 'none' | 'fails' | 'hangs' } = { kind: 'none' }
+  const fault: { kind: 'none' | 'fails' | 'hangs' | 'unanswered' } = { kind: 'none' }
   const guard =
     <Args extends unknown[], Result>(run: (...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
       if (fault.kind === 'fails') throw new SqlError('unreachable', 'connection refused')
       if (fault.kind === 'hangs') return new Promise(() => {})
-      return run(...args)
+      const result = await run(...args)
+      if (fault.kind === 'unanswered') throw new SqlError('unsure', 'connection lost')
+      return result
     }
   const { run, get, all, exec, transaction } = database
   const broken = { ...database, run: guard(run), get: guard(get), all: guard(all), exec: guard(exec) } as SqlDatabase
@@ -58,6 +60,21 @@ describe('a store that is away', () => {
     expect(other.members.at(one.members.self)?.address).not.toBe('http://10.0.0.1:1')
     fault.kind = 'none'
     await vi.waitFor(() => expect(other.members.at(one.members.self)?.address).toBe('http://10.0.0.1:1'), 5000)
+  })
+
+  test('has claimed abandoned records without an answer: they are not lost', async () => {
+    const { shared, one, other, fault } = await broken()
+    await other.create('task', 't', bytes('t'), NEVER)
+    await shared.kill(other.members.self)
+    fault.kind = 'unanswered'
+    await expect(one.takeAbandoned('task', 'orphaned', 9)).rejects.toMatchObject({ reason: 'away' })
+    fault.kind = 'none'
+    await isBack(one)
+    expect(await other.takeAbandoned('task', 'orphaned', 9)).toEqual([])
+    const [taken] = await one.takeAbandoned('task', 'orphaned', 9)
+    expect(taken).toMatchObject({ kind: 'task', id: 't', epoch: 2 })
+    expect(await one.write(taken as Claim, bytes('u'), NEVER)).toBe(true)
+    expect(await one.takeAbandoned('task', 'orphaned', 9)).toEqual([])
   })
 
   test('lets known sessions go on, takes new ones, and stores both when it is back', async () => {

@@ -24,6 +24,10 @@ const SIZE = perDialect(dialect => {
 (SELECT coalesce(sum(length(data)), 0) FROM ${inbox} WHERE id = ?1) AS bytes`
 })
 
+const HAS_MESSAGES = perDialect(
+  dialect => `SELECT 1 AS found FROM ${stateTables({ dialect }).inbox} WHERE id = ? LIMIT 1`,
+)
+
 /** Messages for the homes of records, oldest first. */
 export const createSqlInbox = (options: InboxOptions): Inbox => {
   const { database, contact, sealing, held, self, notify } = options
@@ -45,6 +49,8 @@ export const createSqlInbox = (options: InboxOptions): Inbox => {
     drain: async claim => {
       const record = held.of(claim)
       if (!record) return []
+      // Homes also look without cause: most find nothing, and need no transaction for it.
+      if (!(await contact.run(() => database.get(HAS_MESSAGES(database), record.id)))) return []
       const rows = await contact.run(() =>
         database.transaction(async sql => {
           const epochs = await ownedEpochs(sql, self(), [record.id])

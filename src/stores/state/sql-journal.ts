@@ -37,8 +37,11 @@ const RESUME_BYTES = QUEUE_BYTES / 2
 const CHECK_BYTES = 16 * 1024 * 1024 // written between two looks at the size of all journals
 const EVENT_BYTES = 64 // of the queue itself
 
-const sizeOf = ({ data }: QueuedEvents): number =>
-  (data ?? []).reduce((sum, event) => sum + event.length + EVENT_BYTES, EVENT_BYTES)
+const sizeOf = ({ data }: QueuedEvents): number => {
+  let size = EVENT_BYTES
+  if (data) for (const { length } of data) size += length + EVENT_BYTES
+  return size
+}
 
 /** Writes events behind: in batches, each one transaction. */
 export class SqlJournal implements Journal {
@@ -206,7 +209,7 @@ export class SqlJournal implements Journal {
       bytes,
     } of rows) {
       const isUnread = record.journal === 'unread'
-      const sizes = await sizesOf(sql, record)
+      const sizes = typeof record.journal === 'object' ? record.journal : await readJournal(sql, record)
       record.journal = sizes
       const count = (of: string, by: number): void => {
         sizes.streams.set(of, (sizes.streams.get(of) ?? 0) + by)
@@ -243,10 +246,8 @@ export class SqlJournal implements Journal {
   }
 }
 
-const sizesOf = async (sql: Sql, { journal, id }: HeldRecord): Promise<JournalSizes> => {
-  if (journal === 'empty') return { bytes: 0, streams: new Map() }
-  return journal === 'unread' ? readSizes(sql, id) : journal
-}
+const readJournal = async (sql: Sql, { journal, id }: HeldRecord): Promise<JournalSizes> =>
+  journal === 'unread' ? readSizes(sql, id) : { bytes: 0, streams: new Map() }
 
 const forgetStream = ({ record: { journal: sizes }, stream: { name } }: QueuedEvents): void => {
   if (typeof sizes === 'string') return

@@ -59,6 +59,7 @@ export class SqlMembers implements Membership {
   #former: string | undefined
   #isJoined = false
   #isAnnounced = true // the row says what `#about` does
+  #isLeaving = false
   #renewedAt = performance.now()
   #emptiedAt = Number.NEGATIVE_INFINITY
   #clockOffset: number | undefined // of the database to the monotonic clock of this process
@@ -170,6 +171,11 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     for (const replica of former.keys()) if (!this.#replicas.has(replica) && replica !== own) this.#left.call(replica)
   }
 
+  /** This replica is about to leave: if the others end its lease before, it does not join again. */
+  retire(): void {
+    this.#isLeaving = true
+  }
+
   /** Removes the row of this replica. */
   async leave(): Promise<void> {
     await this.#end('replica = ?', this.#self)
@@ -181,6 +187,7 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     const { database, contact, leaseMs, check } = this.#options
     const { member } = stateTables(database)
     await check()
+    if (!this.#isJoined && this.#isLeaving) return
     if (!this.#isJoined) {
       if (this.#former !== undefined) await this.#end('replica = ?', this.#former)
       await this.join()
@@ -210,9 +217,10 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
   }
 
   #lapse(): void {
+    this.#isJoined = false
+    if (this.#isLeaving) return
     const former = this.#self
     this.#former = former
-    this.#isJoined = false
     this.#self = newReplicaName()
     this.#options.log.warn({ replica: this.#self, former }, 'lease lost; the replica joins again under a new name')
     this.#options.onLapsed(former)

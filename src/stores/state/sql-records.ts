@@ -34,6 +34,7 @@ ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, body = excluded.body
 WHERE ${record}.epoch = excluded.epoch AND ${record}.home = excluded.home`,
 )
 const FIND = statement(({ record }) => `SELECT ${COLUMNS} FROM ${record} WHERE id = ? AND expires > ?`)
+const LIST = statement(({ record }) => `SELECT ${COLUMNS} FROM ${record} WHERE kind = ? AND expires > ? LIMIT ?`)
 const FENCE = 'WHERE id = ? AND home = ? AND epoch = ?'
 const UPDATE = statement(({ record }) => `UPDATE ${record} SET body = ?, expires = ? ${FENCE}`)
 const CLAIM = statement(
@@ -85,6 +86,10 @@ export const restoreRecord = async (sql: Sql, row: RecordRow, self: string): Pro
 
 export const findRecord = (sql: Sql, id: string, now: number): Promise<RecordRow | undefined> =>
   sql.get<RecordRow>(FIND(sql), id, now)
+
+/** Records of a kind that have not expired. */
+export const listRecords = (sql: Sql, kind: RecordKind, now: number, limit: number): Promise<RecordRow[]> =>
+  sql.all<RecordRow>(LIST(sql), kind, now, limit)
 
 export const updateRecord = async (sql: Sql, row: RecordRow): Promise<boolean> =>
   (await sql.run(UPDATE(sql), row.body, row.expires, ...fenceOf(row))) > 0

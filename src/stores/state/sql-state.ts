@@ -62,6 +62,7 @@ export class SqlState implements StateStore {
   readonly journal: SqlJournal
   readonly inbox: Inbox
   readonly shared: Shared
+  readonly isShared: boolean
   readonly #options: SqlStateOptions
   #identity: StoreIdentity
   readonly #contact: StoreContact
@@ -76,6 +77,7 @@ export class SqlState implements StateStore {
     const { database, keys, wake, log, about = NO_ADDRESS, beatMs = BEAT_MS, leaseMs = LEASE_MS } = options
     this.#options = options
     this.#identity = identity
+    this.isShared = options.isOnly !== true
     const sealing = new Sealing(keys, identity.names)
     const contact = new StoreContact(database.location, log)
     this.#contact = contact
@@ -115,6 +117,10 @@ export class SqlState implements StateStore {
     return this.#claims.read(kind, id)
   }
 
+  list(kind: RecordKind, limit: number): Promise<Held[]> {
+    return this.#claims.list(kind, limit)
+  }
+
   take(kind: RecordKind, id: string): Promise<TakeResult> {
     return this.#claims.take(kind, id)
   }
@@ -135,6 +141,7 @@ export class SqlState implements StateStore {
   }
 
   async releaseAll(): Promise<void> {
+    this.members.retire()
     await this.journal.flush()
     await this.#claims.saveAll().catch(() => {})
     // The next process with the file knows that this one has ended; to change every record would delay that.

@@ -1,12 +1,13 @@
 import { open, stat } from 'node:fs/promises'
 import type { Log } from '../../telemetry/log.ts'
 import type { SqlDatabase } from '../sql.ts'
-import { runOnThread } from '../sqlite-driver.ts'
+import { StatementThread } from '../sqlite-driver.ts'
 
 const CHECKPOINT_BYTES = 4 * 1024 * 1024
 const RESTART_BYTES = 64 * 1024 * 1024
 const QUIET_MS = 30_000
 const LOCK_TIMEOUT_MS = 2000
+const THREAD_IDLE_MS = 60_000 // a gateway that stores much needs it at each heartbeat
 
 /** What a SQLite file needs besides its statements. */
 export interface SqliteUpkeep {
@@ -14,10 +15,13 @@ export interface SqliteUpkeep {
   checkpoint(): void
   /** Resolves when every commit so far survives a power cut. */
   sync(): Promise<void>
+  /** Ends the thread of checkpoints. */
+  end(): void
 }
 
 export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): SqliteUpkeep => {
   const wal = `${location}-wal`
+  const thread = new StatementThread(driver, THREAD_IDLE_MS)
   let isRunning = false
   let [last, lastSize] = [0, 0]
   const checkpoint = async (): Promise<void> => {
@@ -29,9 +33,11 @@ export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): Sqlit
     lastSize = size
     // A log that is written without a break is never used up: then writers wait once for its end.
     const sql = `PRAGMA wal_checkpoint(${size > RESTART_BYTES ? 'RESTART' : 'PASSIVE'})`
-    await runOnThread({ driver, path: location, sql, values: [], lockTimeoutMs: LOCK_TIMEOUT_MS }).catch(
-      (error: Error) => log.warn({ file: location, reason: error.message }, 'checkpoint failed; the log keeps growing'),
-    )
+    await thread
+      .run({ path: location, sql, values: [], lockTimeoutMs: LOCK_TIMEOUT_MS })
+      .catch((error: Error) =>
+        log.warn({ file: location, reason: error.message }, 'checkpoint failed; the log keeps growing'),
+      )
   }
   return {
     checkpoint: () => {
@@ -50,5 +56,6 @@ export const createUpkeep = ({ location, driver }: SqlDatabase, log: Log): Sqlit
         await file.close()
       }
     },
+    end: () => thread.end(),
   }
 }

@@ -46,6 +46,8 @@ export interface StateStore {
   create(kind: RecordKind, id: string, body: Buffer, options: WriteOptions): Promise<Claim>
   /** Reads a record without claiming it, wherever its home is. */
   read(kind: RecordKind, id: string): Promise<Held | undefined>
+  /** Reads records of a kind that has no homes, in no order and without claiming them; not more than `limit`. */
+  list(kind: RecordKind, limit: number): Promise<Held[]>
   /** Claims a record, unless another live replica holds it. A record of this replica keeps its epoch. */
   take(kind: RecordKind, id: string): Promise<TakeResult>
   /** Returns false if another replica holds the record now, or if it was removed. */
@@ -65,6 +67,8 @@ export interface StateStore {
    */
   onLost(listener: (claim: Claim) => void): () => void
   health(): StoreHealth
+  /** Whether other replicas may use it, now or later. */
+  readonly isShared: boolean
   readonly journal: Journal
   readonly inbox: Inbox
   readonly members: Membership
