@@ -26,11 +26,22 @@ interface AuthenticatorOptions {
   readonly shared: Shared | undefined // where all replicas keep their tokens; undefined: in the data directory
   readonly required: boolean // a token is needed even while there is none
   readonly localToken: Token // valid besides those in the data directory
+  /** The token that another secret stands for. */
+  readonly findSubstitute: (secret: string) => Token | undefined
   readonly policyFor: PolicyFor
   readonly challenge: Challenge
   readonly recordFailure: RecordFailure
   readonly writeAudit?: WriteAuditEvent | undefined
   readonly log: Log
+}
+
+/** The tokens of the data directory or the store, while the gateway uses them. */
+export interface StoredTokens {
+  onChange(listener: () => void): void
+  /** Reads them again: after a change by this process, what depends on them follows at once. */
+  reload(): Promise<void>
+  /** The time each was used last, by id. */
+  lastUsed(): Promise<Readonly<Record<string, string>>>
 }
 
 /** The policy of a token, by its name; `of` is the token, or the caller, for the log. */
@@ -58,7 +69,8 @@ const openStore = async (
 
 /** Authenticates requests by bearer token. A token that is revoked or expires ends everything opened with it, at once. */
 export const openAuthenticator = async (options: AuthenticatorOptions) => {
-  const { data, shared, required, localToken, policyFor, challenge, recordFailure, writeAudit, log } = options
+  const { data, shared, required, localToken, findSubstitute, policyFor, challenge, recordFailure, writeAudit, log } =
+    options
   const store = await openStore(data, shared, log)
   const isStored = (id: string): boolean => [...(store?.tokens.values() ?? [])].some(token => token.id === id)
   const lastUsed = data === undefined ? undefined : createLastUsed(data, isStored, log)
@@ -83,16 +95,18 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   /** Whether a token is needed now. */
   const isRequired = (): boolean => required || (store?.exists ?? false)
 
+  const tokenOfSecret = (secret: string): Token | undefined => findToken(tokens, secret) ?? findSubstitute(secret)
+
   /** The token of a request, valid or not; while none is required, only the local token is known. */
   const tokenOf = (request: RequestInfo): Token | undefined => {
     const secret = bearerOf(request)
-    return secret === undefined ? undefined : findToken(tokens, secret)
+    return secret === undefined ? undefined : tokenOfSecret(secret)
   }
 
   /** The valid token of a request, or the rejection. */
   const authenticate = (request: RequestInfo, workspace: string): Token | AuthRejection => {
     const secret = bearerOf(request)
-    const token = secret === undefined ? undefined : findToken(tokens, secret)
+    const token = secret === undefined ? undefined : tokenOfSecret(secret)
     // A 401 would make clients give up their token, or ask their user for another one.
     if (!token && store?.isUnread) return uncheckedToken(request, 'the tokens cannot be read from the store yet')
     if (secret === undefined) return missingToken(request, challenge)
@@ -147,7 +161,8 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
       const token = authenticate(request, EVERY_WORKSPACE)
       if ('kind' in token) return token
       if (!canAccess(token, EVERY_WORKSPACE) || token.policy !== undefined) return restrictedToken(request)
-      return { kind: 'in', principal: token.principal }
+      const { id, principal, admin = false } = token
+      return { kind: 'in', principal, token: id, isAdmin: admin }
     },
     /**
      * Tracks a request admitted without a token; its connection is destroyed when the first token is created. Returns the id of
@@ -178,6 +193,12 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
       const token = tokenOf(request)
       return token !== undefined && !isExpired(token, Date.now()) && canAccess(token, workspace)
     },
+    /** For the owner, who sees and changes the tokens. */
+    stored: {
+      onChange: listener => store?.onChange(listener),
+      reload: async () => store?.reload(),
+      lastUsed: async () => lastUsed?.readAll() ?? {},
+    } satisfies StoredTokens,
     close: async (): Promise<void> => {
       store?.close()
       clearTimeout(nextExpiry)

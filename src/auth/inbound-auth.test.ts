@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestLog, type TestLog } from '../../test/support/log.ts'
+import { MemoryCluster } from '../stores/state/memory-state.ts'
 import { createInboundAuth, type InboundAuth, type InboundAuthOptions } from './inbound-auth.ts'
 import { createSecret, hashSecret, type Token } from './token.ts'
 import { changeTokens, tokenFilePath } from './token-file.ts'
@@ -22,7 +23,9 @@ afterEach(async () => {
 })
 
 const open = async (options: Partial<InboundAuthOptions> = {}): Promise<InboundAuth> => {
-  const inbound = await createInboundAuth({ host: '127.0.0.1', isLoopback: true, data, log: log.log, ...options })
+  const { shared: documents } = new MemoryCluster().join()
+  const about = { host: '127.0.0.1', isLoopback: true, data, documents, log: log.log }
+  const inbound = await createInboundAuth({ ...about, ...options })
   opened.push(inbound)
   return inbound
 }

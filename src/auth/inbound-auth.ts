@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { RateLimits } from '../config/snapshot.ts'
@@ -6,12 +7,14 @@ import { quotaOwner } from '../protocol/admission.ts'
 import type { Shared } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
-import { bearerOf, openAuthenticator, type RecordFailure } from './authenticator.ts'
+import { bearerOf, openAuthenticator, type RecordFailure, type StoredTokens } from './authenticator.ts'
+import { ConsoleSessions } from './console-sessions.ts'
 import { FailedLogins } from './failed-logins.ts'
 import { createOAuthAdmission, isOAuthToken } from './oauth-admission.ts'
 import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
 import { tooManyFailures, tooManyRequests, unknownWorkspace } from './rejections.ts'
 import { createProtectedResource, type ProtectedResource } from './resource.ts'
+import { Sealer } from './server/sealer.ts'
 import { type ApiTokens, createSecret, EVERY_WORKSPACE, hashSecret, isApiSecret, type Token } from './token.ts'
 import { createTokenPolicies, type PolicyOf } from './token-policies.ts'
 import type { TokenVerifier } from './verify/verifier.ts'
@@ -31,6 +34,8 @@ export interface InboundAuthOptions {
   readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
   readonly rate?: RateLimits | undefined
   readonly cluster?: AuthCluster | undefined // undefined: there are no other replicas
+  readonly documents: Pick<Shared, 'document' | 'writeDocument' | 'on'> // of the store: who has signed out
+  readonly sealKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // of cookies; undefined: they end with the process
   readonly policyOf?: PolicyOf | undefined // of tokens
   readonly hasWorkspace?: ((name: string, request: RequestInfo) => boolean) | undefined
   readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
@@ -47,8 +52,15 @@ export interface InboundAuth {
   readonly tokens: OpenerTokens
   /** The tokens that people can sign in with. */
   readonly apiTokens: ApiTokens
+  /** Undefined if tokens are not used: with --insecure, or `auth.required` set to false. */
+  readonly storedTokens: StoredTokens | undefined
+  readonly consoleSessions: ConsoleSessions
+  /** Counts a sign-in that failed; returns the milliseconds to wait if its address has had too many. */
+  recordSignInFailure(request: RequestInfo, reason: string): number | undefined
   /** A token for every workspace, valid while this process lives: for programs of the same user on the same machine. */
   readonly localSecret: string
+  /** Of callers without a token, where none is needed; undefined: they are anonymous. */
+  readonly principalWithoutToken: string | undefined
   close(): Promise<void>
 }
 
@@ -70,6 +82,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError(CONTRADICTION)
   const localSecret = createSecret()
+  const localToken = createLocalToken(localSecret)
   const failures = new FailedLogins(log)
   const recordFailure: RecordFailure = (rejection, request, workspace, token) => {
     const fields = { reason: rejection.error.message, workspace, token }
@@ -77,6 +90,13 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     return waitMs === undefined ? rejection : tooManyFailures(request, waitMs)
   }
   const policyFor = createTokenPolicies(policyOf, log)
+  const consoleSessions: ConsoleSessions = new ConsoleSessions({
+    sealer: new Sealer(options.sealKeys ?? [randomBytes(32)]),
+    documents: options.documents,
+    log,
+    tokenOf: id => (id === LOCAL ? localToken : authenticator?.apiTokens.byId(id)),
+    onRevoked: (id, end) => (authenticator?.tokens ?? NO_TOKENS).onRevoked(id, end),
+  })
   const authenticator =
     insecure || required === false
       ? undefined
@@ -84,7 +104,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
           data,
           shared: cluster?.shared,
           required: required ?? false,
-          localToken: createLocalToken(localSecret),
+          localToken,
+          findSubstitute: secret => consoleSessions.findMcpToken(secret),
           policyFor,
           challenge: resource.challenge,
           recordFailure,
@@ -103,7 +124,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const oauth = options.oauth && createOAuthAdmission({ ...options.oauth, policyFor, recordFailure, onRevoked })
 
   // Without tokens callers have a principal only if the gateway cannot be reached from another machine.
-  const withoutToken: Admission = { kind: 'in', principal: insecure ? undefined : LOCAL }
+  const principalWithoutToken = insecure ? undefined : LOCAL
+  const withoutToken: Admission = { kind: 'in', principal: principalWithoutToken }
   const admitAnonymous: CheckRequest = (request, _workspace, response) => {
     const token = authenticator?.trackAnonymous(request, response)
     return token === undefined ? withoutToken : { ...withoutToken, token }
@@ -151,8 +173,14 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
       onRevoked: (id, end) => tokensOf(id).onRevoked(id, end),
     },
     apiTokens: authenticator?.apiTokens ?? NO_API_TOKENS,
+    storedTokens: authenticator?.stored,
+    consoleSessions,
+    recordSignInFailure: ({ socket }, reason) =>
+      failures.record(socket.remoteAddress, { reason, workspace: EVERY_WORKSPACE, token: undefined }),
     localSecret,
+    principalWithoutToken,
     close: async () => {
+      consoleSessions.close()
       limiter?.close()
       oauth?.close()
       failures.close()
@@ -179,6 +207,7 @@ const createLocalToken = (secret: string): Token => ({
   principal: LOCAL,
   workspaces: [EVERY_WORKSPACE],
   created: new Date().toISOString(),
+  admin: true,
 })
 
 const withRateLimit =

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replacePrivateFile } from '../config/data-dir.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import type { Log } from '../telemetry/log.ts'
 
 const FLUSH_MS = 60_000
@@ -28,15 +28,22 @@ export const createLastUsed = (directory: string, isKnown: (id: string) => boole
     try {
       const all = Object.entries({ ...(await readLastUsed(directory)), ...Object.fromEntries(recent) })
       const known = Object.fromEntries(all.filter(([id]) => isKnown(id)))
-      await replacePrivateFile(join(directory, FILE), `${JSON.stringify(known)}\n`)
+      await replaceFile(join(directory, FILE), `${JSON.stringify(known)}\n`)
     } catch (error) {
       log.debug({ err: error }, 'last use of tokens could not be saved')
     }
   }
 
+  /** With those that are not saved yet. */
+  const readAll = async (): Promise<Readonly<Record<string, string>>> => ({
+    ...(await readLastUsed(directory)),
+    ...Object.fromEntries([...unsaved].map(([id, at]) => [id, new Date(at).toISOString()])),
+  })
+
   const timer = setInterval(() => void flush(), FLUSH_MS).unref()
   return {
     record: (id: string, now: number): void => void unsaved.set(id, now),
+    readAll,
     close: (): Promise<void> => {
       clearInterval(timer)
       return flush()

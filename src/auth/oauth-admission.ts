@@ -180,11 +180,15 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
       if (isRefused(check)) return []
       return workspaces.filter(name => rejectionFor(check, request, name) === undefined)
     },
-    /** Whether a request may see the state of the whole gateway: only with an unrestricted token. */
+    /**
+     * Whether a request may see the state of the whole gateway: only with an unrestricted token of an issuer. A client that
+     * a person has connected was allowed to use workspaces, and nothing else.
+     */
     checkOperator: async (secret: string, request: RequestInfo): Promise<Admission> => {
       const check = await verifier.check(secret)
       const admission = decide(check, request, DEFAULT_WORKSPACE, undefined)
       if (admission.kind === 'out' || isRefused(check)) return admission
+      if (check.grant) return forbidden(request, CONNECTED_CLIENT)
       const isUnrestricted = check.workspaces.includes(EVERY_WORKSPACE) && check.policy === undefined
       return isUnrestricted ? admission : restrictedToken(request)
     },
@@ -203,6 +207,8 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
   }
 }
 
+const CONNECTED_CLIENT =
+  'a client that you have connected may use workspaces; the state of the whole gateway needs an API token for every workspace'
 const SHOWN_AUDIENCES = 3
 
 const wrongAudience = (audiences: readonly string[]): string => {

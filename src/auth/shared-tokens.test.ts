@@ -29,10 +29,11 @@ const tokenOf = (secret: string, id = 'one'): Token => ({
   created: new Date().toISOString(),
 })
 const first = (): StateStore => stores[0] as StateStore
+const { shared: noSignIns } = new MemoryCluster().join()
 const openAll = (data?: string): Promise<InboundAuth[]> =>
   Promise.all(
     stores.map(async ({ shared, members }) => {
-      const about = { host: '127.0.0.1', isLoopback: true, data, log: log.log }
+      const about = { host: '127.0.0.1', isLoopback: true, data, documents: noSignIns, log: log.log }
       const inbound = await createInboundAuth({ ...about, cluster: { shared, replicas: () => members.all().length } })
       opened.push(inbound)
       return inbound
@@ -52,7 +53,7 @@ describe('tokens in the store', () => {
     const document: typeof shared.document = name =>
       isAway ? Promise.reject(new Error('no answer')) : shared.document(name)
     const slow = { ...shared, document, on: shared.on.bind(shared), writeDocument: shared.writeDocument.bind(shared) }
-    const about = { host: '127.0.0.1', isLoopback: true, data: undefined, log: log.log }
+    const about = { host: '127.0.0.1', isLoopback: true, data: undefined, documents: shared, log: log.log }
     const cluster = { shared: slow as typeof shared, replicas: () => members.all().length }
     const inbound = await createInboundAuth({ ...about, cluster })
     opened.push(inbound)

@@ -85,13 +85,14 @@ export const openSharedTokenStore = async (
   }
 
   /** Reads again, after the read in progress if there is one; that one may have ended just now. */
-  const refresh = (): void => {
+  const refresh = async (): Promise<void> => {
     isStale = true
-    void reading.run(readWhileStale).then(() => isStale && refresh())
+    await reading.run(readWhileStale)
+    if (isStale) await refresh()
   }
 
-  const stopListening = documents.on(DOCUMENT, refresh)
-  const retry = setInterval(() => (isUnread ? refresh() : clearInterval(retry)), RETRY_MS).unref()
+  const stopListening = documents.on(DOCUMENT, () => void refresh())
+  const retry = setInterval(() => (isUnread ? void refresh() : clearInterval(retry)), RETRY_MS).unref()
   const close = (): void => {
     stopListening()
     clearInterval(retry)
@@ -117,6 +118,7 @@ export const openSharedTokenStore = async (
       return tokens
     },
     onChange: listener => void listeners.push(listener),
+    reload: refresh,
     close,
   }
 }

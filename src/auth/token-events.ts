@@ -3,12 +3,21 @@ import type { Token } from './token.ts'
 
 type TokensByHash = ReadonlyMap<string, Token>
 
-const about = ({ id, name, principal, workspaces, policy, expires }: Token): Readonly<Record<string, unknown>> => ({
+const about = ({
+  id,
+  name,
+  principal,
+  workspaces,
+  policy,
+  admin,
+  expires,
+}: Token): Readonly<Record<string, unknown>> => ({
   token: id,
   name,
   principal,
   workspaces,
   policy,
+  admin,
   expires,
 })
 

@@ -2,8 +2,8 @@ import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises' // keeps the command alive while it waits, unlike `sleep` of std
 import { z } from 'zod'
-import { replacePrivateFile } from '../config/data-dir.ts'
 import { ConfigError } from '../config/problems.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import type { Token } from './token.ts'
 
 const VERSION = 1
@@ -17,6 +17,7 @@ const tokenSchema = z.looseObject({
   principal: z.string().min(1),
   workspaces: z.array(z.string().min(1)),
   policy: z.string().min(1).optional(),
+  admin: z.boolean().optional(),
   created: time,
   expires: time.optional(),
 })
@@ -72,7 +73,7 @@ export const changeTokens = async (
   const unlock = await lock(`${file}.lock`)
   try {
     const tokens = change((await readTokens(file)) ?? [])
-    await replacePrivateFile(file, encodeTokens(tokens))
+    await replaceFile(file, encodeTokens(tokens))
   } finally {
     await unlock()
   }

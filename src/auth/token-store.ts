@@ -17,6 +17,8 @@ export interface TokenStore {
   readonly isUnread?: boolean // there may be tokens that could not be read yet
   readonly tokens: ReadonlyMap<string, Token> // by hash
   onChange(listener: () => void): void
+  /** Reads the tokens now, after a change by this process; resolves when the listeners have been called. */
+  reload(): Promise<void>
   close(): void
 }
 
@@ -64,17 +66,18 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
   }
 
   /** Reads the file again, after the read in progress if there is one. */
-  const refresh = (): void => {
+  const refresh = async (): Promise<void> => {
     isStale = true
-    void reading.run(readWhileStale).then(() => isStale && refresh()) // it may have ended just now
+    await reading.run(readWhileStale)
+    if (isStale) await refresh() // the read in progress may have ended just now
   }
 
   const refreshIfChanged = async (): Promise<void> => {
-    if ((await readStamp()) !== stamp) refresh()
+    if ((await readStamp()) !== stamp) await refresh()
   }
 
   const poll = setInterval(() => void refreshIfChanged(), POLL_MS).unref()
-  const watcher = watchFolder(directory, refresh, log)
+  const watcher = watchFolder(directory, () => void refresh(), log)
   const close = (): void => {
     watcher?.close()
     clearInterval(poll)
@@ -93,6 +96,7 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
       return tokens
     },
     onChange: listener => void listeners.push(listener),
+    reload: refresh,
     close,
   }
 }

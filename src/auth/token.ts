@@ -8,6 +8,7 @@ export interface Token {
   readonly principal: string
   readonly workspaces: readonly string[] // names, or EVERY_WORKSPACE
   readonly policy?: string | undefined // the name of a policy in the configuration
+  readonly admin?: boolean | undefined // its holder may change the gateway
   readonly created: string // ISO 8601
   readonly expires?: string | undefined
 }

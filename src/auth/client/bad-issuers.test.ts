@@ -317,7 +317,7 @@ describe('a client', () => {
     expect(issuer.count('/register')).toBe(0)
     const authorized = issuer.requests.find(({ path }) => path === '/authorize')
     expect(authorized?.query.get('client_id')).toBe('https://gw.example/oauth/client.json')
-    expect(client.document()).toEqual({
+    expect(client.document('/oauth/client.json')).toEqual({
       client_id: 'https://gw.example/oauth/client.json',
       client_uri: 'https://gw.example',
       client_name: 'Dragoman',

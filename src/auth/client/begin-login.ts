@@ -1,5 +1,6 @@
 import { LOGIN_PATHS, type LoginNeeded } from '../../protocol/oauth.ts'
 import { StateError, type StateStore } from '../../stores/state/state-store.ts'
+import { callbackUri } from './callback.ts'
 import { clientDocumentUrl } from './client-metadata.ts'
 import type { DiscoveredIssuer } from './discover.ts'
 import {
@@ -38,7 +39,7 @@ export const beginLogin = async (
   const oauth = server.oauth?.grant === 'authorization_code' ? server.oauth : undefined
   if (authorizationEndpoint === undefined) throw new LoginProblem(LOGIN_FAILURES.noAuthorization(issuer))
   if (!authServer.supportsPkce && oauth?.pkce !== 'assumed') throw new LoginProblem(LOGIN_FAILURES.noPkce(issuer))
-  const redirectUri = context.origin() + LOGIN_PATHS.callback
+  const redirectUri = callbackUri(context.origin(), authServer)
   const client = await findClient(context, server, discovery, scopes)
   return giveLink(context, server, owner, { ...requestOf(discovery, redirectUri), client, resource, scopes })
 }
@@ -53,8 +54,8 @@ export const findClient = (
   registry.clientFor(discovery, {
     server: name,
     oauth: oauth?.grant === 'authorization_code' ? oauth : undefined,
-    redirectUri: origin() + LOGIN_PATHS.callback,
-    documentUrl: clientDocumentUrl(origin()),
+    redirectUri: callbackUri(origin(), discovery.authServer),
+    documentUrl: clientDocumentUrl(origin(), discovery.authServer),
     scopes,
   })
 

@@ -1,4 +1,6 @@
 import { LOGIN_PATHS } from '../../protocol/oauth.ts'
+import { issuerPath } from './callback.ts'
+import type { IssuerMetadata } from './metadata.ts'
 
 const NAME = 'Dragoman'
 
@@ -17,17 +19,35 @@ const isLoopbackUri = (uri: string): boolean => {
   return protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-/** The URL that authorization servers can fetch the gateway's document from; undefined without a public https origin. */
-export const clientDocumentUrl = (origin: string): string | undefined =>
-  new URL(origin).protocol === 'https:' ? origin + LOGIN_PATHS.clientDocument : undefined
+const isFetchable = (origin: string): boolean => new URL(origin).protocol === 'https:'
 
-/** The client metadata document of the gateway: its URL is the client id, so no registration is needed. */
-export const clientDocument = (origin: string) => ({
-  client_id: origin + LOGIN_PATHS.clientDocument,
-  client_uri: origin,
-  ...describeClient(origin + LOGIN_PATHS.callback),
-  token_endpoint_auth_method: 'none',
-})
+/**
+ * The URL that an authorization server can fetch the gateway's document from; undefined without a public https origin.
+ * An issuer with a redirect URI of its own has a document of its own, which allows no other.
+ */
+export const clientDocumentUrl = (
+  origin: string,
+  { issuer, sendsIssuer }: Pick<IssuerMetadata, 'issuer' | 'sendsIssuer'>,
+): string | undefined => {
+  if (!isFetchable(origin)) return undefined
+  const { clientDocument, clientDocuments } = LOGIN_PATHS
+  return origin + (sendsIssuer ? clientDocument : clientDocuments + issuerPath(issuer))
+}
+
+const ISSUER_PATH = /^[\x21-\x7e]{1,500}$/
+
+/** The client metadata document at a path: its URL is the client id, so no registration is needed. */
+export const clientDocument = (origin: string, path: string) => {
+  const { clientDocument: ofAll, clientDocuments: folder, callback } = LOGIN_PATHS
+  const issuer = path.startsWith(folder) ? path.slice(folder.length) : ''
+  if (!isFetchable(origin) || (path !== ofAll && !ISSUER_PATH.test(issuer))) return undefined
+  return {
+    client_id: origin + path,
+    client_uri: origin,
+    ...describeClient(origin + callback + (path === ofAll ? '' : `/${issuer}`)),
+    token_endpoint_auth_method: 'none',
+  }
+}
 
 /** The request that registers the gateway (RFC 7591). */
 export const registrationRequest = (redirectUri: string, method: string, scopes: readonly string[]) => ({

@@ -1,4 +1,11 @@
-import type { LoginFailed, LoginNeeded, RefusalOutcome, ServerCredentials, TokenRefusal } from '../../protocol/oauth.ts'
+import type {
+  DeclaredEndpoints,
+  LoginFailed,
+  LoginNeeded,
+  RefusalOutcome,
+  ServerCredentials,
+  TokenRefusal,
+} from '../../protocol/oauth.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { within } from '../../std/time.ts'
 import { Listeners } from '../../stores/state/listeners.ts'
@@ -64,6 +71,10 @@ export class Credentials implements ServerCredentials {
     return this.#listeners.add(listener)
   }
 
+  declare(endpoints: DeclaredEndpoints): void {
+    this.#options.discovery.declare(endpoints)
+  }
+
   /** A login of this server came or went. */
   changed(change: LoginChange | undefined): void {
     this.#options.tokens.drop(change)
@@ -105,17 +116,28 @@ export class Credentials implements ServerCredentials {
     if (challenge && refusal.status === 403) this.#stepUps.set(tokens.ownerOf(principal) ?? '', challenge)
     if (repeated !== undefined) return LOGIN_FAILURES.scopeLoop(repeated)
     const isStale = record && refusal.status === 401 && !isFresh(record, Date.now())
-    if (record && isStale && (record.refresh !== undefined || isMachine(this.#server.oauth))) {
+    if (record && !isStale) discovery.forget(record.obtained)
+    if (record && refusal.status === 401 && (await this.#canRenew(record, isStale === true, challenge))) {
       const renewed = await tokens.renew(principal, record)
       if (renewed.kind === 'current') return { kind: 'retry' }
       if (renewed.kind === 'unavailable' && !(await this.#hasMoved(record, challenge)))
         return LOGIN_FAILURES.issuerDown(record.issuer)
       const isFinal = renewed.kind === 'ended' && renewed.error !== SIGN_IN_MISSING
       if (isFinal && isMachine(this.#server.oauth)) return LOGIN_FAILURES.grantRefused(record.issuer, renewed.error)
-    } else if (record) discovery.forget(record.obtained)
+    }
     const found = await discovery.find(challenge)
     if (!isMachine(this.#server.oauth)) return this.#begin(principal, found, challenge, record)
     return record && !isStale ? LOGIN_FAILURES.tokenRefused(record.issuer) : this.#acquire(principal, found, challenge)
+  }
+
+  /**
+   * Whether new tokens may help. A token that was issued just now is replaced once, where the server still uses the same
+   * issuer: it may have been revoked. If its successor is refused, too, only another login can help.
+   */
+  async #canRenew(record: TokenRecord, isStale: boolean, challenge: BearerChallenge | undefined): Promise<boolean> {
+    const canRenew = record.refresh !== undefined || isMachine(this.#server.oauth)
+    if (isStale || !canRenew) return canRenew
+    return record.obtained === record.since && !(await this.#hasMoved(record, challenge))
   }
 
   /** Whether tokens come from elsewhere now: then no refresh will ever be answered. */

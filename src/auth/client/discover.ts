@@ -1,9 +1,11 @@
+import type { DeclaredEndpoints } from '../../protocol/oauth.ts'
 import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
 import {
   assumedServer,
   coversUrl,
+  declaredServer,
   type IssuerMetadata,
   isSameIssuer,
   issuerLocations,
@@ -25,6 +27,7 @@ export interface DiscoveredIssuer {
 interface DiscoveredServer {
   readonly url: string
   readonly issuer?: string | undefined // configured
+  readonly declared?: DeclaredEndpoints | undefined // by a description of the server
 }
 
 type Document = Readonly<Record<string, unknown>>
@@ -32,7 +35,7 @@ type Document = Readonly<Record<string, unknown>>
 /** Finds the authorization server of a server. Rejects with LoginProblem. */
 export const discover = async (
   fetch: GuardedFetch,
-  { url, issuer: configured }: DiscoveredServer,
+  { url, issuer: configured, declared }: DiscoveredServer,
   challenge: BearerChallenge | undefined,
 ): Promise<DiscoveredIssuer> => {
   const metadata = await findResource(fetch, url, challenge)
@@ -42,8 +45,9 @@ export const discover = async (
   const issuer = configured ?? metadata?.issuers[0]
   const found = await findServer(fetch, issuer ?? new URL(url).origin, from)
   if (!found && issuer !== undefined) throw new LoginProblem(LOGIN_FAILURES.noMetadata(issuer))
-  const authServer = found ?? assumedServer(url)
-  return { authServer, resource: metadata?.resource, scopes: metadata?.scopes, from }
+  const authServer = found ?? (declared ? declaredServer(declared) : assumedServer(url))
+  const scopes = metadata?.scopes ?? (found ? undefined : declared?.scopes)
+  return { authServer, resource: metadata?.resource, scopes, from }
 }
 
 /** The metadata of the server: where its challenge says, else by its path, else at the root of its origin. */

@@ -1,27 +1,36 @@
-import type { Issuer, RemoteServer } from '../../config/snapshot.ts'
-import { LOGIN_PATHS, type Logins, type ServerCredentials } from '../../protocol/oauth.ts'
+import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
+import type { Logins, ServerCredentials } from '../../protocol/oauth.ts'
 import type { StateStore } from '../../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../../telemetry/audit-log.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { sweepRecords } from '../sweep-records.ts'
-import { clientDocument, clientDocumentUrl } from './client-metadata.ts'
+import { callbackUris } from './callback.ts'
+import { clientDocument } from './client-metadata.ts'
 import { Credentials } from './credentials.ts'
 import { LoginChanges } from './login-changes.ts'
 import { ServerLogins } from './logins.ts'
 import { type FindIdToken, identityOf, isMachine, renewMachineTokens, tokenEndpointOf } from './machine.ts'
-import { type RenewTokens, TokenRefresher } from './refresh.ts'
+import { revokeTokens } from './redeem.ts'
+import { type TokenIssuer, TokenRefresher } from './refresh.ts'
 import { ClientRegistry } from './register.ts'
 import { ServerDiscovery } from './server-discovery.ts'
 import { type LoginServer, ServerTokens } from './server-tokens.ts'
 import { requestBearerTokens, TokenRefused } from './token-request.ts'
+
+/** An entry whose server may want a login. */
+interface OAuthEntryServer {
+  readonly name: string
+  readonly url: string
+  readonly oauth?: ServerOAuth | false | undefined
+}
 
 export interface LoginClientOptions {
   readonly store: StateStore
   readonly fetch: GuardedFetch
   readonly origin: () => string // of the gateway, for browsers: its public URL, or where it listens
   readonly issuers: () => ReadonlyMap<string, Issuer> // of the configuration
-  readonly serverOf: (name: string) => (RemoteServer & { readonly name: string }) | undefined // of the current configuration
+  readonly serverOf: (name: string) => OAuthEntryServer | undefined // of the current configuration
   readonly findIdToken: FindIdToken
   readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log
@@ -30,14 +39,14 @@ export interface LoginClientOptions {
 /** The gateway as an OAuth client of its servers. */
 export interface LoginClient {
   /** The credentials of a server; undefined if its entry uses no OAuth. The same ones for the same entry. */
-  credentialsFor(server: RemoteServer & { readonly name: string }): ServerCredentials | undefined
+  credentialsFor(server: OAuthEntryServer): ServerCredentials | undefined
   readonly logins: Logins
-  /** The gateway's client metadata document; undefined if authorization servers could not fetch it. */
-  document(): Readonly<Record<string, unknown>> | undefined
+  /** The gateway's client metadata document at a path; undefined if there is none, or no authorization server could fetch it. */
+  document(path: string): Readonly<Record<string, unknown>> | undefined
   close(): void
 }
 
-const oauthServer = ({ name, url, oauth }: RemoteServer & { readonly name: string }): LoginServer | undefined =>
+const oauthServer = ({ name, url, oauth }: OAuthEntryServer): LoginServer | undefined =>
   oauth === false ? undefined : { name, url, oauth }
 
 /** Creates the OAuth client; it sends nothing and reads nothing until a server asks for a login. */
@@ -55,27 +64,29 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     findIdToken: options.findIdToken,
   }
 
-  const renewer =
-    ({ url, oauth }: LoginServer): RenewTokens =>
-    async record => {
+  const tokenIssuerOf = ({ url, oauth }: LoginServer): TokenIssuer => {
+    const from = oauth?.issuer ?? url
+    const renew: TokenIssuer['renew'] = async record => {
       const { principal, resource, requested: scopes, refresh, client: stored, issuer } = record
-      const endpoint = tokenEndpointOf(record, oauth?.issuer ?? url)
+      const endpoint = tokenEndpointOf(record, from)
       const client = identityOf(stored, oauth)
       if (stored && !client) throw new TokenRefused(issuer, 'client_changed', undefined)
       if (isMachine(oauth)) return renewMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
       const params = { grant_type: 'refresh_token', refresh_token: refresh, resource }
       return requestBearerTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {
         if (error instanceof TokenRefused && error.error === 'invalid_client' && stored?.kind === 'registered')
-          await registry.forget(issuer, origin() + LOGIN_PATHS.callback, stored.id)
+          for (const uri of callbackUris(origin(), issuer)) await registry.forget(issuer, uri, stored.id)
         throw error
       })
     }
+    return { renew, revoke: record => revokeTokens({ fetch, oauth, from }, record) }
+  }
 
   const credentialsOf = (server: LoginServer): Credentials => {
     const settings = JSON.stringify(server)
     const former = known.get(server.name)
     if (former?.settings === settings) return former.credentials
-    const tokens = new ServerTokens(server, { store, changes, refresher, renew: renewer(server), log })
+    const tokens = new ServerTokens(server, { store, changes, refresher, tokenIssuer: tokenIssuerOf(server), log })
     const discovery = new ServerDiscovery(fetch, server)
     const credentials = new Credentials(server, { tokens, discovery, begin: { store, registry, origin }, machine, log })
     known.set(server.name, { settings, credentials })
@@ -99,7 +110,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
       return usable && credentialsOf(usable)
     },
     logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, writeAudit, log }),
-    document: () => (clientDocumentUrl(origin()) === undefined ? undefined : clientDocument(origin())),
+    document: path => clientDocument(origin(), path),
     close: () => {
       stopSweeping()
       stopFollowing()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startFakeIssuer, startProtectedServer } from '../../../test/support/fake-oauth.ts'
-import { remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
+import { GATEWAY, remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
 import { createLocalWake, createSqlCluster } from '../../../test/support/sql-cluster.ts'
 import { openSqlite } from '../../stores/sqlite.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
@@ -50,7 +50,7 @@ test('no secret of any flow is written to the log', async () => {
   vi.setSystemTime(Date.now() + 10_000)
   const asked = await call('ada')
   expect(asked.kind === 'login' && (await browse(asked.link.id))).toMatchObject({ kind: 'done' })
-  await logins.finish(new URLSearchParams({ state: 'guessed-state', code: 'guessed-code' }), { principal: 'ada' })
+  await logins.finish(new URL(`${GATEWAY}/oauth/callback?state=guessed-state&code=guessed-code`), { principal: 'ada' })
   await logins.forget('github', 'ada')
   const secrets = issuer.requests.flatMap(({ form, query, body }) => [
     ...['code', 'code_verifier', 'refresh_token', 'client_secret', 'token'].map(name => form.get(name)),
@@ -114,7 +114,9 @@ describe('a store that is away', () => {
       text: 'cannot be called: the store with its login cannot be read now; try again later.',
     })
     expect(await logins.open('x'.repeat(44), { principal: 'ada' })).toMatchObject({ kind: 'refused', status: 503 })
-    expect(await logins.finish(new URLSearchParams('state=x'), { principal: 'ada' })).toMatchObject({ status: 503 })
+    expect(await logins.finish(new URL(`${GATEWAY}/oauth/callback?state=x`), { principal: 'ada' })).toMatchObject({
+      status: 503,
+    })
   })
 
   test('while a refresh is answered costs nothing: the tokens are stored when it is back', async () => {

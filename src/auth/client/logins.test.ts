@@ -114,8 +114,8 @@ describe('a link', () => {
     expect(await logins.open(id, { principal: 'ben' })).toEqual(refused)
     const page = await logins.open(id, { principal: 'ada' })
     if (page.kind !== 'redirect') throw new Error(page.kind)
-    const query = await authorize(page.url)
-    expect(await logins.finish(query, { principal: 'ben', cookie: page.cookie })).toEqual(refused)
+    const address = await authorize(page.url)
+    expect(await logins.finish(address, { principal: 'ben', cookie: page.cookie })).toEqual(refused)
     expect(tokenRequests(issuer)).toEqual([])
   })
 
@@ -139,14 +139,14 @@ describe('a link', () => {
     const { logins, id, issuer } = await asked()
     const [one, other] = [await logins.open(id, { principal: 'ada' }), await logins.open(id, { principal: 'ada' })]
     if (one.kind !== 'redirect' || other.kind !== 'redirect') throw new Error('no redirect')
-    const query = await authorize(one.url)
-    expect(await logins.finish(query, { principal: 'ada', cookie: other.cookie })).toMatchObject({
+    const address = await authorize(one.url)
+    expect(await logins.finish(address, { principal: 'ada', cookie: other.cookie })).toMatchObject({
       kind: 'refused',
       status: 403,
       text: expect.stringContaining('another browser'),
     })
     expect(tokenRequests(issuer)).toEqual([])
-    expect(await logins.finish(query, { principal: 'ada', cookie: one.cookie })).toMatchObject({ kind: 'done' })
+    expect(await logins.finish(address, { principal: 'ada', cookie: one.cookie })).toMatchObject({ kind: 'done' })
     expect(await logins.open(id, { principal: 'ada' })).toMatchObject({ kind: 'done' })
   })
 
@@ -167,15 +167,15 @@ describe('a callback', () => {
     const outcome = await replica.call('ada')
     const page = outcome.kind === 'login' ? await replica.logins.open(outcome.link.id, { principal: 'ada' }) : undefined
     if (page?.kind !== 'redirect') throw new Error('no redirect')
-    const query = await authorize(page.url)
+    const address = await authorize(page.url)
     const finish = (change: Readonly<Record<string, string | undefined>> = {}) => {
-      const changed = new URLSearchParams(query)
+      const changed = new URL(address)
       for (const [name, value] of Object.entries(change))
-        if (value === undefined) changed.delete(name)
-        else changed.set(name, value)
+        if (value === undefined) changed.searchParams.delete(name)
+        else changed.searchParams.set(name, value)
       return replica.logins.finish(changed, { principal: 'ada', cookie: page.cookie })
     }
-    return { ...started, ...replica, query, cookie: page.cookie, finish }
+    return { ...started, ...replica, address, cookie: page.cookie, finish }
   }
 
   test('is accepted once', async () => {
@@ -213,11 +213,12 @@ describe('a callback', () => {
   })
 
   test('with the state of another login is refused', async () => {
-    const { logins, call, query, cookie, issuer } = await opened()
+    const { logins, call, address, cookie, issuer } = await opened()
     const other = await call('ben')
     const page = other.kind === 'login' ? await logins.open(other.link.id, { principal: 'ben' }) : undefined
     const foreign = page?.kind === 'redirect' ? (new URL(page.url).searchParams.get('state') ?? '') : ''
-    const mixed = new URLSearchParams({ ...Object.fromEntries(query), state: foreign })
+    const mixed = new URL(address)
+    mixed.searchParams.set('state', foreign)
     expect(await logins.finish(mixed, { principal: 'ada', cookie })).toMatchObject({ kind: 'refused', status: 403 })
     expect(tokenRequests(issuer)).toEqual([])
   })
@@ -241,8 +242,8 @@ describe('a callback', () => {
   })
 
   test('needs no cookie if the user who runs the gateway pastes it', async () => {
-    const { logins, query } = await opened()
-    expect(await logins.finish(query, { principal: undefined, isOwner: true })).toMatchObject({ kind: 'done' })
+    const { logins, address } = await opened()
+    expect(await logins.finish(address, { principal: undefined, isOwner: true })).toMatchObject({ kind: 'done' })
   })
 
   test('finds its login after ten minutes no more', async () => {

@@ -6,12 +6,14 @@ import type {
   LoginStatus,
   Logins,
   LoginVisitor,
+  StoredLogin,
 } from '../../protocol/oauth.ts'
 import type { Claim, StateStore } from '../../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../../telemetry/audit-log.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { authorizationUrl, createRandomText, readAuthorizationResponse } from './authorize.ts'
+import { isCallback } from './callback.ts'
 import type { Credentials } from './credentials.ts'
 import type { LoginChanges } from './login-changes.ts'
 import { LOGIN_PAGES } from './login-pages.ts'
@@ -45,6 +47,7 @@ interface LoginsOptions {
   readonly log: Log
 }
 
+const MOST_LISTED = 5000
 const ATTEMPTS = 10
 const COOKIE = /^[A-Za-z0-9_-]{43}$/
 
@@ -76,17 +79,30 @@ export class ServerLogins implements Logins {
     return this.#page(() => this.#open(id, visitor))
   }
 
-  finish(query: URLSearchParams, visitor: LoginVisitor): Promise<LoginPage> {
-    return this.#page(() => this.#finish(query, visitor))
+  finish(address: URL, visitor: LoginVisitor): Promise<LoginPage> {
+    return this.#page(() => this.#finish(address, visitor))
   }
 
   async status(name: string, principal: string | undefined): Promise<LoginStatus> {
     const server = this.#options.serverOf(name)
     if (!server) return { kind: 'unneeded' }
     const found = decodeTokens(await this.#options.store.read('token', this.#keyOf(server, principal)))
-    if (found?.url !== server.url) return { kind: 'missing' }
-    const { issuer, granted: scopes, since, expires, refresh } = found
-    return { kind: 'present', issuer, scopes, since, expires, canRefresh: refresh !== undefined }
+    return found?.url === server.url ? describeTokens(found) : { kind: 'missing' }
+  }
+
+  async all(): Promise<readonly StoredLogin[]> {
+    const records = await this.#options.store.list('token', MOST_LISTED)
+    return records.flatMap(held => {
+      const found = decodeTokens(held)
+      if (!found || this.#options.serverOf(found.server)?.url !== found.url) return []
+      return { server: found.server, principal: found.principal, ...describeTokens(found) }
+    })
+  }
+
+  onChanged(listener: Parameters<Logins['onChanged']>[0]): () => void {
+    const { changes, log } = this.#options
+    changes.follow().catch((error: unknown) => log.debug({ err: error }, 'logins could not be followed'))
+    return changes.onChange(listener)
   }
 
   async forget(name: string, principal: string | undefined): Promise<ForgottenLogin> {
@@ -163,7 +179,8 @@ export class ServerLogins implements Logins {
     return { kind: 'redirect', url: authorizationUrl(authorization, state, verifier), cookie }
   }
 
-  async #finish(query: URLSearchParams, visitor: LoginVisitor): Promise<LoginPage> {
+  async #finish(address: URL, visitor: LoginVisitor): Promise<LoginPage> {
+    const { searchParams: query } = address
     const state = query.get('state') ?? ''
     const { key } = splitLoginId(state)
     const taken = await this.#options.store.take('login', key)
@@ -176,7 +193,8 @@ export class ServerLogins implements Logins {
     const refusal = visitor.principal === undefined ? undefined : this.#refusal(login, visitor)
     if (refusal) return refusal
     const response = readAuthorizationResponse(query, login.request)
-    if (response.kind === 'foreign') return LOGIN_PAGES.foreign(login.request.issuer)
+    const isForeign = response.kind === 'foreign' || !isCallback(address, login.request.redirectUri)
+    if (isForeign) return LOGIN_PAGES.foreign(login.request.issuer)
     if (response.kind === 'incomplete') return LOGIN_PAGES.incomplete(login.request.issuer)
     // A state is used once, whatever comes of it.
     const used = { ...login, opened: login.opened.filter(each => each !== opened) }
@@ -264,4 +282,9 @@ export class ServerLogins implements Logins {
   #keyOf({ name, oauth }: LoginServer, principal: string | undefined): string {
     return tokenKey(name, isSharedLogin(oauth) ? undefined : principal)
   }
+}
+
+const describeTokens = (found: TokenRecord): Extract<LoginStatus, { readonly kind: 'present' }> => {
+  const { issuer, granted: scopes, since, expires, refresh } = found
+  return { kind: 'present', issuer, scopes, since, expires, canRefresh: refresh !== undefined }
 }

@@ -74,7 +74,17 @@ describe('client credentials', () => {
       reason: 'login_impossible',
       text: `refuses a token that ${issuer.origin} has just issued: check its "oauth", and that both belong together.`,
     })
-    expect(issuer.count('/token')).toBe(1)
+    expect(issuer.count('/token')).toBe(2) // the first may have been revoked since
+    expect(await call('ada')).toMatchObject({ kind: 'failed' })
+    expect(issuer.count('/token')).toBe(2)
+  })
+
+  test('whose token was revoked just after it was issued get another', async () => {
+    const { issuer, call } = await start(SECRET)
+    expect(await call('ada')).toMatchObject({ status: 200 })
+    issuer.accessTokens.clear()
+    expect(await call('ada')).toMatchObject({ status: 200 })
+    expect(issuer.count('/token')).toBe(2)
   })
 
   test.each(['ec', 'rsa', 'ed25519'] as const)('with a key of the kind %s are signed', async kind => {

@@ -1,3 +1,5 @@
+import type { DeclaredEndpoints } from '../../protocol/oauth.ts'
+
 /** A server as its protected-resource metadata describes it (RFC 9728). */
 export interface ResourceMetadata {
   readonly resource: string // as written
@@ -75,6 +77,16 @@ export const assumedServer = (serverUrl: string): IssuerMetadata => {
     isAssumed: true,
   }
 }
+
+/** An authorization server without metadata that an API describes; whether it supports PKCE is not known. */
+export const declaredServer = ({ authorizationEndpoint, tokenEndpoint }: DeclaredEndpoints): IssuerMetadata => ({
+  issuer: new URL(tokenEndpoint).origin,
+  authorizationEndpoint,
+  tokenEndpoint,
+  supportsPkce: false,
+  supportsClientDocuments: false,
+  sendsIssuer: false,
+})
 
 /** Whether a resource covers a URL: the same origin, and the path or a folder above it. */
 export const coversUrl = (resource: string, serverUrl: string): boolean => {

@@ -96,11 +96,30 @@ describe('an access token', () => {
     expect(await call('ada')).toMatchObject({ status: 200, sent: 2 })
   })
 
-  test('that was just issued and is refused leads to a login, not to a loop', async () => {
+  test('that was just issued and is refused is refreshed once; then it leads to a login, not to a loop', async () => {
     const { issuer, call } = await start()
     issuer.accessTokens.clear()
+    expect(await Promise.all([call('ada'), call('ada')])).toMatchObject([{ status: 200 }, { status: 200 }])
+    expect(refreshes(issuer)).toBe(1)
+    issuer.accessTokens.clear()
     expect(await call('ada')).toMatchObject({ kind: 'login' })
-    expect(refreshes(issuer)).toBe(0)
+    expect(refreshes(issuer)).toBe(1)
+  })
+
+  test('that was just issued and is refused stays while the issuer does not answer', async () => {
+    const { issuer, call } = await start()
+    issuer.accessTokens.clear()
+    issuer.answers.set('/token', (_request, response) => sendJson(response, {}, 503))
+    expect(await call('ada')).toMatchObject({ reason: 'login_unavailable' })
+  })
+
+  test('that was just issued is not refreshed at an issuer that the server has left', async () => {
+    const { issuer, server, call } = await start()
+    const next = await startFakeIssuer()
+    server.state.issuer = next
+    issuer.accessTokens.clear()
+    expect(await call('ada')).toMatchObject({ kind: 'login' })
+    expect([refreshes(issuer), next.count('/register')]).toEqual([0, 1])
   })
 
   test('without a refresh token needs a login when it has ended', async () => {
@@ -301,6 +320,21 @@ describe.each([
     forward(HOUR + 1000)
     expect(await one?.call('ada')).toMatchObject({ kind: 'login' })
     expect(await one?.logins.status('github', 'ada')).toEqual({ kind: 'missing' })
+  })
+
+  test('tokens that a refresh brings after the login has ended are revoked', async () => {
+    const { issuer, clients } = await replicas(2)
+    const [one, other] = clients
+    issuer.answers.set('/token', (request, response) => {
+      issuer.answers.clear()
+      const { write } = collect(response)
+      issuer.routes['/token']?.(request, response)
+      void other?.logins.forget('github', 'ada').then(write)
+    })
+    forward(HOUR + 1000)
+    expect(await one?.call('ada')).toMatchObject({ kind: 'login' })
+    expect(await one?.logins.status('github', 'ada')).toEqual({ kind: 'missing' })
+    expect([issuer.count('/revoke'), issuer.refreshTokens.size]).toEqual([2, 0])
   })
 
   test('one that stalls, and is replaced too early, still brings the tokens that it got', async () => {

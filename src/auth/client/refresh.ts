@@ -19,8 +19,13 @@ export type RefreshResult =
   | { readonly kind: 'unavailable'; readonly record?: TokenRecord | undefined; readonly reason: string } // nothing was changed
   | { readonly kind: 'gone' } // there is no login any more
 
-/** Requests new tokens. Rejects with TokenRefused or TokenUnavailable. */
-export type RenewTokens = (record: TokenRecord) => Promise<GrantedTokens>
+/** The authorization server of a login. */
+export interface TokenIssuer {
+  /** Requests new tokens. Rejects with TokenRefused or TokenUnavailable. */
+  renew(record: TokenRecord): Promise<GrantedTokens>
+  /** Never rejects; false if it was not confirmed. */
+  revoke(record: TokenRecord): Promise<boolean>
+}
 
 const KIND = 'token'
 const LEASE_MS = 30_000 // for another live replica to finish; a request takes ten seconds at most
@@ -40,15 +45,15 @@ export class TokenRefresher {
   }
 
   /** Replaces the tokens of a record if their access token is still `stale`. Rejects with StateError if the store is away. */
-  refresh(key: string, stale: string, renew: RenewTokens): Promise<RefreshResult> {
+  refresh(key: string, stale: string, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
     const running = this.#running.get(key)
     if (running) return running
-    const started = this.#refresh(key, stale, renew).finally(() => this.#running.delete(key))
+    const started = this.#refresh(key, stale, tokenIssuer).finally(() => this.#running.delete(key))
     this.#running.set(key, started)
     return started
   }
 
-  async #refresh(key: string, stale: string, renew: RenewTokens): Promise<RefreshResult> {
+  async #refresh(key: string, stale: string, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
     let [seen, seenAt] = ['', 0] // the claim of another replica, by the clock of this one
     for (let wait = POLL_MS.first; ; wait = Math.min(wait * 1.5, POLL_MS.longest)) {
       const record = decodeTokens(await this.#store.read(KIND, key))
@@ -59,7 +64,7 @@ export class TokenRefresher {
       const hasExpired = refreshing && Date.now() - seenAt > LEASE_MS
       const claim =
         this.#isRunning(refreshing) && !hasExpired ? undefined : await this.#claim(key, stale, refreshing?.id)
-      if (claim) return this.#renew(key, claim.record, claim.id, renew)
+      if (claim) return this.#renew(key, claim.record, claim.id, tokenIssuer)
       await sleep(wait)
     }
   }
@@ -85,11 +90,12 @@ export class TokenRefresher {
     return isWritten ? { id, record } : undefined
   }
 
-  async #renew(key: string, record: TokenRecord, id: string, renew: RenewTokens): Promise<RefreshResult> {
+  async #renew(key: string, record: TokenRecord, id: string, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
     const { server, issuer } = record
     try {
-      const next = withTokens(record, await renew(record), Date.now())
+      const next = withTokens(record, await tokenIssuer.renew(record), Date.now())
       const stored = await this.#replace(key, id, next, record.access)
+      if (!stored) await this.#revoke(next, tokenIssuer)
       if (stored === next) this.#log.debug({ server, issuer }, 'access token refreshed')
       return stored ? { kind: 'current', record: stored } : { kind: 'gone' }
     } catch (error) {
@@ -103,6 +109,13 @@ export class TokenRefresher {
       )
       return { kind: 'unavailable', record, reason: error.message }
     }
+  }
+
+  /** The user logged out meanwhile, and the tokens that were revoked then are not these. */
+  async #revoke(next: TokenRecord, tokenIssuer: TokenIssuer): Promise<void> {
+    const { server, issuer } = next
+    const isRevoked = await tokenIssuer.revoke(next)
+    this.#log.info({ server, issuer, isRevoked }, 'login ended during a refresh; the new tokens are not used')
   }
 
   /** A refresh token that was refused is not sent again. */

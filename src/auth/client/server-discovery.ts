@@ -1,3 +1,4 @@
+import type { DeclaredEndpoints } from '../../protocol/oauth.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import type { BearerChallenge } from './challenge.ts'
@@ -21,10 +22,17 @@ export class ServerDiscovery {
   readonly #server: LoginServer
   readonly #searching = new SingleFlight<DiscoveredIssuer>()
   #recent: RecentDiscovery | undefined
+  #declared: DeclaredEndpoints | undefined
 
   constructor(fetch: GuardedFetch, server: LoginServer) {
     this.#fetch = fetch
     this.#server = server
+  }
+
+  /** What the server's own description says; used if there is no metadata. */
+  declare(endpoints: DeclaredEndpoints): void {
+    this.#declared = endpoints
+    this.#recent = undefined
   }
 
   /** Rejects with LoginProblem. */
@@ -50,7 +58,7 @@ export class ServerDiscovery {
       this.#recent = { resourceMetadata: challenge?.resourceMetadata, found, at, until: Date.now() + ms }
     }
     try {
-      const found = await discover(this.#fetch, { url, issuer: oauth?.issuer }, challenge)
+      const found = await discover(this.#fetch, { url, issuer: oauth?.issuer, declared: this.#declared }, challenge)
       keep(found, FOUND_MS)
       return found
     } catch (error) {

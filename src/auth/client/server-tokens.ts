@@ -4,7 +4,7 @@ import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { LoginChange, LoginChanges } from './login-changes.ts'
 import { isMachine } from './machine.ts'
-import type { RefreshResult, RenewTokens, TokenRefresher } from './refresh.ts'
+import type { RefreshResult, TokenIssuer, TokenRefresher } from './refresh.ts'
 import { decodeTokens, refreshAt, type TokenRecord, tokenKey } from './token-records.ts'
 
 /** The part of a server's configuration that its tokens depend on. */
@@ -39,7 +39,7 @@ interface ServerTokensOptions {
   readonly store: StateStore
   readonly changes: LoginChanges
   readonly refresher: TokenRefresher
-  readonly renew: RenewTokens
+  readonly tokenIssuer: TokenIssuer
   readonly log: Log
 }
 
@@ -102,11 +102,11 @@ export class ServerTokens {
 
   /** Replaces tokens that the server refuses, or that end soon. Rejects with StateError. */
   async renew(principal: string | undefined, record: TokenRecord): Promise<RefreshResult> {
-    const { refresher, renew } = this.#options
+    const { refresher, tokenIssuer } = this.#options
     const [key, { access }] = [this.keyOf(principal), record]
     const failure = this.#failures.get(key)
     if (failure?.access === access && Date.now() < failure.until) return failure.result
-    const result = await refresher.refresh(key, access, renew)
+    const result = await refresher.refresh(key, access, tokenIssuer)
     // A grant without a browser could be tried again and again.
     const isFinal = result.kind === 'ended' && isMachine(this.#server.oauth)
     if (isFinal || result.kind === 'unavailable')

@@ -1,4 +1,4 @@
-/** A cookie of the gateway's own pages. Scripts cannot read it, and other sites can only cause it to be sent by a link. */
+/** A cookie of the gateway's own pages. Scripts cannot read it, and other sites can cause it to be sent by a link at most. */
 export interface CookieJar {
   read(header: string | undefined, name: string): string | undefined
   /** The Set-Cookie header. */
@@ -10,13 +10,16 @@ export interface CookieJar {
  * Over https the name has the prefix `__Host-`: no other host, not even a subdomain, can set such a cookie. Cookies do not depend on
  * the port, so that on loopback the name has it: two gateways on one machine keep theirs apart.
  */
-export const createCookieJar = (origin: () => string): CookieJar => {
+export const createCookieJar = (
+  origin: () => string,
+  { path = '/oauth', sameSite = 'Lax' }: { readonly path?: string; readonly sameSite?: 'Lax' | 'Strict' } = {},
+): CookieJar => {
   const describe = (name: string): { readonly name: string; readonly attributes: string } => {
     const { protocol, port } = new URL(origin())
     const isSecure = protocol === 'https:'
     return {
       name: isSecure ? `__Host-dragoman-${name}` : `dragoman-${name}-${port || '80'}`,
-      attributes: `Path=${isSecure ? '/' : '/oauth'}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`,
+      attributes: `Path=${isSecure ? '/' : path}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`,
     }
   }
   return {

@@ -33,7 +33,7 @@ export interface AccessTokenRecord {
   readonly scopes: readonly string[]
 }
 
-export type GrantStore = Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove' | 'shared'>
+export type GrantStore = Pick<StateStore, 'create' | 'read' | 'list' | 'take' | 'write' | 'remove' | 'shared'>
 
 const KIND = 'grant'
 
@@ -59,6 +59,15 @@ export class GrantRecords {
 
   read(id: string): Promise<GrantRecord | undefined> {
     return this.#changes.read(id)
+  }
+
+  /** Grants of all principals whose codes were redeemed, in no order. */
+  async all(limit: number): Promise<readonly { readonly id: string; readonly grant: GrantRecord }[]> {
+    const records = await this.#store.list(KIND, limit)
+    return records.flatMap(({ id, body }) => {
+      const grant = JSON.parse(body.toString()) as Partial<GrantRecord> // indexes of principals are of this kind, too
+      return grant.refresh && grant.access ? { id, grant: grant as GrantRecord } : []
+    })
   }
 
   /** Undefined if there is no such grant. `decide` may run several times. */

@@ -70,6 +70,7 @@ export interface RefreshWish {
 const CODE_MS = 5 * 60_000
 const ACCESS_MS = 60 * 60_000
 const IDLE_MS = 30 * 24 * 60 * 60_000
+const MOST_LISTED = 5000
 const MOST_ACCESS_TOKENS = 10 // of one grant that are valid at the same time
 
 /** Grants: what visitors have allowed clients. Any replica may serve any of them. */
@@ -175,6 +176,21 @@ export class Grants implements GrantReader {
     const found = await this.#ofPrincipal.all(principal)
     const grants = await Promise.all(found.map(async id => ({ id, grant: await this.#records.read(id) })))
     return grants.flatMap(({ id, grant }) => (grant?.refresh ? [{ id, ...describeGrant(grant) }] : []))
+  }
+
+  /** The clients that all principals have connected, by the names of their grants, the newest first. */
+  async listAll(): Promise<readonly (ConnectedClient & { readonly name: string; readonly principal: string })[]> {
+    const grants = await this.#records.all(MOST_LISTED)
+    return grants
+      .map(({ id, grant }) => ({ name: grantName(id), principal: grant.principal, ...describeGrant(grant) }))
+      .toSorted((a, b) => b.since - a.since)
+  }
+
+  /** Ends the grant of that name; false if there is none. */
+  async endNamed(name: string, reason: string): Promise<boolean> {
+    const found = (await this.#records.all(MOST_LISTED)).find(({ id }) => grantName(id) === name)
+    if (found) await this.end(found.id, reason)
+    return found !== undefined
   }
 
   async findGrant(secret: string): Promise<GrantAccess | undefined> {

@@ -52,7 +52,8 @@ const METADATA_MS = 60 * 60_000
 const OFFLINE = 'offline_access'
 const WANTED_SCOPES = ['openid', 'profile', 'email', OFFLINE]
 
-export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string): IssuerLogin => {
+/** `redirectUri`: another one for each issuer, so that the answer of one is never sent to another (RFC 9700, 4.4). */
+export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: (issuer: Issuer) => string): IssuerLogin => {
   const found = new Map<string, { readonly at: number; readonly endpoints: IssuerEndpointsFound }>() // by issuer name
 
   const discover = async (issuer: Issuer): Promise<IssuerEndpointsFound> => {
@@ -120,7 +121,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
         const params = {
           response_type: 'code',
           client_id: issuer.clientId ?? '',
-          redirect_uri: redirectUri(),
+          redirect_uri: redirectUri(issuer),
           state: pending.state,
           code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
           code_challenge_method: 'S256',
@@ -143,7 +144,7 @@ export const createIssuerLogin = (fetch: GuardedFetch, redirectUri: () => string
           client,
           authentication,
           callback,
-          redirectUri(),
+          redirectUri(issuer),
           verifier,
           options,
         )

@@ -1,7 +1,15 @@
 import { sealBytes, unsealBytes } from '../../wire/seal.ts'
 
 /** What a sealed text is for. One sealed for one purpose is not accepted for another. */
-export type SealPurpose = 'visitor' | 'sign-in' | 'issuer' | 'consent' | 'disconnect'
+export type SealPurpose =
+  | 'visitor'
+  | 'sign-in'
+  | 'issuer'
+  | 'consent'
+  | 'disconnect'
+  | 'console'
+  | 'console-mcp'
+  | 'console-link'
 
 interface Sealed {
   readonly until: number

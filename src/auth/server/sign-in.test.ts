@@ -117,8 +117,30 @@ it('an issuer that gives no offline access is asked once more without it', async
   const signIn = createFor('https://mcp.example.com', undefined, finish)
   const begun = await signIn.begin('corp', formOf(signIn.ask({ cookies: undefined }, '/oauth/x')))
   const back = (response: BrowserResponse) =>
-    signIn.finish({ params: new URLSearchParams(), cookies: cookiesOf(response), address: undefined })
+    signIn.finish('corp', { params: new URLSearchParams(), cookies: cookiesOf(response), address: undefined })
   const again = await back(begun)
   expect(again).toMatchObject({ kind: 'redirect', to: 'https://corp.example/authorize?online' })
   expect(await back(again)).toMatchObject({ kind: 'message', page: { text: 'no' } })
+})
+
+it('an answer of another issuer than the one that was asked is not redeemed, whatever its state says', async () => {
+  const redeemed: string[] = []
+  const signIn = createFor('https://mcp.example.com', undefined, async ({ name }) => {
+    redeemed.push(name)
+    throw new SignInFailed('refused', 'not redeemed')
+  })
+  const asked = signIn.ask({ cookies: undefined }, '/oauth/x', undefined, { issuer: 'jag' })
+  const led = await signIn.begin('jag', formOf(asked))
+  const request = {
+    params: new URLSearchParams({ code: 'of-corp', state: 's' }),
+    cookies: `${cookiesOf(asked)}; ${cookiesOf(led)}`,
+    address: undefined,
+  }
+  expect(await signIn.finish('corp', request)).toMatchObject({
+    kind: 'message',
+    page: { status: 403, text: 'The answer came from corp, not from jag: nothing was sent there.' },
+  })
+  expect(redeemed).toEqual([])
+  await signIn.finish('jag', request)
+  expect(redeemed).toEqual(['jag'])
 })

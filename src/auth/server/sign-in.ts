@@ -55,6 +55,12 @@ const EXPIRED: BrowserResponse = {
   },
 }
 
+const foreignAnswer = (expected: string, name: string): SignInFailed =>
+  new SignInFailed(
+    'refused',
+    `The answer came from ${name.slice(0, 100)}, not from ${expected}: nothing was sent there.`,
+  )
+
 /** Signs people in by an API token that they paste, or at an issuer. Keeps nothing about browsers that have not signed in. */
 export const createSignIn = (options: SignInOptions): SignIn => {
   const { byToken, issuers, offered, tokens, visitors, sessions, login, accessOf, sealer, jar, record } = options
@@ -134,10 +140,12 @@ export const createSignIn = (options: SignInOptions): SignIn => {
       }
     },
 
-    finish: async ({ params, cookies, address }) => {
+    finish: async (name, { params, cookies, address }) => {
       const known = sealer.open<IssuerCookie>('issuer', jar.read(cookies, ISSUER_COOKIE))
       const issuer = known && issuers.get(known.issuer)
       if (!known || !issuer) return EXPIRED
+      // Also of an issuer that does not send its name: a code is redeemed only where it was issued.
+      if (known.issuer !== name) return failed(foreignAnswer(known.issuer, name), known.issuer, address)
       const clear = jar.remove(ISSUER_COOKIE)
       try {
         const identity = await login.finish(issuer, known.pending, params)
