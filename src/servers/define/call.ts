@@ -7,6 +7,7 @@ import { Json, type Plain } from '../../wire/json/json.ts'
 import { failure } from './failures.ts'
 import { type Ask, AskFailure, type ClientCapability, hasCapability, requireCapabilities } from './questions.ts'
 import type { Changes } from './subscriptions.ts'
+import type { TaskBoard, ToolTask } from './tasks.ts'
 
 /** What a handler knows and can do while it works on one request. */
 export interface Call {
@@ -23,6 +24,8 @@ export interface Call {
   can(capability: ClientCapability): boolean
   /** Fails the call unless the client declared all of these. */
   require(...capabilities: ClientCapability[]): void
+  /** Goes on as a task, if the client has declared the extension: it polls for the result, and may disconnect. */
+  becomeTask(task?: ToolTask): void
 }
 
 /** A call and the way to end it; the caller may end it first. */
@@ -35,11 +38,21 @@ export interface RunningCall {
 const ENDED: AbortReason = { kind: 'cancelled', text: 'The call ended without waiting for this answer' }
 
 /** Starts a call whose frames reach the sink of the exchange until the call ends. */
-export const startCall = (exchange: Exchange, changed: Changes): RunningCall => {
+export const startCall = (exchange: Exchange, changed: Changes, tasks: TaskBoard, complete: Complete): RunningCall => {
   const ended = new Abort()
-  const send = (frame: Frame): void | Promise<void> => (ended.reason ? undefined : deliver(exchange.sink, frame))
-  ended.onAbort(exchange.signal.onAbort(reason => ended.abort(reason)))
+  let { sink } = exchange
+  const send = (frame: Frame): void | Promise<void> => (ended.reason ? undefined : deliver(sink, frame))
+  const stopListening = exchange.signal.onAbort(reason => ended.abort(reason))
+  ended.onAbort(stopListening)
   const { caller, params } = exchange
+  const becomeTask = (task: ToolTask = 'optional'): void => {
+    if (sink !== exchange.sink || ended.reason) return
+    const started = tasks.start(caller, task, reason => ended.abort(reason))
+    if (!started) return
+    stopListening() // the client may leave now
+    void send({ kind: 'result', result: complete(started.created) })
+    sink = started.sink
+  }
   const call: Call = {
     caller,
     params,
@@ -53,6 +66,7 @@ export const startCall = (exchange: Exchange, changed: Changes): RunningCall => 
     ask: createAsk(send, ended, exchange),
     can: capability => hasCapability(caller.capabilities, capability),
     require: (...capabilities) => requireCapabilities(caller.capabilities, capabilities),
+    becomeTask,
   }
   const end = (frame: Frame): void => {
     void send(frame)
@@ -60,6 +74,9 @@ export const startCall = (exchange: Exchange, changed: Changes): RunningCall => 
   }
   return { call, end }
 }
+
+/** Adds the members that every result has. */
+type Complete = (result: Json) => Json
 
 type Send = (frame: Frame) => void | Promise<void>
 

@@ -1,7 +1,7 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Peer, Upstream } from '../../protocol/exchange.ts'
-import { META } from '../../protocol/meta.ts'
+import { META, TASKS_EXTENSION } from '../../protocol/meta.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { CHANGING_LISTS } from '../../protocol/notifications.ts'
 import { MODERN, SERVED } from '../../protocol/revisions.ts'
@@ -13,6 +13,7 @@ import { createItemList, type Items } from './item-list.ts'
 import { getPrompt, type Prompt } from './prompts.ts'
 import { isKnownUri, type Resource, readResource, type Template } from './resources.ts'
 import { type Announceable, type Changes, createSubscriptions } from './subscriptions.ts'
+import { createTaskBoard, type TaskBoard } from './tasks.ts'
 import { callTool, type Tool } from './tools.ts'
 
 /** A server as its author writes it; a list that is left out is not offered. */
@@ -26,6 +27,7 @@ export interface ServerDefinition {
   readonly prompts?: Items<Prompt>
   readonly resources?: Items<Resource>
   readonly templates?: Items<Template>
+  readonly hasTasks?: boolean // its tools may become tasks
 }
 
 /** An upstream that runs in this process. */
@@ -36,7 +38,8 @@ export interface DefinedServer extends Upstream {
 
 /** Makes an upstream of a definition. It speaks the newest revision; the bridge converts for older callers. */
 export const defineServer = (definition: ServerDefinition): DefinedServer => {
-  const { handlers, announceable } = methodsOf(definition)
+  const tasks = createTaskBoard()
+  const { handlers, announceable } = methodsOf(definition, tasks)
   const completeResult = createResultCompleter(definition)
   const subscriptions = createSubscriptions(announceable, completeResult('subscriptions/listen', Json.empty))
   const running = new Set<RunningCall>()
@@ -44,9 +47,10 @@ export const defineServer = (definition: ServerDefinition): DefinedServer => {
   let isClosed = false
 
   const run = async (exchange: Exchange, handler: Handler): Promise<void> => {
-    const current = startCall(exchange, subscriptions.changes)
+    const complete = (result: Json): Json => completeResult(exchange.method, result)
+    const current = startCall(exchange, subscriptions.changes, tasks, complete)
     running.add(current)
-    const frame = await answer(handler, current, result => completeResult(exchange.method, result))
+    const frame = await answer(handler, current, complete)
     running.delete(current)
     current.end(frame)
   }
@@ -111,6 +115,7 @@ type MethodRow = readonly [method: string, isOffered: boolean, handler: Handler]
 /** The handlers of the methods a definition offers, and what it can announce. */
 const methodsOf = (
   definition: ServerDefinition,
+  tasks: TaskBoard,
 ): { readonly handlers: ReadonlyMap<string, Handler>; readonly announceable: Announceable } => {
   const tools = createItemList('tools', definition.tools ?? [])
   const prompts = createItemList('prompts', definition.prompts ?? [])
@@ -118,6 +123,7 @@ const methodsOf = (
   const templates = createItemList('resourceTemplates', definition.templates ?? [])
   const offers = {
     tools: definition.tools !== undefined,
+    tasks: definition.hasTasks === true,
     prompts: definition.prompts !== undefined,
     resources: definition.resources !== undefined || definition.templates !== undefined,
     completions: [...prompts.all(), ...templates.all()].some(({ completers }) => completers.size > 0),
@@ -126,6 +132,9 @@ const methodsOf = (
     ['server/discover', true, () => discover(definition, offers)],
     ['tools/list', offers.tools, ({ params }) => tools.toResult(params)],
     ['tools/call', offers.tools, call => callTool(tools, call)],
+    ['tasks/get', offers.tasks, tasks.get],
+    ['tasks/update', offers.tasks, tasks.update],
+    ['tasks/cancel', offers.tasks, tasks.cancel],
     ['prompts/list', offers.prompts, ({ params }) => prompts.toResult(params)],
     ['prompts/get', offers.prompts, call => getPrompt(prompts, call)],
     ['resources/list', offers.resources, ({ params }) => resources.toResult(params)],
@@ -148,7 +157,7 @@ const methodsOf = (
 
 const discover = (
   { instructions }: ServerDefinition,
-  offers: Readonly<Record<'tools' | 'prompts' | 'resources' | 'completions', boolean>>,
+  offers: Readonly<Record<'tools' | 'tasks' | 'prompts' | 'resources' | 'completions', boolean>>,
 ): Json => {
   const when = (isOffered: boolean, capability: PlainObject) => (isOffered ? capability : undefined)
   return Json.of({
@@ -159,6 +168,7 @@ const discover = (
       prompts: when(offers.prompts, { listChanged: true }),
       resources: when(offers.resources, { listChanged: true, subscribe: true }),
       tools: when(offers.tools, { listChanged: true }),
+      extensions: when(offers.tasks, { [TASKS_EXTENSION]: {} }),
     },
     instructions,
   })

@@ -6,6 +6,7 @@ import { type Block, text } from './content.ts'
 import { failure, messageOf } from './failures.ts'
 import type { ItemList } from './item-list.ts'
 import { type ArgumentsOf, checkArguments, type ObjectSchema } from './schema.ts'
+import type { ToolTask } from './tasks.ts'
 
 /** What a tool may return: text, content blocks, members of a result, or a whole result. */
 export type ToolOutput =
@@ -27,6 +28,7 @@ interface ToolSpec<S> {
   readonly output?: PlainObject
   readonly annotations?: PlainObject
   readonly _meta?: PlainObject
+  readonly task?: ToolTask // runs as a task from its first line; undefined: only where it says so itself
   readonly run: (args: ArgumentsOf<S>, call: Call) => ToolOutput | Promise<ToolOutput>
 }
 
@@ -36,6 +38,7 @@ export interface Tool {
   readonly description: Json
   readonly schema: Json
   readonly check: (args: unknown) => string | undefined
+  readonly task?: ToolTask | undefined
   readonly run: (args: unknown, call: Call) => ToolOutput | Promise<ToolOutput>
 }
 
@@ -53,6 +56,7 @@ export const tool = <const S extends ObjectSchema>(spec: ToolSpec<S>): Tool => {
     description: Json.of({ name, title, description, inputSchema: schema, outputSchema: output, annotations, _meta }),
     schema,
     check: args => checkArguments(plain, args),
+    task: spec.task,
     run: spec.run as Tool['run'],
   }
 }
@@ -63,6 +67,7 @@ export const callTool = async (tools: ItemList<Tool>, call: Call): Promise<Json>
   const found = tools.find(name)
   if (!found) throw failure('invalidParams', `Unknown tool: ${name}`)
   const args = checkedArguments(found, call)
+  if (found.task) call.becomeTask(found.task)
   try {
     return toResult(await found.run(args, call))
   } catch (error) {

@@ -5,6 +5,7 @@ import { checkDate, checkGroupId, RequestError } from './input-checks.ts'
 import type { Fact } from './model.ts'
 import { openStores, type StorePlace } from './open-stores.ts'
 import { createRemember, type EpisodeInput, titleOf } from './remember.ts'
+import { retryJobs } from './retry-jobs.ts'
 import { searchEntities } from './search/entities.ts'
 import { searchFacts } from './search/facts.ts'
 import { type Search, searchPassages } from './search/passages.ts'
@@ -139,16 +140,4 @@ const withNames = async (store: MemoryStore, facts: readonly Fact[]): Promise<re
     source_node_name: names.get(fact.sourceId) ?? null,
     target_node_name: names.get(fact.targetId) ?? null,
   }))
-}
-
-const PAGE = 500
-
-const retryJobs = async (store: MemoryStore, which: number | 'all'): Promise<number> => {
-  if (which !== 'all') return (await store.retry(which)) ? 1 : 0
-  for (let count = 0; ; ) {
-    const failed = await store.jobs({ groups: 'all', limit: PAGE, states: ['failed'] })
-    const before = count
-    for (const { id } of failed) count += Number(await store.retry(id))
-    if (count === before) return count
-  }
 }

@@ -1,4 +1,5 @@
 import type { Upstream } from '../../protocol/exchange.ts'
+import type { MemoryOperations } from '../../protocol/memory-operations.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { communitiesJob } from './extract/communities.ts'
 import type { EmbeddingOptions } from './extract/embedder.ts'
@@ -7,6 +8,7 @@ import { createModels } from './extract/models.ts'
 import { summariseJob } from './extract/summaries.ts'
 import { createMemoryServer, type TenantBy } from './memory.ts'
 import { openStores, type StorePlace } from './open-stores.ts'
+import { createMemoryOperations } from './operations/operations.ts'
 import { createRemember } from './remember.ts'
 import { createWorker } from './worker.ts'
 
@@ -19,8 +21,13 @@ export interface MemoryOptions extends StorePlace {
   readonly log: Log
 }
 
+/** A memory server, and what it does for the admin API. */
+export interface MemoryServer extends Upstream {
+  readonly operations: MemoryOperations
+}
+
 /** Starts a memory server with its background work. */
-export const startMemory = (options: MemoryOptions): Upstream => {
+export const startMemory = (options: MemoryOptions): MemoryServer => {
   const { tenant: tenantBy, group, extraction, embeddings, version, log } = options
   const models = createModels({ extraction, embedding: embeddings }, log)
   const stores = openStores(options)
@@ -32,19 +39,19 @@ export const startMemory = (options: MemoryOptions): Upstream => {
     ...(embed && { embed }),
   }
   const worker = createWorker({ stores, handlers, log, prepare: models.prepare })
-  const server = createMemoryServer({
+  const shared = {
     stores,
-    tenantBy,
     group,
-    version,
     remember: createRemember({ extracts: extraction !== undefined, embeds: embeddings !== undefined }),
     embed: models.embed,
     embeds: embeddings !== undefined,
     wake: worker.wake,
-  })
+  }
+  const server = createMemoryServer({ ...shared, tenantBy, version })
   worker.resume().catch((error: unknown) => log.warn({ err: error }, 'background work on memory was not resumed'))
   return {
     open: server.open,
+    operations: createMemoryOperations(shared),
     close: async () => {
       await models.close() // aborted jobs stay enqueued
       await worker.close()

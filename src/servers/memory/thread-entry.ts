@@ -5,5 +5,6 @@ import { type MemoryOptions, startMemory } from './start.ts'
 // The module a memory server's thread starts with. The thread keeps long reads and writes off the gateway's event loop.
 if (parentPort) {
   const options = workerData as Omit<MemoryOptions, 'log'>
-  hostUpstream(parentPort, startMemory({ ...options, log: logThrough(parentPort) }))
+  const server = startMemory({ ...options, log: logThrough(parentPort) })
+  hostUpstream(parentPort, server, { ...server.operations })
 }

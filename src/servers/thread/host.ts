@@ -5,6 +5,7 @@ import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { toRpcError } from '../define/failures.ts'
 import { type FromThread, LEVELS, packFrame, type ThreadCall, type ToThread, unpackCall } from './messages.ts'
+import { runOperation, type ThreadOperations } from './operations.ts'
 
 interface HostedCall {
   readonly abort: Abort
@@ -12,10 +13,11 @@ interface HostedCall {
   resume?: (() => void) | undefined
 }
 
-/** Serves an upstream to the thread that started this one. */
-export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
+/** Serves an upstream, and operations for the gateway itself, to the thread that started this one. */
+export const hostUpstream = (port: MessagePort, upstream: Upstream, operations: ThreadOperations = {}): void => {
   const running = new Map<number, HostedCall>()
   const post = (message: FromThread): void => port.postMessage(message)
+  const log = logThrough(port)
 
   const sinkOf =
     (id: number, call: HostedCall): Sink =>
@@ -69,6 +71,8 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream): void => {
         return abort(message.id, message.reason)
       case 'ready':
         return running.get(message.id)?.resume?.()
+      case 'invoke':
+        return void runOperation(message, operations, (result, moved) => port.postMessage(result, moved), log)
       case 'close':
         return void close()
     }

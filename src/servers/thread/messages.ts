@@ -1,5 +1,6 @@
 import type { AbortReason } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
+import type { OperationRefusal } from '../../protocol/operation-error.ts'
 import { Json } from '../../wire/json/json.ts'
 
 /** A request on its way to the thread; JSON is sent as bytes. */
@@ -30,7 +31,13 @@ export type ToThread =
   | { readonly kind: 'call'; readonly id: number; readonly call: ThreadCall }
   | { readonly kind: 'abort'; readonly id: number; readonly reason: AbortReason }
   | { readonly kind: 'ready'; readonly id: number } // the client took the last notification and can take the next
+  | { readonly kind: 'invoke'; readonly id: number; readonly operation: string; readonly args: readonly unknown[] }
   | { readonly kind: 'close' }
+
+/** The result of an operation. Values are cloned; a stream is moved to the other thread. */
+export type OperationResult =
+  | { readonly kind: 'returned'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly id: number; readonly refusal: OperationRefusal; readonly message: string }
 
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
@@ -43,6 +50,7 @@ export type FromThread =
       readonly fields: object
       readonly message: string
     }
+  | OperationResult
   | { readonly kind: 'closed' }
 
 export const packCall = ({ method, params, caller }: Exchange): ThreadCall => {

@@ -89,3 +89,26 @@ test('a server that waits for a slow reader goes on when the call is cancelled',
   await vi.waitFor(() => expect(messages()).toContain('counted'), { timeout: 5000 })
   expect(call.frames).toHaveLength(1)
 })
+
+const bytes = (...texts: string[]) => ReadableStream.from(texts.map(text => new TextEncoder().encode(text)))
+
+test('an operation takes a stream and gives one; a refusal keeps its reason, a bug shows nothing', async () => {
+  const { server, messages } = start()
+  const doubled = (await server.invoke('double', [bytes('ab', 'c')])) as ReadableStream<Uint8Array>
+  expect(await new Response(doubled).text()).toBe('ababcc')
+  await expect(server.invoke('refuse', [])).rejects.toMatchObject({ refusal: 'missing', message: 'It is not there' })
+  await expect(server.invoke('toString', [])).rejects.toMatchObject({ refusal: 'missing' })
+  await expect(server.invoke('fail', [])).rejects.toMatchObject({
+    refusal: 'failed',
+    message: 'Internal error; see the log of the gateway',
+  })
+  expect(messages()).toContain('operation of a built-in server failed')
+})
+
+test('an operation ends with its thread, and the next one starts another', async () => {
+  const { server } = start()
+  await expect(server.invoke('crash', [])).rejects.toMatchObject({ refusal: 'busy' })
+  await expect(server.invoke('refuse', [])).rejects.toMatchObject({ refusal: 'missing' })
+  await server.close()
+  await expect(server.invoke('refuse', [])).rejects.toMatchObject({ refusal: 'busy' })
+})

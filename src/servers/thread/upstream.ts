@@ -2,9 +2,12 @@ import { Worker } from 'node:worker_threads'
 import { deliver } from '../../protocol/deliver.ts'
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Peer, Upstream } from '../../protocol/exchange.ts'
+import { OperationError } from '../../protocol/operation-error.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type FromThread, packCall, type ToThread, unpackFrame } from './messages.ts'
+import { createInvoker } from './operations.ts'
+import { workerArguments } from './worker-arguments.ts'
 
 export interface ThreadOptions {
   readonly entry: URL // the module to start, without its extension; it calls hostUpstream
@@ -13,8 +16,17 @@ export interface ThreadOptions {
   readonly log: Log
 }
 
+/** A server that also does something for the gateway itself. */
+export interface ThreadedServer extends Upstream {
+  /** Runs an operation in the thread; rejects with an OperationError. */
+  invoke(operation: string, args: readonly unknown[]): Promise<unknown>
+}
+
+export const isThreadedServer = (upstream: Upstream | undefined): upstream is ThreadedServer =>
+  upstream !== undefined && 'invoke' in upstream
+
 /** Runs a built-in server on its own thread, so that its work does not delay callers of other servers. */
-export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstream => {
+export const startInThread = ({ entry, data, name, log }: ThreadOptions): ThreadedServer => {
   const pending = new Map<number, Exchange>()
   const opening = new Set<(failure?: RpcFailure) => void>() // callers that wait for the thread to start
   const closing = rpcError('internal', `The server ${name} is closing`)
@@ -37,7 +49,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     if (exchange) void deliver(exchange.sink, frame)
   }
   const release = (): void => {
-    if (pending.size === 0 && opening.size === 0 && !closed) worker?.unref()
+    if (pending.size === 0 && opening.size === 0 && operations.size === 0 && !closed) worker?.unref()
   }
   const endOpening = (failure?: RpcFailure): void => {
     for (const end of opening) end(failure)
@@ -55,6 +67,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
       const error = closed ? closing : stopped
       endOpening(new RpcFailure(error))
       for (const id of [...pending.keys()]) finish(id, { kind: 'failure', error })
+      operations.failAll(error.message)
       reportClosed()
     })
     started.unref()
@@ -62,6 +75,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     return started
   }
   const post = (message: ToThread): void => (worker ?? start()).postMessage(message)
+  const operations = createInvoker((message, moved) => (worker ?? start()).postMessage(message, moved))
 
   const onMessage = (message: FromThread, from: Worker): void => {
     switch (message.kind) {
@@ -70,6 +84,10 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
         return endOpening()
       case 'log':
         return log[message.level](message.fields, message.message)
+      case 'returned':
+      case 'refused':
+        operations.settle(message)
+        return release()
       case 'closed':
         return void from.terminate()
       case 'frame': {
@@ -126,6 +144,13 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
     await ended
   }
 
+  const invoke: ThreadedServer['invoke'] = async (operation, args) => {
+    if (closed) throw new OperationError('busy', closing.message)
+    const result = operations.invoke(operation, args)
+    worker?.ref()
+    return result
+  }
+
   const peer: Peer = { revision: MODERN, asks: true, dispatch }
   start()
   return {
@@ -134,17 +159,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Upstre
       if (!isStarted) await waitForStart()
       return peer
     },
+    invoke,
     close: () => (closed ??= close()),
   }
-}
-
-/** Run from source, a thread must register the loader for TypeScript itself. */
-const workerArguments = (entry: URL, data: unknown, name: string): ConstructorParameters<typeof Worker> => {
-  const options = { workerData: data, name, execArgv: [] }
-  if (import.meta.url.endsWith('.js')) return [new URL(`${entry.href}.js`), options]
-  const [loader, module] = [import.meta.resolve('tsx/esm/api'), `${entry.href}.ts`].map(url => JSON.stringify(url))
-  return [
-    `import(${loader}).then(({ register }) => { register(); return import(${module}) })`,
-    { ...options, eval: true },
-  ]
 }

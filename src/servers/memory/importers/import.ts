@@ -9,7 +9,9 @@ import { EMPTY_REPORT, type ImportReport, type ImportTarget, MOST_FAULTS, storeI
 import { decodeChunks, linesOf, peek } from './text-stream.ts'
 
 export interface ImportOptions extends ImportTarget {
-  readonly source: { readonly path: string } | { readonly stream: AsyncIterable<Uint8Array> }
+  readonly source:
+    | { readonly path: string }
+    | { readonly stream: AsyncIterable<Uint8Array>; readonly file?: ImportFile | undefined }
   readonly format: string | undefined // detected when absent
   readonly given: string | undefined // the group the caller asked for
   readonly group: string // the default group
@@ -24,7 +26,7 @@ const LONGEST_LINE = 64 * 1024 * 1024
 export const importFrom = async (options: ImportOptions): Promise<ImportReport> => {
   const { source } = options
   const format = readFormat(options.format)
-  if ('stream' in source) return importStream(source.stream, { name: 'import' }, format, options)
+  if ('stream' in source) return importStream(source.stream, source.file ?? { name: 'import' }, format, options)
   const path = await realpath(source.path).catch(rejectPath(source.path))
   const found = await stat(path)
   if (found.isDirectory()) return importFolder(path, format, options)
@@ -47,10 +49,11 @@ const rejectPath = (path: string) => (cause: NodeJS.ErrnoException) => {
   throw new RequestError(`Cannot read ${path}: ${PATH_ERRORS[cause.code ?? ''] ?? cause.message}`)
 }
 
+/** What is known of the file that a stream comes from. */
 interface ImportFile {
   readonly name: string
-  readonly path?: string
-  readonly modified?: number
+  readonly path?: string | undefined // identifies it when it is imported again
+  readonly modified?: number | undefined
 }
 
 const importStream = async (
@@ -80,7 +83,7 @@ const shapeOf = (format: Format | undefined, head: string, isWhole: boolean, nam
     throw new RequestError('It looks binary (it has a zero byte); import a text, Markdown or JSON')
   const shape = format ? shapeFor(format, head) : detectShape(head, isWhole, name)
   if (shape) return shape
-  throw new RequestError(`It is not clear what this is; say so with --format (${FORMATS.join(', ')})`)
+  throw new RequestError(`It is not clear what this is; give its format (${FORMATS.join(', ')})`)
 }
 
 const counted = async function* (bytes: AsyncIterable<Uint8Array>, progress: (done: number) => void) {
@@ -104,10 +107,11 @@ const importExport = async (texts: AsyncIterable<string>, options: ImportOptions
 
 /** Ends when the signal aborts, as if the file ended there: what was read is stored. */
 const linesUntil = async function* (texts: AsyncIterable<string>, signal: AbortSignal | undefined) {
-  for await (const { text } of linesOf(texts, LONGEST_LINE)) {
-    if (signal?.aborted) return
-    yield text
-  }
+  for await (const lines of linesOf(texts, LONGEST_LINE))
+    for (const { text } of lines) {
+      if (signal?.aborted) return
+      yield text
+    }
 }
 
 const DOCUMENT = /\.(md|markdown|mdx|txt|text)$/i

@@ -129,17 +129,18 @@ export const hasSpeakers = (head: string): boolean => {
 }
 
 /** The messages in a transcript of `actor: text` lines; a line without a speaker continues the message before. */
-export const messagesIn = async function* (lines: AsyncIterable<TextLine>): AsyncGenerator<PlacedMessage> {
+export const messagesIn = async function* (parts: AsyncIterable<readonly TextLine[]>): AsyncGenerator<PlacedMessage> {
   let message: { where: string; actor: string; at: number | undefined; text: string } | undefined
-  for await (const { number, text } of lines) {
-    const [opening, time, actor] = SPEAKER.exec(text) ?? []
-    if (opening === undefined || actor === undefined) {
-      if (message) message.text += `\n${text}`
-      else if (text.trim() !== '') message = { where: `line ${number}`, actor: UNKNOWN_SPEAKER, at: undefined, text }
-      continue
+  for await (const lines of parts)
+    for (const { number, text } of lines) {
+      const [opening, time, actor] = SPEAKER.exec(text) ?? []
+      if (opening === undefined || actor === undefined) {
+        if (message) message.text += `\n${text}`
+        else if (text.trim() !== '') message = { where: `line ${number}`, actor: UNKNOWN_SPEAKER, at: undefined, text }
+        continue
+      }
+      if (message) yield { ...message, text: message.text.trim() }
+      message = { where: `line ${number}`, actor, at: timeIn(time), text: text.slice(opening.length) }
     }
-    if (message) yield { ...message, text: message.text.trim() }
-    message = { where: `line ${number}`, actor, at: timeIn(time), text: text.slice(opening.length) }
-  }
   if (message) yield { ...message, text: message.text.trim() }
 }

@@ -80,17 +80,20 @@ const documentReader = (description: string): Reader =>
     yield { kind: 'end', uuidOf, from: number }
   }
 
-const piecesOf = async function* (lines: AsyncIterable<TextLine>): AsyncGenerator<{ where: string; body: string }> {
+const piecesOf = async function* (
+  parts: AsyncIterable<readonly TextLine[]>,
+): AsyncGenerator<{ where: string; body: string }> {
   let [piece, size, start]: [string[], number, number] = [[], 0, 1]
-  for await (const { number, text } of lines) {
-    const isBreak = text.trim() === '' || /^#{1,6}\s/.test(text)
-    if ((size > PIECE_CHARACTERS && isBreak) || size + text.length > MOST_PIECE_CHARACTERS) {
-      if (piece.some(line => line.trim() !== '')) yield { where: `line ${start}`, body: piece.join('\n') }
-      ;[piece, size, start] = [[], 0, number]
+  for await (const lines of parts)
+    for (const { number, text } of lines) {
+      const isBreak = text.trim() === '' || /^#{1,6}\s/.test(text)
+      if ((size > PIECE_CHARACTERS && isBreak) || size + text.length > MOST_PIECE_CHARACTERS) {
+        if (piece.some(line => line.trim() !== '')) yield { where: `line ${start}`, body: piece.join('\n') }
+        ;[piece, size, start] = [[], 0, number]
+      }
+      piece.push(text)
+      size += text.length + 1
     }
-    piece.push(text)
-    size += text.length + 1
-  }
   if (piece.some(line => line.trim() !== '')) yield { where: `line ${start}`, body: piece.join('\n') }
 }
 

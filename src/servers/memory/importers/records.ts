@@ -79,12 +79,13 @@ const createScanner = () => {
 /** Reads one object per line. */
 export const recordsInLines = async function* (texts: AsyncIterable<string>): AsyncGenerator<ImportRecord> {
   let cut = 0 // the number of an overlong line, whose further parts are skipped
-  for await (const { number, text, isCut } of linesOf(texts, LONGEST_LINE)) {
-    if (isCut) {
-      if (cut !== number) yield { where: `line ${number}`, fault: 'is too long' }
-      cut = number
-    } else if (text.trim() !== '') yield readRecord({ line: number, text })
-  }
+  for await (const lines of linesOf(texts, LONGEST_LINE))
+    for (const { number, text, isCut } of lines) {
+      if (isCut) {
+        if (cut !== number) yield { where: `line ${number}`, fault: 'is too long' }
+        cut = number
+      } else if (text.trim() !== '') yield readRecord({ line: number, text })
+    }
 }
 
 /** Reads the objects in the arrays of a document. */

@@ -39,21 +39,26 @@ export const peek = async (
   return { head: read.join(''), isWhole, all: all() }
 }
 
-/** Splits a text into lines; a line of over `most` characters is cut into several. */
-export const linesOf = async function* (texts: AsyncIterable<string>, most: number): AsyncGenerator<TextLine> {
+/** Splits a text into lines, those of each part together; a line of over `most` characters is cut into several. */
+export const linesOf = async function* (
+  texts: AsyncIterable<string>,
+  most: number,
+): AsyncGenerator<readonly TextLine[]> {
   let [number, pending, isCut] = [1, '', false]
   for await (const text of texts) {
-    const lines = (pending + text).split('\n')
-    pending = lines.pop() ?? ''
-    for (const line of lines) {
-      yield { number: number++, text: line.endsWith('\r') ? line.slice(0, -1) : line, isCut }
+    const parts = (pending + text).split('\n')
+    pending = parts.pop() ?? ''
+    const lines: TextLine[] = []
+    for (const part of parts) {
+      lines.push({ number: number++, text: part.endsWith('\r') ? part.slice(0, -1) : part, isCut })
       isCut = false
     }
     while (pending.length > most) {
-      yield { number, text: pending.slice(0, most), isCut: true }
+      lines.push({ number, text: pending.slice(0, most), isCut: true })
       pending = pending.slice(most)
       isCut = true
     }
+    yield lines
   }
-  if (pending !== '') yield { number, text: pending, isCut }
+  if (pending !== '') yield [{ number, text: pending, isCut }]
 }

@@ -14,8 +14,10 @@ import {
 import { addEpisode, addLooseFacts, enrichEpisode } from './add.ts'
 import { listCommunities, replaceCommunities } from './communities.ts'
 import { amend, createContext, type StoreContext } from './context.ts'
+import { editEntity, editFact } from './edit.ts'
 import type { Engine } from './engine.ts'
 import { changeEntity, findEntity, readEntities, setAlias } from './entities.ts'
+import * as entityPage from './entity-page.ts'
 import { exportLines, writeBackup } from './export.ts'
 import { readFacts } from './facts.ts'
 import { erase, erasedTexts, PreviewedErasure, proofOf } from './forget.ts'
@@ -25,6 +27,7 @@ import * as read from './read.ts'
 import { clearGroups, deleteEpisode, deleteFact } from './remove.ts'
 import { findSaga, listSagas, storeSagaSummary } from './sagas.ts'
 import * as search from './search.ts'
+import { readEpisodePage, readFactPage } from './timeline.ts'
 import { dropVectorsExcept, findNearest, listUnembedded, putVectors } from './vectors.ts'
 
 const graphChanges = (added: Omit<Added, 'episode' | 'outcome'>, group: string): StoreChange[] => [
@@ -132,6 +135,7 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     episode: reading(read.findEpisode),
     episodes: reading(read.listEpisodes),
     episodesByUuid: reading(read.readEpisodes),
+    episodeNames: reading(read.readEpisodeNames),
     entity: reading(findEntity),
     entitiesById: reading(readEntities),
     entities: reading(read.listEntities),
@@ -146,11 +150,20 @@ export const createMemoryStore = (engine: Engine, now: () => Instant = Date.now)
     groups: reading(read.listGroups),
     stats: reading(read.readStats),
     audit: reading(read.listAudit),
+    episodePage: reading(readEpisodePage),
+    factPage: reading(readFactPage),
+    aliases: reading(entityPage.listAliases),
+    mentions: reading(entityPage.readMentions),
+    connected: reading(entityPage.readConnected),
+    weightedLinks: reading(entityPage.listWeightedLinks),
+    entityCount: reading(entityPage.countEntities),
 
     add: writing(addEpisode, episodeChanges),
     enrich: writing(enrichEpisode, episodeChanges),
     addFacts: writing(addLooseFacts, graphChanges),
     setEntity: writing(changeEntity, ({ group, uuid }) => [{ kind: 'entity', op: 'put', group, uuids: [uuid] }]),
+    editEntity: writing(editEntity, ({ group, uuid }) => [{ kind: 'entity', op: 'put', group, uuids: [uuid] }]),
+    editFact: writing(editFact, ({ group }, uuid) => [{ kind: 'fact', op: 'put', group, uuids: [uuid] }]),
     addAlias: writing(setAlias),
     deleteEpisode: deleting(deleteEpisode, 'episode'),
     deleteFact: deleting(deleteFact, 'fact'),

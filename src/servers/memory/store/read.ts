@@ -57,6 +57,15 @@ export const readEpisodes = async ({ db }: StoreContext, uuids: readonly string[
   return inOrderOf(uuids, rows.map(episodeOf), ({ uuid }) => uuid)
 }
 
+/** The names of episodes by uuid; unknown ones are left out. */
+export const readEpisodeNames = async (
+  { db }: StoreContext,
+  uuids: readonly string[],
+): Promise<Map<string, string>> => {
+  const sql = `SELECT uuid, name FROM episode WHERE ${db.dialect.inList('uuid')}`
+  return new Map((await db.all<{ uuid: string; name: string }>(sql, uuids)).map(({ uuid, name }) => [uuid, name]))
+}
+
 const COUNT_FACTS =
   '(SELECT count(*) FROM fact WHERE src = n.id) + (SELECT count(*) FROM fact WHERE dst = n.id AND src <> n.id)'
 

@@ -75,13 +75,28 @@ export const inOrderOf = <Key, Row>(keys: readonly Key[], rows: readonly Row[], 
   return keys.flatMap(key => found.get(key) ?? [])
 }
 
-/** Selects episodes with the names of their saga and previous episode. */
-export const SELECT_EPISODES = `SELECT e.id, e.uuid, e.group_id AS "group", e.name, e.content, e.source,
+const selectEpisodes = (
+  content: string,
+): string => `SELECT e.id, e.uuid, e.group_id AS "group", e.name, ${content}, e.source,
   e.source_description AS "sourceDescription", e.actor, e.created_at AS "createdAt", e.valid_at AS "validAt", saga.name AS saga,
   before.uuid AS previous, e.meta, e.state, e.error FROM episode e
   LEFT JOIN saga ON saga.id = e.saga_id LEFT JOIN episode before ON before.id = e.prev_id`
 
+/** Selects episodes with the names of their saga and previous episode. */
+export const SELECT_EPISODES = selectEpisodes('e.content')
+
+/** An episode with the beginning of its text only, and the length of all of it. */
+export type EpisodeHead = Episode & { readonly characters: number }
+
+const HEAD_CHARACTERS = 600
+
+/** The same without long texts, for lists. */
+export const SELECT_EPISODE_HEADS = selectEpisodes(
+  `substr(e.content, 1, ${HEAD_CHARACTERS}) AS content, length(e.content) AS characters`,
+)
+
 export const episodeOf = recordReader<Episode>('meta')
+export const episodeHeadOf = recordReader<EpisodeHead>('meta')
 
 /** Selects passages with what they need of their episode. */
 export const SELECT_DOCS = `SELECT d.id, d.episode_id AS "episodeId", e.uuid AS episode, d.group_id AS "group", d.kind, d.ord,
