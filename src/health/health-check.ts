@@ -1,10 +1,11 @@
 import type { ServerConfig } from '../config/snapshot.ts'
 import { NoAnswer, type RpcError, RpcFailure, rpcError, summaryOf } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
-import type { ServerStatus } from '../protocol/status.ts'
+import type { ServerPing, ServerStatus } from '../protocol/status.ts'
 import { SingleFlight } from '../std/single-flight.ts'
 import { sleep, within } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
+import { pingServer } from './ping-server.ts'
 import { needsLogin, PER_CALLER, type ProbedServer, probeServer, type ReadLists } from './probe-server.ts'
 import {
   downError,
@@ -24,8 +25,8 @@ interface HealthCheckOptions {
   readonly upstream: Upstream // below the guard
   readonly self: Caller
   readonly onChange: (state: HealthState) => void
-  readonly readLists?: ReadLists | undefined // undefined: only its tools are counted
-  readonly onTool?: (name: string | undefined) => void // called for each tool that is counted
+  readonly readLists?: ReadLists | undefined // undefined: only its tools are read
+  readonly onTool?: (name: string | undefined) => void // called for each tool that is read
 }
 
 const PROBE_MS = 10_000
@@ -43,13 +44,13 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
   const isProcess = config.kind === 'process' // its start may take long, and is no failure while it lasts
   const isShared = !(isProcess && config.personal) // false: every caller has a process, started with the caller's credentials
   const isPerUser = isProcess && config.share !== 'everyone' // a user's process that exits says nothing about the others
-  const isProbed = isProcess || config.kind === 'remote' // false for servers that run inside the gateway
+  const isProbed = isProcess || config.kind === 'remote' || config.kind === 'openapi' // false for servers that run inside the gateway
   const probing = new SingleFlight()
   let state = firstState(config, Date.now())
   let openings = 0
   let retries = 0
   let revision: string | undefined
-  let tools: number | undefined
+  let tools: readonly Json[] | undefined
   let counting: Promise<void> | undefined
   let hasAnswered = false // since the last check
   let handshakeFault: ServerFault | undefined // of the latest caller, while others may be served
@@ -119,11 +120,12 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
    */
   const connected = (probed: ProbedServer): void => {
     revision = probed.revision
-    const listed = (count: number | undefined): void => {
-      tools = count
+    const listed = (found: readonly Json[] | undefined): void => {
+      tools = found
+      for (const tool of found ?? []) onTool?.(tool.get('name')?.asString())
       if (state.kind === 'connecting') apply({ kind: 'answered' })
     }
-    counting = probed.countTools(onTool).then(listed, () => listed(undefined))
+    counting = probed.readTools().then(listed, () => listed(undefined))
     if (state.kind === 'connecting') setTimeout(() => listed(tools), LISTS_MS).unref()
     else apply({ kind: 'answered' })
   }
@@ -154,9 +156,11 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
         reason: (fault ?? faultIn(state))?.message,
         retryAt: state.kind === 'down' ? state.retryAt : undefined,
         revision,
-        tools,
+        tools: tools?.length,
       }
     },
+    /** Its tools as it listed them to the gateway; undefined: they are not known. */
+    tools: () => tools,
     /** How often the server went down, and how many requests and connections were retried. */
     counts: () => ({ openings, retries }),
     /** Probes a server that is still connecting; resolves when the probe has ended or takes too long. */
@@ -167,6 +171,13 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
       const message = `Server "${server}" has not answered yet: ${PROBE_MS / 1000} s so far`
       apply({ kind: 'probeSlow', fault: { reason: 'upstream_timeout', message } })
     },
+    /** Probes a server that is not ready, at once; resolves when the probe has ended or takes too long. */
+    probeNow: async (): Promise<void> => {
+      if (state.kind === 'ready' || state.kind === 'disabled' || state.kind === 'unavailable') return
+      await within(PROBE_MS, probe(), () => undefined)
+    },
+    /** Measures its answer, however it is; rejects with RpcFailure. */
+    ping: (): Promise<ServerPing> => answered(isProcess ? START_MS : PROBE_MS, pingServer(upstream, self)),
     /** Probes a server that is down. Resolves if calls may be sent after all; rejects with RpcFailure. */
     retryNow: async (): Promise<void> => {
       if (!probing.running && Date.now() - probedAt >= RETRY_MS) void probe()

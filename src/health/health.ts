@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../config/snapshot.ts'
+import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Upstream } from '../protocol/exchange.ts'
-import type { ServerStatus } from '../protocol/status.ts'
+import type { ServerPing, ServerStatus } from '../protocol/status.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
 import type { Json } from '../wire/json/json.ts'
@@ -20,8 +21,14 @@ export interface Health {
   remove(server: string): void
   /** Probes every server that is still connecting, all at once; each probe has its own timeout. */
   probeAll(): Promise<void>
+  /** Probes one server at once, unless it is ready; resolves when the probe has ended or takes too long. */
+  probeNow(server: string): Promise<void>
+  /** Measures how long a server takes to answer, also one that is down; rejects with RpcFailure. */
+  ping(server: string): Promise<ServerPing>
   statusOf(server: string): ServerStatus
   isUp(server: string): boolean
+  /** The tools of a server as it listed them to the gateway; undefined: they are not known. */
+  toolsOf(server: string): readonly Json[] | undefined
   /** Marks a server as degraded because it returns an invalid list; undefined clears the mark. */
   setListFault(server: string, reason: string | undefined): void
   /** Calls the listener on every change until the returned function is called. */
@@ -100,11 +107,18 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
       calls?.forget(server)
     },
     probeAll: async () => void (await Promise.all([...entries.values()].map(({ check }) => check.firstProbe()))),
+    probeNow: async server => entries.get(server)?.check.probeNow(),
+    ping: async server => {
+      const entry = entries.get(server)
+      if (entry) return entry.check.ping()
+      throw new RpcFailure(rpcError('internal', `There is no server "${server}"`))
+    },
     statusOf: server => {
       const entry = entries.get(server)
       return entry ? statusOf(entry) : { name: server, state: 'unavailable', reason: 'not configured' }
     },
     isUp: server => entries.get(server)?.check.isUp() ?? false,
+    toolsOf: server => entries.get(server)?.check.tools(),
     setListFault: (server, reason) => {
       const entry = entries.get(server)
       if (!entry || entry.listFault === reason) return

@@ -3,16 +3,14 @@ import { MODERN, type Revision } from '../protocol/revisions.ts'
 import { listItems, sendRequest } from '../protocol/send-request.ts'
 import { Json } from '../wire/json/json.ts'
 
-type OnTool = (name: string | undefined) => void
-
 /** Reads the lists of a server that the gateway itself has opened; resolves with its tools. */
 export type ReadLists = (peer: Peer, self: Caller, discovered: Json) => Promise<readonly Json[]>
 
 /** A server that answered `server/discover`. */
 export interface ProbedServer {
   readonly revision: Revision
-  /** Reads the lists, which may take long, and counts the tools. Must be called at once: it releases the connection. */
-  countTools(onTool?: OnTool): Promise<number>
+  /** Reads the lists, which may take long. Must be called at once: it releases the connection. */
+  readTools(): Promise<readonly Json[]>
 }
 
 /** Why the gateway itself cannot probe a server. */
@@ -41,16 +39,14 @@ export const probeServer = async (
   try {
     const native = { ...self, revision: peer.revision }
     const found = await sendRequest(peer.dispatch, native, 'server/discover')
-    const countTools = async (onTool: OnTool = () => {}): Promise<number> => {
+    const read = async (): Promise<readonly Json[]> => {
       try {
-        const tools = await readLists(peer, native, found)
-        for (const tool of tools) onTool(tool.get('name')?.asString())
-        return tools.length
+        return await readLists(peer, native, found)
       } finally {
         release()
       }
     }
-    return { revision: peer.revision, countTools }
+    return { revision: peer.revision, readTools: read }
   } catch (error) {
     release()
     throw error
@@ -61,6 +57,6 @@ const readTools: ReadLists = async (peer, self, discovered) => {
   const tools: Json[] = []
   if (!discovered.at('capabilities', 'tools')) return tools
   for await (const tool of listItems('tools', params => sendRequest(peer.dispatch, self, 'tools/list', params)))
-    tools.push(tool)
+    tools.push(tool.compact())
   return tools
 }

@@ -261,9 +261,9 @@ test('a server that rejects a further session of a caller stays healthy', async 
 test('a call whose sink throws on the result is counted once', async () => {
   const far = farSide()
   far.answering = 'silent'
-  const counted: boolean[] = []
+  const counted: (string | undefined)[] = []
   const { monitor } = start()
-  const count = (_tool: string | undefined, isError: boolean) => void counted.push(isError)
+  const count = (_tool: string | undefined, error: string | undefined) => void counted.push(error)
   const guard = createServerGuard({
     server: 'x',
     upstream: far.upstream,
@@ -279,5 +279,5 @@ test('a call whose sink throws on the result is counted once', async () => {
   const call = { kind: 'request', method: 'ping', params: Json.empty, caller: callerOf(), signal: new Abort() } as const
   peer.dispatch({ ...call, sink })
   for (const sent of far.calls) void deliver(sent.sink, RESULT)
-  expect(counted).toEqual([false])
+  expect(counted).toEqual([undefined])
 })

@@ -9,6 +9,7 @@ import {
   type Upstream,
   withDispatch,
 } from '../protocol/exchange.ts'
+import { withoutLoginMarks } from '../protocol/login-tool.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
 import { sleep } from '../std/time.ts'
@@ -104,7 +105,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     if (method === LIST && frame.kind === 'result') tools?.addPage(frame.result)
     const name = method === CALL ? (params.get('name')?.asString() ?? '') : undefined
     const tool = name === undefined || tools?.has(name) ? name : OTHER_TOOL
-    count?.(tool, frame.kind === 'failure', (performance.now() - started) / 1000)
+    count?.(tool, frame.kind === 'failure' ? frame.error.message : undefined, (performance.now() - started) / 1000)
   }
 
   const observe = (peer: Peer, exchange: Exchange, isRetry: boolean): void => {
@@ -126,7 +127,8 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
           isCounted = true
           countCall(exchange, frame, started)
         }
-        return exchange.sink(frame)
+        const isList = exchange.method === LIST && frame.kind === 'result'
+        return exchange.sink(isList ? { ...frame, result: withoutLoginMarks(frame.result) } : frame)
       },
     }
     peer.dispatch(exchange.record?.trace?.send(sent, server) ?? sent)

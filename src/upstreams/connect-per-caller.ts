@@ -113,6 +113,8 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
     }
   }
 
+  const runsFor = (caller: Caller): boolean => entries.get(keyOf(caller))?.upstream.runsFor?.(caller) === true
+
   const close = async (): Promise<void> => {
     await Promise.allSettled([...[...entries.values()].map(({ upstream }) => upstream.close()), ...closingEntries])
     entries.clear()
@@ -122,6 +124,7 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
     open,
     sharedKey,
     disconnect,
+    runsFor,
     probe: async () => (await [...entries.values()].at(-1)?.upstream.probe?.()) ?? false,
     close: () => (closing ??= close()),
   }

@@ -207,6 +207,12 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
     return (running ?? transport)?.answersPing() ?? false
   }
 
+  const runsFor = (caller: Caller): boolean => {
+    if (eraOf(caller) === 'modern') return modern.find(caller) !== undefined
+    const session = pool.peek(sharing.placeOf(caller, 0).key)
+    return session !== undefined && sessions.get(session)?.isRunning === true
+  }
+
   const close = async (): Promise<void> => {
     await Promise.all([modern.close(), ...[...sessions.keys()].map(session => session.close()), pool.close()])
     spare.endProcess()
@@ -232,6 +238,7 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
       eraOf(caller) === 'modern' || caller.session !== undefined ? undefined : sharing.placeOf(caller, 0).key,
     probe,
     processCount: () => pipes().length,
+    runsFor,
     close: () => (closing ??= close()),
     isIdle: () => sessions.size === 0 && modern.all.every(({ pipes }) => pipes.length === 0) && probing === undefined,
     status: () => ({

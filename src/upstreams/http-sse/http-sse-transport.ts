@@ -1,5 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import type { Revision } from '../../protocol/revisions.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { backoffMs } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -36,6 +37,7 @@ const CHANNEL_LOST: FailureDetails = {
  */
 export class HttpSseTransport implements SessionTransport<SseChannel> {
   readonly isShared = true
+  readonly dialect = 'http-sse'
   readonly correlates = false
   readonly hasBackChannel = true
   readonly link: HttpLink
@@ -59,6 +61,10 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     })
   }
 
+  get revision(): Revision {
+    return this.#session.revision
+  }
+
   get unsent(): number {
     return this.#queue.size
   }
@@ -76,7 +82,10 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     }
     call.begin(channel)
     const { method, caller } = call.exchange
-    return channel.post(joinBuffers(encodeRequest(call.id, method, call.params)), addCallerHeaders([], caller), call)
+    const { params } = call
+    const body = joinBuffers(encodeRequest(call.id, method, params))
+    call.recordSent(params, channel.headers)
+    return channel.post(body, addCallerHeaders([], caller), call)
   }
 
   recover(call: UpstreamCall<SseChannel>, end: ResponseEnd): Recovery {

@@ -60,6 +60,11 @@ export class SseChannel implements ResponseHandler {
     return this.#state === 'open'
   }
 
+  /** The headers of every message. */
+  get headers(): readonly string[] {
+    return this.#postHeaders
+  }
+
   /** Messages are posted to the URL of the stream itself. */
   get postsToItself(): boolean {
     return this.#postsToItself

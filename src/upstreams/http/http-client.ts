@@ -10,12 +10,13 @@ import { type HttpTarget, isCrossOrigin, type Redirect, resolveRedirect, without
 
 /** One HTTP request; `headers` is flat: name, value, name, value. */
 export interface HttpRequest {
-  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly method: Dispatcher.HttpMethod
   readonly target: HttpTarget
   readonly headers: readonly string[]
   readonly body: Buffer | null
   readonly responseTimeouts?: ResponseTimeouts | undefined // absent: the sender has a deadline of its own
   readonly isLongLived?: boolean // a stream that stays open
+  readonly isOneOff?: boolean // of an API: every URL is another, so no redirect is remembered, and reading follows all of them
 }
 
 /** How long the server may be silent before and during its response; 0: without a limit. */
@@ -149,6 +150,12 @@ const isWithin = (origin: string, target: HttpTarget): boolean =>
   target.origin === origin ||
   !isCrossOrigin({ target: { origin, path: '' }, keepsSecrets: true }, { target, keepsSecrets: true })
 
+/** 301 to 303 may turn a request into a GET: they are followed where it is one. */
+const isFollowed = (status: number, { method, isOneOff }: HttpRequest): boolean =>
+  status === 307 ||
+  status === 308 ||
+  (isOneOff === true && status > 300 && status < 304 && (method === 'GET' || method === 'HEAD'))
+
 class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.DispatchHandler {
   deadline = NEVER
   slot = -1
@@ -161,13 +168,14 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
   #redirect: Redirect | undefined // the one in use
   #next: Redirect | undefined // followed once the body of the redirect response has ended
   #redirects = 0
-  #isPermanent = true // every redirect so far was a 308
+  #isPermanent: boolean // every redirect so far was a 308
 
   constructor(http: HttpClient, request: HttpRequest, receiver: ResponseReceiver, redirect: Redirect | undefined) {
     this.#http = http
     this.#request = request
     this.#receiver = receiver
     this.#redirect = redirect
+    this.#isPermanent = request.isOneOff !== true
     if (request.responseTimeouts) http.deadlines.add(this)
   }
 
@@ -194,7 +202,7 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
     if (status < 200) return
     this.#phase = 'body'
     this.#extendDeadline(this.#request.responseTimeouts?.bodyMs)
-    if ((status === 307 || status === 308) && headers.location !== undefined) this.#redirected(status, headers.location)
+    if (headers.location !== undefined && isFollowed(status, this.#request)) this.#redirected(status, headers.location)
     else this.#receiver.status(status, headers, this.#from, this.#request.headers)
   }
 

@@ -1,4 +1,5 @@
 import type { CallerValues } from '../../config/caller-values.ts'
+import { RpcFailure } from '../../protocol/errors.ts'
 import type { Caller, Upstream } from '../../protocol/exchange.ts'
 import { headerValueError } from '../../std/header-text.ts'
 import { type CallerUpstream, connectPerCaller } from '../connect-per-caller.ts'
@@ -44,8 +45,23 @@ export const connectWithLogins = (options: WithLoginsOptions): Upstream => {
     else changed(principal, token)
   })
 
+  /**
+   * Opens with the caller's own upstream, if the shared one was refused just now and no login seems to be offered: without
+   * metadata only a request to log in shows whether there is one.
+   */
+  const open: Upstream['open'] = (caller, sessionIndex) => {
+    const upstream = upstreamOf(caller)
+    const opening = upstream.open(caller, sessionIndex)
+    if (upstream === own) return opening
+    return opening.catch((error: unknown) => {
+      const isAsked = error instanceof RpcFailure && error.error.data?.get('reason')?.isString('login_required')
+      if (isAsked || !isOwn(caller)) throw error
+      return own.open(caller, sessionIndex)
+    })
+  }
+
   return {
-    open: (caller, sessionIndex) => upstreamOf(caller).open(caller, sessionIndex),
+    open,
     sharedKey: caller => upstreamOf(caller).sharedKey?.(caller),
     probe: async () => (demand.isKnown && (await own.probe?.())) || (shared.probe?.() ?? false),
     close: async () => {

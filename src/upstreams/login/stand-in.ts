@@ -1,6 +1,7 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { ERRORS, NoAnswer, type RpcError } from '../../protocol/errors.ts'
 import type { Caller, Exchange, Peer } from '../../protocol/exchange.ts'
+import { LOGIN_TOOL } from '../../protocol/login-tool.ts'
 import { META } from '../../protocol/meta.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { isModern, REVISIONS, type Revision, SERVED } from '../../protocol/revisions.ts'
@@ -8,7 +9,6 @@ import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { errorOfFailure } from '../failures.ts'
 
 const LISTEN = 'subscriptions/listen'
-const LOGIN_TOOL = 'login'
 const CHANGING = { listChanged: true }
 
 /** The lists of a server that cannot be listed. */

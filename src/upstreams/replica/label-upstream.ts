@@ -53,7 +53,7 @@ export const connectLabel = ({ server, label, isPerSession, members, replicas }:
     const key = JSON.stringify([caller.workspace, caller.principal, affinityThere(caller)])
     const known = peers.get(key)
     if (known) return known
-    const peer = { revision: MODERN, asks: false, dispatch }
+    const peer = { revision: MODERN, asks: false, isReplica: true, dispatch }
     peers.set(key, peer)
     return peer
   }

@@ -48,6 +48,7 @@ export const withPoolHomes = (options: PooledOptions): Upstream => {
   const createPeer = (replica: string, pool: string): Peer => ({
     revision: MODERN,
     asks: false,
+    isReplica: true,
     dispatch: exchange =>
       replicas.call({ replica, server, pool }, exchange, () => {
         homes.forget(pool)

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
+import { MODERN } from '../../protocol/revisions.ts'
 import { encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
 import { errorOfFailure, type FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
@@ -38,6 +39,8 @@ const GONE = rpcError('internal', 'gone') // delivered to no client
 
 /** One request to a server through another replica. */
 export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<ReplicaTarget> {
+  readonly dialect = 'replica' // what its server hears is recorded there
+  readonly revision = MODERN
   readonly link: CallTransport<ReplicaTarget>['link']
   readonly target: ReplicaTarget
   readonly #connections: ReplicaConnections
@@ -76,6 +79,7 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
     const params = withEnvelope(call.params, exchange.caller)
     const body = joinBuffers(encodeRequest(call.id, exchange.method, params))
     call.begin(this.target)
+    call.recordSent(params)
     this.#isConfirmed = false
     return this.#connections.post(this.target, { ...exchange, params }, body, {
       started: (status, headers) => {

@@ -11,6 +11,7 @@ import { errorOfFailure, errorOfThrown, type FailureDetails, withQuote } from '.
 import type { PendingRequest } from '../http/http-client.ts'
 import { failureOfStatus, readRetryAfter } from '../http/http-failures.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
+import { type RecordedTransport, recordReceived, tappedServer } from '../record-messages.ts'
 import { FrameBuffer } from './frame-buffer.ts'
 import type { ServerRequest } from './questions.ts'
 
@@ -18,7 +19,7 @@ import type { ServerRequest } from './questions.ts'
 export type Recovery = 'handled' | 'elsewhere' | undefined // elsewhere: the response comes on another stream
 
 /** How calls travel; one object carries all calls of a session or server. `T` is what a call is sent to. */
-export interface CallTransport<T> {
+export interface CallTransport<T> extends RecordedTransport {
   readonly link: { readonly name: string; readonly deadlines: Deadlines; readonly timeoutMs: number }
   readonly isShared?: boolean // all calls are answered on one stream, which never waits for the reader of one call
   /** Sends the request after `call.begin`; without a connection, arranges that it is sent later. */
@@ -137,6 +138,19 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     this.touch()
   }
 
+  /** Records the request as it is sent; `headers` is flat. */
+  recordSent(params: Json, headers?: readonly string[]): void {
+    const { record, method } = this.exchange
+    const message = record?.tap && ({ kind: 'request', id: this.id, method, params } as const)
+    if (message) record?.tap?.serverMessage(tappedServer(this.#transport), 'out', 'request', method, message, headers)
+  }
+
+  /** Records that the server is told to stop. */
+  recordCancellation(pieces: readonly Buffer[]): void {
+    const server = this.exchange.record?.tap && tappedServer(this.#transport)
+    if (server) this.exchange.record?.tap?.serverMessage(server, 'out', 'notification', NOTIFICATIONS.cancelled, pieces)
+  }
+
   /** Its stream goes on in another request. */
   continueIn(sending: PendingRequest): void {
     this.#sending = sending
@@ -179,6 +193,8 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
 
   message(message: Message): void | Promise<void> {
     if (this.#isDone) return this.#late(message)
+    const tap = this.exchange.record?.tap
+    if (tap) recordReceived(tap, this.#transport, this.id, message)
     switch (message.kind) {
       case 'notification':
         return this.#notified(message.method, message.params, message)
@@ -204,6 +220,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
 
   ask(question: Question): void | Promise<void> {
     this.#openQuestions++
+    if (this.exchange.record?.tap) question.recordIn?.(this.exchange.record.tap)
     return this.#deliver(question)
   }
 
@@ -218,6 +235,8 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     this.#sending = undefined
     if (this.#isDone) return this.#transport.link.deadlines.delete(this)
     if (end.kind === 'failed') sending?.abort()
+    const tap = this.exchange.record?.tap
+    if (tap && end.kind === 'refused' && end.error) recordReceived(tap, this.#transport, this.id, end.error)
     const recovery = this.#transport.recover?.(this, end)
     this.#isElsewhere = recovery === 'elsewhere'
     if (!recovery) this.#conclude(end)

@@ -2,6 +2,7 @@ import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isModern, isRevision, NEWEST_LEGACY, OLDEST, type Revision, SERVED } from '../../protocol/revisions.ts'
+import { runsToolsAsTasks } from '../../protocol/tasks.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type FailureDetails, failureOfHandshake, UpstreamFailure, withoutQuotes, withQuote } from '../failures.ts'
 import { failureOfStatus, isEraEvidence } from '../http/http-failures.ts'
@@ -15,6 +16,7 @@ export interface Handshake {
   readonly result: Json // the InitializeResult as it came
   readonly sessionId?: string | undefined
   readonly isImplied?: true // the server has no handshake
+  readonly runsTasks?: boolean // its tools may run as tasks
 }
 
 type Unanswered = Exclude<Answered, { kind: 'response' }>
@@ -83,7 +85,8 @@ export const initializeParams = (
 /** Reads an InitializeResult; a failure if its revision is not a legacy one that the gateway knows. */
 export const readHandshake = (result: Json): Handshake | FailureDetails => {
   const version = result.get('protocolVersion')?.asString()
-  if (isRevision(version) && !isModern(version)) return { revision: version, result: result.compact() }
+  const runsTasks = runsToolsAsTasks(result.get('capabilities') ?? Json.empty)
+  if (isRevision(version) && !isModern(version)) return { revision: version, result: result.compact(), runsTasks }
   const text = `answered initialize with protocol version ${version ?? '(none)'}, which this gateway does not know`
   return { reason: 'upstream_protocol', text }
 }

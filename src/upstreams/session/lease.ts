@@ -65,5 +65,6 @@ export const leaseSession = (session: Pooled): Peer => {
     })
   }
 
-  return { revision: session.revision, asks: session.asks, correlates: session.correlates, dispatch, hold }
+  const { revision, asks, correlates, runsTasks } = session
+  return { revision, asks, correlates, runsTasks, dispatch, hold }
 }

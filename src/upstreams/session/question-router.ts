@@ -1,4 +1,5 @@
 import type { Answer, Exchange, Question } from '../../protocol/exchange.ts'
+import type { TappedServer } from '../../protocol/message-tap.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeResult } from '../../wire/json-rpc.ts'
 import { Questions, type ServerRequest } from './questions.ts'
@@ -14,6 +15,8 @@ interface RouterOptions {
   unsent(): number
   /** A question arrived; the returned function is called once it is settled. */
   asked(method: string): (() => void) | undefined
+  /** The server, for the flight recorder. */
+  server(): TappedServer
 }
 
 /** Brings the requests of one server to the client they are for, and the answers back. */
@@ -28,6 +31,7 @@ export class QuestionRouter {
     this.#questions = new Questions(
       (pieces, what) => options.post(pieces, what),
       () => options.unsent(),
+      () => options.server(),
     )
   }
 
@@ -92,6 +96,7 @@ export class QuestionRouter {
     const newOwner = listeners.latest(sharers.areSeveral ? sharer : undefined) ?? this
     const mayBeAnothers = rest.some(other => other.canBeAsked && sharerOf(other.exchange.caller) === sharer)
     if (hasResponse || mayBeAnothers) this.#questions.handOver(call, newOwner)
+    else if (call.exchange.method === 'tasks/result') this.#questions.forget(call)
     else this.#questions.abandon(call, newOwner)
     this.#unclear.ended(call, hasResponse)
   }

@@ -1,9 +1,10 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
+import type { MessageTap, TappedServer } from '../../protocol/message-tap.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeError, encodeNotification, encodeResult, idKey, type Message } from '../../wire/json-rpc.ts'
+import { encodeAnswer, encodeNotification, idKey, type Message } from '../../wire/json-rpc.ts'
 
 /** A request of a server. */
 export type ServerRequest = Extract<Message, { kind: 'request' }>
@@ -11,6 +12,7 @@ export type ServerRequest = Extract<Message, { kind: 'request' }>
 interface OpenQuestion {
   readonly request: ServerRequest
   owner: object // the call or the listener it was sent to
+  tap: MessageTap | undefined // of the exchange that carries it first
   readonly withdrawn: Abort
   readonly settled: () => void
 }
@@ -21,12 +23,14 @@ const MOST_OPEN = 1024
 export class Questions {
   readonly #post: (pieces: Buffer[], what: string) => void
   readonly #unsent: () => number
+  readonly #server: () => TappedServer
   readonly #open = new Map<string, OpenQuestion>()
 
   /** `unsent`: how many answers the server has not taken yet; they count as open. */
-  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number) {
+  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number, server: () => TappedServer) {
     this.#post = post
     this.#unsent = unsent
+    this.#server = server
   }
 
   get size(): number {
@@ -41,7 +45,7 @@ export class Questions {
       this.#send(request, { kind: 'error', error: TOO_MANY })
       return undefined
     }
-    const open: OpenQuestion = { request, owner, withdrawn: new Abort(), settled }
+    const open: OpenQuestion = { request, owner, tap: undefined, withdrawn: new Abort(), settled }
     this.#open.set(key, open)
     return {
       kind: 'question',
@@ -49,6 +53,7 @@ export class Questions {
       params: request.params,
       withdrawn: open.withdrawn,
       answer: answer => this.#answer(key, open, answer),
+      recordIn: tap => this.#recordIn(tap, open),
     }
   }
 
@@ -76,6 +81,11 @@ export class Questions {
     this.#refuse(owner, () => CLIENT_LEFT)
   }
 
+  /** The questions belong to a task, which goes on: the server asks again when its result is requested again. */
+  forget(owner: object): void {
+    for (const [key, open] of [...this.#open]) if (open.owner === owner) this.#drop(key, open)
+  }
+
   /** The server has lost its state, and with it what it asked. */
   clear(): void {
     for (const [key, open] of [...this.#open]) this.#drop(key, open)
@@ -85,7 +95,7 @@ export class Questions {
     if (this.#open.get(key) !== open) return
     const isLast = answer.kind !== 'progress'
     if (isLast) this.#open.delete(key)
-    this.#send(open.request, answer)
+    this.#send(open.request, answer, open.tap)
     if (isLast) open.settled()
   }
 
@@ -93,7 +103,7 @@ export class Questions {
     for (const [key, open] of [...this.#open]) {
       if (open.owner !== owner) continue
       this.#drop(key, open)
-      this.#send(open.request, answerQuestion(open.request))
+      this.#send(open.request, answerQuestion(open.request), open.tap)
     }
   }
 
@@ -103,9 +113,18 @@ export class Questions {
     open.withdrawn.abort({ kind: 'cancelled' })
   }
 
-  #send({ id, method, params }: ServerRequest, answer: Answer): void {
-    if (answer.kind === 'result') return this.#post(encodeResult(id, answer.result), `answer to ${method}`)
-    if (answer.kind === 'error') return this.#post(encodeError(id, answer.error), `refusal of ${method}`)
+  #recordIn(tap: MessageTap, open: OpenQuestion): void {
+    if (open.tap) return
+    open.tap = tap
+    tap.serverMessage(this.#server(), 'in', 'question', open.request.method, open.request)
+  }
+
+  #send({ id, method, params }: ServerRequest, answer: Answer, tap?: MessageTap): void {
+    if (answer.kind !== 'progress') {
+      const pieces = encodeAnswer(id, answer)
+      tap?.serverMessage(this.#server(), 'out', 'answer', method, pieces)
+      return this.#post(pieces, `${answer.kind === 'result' ? 'answer to' : 'refusal of'} ${method}`)
+    }
     const token = params.get('_meta')?.get('progressToken')
     if (!token) return
     const progress = answer.params.with('progressToken', token)

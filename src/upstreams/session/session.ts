@@ -7,6 +7,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
+import { recordNotification, tappedServer } from '../record-messages.ts'
 import { type CallOwner, type CallTransport, UpstreamCall } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
@@ -56,6 +57,7 @@ export interface ReleasedClient {
 /** A legacy session with one server, whatever transport it uses, on behalf of one client or of several that share it. */
 export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly asks = true
+  lastUsed = Date.now() // others only read it
   readonly #transport: SessionTransport<T>
   readonly #options: SessionOptions
   readonly #listeners: SessionListeners
@@ -67,7 +69,6 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   #handshake: Handshake | undefined
   #closing: Promise<void> | undefined
   #lastId = 0
-  #lastUsed = Date.now()
   #hasCalled = false
 
   constructor(options: SessionOptions, createTransport: (session: LegacySession<T>) => SessionTransport<T>) {
@@ -80,6 +81,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
       post: (pieces, what) => this.#transport.post(pieces, what),
       unsent: () => this.#transport.unsent ?? 0,
       asked: method => this.#transport.questionAsked?.(method),
+      server: () => tappedServer(this.#transport),
     })
   }
 
@@ -100,6 +102,10 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     return this.#handshake
   }
 
+  get runsTasks(): boolean {
+    return this.handshake.runsTasks === true
+  }
+
   get calls(): readonly UpstreamCall<T>[] {
     return this.#calls
   }
@@ -107,10 +113,6 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   /** A client has called the server: it did more than list what it has. */
   get hasCalled(): boolean {
     return this.#hasCalled
-  }
-
-  get lastUsed(): number {
-    return this.#lastUsed
   }
 
   get isClosing(): boolean {
@@ -189,7 +191,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   }
 
   touch(): void {
-    this.#lastUsed = Date.now()
+    this.lastUsed = Date.now()
   }
 
   async open(): Promise<this> {
@@ -234,8 +236,9 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   cancel(call: UpstreamCall<T>, reason: string): void {
     this.#questions.cancelled(call)
     if (call.target === undefined) return // the server has not seen the request
-    const params = Json.of({ requestId: call.id, reason })
-    this.#transport.post(encodeNotification(NOTIFICATIONS.cancelled, params), 'cancellation')
+    const pieces = encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: call.id, reason }))
+    call.recordCancellation(pieces)
+    this.#transport.post(pieces, 'cancellation')
   }
 
   finished(call: UpstreamCall<T>, frame: Frame | undefined): void {
@@ -348,9 +351,10 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     this.#transport.post(encodeRequest(this.nextId(), method, params), method)
   }
 
-  #notify({ method, params }: Exchange): void {
+  #notify({ method, params, record }: Exchange): void {
     if (method === NOTIFICATIONS.initialized || this.#closing) return // the gateway sent its own after the handshake
     const pieces = encodeNotification(method, params)
+    recordNotification({ method, record }, this.#transport, pieces)
     if (this.#transport.notify) this.#transport.notify(pieces, method)
     else this.#transport.post(pieces, method)
   }

@@ -45,7 +45,7 @@ export const mcpMethod = (method: string): string => (methodInfo(method) ? metho
 
 /** The value of the Mcp-Name header; undefined for methods without one. */
 export const mcpName = (method: string, params: Json): string | undefined => {
-  const member = methodInfo(method)?.named ?? (method.startsWith('tasks/') ? 'taskId' : undefined)
+  const member = methodInfo(method)?.named
   const name = member && params.get(member)?.asString()
   return name === undefined ? undefined : encodeHeaderValue(name)
 }

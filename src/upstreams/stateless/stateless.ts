@@ -6,6 +6,7 @@ import { errorOfFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
+import { recordNotification } from '../record-messages.ts'
 import { type CallOwner, type CallTransport, type Recovery, UpstreamCall } from '../session/call.ts'
 import { sendMessage } from '../session/gateway-request.ts'
 import { mcpMethod, mcpName, withEnvelope } from './envelope.ts'
@@ -29,6 +30,8 @@ export const createStateless = (link: HttpLink, onOtherEra: () => void): Peer =>
 
 /** Sends the requests of all callers, each as a POST of its own. */
 class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
+  readonly dialect = 'stateless'
+  readonly revision = MODERN
   readonly link: HttpLink
   readonly #headers: readonly string[]
   readonly #onOtherEra: () => void // called when the server seems to have changed its era
@@ -39,9 +42,12 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     this.#onOtherEra = onOtherEra
   }
 
-  notify({ method, params, caller }: Exchange): void {
+  notify(exchange: Exchange): void {
+    const { method, params, caller } = exchange
     const headers = addCallerHeaders([...this.#headers, 'mcp-method', mcpMethod(method)], caller)
-    sendMessage(this.link, 'POST', headers, encodeNotification(method, params), method)
+    const pieces = encodeNotification(method, params)
+    recordNotification(exchange, this, pieces, headers)
+    sendMessage(this.link, 'POST', headers, pieces, method)
   }
 
   send(call: UpstreamCall<HttpLink>): PendingRequest {
@@ -54,6 +60,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     addCallerHeaders(headers, caller)
     const body = joinBuffers(encodeRequest(call.id, method, params))
     call.begin(this.link)
+    call.recordSent(params, headers)
     return http.send(
       { method: 'POST', target, headers, body, isLongLived: call.isListen },
       new ResponseReader(call, maxBytes),

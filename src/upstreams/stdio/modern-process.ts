@@ -1,7 +1,7 @@
 import { areSameUser } from '../../protocol/callers.ts'
 import type { Signal } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
-import type { Caller, Dispatch, Frame } from '../../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import { isCall } from '../../protocol/methods.ts'
 import { missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
@@ -10,6 +10,7 @@ import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, errorOfThrown, type FailureDetails } from '../failures.ts'
 import { discoverParams } from '../probe.ts'
+import { recordNotification } from '../record-messages.ts'
 import { type CallOwner, type CallTransport, UpstreamCall } from '../session/call.ts'
 import type { Pooled } from '../session/pool.ts'
 import { acknowledgement } from '../session/session-listeners.ts'
@@ -17,6 +18,8 @@ import { withEnvelope } from '../stateless/envelope.ts'
 import type { Pipe } from './pipe.ts'
 import { ProcessSupervisor, type SupervisorHandler, type SupervisorOptions } from './process-supervisor.ts'
 import type { StdioLink } from './stdio-link.ts'
+
+type NotificationMessage = Extract<Message, { kind: 'notification' }>
 
 interface ModernProcessOptions extends SupervisorOptions {
   /** Starts a process of a server that is modern; rejects with UpstreamFailure. */
@@ -34,6 +37,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly asks = false
   readonly correlates = true
   readonly isShared = true
+  readonly dialect = 'stdio'
   readonly link: StdioLink
   readonly #options: ModernProcessOptions
   readonly #supervisor: ProcessSupervisor
@@ -100,9 +104,9 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly dispatch: Dispatch = exchange => {
     this.touch()
     if (!exchange.caller.isHealthCheck) this.#supervisor.addUser(exchange.caller)
-    const { kind, method, params } = exchange
+    const { kind, method } = exchange
     if (kind === 'notification') {
-      if (!this.#isClosed) this.#supervisor.notify(encodeNotification(method, params), method)
+      if (!this.#isClosed) this.#notify(exchange)
       return
     }
     if (this.#isClosed)
@@ -133,9 +137,12 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     )
   }
 
-  cancel({ id, target }: UpstreamCall<Pipe>, reason: string): void {
+  cancel(call: UpstreamCall<Pipe>, reason: string): void {
+    const { id, target } = call
+    if (!target) return
     const pieces = encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id, reason }))
-    if (target) this.#supervisor.post(pieces, 'cancellation', target)
+    call.recordCancellation(pieces)
+    this.#supervisor.post(pieces, 'cancellation', target)
   }
 
   timedOut({ target }: UpstreamCall<Pipe>): void {
@@ -235,14 +242,21 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     setTimeout(() => call.post(), this.link.restarts.pausedMs || RETRY_MS).unref()
   }
 
-  #notified(message: Extract<Message, { kind: 'notification' }>): void {
+  #notify(exchange: Exchange): void {
+    const { method, params } = exchange
+    const pieces = encodeNotification(method, params)
+    recordNotification(exchange, this, pieces)
+    this.#supervisor.notify(pieces, method)
+  }
+
+  #notified(message: NotificationMessage): void {
     const { method, params } = message
     if (method === NOTIFICATIONS.progress) return void this.#callOf(params.get('progressToken'))?.message(message)
     if (method === NOTIFICATIONS.cancelled) return this.#listenEnded(this.#callOf(params.get('requestId')))
     const subscription = params.get('_meta')?.get(META.subscriptionId)
-    if (subscription) return this.#listenNotified(this.#callOf(subscription), method, params)
+    if (subscription) return this.#listenNotified(this.#callOf(subscription), message)
     const call = method === NOTIFICATIONS.message ? this.#findLogged() : undefined
-    if (call) return void call.notify(method, params)
+    if (call) return void call.message(message)
     const text = params.toString().slice(0, MOST_LOGGED)
     this.link.log.debug({ method, text }, 'dropped a notification that names no call')
   }
@@ -263,10 +277,11 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
     if (call?.isListen) call.end(COMPLETE)
   }
 
-  #listenNotified(call: UpstreamCall<Pipe> | undefined, method: string, params: Json): void {
+  #listenNotified(call: UpstreamCall<Pipe> | undefined, message: NotificationMessage): void {
+    const { method, params } = message
     if (!call) return
     const isAcknowledgement = method === NOTIFICATIONS.acknowledged
-    if (!isAcknowledgement || !this.#acknowledged.has(call)) void call.notify(method, params)
+    if (!isAcknowledgement || !this.#acknowledged.has(call)) void call.message(message)
     // A new process acknowledged it: the listener has missed what happened meanwhile.
     else for (const missed of missedNotices(params)) void call.notify(missed.method, missed.params)
     if (isAcknowledgement) this.#acknowledged.add(call)

@@ -106,6 +106,7 @@ export class ProcessSupervisor implements ProcessOwner {
     if (pipe.child.pendingBytes > this.#link.pendingBytes)
       return call.failOrRetry({ reason: 'upstream_busy', text: 'does not read what it is sent: try again later' })
     call.begin(pipe)
+    call.recordSent(params)
     pipe.send(encodeRequest(call.id, call.exchange.method, params))
   }
 

@@ -1,6 +1,7 @@
 import type { Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import type { Revision } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { errorOfThrown, type FailureDetails } from '../failures.ts'
@@ -33,6 +34,7 @@ const RESTART_MS = 1000
 /** Carries a legacy session over stdio: one process. If the process ends, the next call starts another. */
 export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler {
   readonly isShared = true
+  readonly dialect = 'stdio'
   readonly correlates = false
   readonly hasBackChannel = true
   readonly link: StdioLink
@@ -52,6 +54,10 @@ export class StdioTransport implements SessionTransport<Pipe>, SupervisorHandler
     this.#options = options
     this.#supervisor = new ProcessSupervisor(link, this, options)
     if (options.handshake) this.#adopt(options.handshake)
+  }
+
+  get revision(): Revision {
+    return this.#session.revision
   }
 
   get lastUsed(): number {

@@ -24,7 +24,8 @@ interface GetStreamOptions {
 const RETRY_MS = 1000
 const BACKOFF = { firstMs: RETRY_MS, longestMs: 30_000 }
 const STEADY_MS = 30_000 // a server that ends streams sooner, and sends nothing on them, is asked less and less often
-const MOST_UNSTEADY = 5 // streams in a row that ended sooner; then only one that lasts is said to have been interrupted
+const MOST_UNSTEADY = 5 // streams in a row that ended sooner; then an interruption is told at most once in this time:
+const TELL_MS = 60_000
 const MOST_UNREACHABLE = 2 // attempts that find nothing listening, until answers are no longer expected
 const NO_SUCH_STREAM: ReadonlySet<number> = new Set([405, 501])
 
@@ -43,7 +44,8 @@ export class GetStream implements ResponseHandler {
   #openedAt = 0
   #hasBrought = false // a message, by the stream that was opened last
   #unsteady = 0 // streams in a row that ended soon, brought nothing and cannot be resumed
-  #steady: NodeJS.Timeout | undefined
+  #telling: NodeJS.Timeout | undefined
+  #toldAt = Number.NEGATIVE_INFINITY // of the last interruption
   #failures = 0
   #unreachable = 0 // attempts in a row that found nothing listening
   #settled: (() => void) | undefined
@@ -98,7 +100,7 @@ export class GetStream implements ResponseHandler {
     this.#lastEventId = undefined
     this.#failures = 0
     clearTimeout(this.#timer)
-    clearTimeout(this.#steady)
+    clearTimeout(this.#telling)
     this.#sending?.abort()
     this.#settled?.()
   }
@@ -112,8 +114,9 @@ export class GetStream implements ResponseHandler {
     this.#hasBrought = false
     this.#settled?.()
     if (!this.#hasGap) return
-    if (this.#unsteady < MOST_UNSTEADY) this.#reopened()
-    else this.#steady = setTimeout(() => this.#reopened(), STEADY_MS).unref()
+    const waitMs = this.#unsteady < MOST_UNSTEADY ? 0 : this.#toldAt + TELL_MS - Date.now()
+    if (waitMs <= 0) this.#reopened()
+    else this.#telling = setTimeout(() => this.#reopened(), waitMs).unref()
   }
 
   get #isSteady(): boolean {
@@ -122,6 +125,7 @@ export class GetStream implements ResponseHandler {
 
   #reopened(): void {
     this.#hasGap = false
+    this.#toldAt = Date.now()
     this.#options.reopened()
   }
 
@@ -145,7 +149,7 @@ export class GetStream implements ResponseHandler {
     const isCut = wasOpen && this.#lastEventId === undefined
     this.#hasGap ||= isLate || isCut
     if (isCut) this.#unsteady = this.#isSteady ? 0 : this.#unsteady + 1
-    clearTimeout(this.#steady)
+    clearTimeout(this.#telling)
     if (isLost && !this.#isStopped) this.#options.cut()
     this.#reconnectAfter(end, wasOpen)
     this.#settled?.()

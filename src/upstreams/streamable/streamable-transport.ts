@@ -1,5 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import type { Revision } from '../../protocol/revisions.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
@@ -62,6 +63,7 @@ const STREAM_CUT: FailureDetails = {
 /** Carries a legacy session over Streamable HTTP. A call is sent to the session that a handshake opened. */
 export class StreamableTransport implements SessionTransport<Handshake> {
   readonly isShared = false
+  readonly dialect = 'streamable'
   readonly link: HttpLink
   readonly #session: LegacySession<Handshake>
   readonly #caller: Caller
@@ -92,6 +94,10 @@ export class StreamableTransport implements SessionTransport<Handshake> {
       reopened: () => void this.#streamReopened(),
     })
     options.record.onLost(() => void session.close())
+  }
+
+  get revision(): Revision {
+    return this.#session.revision
   }
 
   get correlates(): boolean {
@@ -126,7 +132,9 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     const { http, target, maxBytes } = this.link
     call.begin(this.#session.handshake)
     const headers = addCallerHeaders([...this.#postHeaders], caller)
-    const body = joinBuffers(encodeRequest(call.id, method, call.params))
+    const { params } = call
+    const body = joinBuffers(encodeRequest(call.id, method, params))
+    call.recordSent(params, headers)
     return http.send({ method: 'POST', target, headers, body }, new ResponseReader(call, maxBytes))
   }
 

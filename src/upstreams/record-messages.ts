@@ -1,0 +1,43 @@
+import type { Exchange } from '../protocol/exchange.ts'
+import type { MessageTap, TappedServer } from '../protocol/message-tap.ts'
+import { NOTIFICATIONS } from '../protocol/notifications.ts'
+import type { Revision } from '../protocol/revisions.ts'
+import type { Message } from '../wire/json-rpc.ts'
+
+// What the flight recorder gets of the traffic with servers. All of this happens only for exchanges that are recorded.
+
+/** How messages travel to a server. */
+export interface RecordedTransport {
+  readonly link: { readonly name: string }
+  readonly dialect: string
+  readonly revision: Revision
+}
+
+/** The server behind a transport. */
+export const tappedServer = ({ link, dialect, revision }: RecordedTransport): TappedServer => ({
+  name: link.name,
+  dialect,
+  revision,
+})
+
+/** Records a notification of the client, as it is sent to the server; `headers` is flat. */
+export const recordNotification = (
+  { record, method }: Pick<Exchange, 'record' | 'method'>,
+  transport: RecordedTransport,
+  pieces: readonly Buffer[],
+  headers?: readonly string[],
+): void => record?.tap?.serverMessage(tappedServer(transport), 'out', 'notification', method, pieces, headers)
+
+/** Records a message about the call with that id; a request of the server is recorded with the exchange that carries it. */
+export const recordReceived = (tap: MessageTap, transport: RecordedTransport, id: number, message: Message): void => {
+  if (message.kind === 'response') {
+    if (message.id.asNumber() === id) tap.serverMessage(tappedServer(transport), 'in', 'result', undefined, message)
+  } else if (message.kind === 'error') {
+    const isOther = message.id?.kind === 'number' && message.id.asNumber() !== id
+    if (!isOther) tap.serverMessage(tappedServer(transport), 'in', 'error', undefined, message)
+  } else if (message.kind === 'notification') {
+    const { method, params } = message
+    const isOther = method === NOTIFICATIONS.progress && params.get('progressToken')?.asNumber() !== id
+    if (!isOther) tap.serverMessage(tappedServer(transport), 'in', 'notification', method, message)
+  }
+}
