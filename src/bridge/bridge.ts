@@ -6,7 +6,7 @@ import {
   type Upstream,
   withDispatch,
 } from '../protocol/exchange.ts'
-import { isModern } from '../protocol/revisions.ts'
+import { isModern, taskSupportOf } from '../protocol/revisions.ts'
 import { LoginQuestions, type LoginQuestionsOptions } from './login-questions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
@@ -16,6 +16,9 @@ import { SharedListens } from './shared-listen/shared-listens.ts'
 import { RootsHabit } from './shared-session/session-setup.ts'
 import { SharedSession } from './shared-session/shared-session.ts'
 import { LegacySubscriptions } from './subscriptions.ts'
+import { type BridgeTasksOptions, createBridgeTasks, type TaskAccess } from './tasks/bridge-tasks.ts'
+import { driveExtension } from './tasks/extension-task.ts'
+import { TaskTools } from './tasks/task-tools.ts'
 import { translate } from './translate.ts'
 import { askForUrls } from './url-elicitation.ts'
 
@@ -24,7 +27,22 @@ export interface Bridge {
   wrap(upstream: Upstream, server: string, options?: WrapOptions): Upstream
   /** The number of calls that wait for an answer of their client. */
   parkedCalls(): number
+  /** The server that a task belongs to, if the caller may use it. */
+  serverOfTask(caller: Caller, taskId: string): string | undefined
+  /** Adds tasks to `subscriptions/listen` and `server/discover`; `next` serves the rest of them, and every other exchange. */
+  addTasks(exchange: Exchange, next: Dispatch): void
+  readonly tasks: TaskAccess
+  /** The number of tasks that this process runs for clients or servers that lack them. */
+  runningTasks(): number
+  /** Resolves when tasks that run now, and would be lost with this process, are over, or after that time. */
+  tasksSettled(timeoutMs: number): Promise<void>
+  /** For a planned stop: tasks of the gateway stay as they are stored, whatever happens to their calls. */
+  releaseTasks(): void
   close(): void
+}
+
+export interface BridgeOptions extends ParkingOptions {
+  readonly tasks?: BridgeTasksOptions | undefined // undefined: the gateway has no tasks of its own
 }
 
 interface WrapOptions {
@@ -32,8 +50,9 @@ interface WrapOptions {
   readonly login?: Omit<LoginQuestionsOptions, 'server' | 'questionTtlMs'> | undefined // undefined: the server never wants one
 }
 
-export const createBridge = (options: ParkingOptions): Bridge => {
+export const createBridge = (options: BridgeOptions): Bridge => {
   const parking = createParking(options)
+  const tasks = createBridgeTasks(options)
 
   const wrap = (upstream: Upstream, server: string, { isLocal = false, login }: WrapOptions = {}): Upstream => {
     const { questionTtlMs } = options
@@ -46,9 +65,26 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     const paramHeaders = new WeakMap<Peer, ParamHeaderWriter>() // per peer: peers of different callers may list other tools
     const sessions = new WeakMap<Peer, SharedSession>()
     const rootsHabit = new RootsHabit()
+    const taskTools = new WeakMap<Peer, TaskTools>() // by the peer that runs calls as tasks where a tool needs it
+    const runningTasks = new WeakMap<Peer, Peer>()
+    const withTasks = new WeakMap<Peer, Peer>() // for clients that ask for tasks in their calls
+
+    /** The peer of a server that may have tools which only run as tasks, for callers without tasks. */
+    const drive = (peer: Peer): Peer => {
+      if (!peer.runsTasks) return peer
+      const known = runningTasks.get(peer)
+      if (known) return known
+      const tools = new TaskTools()
+      const driven = withDispatch(peer, tools.wrap(peer.dispatch))
+      runningTasks.set(peer, driven)
+      taskTools.set(driven, tools)
+      return driven
+    }
+
+    const openPeer = async (caller: Caller, lane?: number): Promise<Peer> => drive(await upstream.open(caller, lane))
 
     const openLane = async (caller: Caller, lane: number): Promise<SharedSession | undefined> => {
-      const peer = await upstream.open(caller, lane)
+      const peer = await openPeer(caller, lane)
       return isModern(peer.revision) ? undefined : sessionOf(peer)
     }
 
@@ -68,10 +104,23 @@ export const createBridge = (options: ParkingOptions): Bridge => {
     const adapt = (caller: Caller, peer: Peer): Dispatch => {
       if (isModern(caller.revision) === isModern(peer.revision)) return peer.dispatch
       if (isModern(caller.revision)) return sessionOf(peer).serverInfo.wrap(askForUrls(sessionOf(peer)))
-      return peer.asks ? peer.dispatch : askInRounds(paramHeadersOf(peer).wrap(peer.dispatch), options)
+      return peer.asks
+        ? driveExtension(peer.dispatch)
+        : askInRounds(driveExtension(paramHeadersOf(peer).wrap(peer.dispatch)), options)
     }
 
     const connect = (caller: Caller, peer: Peer): Peer => {
+      const known =
+        peer.revision === caller.revision && taskSupportOf(caller.revision) === 'param' && withTasks.get(peer)
+      if (known) return known
+      const plain = connectPlainly(caller, peer)
+      const connected = calls.wrap(caller, { plain, tools: taskTools.get(peer), server: peer })
+      if (plain === peer && connected !== peer && taskSupportOf(caller.revision) === 'param')
+        withTasks.set(peer, connected)
+      return connected
+    }
+
+    const connectPlainly = (caller: Caller, peer: Peer): Peer => {
       const parks = peer.asks && isModern(caller.revision)
       if (peer.revision === caller.revision && !parks) {
         const isPinned = pinning && isModern(peer.revision)
@@ -93,7 +142,7 @@ export const createBridge = (options: ParkingOptions): Bridge => {
 
     const listen = async (exchange: Exchange): Promise<void> => {
       const { caller, signal } = exchange
-      const peer = await upstream.open(caller)
+      const peer = await openPeer(caller)
       const isOwnSession = !isModern(peer.revision) && caller.session !== undefined
       if (signal.reason && !isOwnSession) return // the session of a client that has left ends by its listener
       if (!isModern(peer.revision)) return connect(caller, peer).dispatch(exchange)
@@ -103,15 +152,35 @@ export const createBridge = (options: ParkingOptions): Bridge => {
       else translate(peer.revision, share, subscriptions)(exchange)
     }
 
+    const open = (caller: Caller): Promise<Peer> => openPeer(caller).then(peer => connect(caller, peer))
+    const { calls, serve } = tasks.at(server, open)
+
     return {
       listen,
       relisten: () => listens.reconnect(),
-      open: caller => upstream.open(caller).then(peer => connect(caller, peer)),
-      resume: exchange =>
-        isModern(exchange.caller.revision) && (logins?.resume(exchange) || parkedCalls.resume(exchange)),
+      open,
+      resume: exchange => {
+        if (serve(exchange)) return true
+        if (!isModern(exchange.caller.revision)) return false
+        return logins?.resume(exchange) || calls.resumeParked(exchange, parkedCalls.resume)
+      },
       close: () => upstream.close(),
     }
   }
 
-  return { wrap, parkedCalls: () => parking.size, close: parking.close }
+  const close = (): void => {
+    tasks.close()
+    parking.close()
+  }
+  return {
+    wrap,
+    parkedCalls: () => parking.size,
+    serverOfTask: tasks.serverOf,
+    addTasks: tasks.addTo,
+    tasks: tasks.access,
+    runningTasks: () => tasks.tasks.size,
+    tasksSettled: timeoutMs => tasks.tasks.whenSettled(timeoutMs),
+    releaseTasks: tasks.close,
+    close,
+  }
 }

@@ -1,6 +1,6 @@
 import { usesTools } from '../eras/sampling.ts'
 import { deliver } from '../protocol/deliver.ts'
-import { type RpcError, rpcError } from '../protocol/errors.ts'
+import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Exchange, Sink } from '../protocol/exchange.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 
@@ -79,3 +79,10 @@ export const failCall = ({ method, sink }: Exchange, message: string, base: Plai
       ? { kind: 'result', result: Json.of({ ...base, isError: true, content: [{ type: 'text', text: message }] }) }
       : { kind: 'failure', error: rpcError('internal', message) },
   )
+
+/** With these a client says that it has not shown the question to its user. */
+const NOT_SHOWN: ReadonlySet<number> = new Set([ERRORS.methodNotFound.code, ERRORS.invalidParams.code])
+
+/** The modern form has no errors: a `cancel`, if a user may have seen the question. */
+export const resultOfError = (method: string, { code }: RpcError): Json | undefined =>
+  method === 'elicitation/create' && !NOT_SHOWN.has(code) ? Json.of({ action: 'cancel' }) : undefined

@@ -3,10 +3,10 @@ import { callerOf, exchangeWith } from '../../test/support/scripted-server.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { NoAnswer, rpcError } from '../protocol/errors.ts'
 import type { Dispatch, Exchange, Peer } from '../protocol/exchange.ts'
+import { decodeLoginState } from '../protocol/login-state.ts'
 import { MODERN, NEWEST_LEGACY, type Revision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import { LoginQuestions } from './login-questions.ts'
-import { decodeLoginState } from './login-state.ts'
 
 const LINK = 'http://gw/oauth/login/1'
 const required = (url = LINK) =>

@@ -3,6 +3,7 @@ import { Abort } from '../protocol/cancellation.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
 import { NoAnswer, type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame, LoginWait } from '../protocol/exchange.ts'
+import { decodeLoginState, encodeLoginState, type LoginState } from '../protocol/login-state.ts'
 import { META } from '../protocol/meta.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { NOTIFICATIONS } from '../protocol/notifications.ts'
@@ -11,7 +12,6 @@ import { isModern } from '../protocol/revisions.ts'
 import { sendRequest } from '../protocol/send-request.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 import { questionRefusal } from './client-questions.ts'
-import { decodeLoginState, encodeLoginState, type LoginState } from './login-state.ts'
 
 const WAIT_MS = 120_000 // for the user to log in; then the client is asked again
 const MOST_ROUNDS = 5
@@ -104,7 +104,7 @@ export class LoginQuestions {
     const { capabilities, revision } = exchange.caller
     const canOpen = questionRefusal(capabilities, 'elicitation/create', URL_MODE) === undefined
     if (!canOpen || round > MOST_ROUNDS) return this.#showLink(exchange, link, isTool)
-    const state = { round, isTool, link: link.url }
+    const state = { server: this.#options.server, round, isTool, link: link.url }
     if (isModern(revision)) this.#askByResult(exchange, link, state)
     else this.#askLive(exchange, link, state)
   }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Abort } from '../protocol/cancellation.ts'
 import { deliver } from '../protocol/deliver.ts'
-import { ERRORS, type RpcError, rpcError } from '../protocol/errors.ts'
+import { type RpcError, rpcError } from '../protocol/errors.ts'
 import type { Answer, Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import { backoffMs, sleep } from '../std/time.ts'
 import { Json } from '../wire/json/json.ts'
-import { failCall, questionRefusal } from './client-questions.ts'
+import { failCall, questionRefusal, resultOfError } from './client-questions.ts'
 
 const MAX_ROUNDS = 10
 const MAX_QUESTIONS = 1024 // in one round
@@ -26,7 +26,11 @@ export const askInRounds =
     else dispatch(exchange)
   }
 
-/** One call of a legacy client: one request to the server per round. */
+/** The same for a call whose first round has been answered with `result`. */
+export const continueInRounds = (exchange: Exchange, dispatch: Dispatch, options: RoundOptions, result: Json): void =>
+  void new RoundsCall(exchange, dispatch, options).receive({ kind: 'result', result })
+
+/** One call of a client that is asked live: one request to the server per round. */
 class RoundsCall {
   readonly #exchange: Exchange
   readonly #dispatch: Dispatch
@@ -41,10 +45,10 @@ class RoundsCall {
   }
 
   send(params: Json): void {
-    this.#dispatch({ ...this.#exchange, params, sink: frame => this.#receive(frame) })
+    this.#dispatch({ ...this.#exchange, params, sink: frame => this.receive(frame) })
   }
 
-  #receive(frame: Frame): void | Promise<void> {
+  receive(frame: Frame): void | Promise<void> {
     const { sink } = this.#exchange
     if (frame.kind !== 'result') return sink(frame)
     const type = frame.result.get('resultType')?.asString() ?? 'complete'
@@ -96,7 +100,11 @@ class RoundsCall {
       close()
       this.#fail('The user did not answer in time')
     }, this.#ttlMs)
-    const stopListening = this.#exchange.signal.onAbort(close)
+    const stopListening = this.#exchange.signal.onAbort(() => {
+      close()
+      // What waits for the answers is told, so that it waits no longer.
+      if (this.#exchange.task && state) this.send(this.#exchange.params.with('requestState', state))
+    })
     for (const { key, method, params } of questions) {
       const answer = (reply: Answer): void => {
         if (withdrawn.reason || reply.kind === 'progress' || answers.has(key)) return
@@ -142,10 +150,3 @@ const readQuestion = ([key, request]: readonly [string, Json]): InputRequest => 
   const params = request.get('params')
   return { key, method: request.get('method')?.asString() ?? '', params: params?.isObject ? params : Json.empty }
 }
-
-/** With these a client says that it has not shown the question to its user. */
-const NOT_SHOWN: ReadonlySet<number> = new Set([ERRORS.methodNotFound.code, ERRORS.invalidParams.code])
-
-/** The modern form has no errors: a `cancel`, if a user may have seen the question. */
-const resultOfError = (method: string, { code }: RpcError): Json | undefined =>
-  method === 'elicitation/create' && !NOT_SHOWN.has(code) ? Json.of({ action: 'cancel' }) : undefined

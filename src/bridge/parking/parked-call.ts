@@ -2,6 +2,7 @@ import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { answerQuestion, deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame, Question } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { asInputRequest } from '../../protocol/running-task.ts'
 import { Json } from '../../wire/json/json.ts'
 import { abandoned, isAboutSession, isValidAnswer, NOT_ASKED, questionRefusal } from '../client-questions.ts'
 
@@ -61,6 +62,7 @@ export class ParkedCall {
 
   start(dispatch: Dispatch): void {
     this.#attach(this.origin)
+    if (this.origin.task) this.origin.signal.onAbort(reason => this.end(reason)) // also while it is parked
     dispatch({ ...this.origin, signal: this.#upstream, sink: frame => this.#receive(frame) })
   }
 
@@ -73,6 +75,7 @@ export class ParkedCall {
     const valid = answers.flatMap(({ key, question, answer }) =>
       isValidAnswer(question.method, answer) ? [{ key, question, answer }] : [],
     )
+    if (exchange.record?.tap) this.origin.record?.tap?.continueIn(exchange.record.tap)
     // First: a result that arrived meanwhile ends the call, and would cancel the questions just answered.
     for (const { key } of valid) this.#open.delete(key)
     this.#attach(exchange)
@@ -93,6 +96,8 @@ export class ParkedCall {
     clearTimeout(this.#timer)
     this.#detach()
     this.#hooks.ended(this)
+    // The questions of a task are the server's: it asks the next process again, or is told to cancel the task.
+    if (this.origin.task) this.#open.clear()
     this.#releaseQuestions(false)
     this.#upstream.abort(reason)
   }
@@ -134,7 +139,7 @@ export class ParkedCall {
   #park(): void {
     const exchange = this.#attached
     if (!exchange) return
-    const asked = [...this.#open].map(([key, { method, params }]) => [key, asInputRequest(method, params)])
+    const asked = [...this.#open].map(([key, { method, params }]) => [key, asInputRequest({ method, params })])
     const inputRequests: Record<string, Json> = Object.fromEntries(asked)
     for (const question of this.#open.values()) this.#shown.add(question)
     this.#detach()
@@ -216,9 +221,3 @@ const bytesOf = (frame: Frame): number => {
 }
 
 const isProgress = (frame: Frame): boolean => frame.kind === 'notice' && frame.method === NOTIFICATIONS.progress
-
-const asInputRequest = (method: string, params: Json): Json => {
-  const meta = params.get('_meta')?.without('progressToken')
-  const bare = meta && (meta.entries().length === 0 ? params.without('_meta') : params.with('_meta', meta))
-  return Json.of({ method, params: bare ?? params })
-}

@@ -11,7 +11,8 @@ import { SharedListener } from './shared-listener.ts'
 
 const BACKOFF = { firstMs: 1000, longestMs: 30_000 }
 const STEADY_MS = 30_000 // a server that ends listens sooner is asked less and less often
-const MOST_UNSTEADY = 5 // listens in a row that ended sooner; then only after one that lasts it is said what was missed
+const MOST_UNSTEADY = 5 // listens in a row that ended sooner; then what was missed is said at most once in this time:
+const ANNOUNCE_MS = 60_000
 const SHRINK_MS = 5000 // until the server is told that a part is not needed any more
 const ACKNOWLEDGE_MS = 5000 // for a request that is to replace another
 const HASTE_MS = 1000 // between two attempts because of new listeners
@@ -50,9 +51,10 @@ export class SharedListen {
   #retry: NodeJS.Timeout | undefined
   #retryAt = 0
   #shrink: NodeJS.Timeout | undefined
-  #steady: NodeJS.Timeout | undefined
+  #announcement: NodeJS.Timeout | undefined
   #failures = 0
-  #unsteady = 0 // listens in a row that ended soon
+  #unsteady = 0 // listens in a row that ended soon, at a server that could always be reached
+  #announcedAt = Number.NEGATIVE_INFINITY // when it was last said what was missed
   #lastOrder = 0
 
   constructor(options: SharedListenOptions) {
@@ -150,19 +152,26 @@ export class SharedListen {
     this.#inForce = request
     request.since = Date.now()
     before?.abort.abort({ kind: 'closing' })
-    clearTimeout(this.#steady)
+    clearTimeout(this.#announcement)
     this.#acknowledged = given.compact()
     this.#honoured = filterOf(Json.of({ notifications: given.get('notifications') ?? Json.empty })) ?? NOTHING
-    if (this.#hasGap && this.#unsteady < MOST_UNSTEADY) this.#announceMissed(known)
-    else if (this.#hasGap) this.#steady = setTimeout(() => this.#announceMissed(known), STEADY_MS).unref()
+    if (this.#hasGap) this.#announceSoon(known)
     for (const listener of this.#waiting())
       if (listener.order <= request.lastOrder) listener.acknowledge(this.#acknowledged)
     this.#update()
   }
 
+  /** Now, unless the server ends its listens all the time: its clients would read everything again and again. */
+  #announceSoon(before: Json): void {
+    const waitMs = this.#unsteady < MOST_UNSTEADY ? 0 : this.#announcedAt + ANNOUNCE_MS - Date.now()
+    if (waitMs <= 0) this.#announceMissed(before)
+    else this.#announcement = setTimeout(() => this.#announceMissed(before), waitMs).unref()
+  }
+
   /** Announces what the server honoured before the gap or honours now. */
   #announceMissed(before: Json): void {
     this.#hasGap = false
+    this.#announcedAt = Date.now()
     const notices = [...missedNotices(before), ...missedNotices(this.#acknowledged)]
     const distinct = new Map(notices.map(notice => [noticeKey(notice.method, notice.params), notice]))
     for (const listener of [...this.#listeners.keys()])
@@ -176,7 +185,7 @@ export class SharedListen {
       const isSteady = Date.now() - request.since >= STEADY_MS
       if (isSteady) this.#failures = 0
       this.#unsteady = isSteady ? 0 : this.#unsteady + 1
-      clearTimeout(this.#steady)
+      clearTimeout(this.#announcement)
       if (!this.#pending) this.#retryLater()
     } else if (request === this.#pending) {
       this.#pending = undefined
@@ -193,6 +202,7 @@ export class SharedListen {
     else for (const listener of waiting) this.#end(listener, frame)
     if (this.#inForce || this.#listeners.size === 0) return
     this.#hasGap = true
+    this.#unsteady = 0 // it was away: its next listen is that of another process
     this.#retryLater()
   }
 
@@ -232,7 +242,7 @@ export class SharedListen {
     if (this.#listeners.size > 0) return this.#shrinkLater()
     clearTimeout(this.#retry)
     clearTimeout(this.#shrink)
-    clearTimeout(this.#steady)
+    clearTimeout(this.#announcement)
     for (const request of [this.#inForce, this.#pending]) request?.abort.abort({ kind: 'gone' })
     this.#inForce = this.#pending = undefined
     this.#options.onEmpty()

@@ -69,6 +69,7 @@ export class SharedCall<S> {
       if (this.#questions.delete(question) && this.#questions.size === 0) this.#onAnswered?.()
     }
     if (this.#questions.size === 0) this.#askedAt = Date.now()
+    if (this.exchange.record?.tap) question.recordIn?.(this.exchange.record.tap)
     this.#questions.add(question)
     question.withdrawn.onAbort(close)
     const answer = (reply: Answer): void => {
