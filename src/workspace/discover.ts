@@ -2,7 +2,7 @@ import type { WorkspaceConfig } from '../config/snapshot.ts'
 import { convertResult } from '../eras/convert.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
 import type { Caller, Dispatch } from '../protocol/exchange.ts'
-import { META, TASKS_EXTENSION } from '../protocol/meta.ts'
+import { META } from '../protocol/meta.ts'
 import { isModern, SERVED } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import type { CachedOf, Catalog } from './catalog/catalog.ts'
@@ -35,7 +35,7 @@ export const createDiscover = (options: DiscoverOptions): Dispatch => {
       .map(member => ({ member, entry: catalog.discovery(member, caller) }))
     for (const each of all)
       if (each.entry.isDue(now) && each.member.isUp())
-        catalog.fetchBehind(each, () => catalog.discover(each.member, caller))
+        catalog.fetchBehind(each, caller, () => catalog.discover(each.member, caller))
     await catalog.waitForFirst(all, caller)
     return all
   }
@@ -79,7 +79,7 @@ const mergedResult = (options: DiscoverOptions, caller: Caller, all: readonly Ca
   }))
   const hints = all.flatMap(({ entry }) => entry.hints ?? [])
   const until = hints.length > 0 ? Math.min(...hints.map(promisedUntil)) : 0
-  const capabilities = known.map(({ result }) => withoutTasks(result.get('capabilities') ?? Json.empty))
+  const capabilities = known.map(({ result }) => result.get('capabilities') ?? Json.empty)
   return Json.of({
     resultType: 'complete',
     supportedVersions: SERVED,
@@ -100,10 +100,4 @@ const configuredInstructions = ({ config, lists }: DiscoverOptions, caller: Call
   const hidden = servers.filter(server => !rules.allowsServer(server))
   const names = hidden.flatMap(server => [server, namespaces.get(server) ?? server])
   return mentionsAny(instructions, names) ? undefined : instructions
-}
-
-const withoutTasks = (capabilities: Json): Json => {
-  const rest = capabilities.get('extensions')?.without(TASKS_EXTENSION)
-  if (!rest) return capabilities
-  return rest.entries().length > 0 ? capabilities.with('extensions', rest) : capabilities.without('extensions')
 }

@@ -1,5 +1,5 @@
 import type { Overlay } from '../config/snapshot.ts'
-import type { Upstream } from '../protocol/exchange.ts'
+import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { LearntSource } from './catalog/learnt-server.ts'
 
 /** One server of a workspace. */
@@ -9,6 +9,9 @@ export interface Member {
   readonly native: Upstream // below the bridge: speaks the server's revision
   readonly isRemote: boolean // reached over HTTP
   readonly isProcess: boolean // a request may start a process
+  /** Of a process: false if a request of this caller would have to start one. Undefined: that is not known. */
+  readonly runsFor?: ((caller: Caller) => boolean) | undefined
+  readonly wantsLogins?: boolean | undefined // callers may have to log in, and the gateway asks them to
   readonly overlays: ReadonlyMap<string, Overlay> // by the tool's original name
   readonly learnt?: LearntSource | undefined // undefined: what the server lists depends on the caller
   /** False while the server is known to be down. */

@@ -51,8 +51,12 @@ test('extensions are merged by id; settings that differ are dropped', () => {
   ).toEqual({ extensions: { 'a/x': { deep: [1] }, 'a/y': {}, 'b/z': {} } })
 })
 
-test('tasks are not offered', () => {
-  expect(merge([{ tasks: { list: {} } }, { experimental: { a: {} } }])).toEqual({ experimental: { a: {} } })
+test('tasks are offered, but no list of them', () => {
+  const tasks = { cancel: {}, requests: { tools: { call: {} } } }
+  expect(merge([{ tasks: { ...tasks, list: {} } }, { experimental: { a: {} } }])).toEqual({
+    tasks,
+    experimental: { a: {} },
+  })
 })
 
 test.each([

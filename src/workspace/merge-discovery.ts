@@ -7,16 +7,17 @@ const CHANGES = Json.of({ listChanged: true })
 /** All lists a workspace can have. Clients that read capabilities only once need them for servers that connect later. */
 const ALL_LISTS = Json.of({ tools: CHANGES, prompts: CHANGES, resources: CHANGES })
 
-/** The capabilities of all members together, without tasks: those are offered only by a workspace of one server. */
+/** The capabilities of all members together. */
 export const mergeCapabilities = (all: readonly Json[], isReadOnce: boolean): Json => {
   const known = isReadOnce || all.length === 0 ? [ALL_LISTS, ...all] : all
   let merged = Json.empty
   for (const capabilities of known)
     for (const [name, value] of capabilities.entries()) {
-      if (name === 'tasks') continue
       const before = merged.get(name)
       merged = merged.with(name, before ? mergeCapability(name, before, value) : value)
     }
+  const tasks = merged.get('tasks')
+  if (tasks?.isObject) merged = merged.with('tasks', tasks.without('list')) // the tasks of one member are not those of all
   // The gateway itself announces changes when members come and go.
   for (const name of LISTED) {
     const value = merged.get(name)

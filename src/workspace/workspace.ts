@@ -1,5 +1,5 @@
 import type { ScopeRule, WorkspaceConfig } from '../config/snapshot.ts'
-import type { Dispatch, Exchange } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange } from '../protocol/exchange.ts'
 import type { ListChanges } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -35,6 +35,8 @@ export interface WorkspaceDeps {
   readonly onServerStatus?: (listener: (status: ServerStatus) => void) => () => void
   readonly onListFault?: OnListFault
   readonly listChanges?: ListChanges | undefined // of other replicas; undefined: there are none
+  /** The server that a task of a caller belongs to. */
+  readonly serverOfTask?: (caller: Caller, taskId: string) => string | undefined
 }
 
 /** Several servers as one, or one server with rules. */
@@ -104,7 +106,18 @@ const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceCo
 export const createWorkspace = (
   config: WorkspaceConfig,
   members: readonly Member[],
-  { log, identity, cursorKeys, times, scopes, previous, onServerStatus, onListFault, listChanges }: WorkspaceDeps,
+  {
+    log,
+    identity,
+    cursorKeys,
+    times,
+    scopes,
+    previous,
+    onServerStatus,
+    onListFault,
+    listChanges,
+    serverOfTask,
+  }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
     members,
@@ -122,6 +135,7 @@ export const createWorkspace = (
     log,
     provenance,
     missingScopes: createScopeCheck(scopes),
+    serverOfTask,
     capabilities: (caller, member) => catalog.discovery(member, caller).value?.result.get('capabilities'),
   })
   const refetcher = createRefetcher(catalog)

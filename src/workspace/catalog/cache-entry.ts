@@ -92,6 +92,19 @@ export class CacheEntry<T> {
     this.#options.onChange(notify)
   }
 
+  /** Replaces a provisional value with what callers like this one get, unless that is not known either. */
+  confirm({ value, hints }: Seed<T>): void {
+    if (!this.isProvisional || !hints) return
+    const wasStale = this.#isStale
+    this.#isStale = false
+    this.store({ value, ttlMs: hints.ttlMs, isPublic: false }, wasStale)
+  }
+
+  /** The value may be out of date: what is learnt next replaces it. */
+  markProvisional(): void {
+    this.isProvisional = this.value !== undefined
+  }
+
   /** Resolves when there is a value, or when the pending fetch has failed. */
   whenFilled(): Promise<void> {
     this.#seeded ??= new Promise(resolve => {

@@ -86,6 +86,16 @@ export class CacheScopes<T> {
     }
   }
 
+  /** Seeds the entries of a key that have no value of their own yet. */
+  seedProvisional(key: string, seedOf: (owner: string) => Seed<T> | undefined): void {
+    this.seedEmpty(key, seedOf)
+    for (const [owner, entries] of this.#owners.entries()) {
+      const entry = entries.get(key)
+      const seed = entry?.isProvisional ? seedOf(owner) : undefined
+      if (seed) entry?.confirm(seed)
+    }
+  }
+
   /** The entry in the scope of the caller's principal. */
   ownerEntry(caller: Caller, key: string): CacheEntry<T> {
     return this.#ownerEntry(cacheOwnerOf(caller), key)

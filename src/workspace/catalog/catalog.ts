@@ -90,7 +90,7 @@ export class Catalog {
     this.#discoveries = new CacheScopes((server, scope) => this.#createDiscoveryEntry(server, scope), {
       bytesOf: ({ result }) => result.size,
     })
-    this.#stopListening = options.members.map(member => member.learnt?.onLearnt(() => this.#seedEmpty(member)))
+    this.#stopListening = options.members.map(member => member.learnt?.onLearnt(() => this.#applyLearnt(member)))
   }
 
   /** A number that grows whenever a list that this caller sees has changed. */
@@ -164,12 +164,18 @@ export class Catalog {
     return this.discovery(member, caller).refresh(() => this.#withPeer(member, caller, fetcher, fetchDiscovery))
   }
 
-  /** Fetches at once, or after the answer if there is one: to start a process takes the time of all other requests. */
-  fetchBehind<T>({ member, entry }: CachedOf<T>, fetch: () => Promise<void>): void {
+  /**
+   * Fetches at once, or after the answer if there is one: to start a process takes the time of all other requests. No
+   * process is started for a list that is known, unless only its caller can tell what clients with its capabilities get.
+   */
+  fetchBehind<T>({ member, entry }: CachedOf<T>, caller: Caller, fetch: () => Promise<void>): void {
     if (!member.isProcess || entry.value === undefined || entry.isOutdated) return void fetch()
     const timer = setTimeout(() => {
       this.#later.delete(timer)
-      if (entry.isDue(Date.now()) && member.isUp()) void fetch()
+      if (!entry.isDue(Date.now()) || !member.isUp()) return
+      const byClient = member.learnt?.byClient
+      if (!wouldStart(member, caller) || (entry.isProvisional && !byClient)) void fetch()
+      else if (entry.isProvisional) byClient?.learn(caller)
     }, this.times.behindMs).unref()
     this.#later.add(timer)
   }
@@ -256,9 +262,15 @@ export class Catalog {
   /** The server was down: every cached value of it may be out of date. */
   markRecovered(server: string): void {
     this.#versions.bump({ kind: 'all' })
-    for (const kind of ALL_LIST_KINDS)
-      for (const entry of this.#lists.entriesOf(`${server}\n${kind}`)) entry.resetBackoff()
-    for (const entry of this.#discoveries.entriesOf(server)) entry.resetBackoff()
+    const member = this.#options.members.find(each => each.server === server)
+    const isLearnt = member?.learnt?.byClient !== undefined // again: no process is started for each caller
+    const mark = (entry: Pick<CacheEntry<unknown>, 'resetBackoff' | 'markProvisional'>): void => {
+      entry.resetBackoff()
+      if (isLearnt) entry.markProvisional()
+    }
+    for (const kind of ALL_LIST_KINDS) for (const entry of this.#lists.entriesOf(`${server}\n${kind}`)) mark(entry)
+    for (const entry of this.#discoveries.entriesOf(server)) mark(entry)
+    if (member && isLearnt) this.#applyLearnt(member)
   }
 
   /** The login of a principal at a server came or went: what it was sent before is not shown any more. Undefined: of all. */
@@ -292,12 +304,12 @@ export class Catalog {
     return work.length === 0 ? settled : within(ms, settled, () => {})
   }
 
-  /** The gateway has learnt a server: callers that wait for its first lists get what it has learnt. */
-  #seedEmpty(member: Member): void {
+  /** The gateway has learnt a server: callers without lists of their own get what it has learnt. */
+  #applyLearnt(member: Member): void {
     const { server } = member
     for (const kind of ALL_LIST_KINDS)
-      this.#lists.seedEmpty(keyOf(member, kind), owner => this.#seeds.list(server, kind, owner, undefined))
-    this.#discoveries.seedEmpty(server, () => this.#seeds.discovery(server, undefined))
+      this.#lists.seedProvisional(keyOf(member, kind), owner => this.#seeds.list(server, kind, owner, undefined))
+    this.#discoveries.seedProvisional(server, owner => this.#seeds.discovery(server, owner, undefined))
   }
 
   #bumpVersion(caller: Caller): void {
@@ -333,7 +345,7 @@ export class Catalog {
     return new CacheEntry<Discovery>({
       times: this.times,
       isEqual: () => false,
-      seed: scope.kind === 'owner' ? this.#seeds.discovery(server, sibling) : undefined,
+      seed: scope.kind === 'owner' ? this.#seeds.discovery(server, scope.owner, sibling) : undefined,
       onChange: () => this.#discoveries.trim(),
     })
   }
@@ -369,6 +381,10 @@ export class Catalog {
     return { ...hints, value: this.#intern(keyOf(member, kind), createMemberList(kind, revision, reading)) }
   }
 }
+
+/** Whether a request of this caller would start a process. */
+export const wouldStart = ({ isProcess, runsFor }: Member, caller: Caller): boolean =>
+  isProcess && runsFor?.(caller) === false
 
 // No server has a line break in its name.
 const keyOf = ({ server }: Pick<Member, 'server'>, kind: ListKind): string => `${server}\n${kind}`

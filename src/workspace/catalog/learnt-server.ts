@@ -26,9 +26,21 @@ export interface LearntServer {
   readonly lists: Readonly<Partial<Record<ListKind, LearntList>>> // without those that could not be read
 }
 
+/** What a server may shape its lists by. */
+export type LearntClient = Pick<Caller, 'revision' | 'capabilities'>
+
+/** What a server that is a process lists to clients with capabilities, which the gateway itself has none of. */
+export interface LearntByClient {
+  /** By `publicKeyOf` such a client; undefined: that is not known. */
+  get(publicKey: string): LearntServer | undefined
+  /** Reads it in the background, once, in a process that ends then. */
+  learn(client: LearntClient): void
+}
+
 /** The place where the gateway keeps what it has learnt of one server. */
 export interface LearntSource {
   get(): LearntServer | undefined
+  readonly byClient?: LearntByClient | undefined // undefined: each client's own fetch shows it
   /** Calls the listener whenever more was learnt, until the returned function is called. */
   onLearnt(listener: () => void): () => void
 }
@@ -73,3 +85,19 @@ export const showLearnt = (member: Member, kind: ListKind, revision: Revision, {
   })
   return createMemberList(kind, revision, { items: shown })
 }
+
+/** Whether two readings of a server show the same. */
+export const isSameServer = (a: LearntServer, b: LearntServer): boolean =>
+  a.revision === b.revision &&
+  a.discovery.toBytes().equals(b.discovery.toBytes()) &&
+  ALL_LIST_KINDS.every(kind => isSameList(a.lists[kind], b.lists[kind]))
+
+const isSameList = (a: LearntList | undefined, b: LearntList | undefined): boolean => {
+  if (!a || !b) return a === b
+  return (
+    a.items.length === b.items.length &&
+    a.items.every(({ native }, at) => native.toBytes().equals(b.items[at]?.native.toBytes() ?? NOTHING))
+  )
+}
+
+const NOTHING = Buffer.alloc(0)

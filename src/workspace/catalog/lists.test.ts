@@ -11,6 +11,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const UNAVAILABLE = 'dragoman/unavailable'
+const SERVERS = 'dragoman/servers'
 const listing = (answer: () => PlainObject | Promise<PlainObject>) => ({ 'tools/list': answer })
 const ready = (server: string, ...names: string[]) =>
   scriptedMember(server, { answers: listing(() => ({ tools: toolsOf(...names) })) })
@@ -54,6 +55,14 @@ test('a late server is announced by list_changed', async () => {
   const list = await w.ask('tools/list')
   expect(toolsIn(list)).toEqual(['a__x', 'b__y'])
   expect(list).not.toHaveProperty('_meta')
+  w.close()
+})
+
+test('a list says which server has each item, if the request asks for it', async () => {
+  const w = workspaceOf([ready('a', 'x', 'y'), ready('b', 'z')], { names: 'plain' })
+  const list = await w.ask('tools/list', { _meta: { [SERVERS]: true } })
+  expect([toolsIn(list), list]).toMatchObject([['x', 'y', 'z'], { _meta: { [SERVERS]: ['a', 'a', 'b'] } }])
+  expect(await w.ask('tools/list')).not.toHaveProperty('_meta')
   w.close()
 })
 

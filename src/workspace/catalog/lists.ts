@@ -9,7 +9,7 @@ import { Json } from '../../wire/json/json.ts'
 import { rejectThrown } from '../routing/send.ts'
 import type { OnWait } from './catalog.ts'
 import { remainingTtl } from './freshness.ts'
-import { type ListKind, listKindOf } from './list-kinds.ts'
+import { LIST_KINDS, type ListKind, listKindOf } from './list-kinds.ts'
 import type { ListSnapshots } from './list-snapshots.ts'
 import type { MergedList } from './merged-list.ts'
 import type { MergedLists, MergedView } from './merged-lists.ts'
@@ -81,12 +81,25 @@ const page = (
   const result = pages.pageOf(kind, list, at)
   if (!result) return rpcError('invalidParams', INVALID_CURSOR)
   const isIncomplete = missingServers.length > 0
-  const marked = isIncomplete ? result.with('_meta', Json.of({ [META.unavailable]: missingServers })) : result
+  const wantsServers = params.at('_meta', META.servers)?.asBoolean() === true
+  const meta = {
+    ...(isIncomplete && { [META.unavailable]: missingServers }),
+    ...(wantsServers && { [META.servers]: serversOf(result, kind, list) }),
+  }
+  const marked = isIncomplete || wantsServers ? result.with('_meta', Json.of(meta)) : result
   if (!isModern(caller.revision)) return marked
   return marked
     .with('resultType', 'complete')
     .with('ttlMs', remainingTtl(promisedUntil, isIncomplete, Date.now()))
     .with('cacheScope', isPublic ? 'public' : 'private')
+}
+
+/** The server of each item of a page: names do not always say it, and URIs never do. */
+const serversOf = (result: Json, kind: ListKind, { items }: MergedList): string[] => {
+  const { member, key } = LIST_KINDS[kind]
+  const servers = new Map(items.map(({ exposed, member: { server } }) => [exposed, server]))
+  const shown = result.get(member)?.elements() ?? []
+  return shown.map(item => servers.get(item.get(key)?.asString() ?? '') ?? '')
 }
 
 const INVALID_CURSOR =

@@ -6,7 +6,7 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import type { Member } from '../member.ts'
 import { createRulesOf, type PolicyRules } from '../policy/policy.ts'
 import { cacheOwnerOf } from './cache-owner.ts'
-import type { CachedList, Catalog, OnWait } from './catalog.ts'
+import { type CachedList, type Catalog, type OnWait, wouldStart } from './catalog.ts'
 import { promisedUntil } from './freshness.ts'
 import type { ListKind } from './list-kinds.ts'
 import { buildMergedList, type ListPart, type MergedList } from './merged-list.ts'
@@ -75,8 +75,9 @@ export class MergedLists implements ListView {
   async refetch(caller: Caller, kind: ListKind): Promise<MergedList> {
     const now = Date.now()
     const fetches = this.#cachedLists(caller, kind).flatMap(cached => {
-      const isAllowed = cached.member.isUp() && cached.entry.nextFetchAt <= now
-      return isAllowed ? this.#catalog.refresh(cached, caller, kind) : (cached.entry.pendingFetch ?? [])
+      const { member, entry } = cached
+      const isAllowed = member.isUp() && entry.nextFetchAt <= now && !(entry.value && wouldStart(member, caller))
+      return isAllowed ? this.#catalog.refresh(cached, caller, kind) : (entry.pendingFetch ?? [])
     })
     await this.#catalog.settle(fetches)
     return this.#currentView(caller, kind, false).list
@@ -102,7 +103,7 @@ export class MergedLists implements ListView {
     const cached = this.#cachedLists(caller, kind)
     for (const each of cached)
       if (each.entry.isDue(now) && each.member.isUp())
-        this.#catalog.fetchBehind(each, () => this.#catalog.refresh(each, caller, kind))
+        this.#catalog.fetchBehind(each, caller, () => this.#catalog.refresh(each, caller, kind))
     const waiting = this.#catalog.waitForFirst(cached, caller, onWait)
     return waiting ? waiting.then(() => this.#currentView(caller, kind, true)) : this.#currentView(caller, kind, true)
   }

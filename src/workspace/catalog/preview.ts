@@ -1,9 +1,11 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { NameCollision, ShadowedTool, WorkspaceReport } from '../../protocol/status.ts'
+import { sumOfSizes, type ToolListSize } from '../../protocol/tool-size.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { showOverlay } from '../policy/overlays.ts'
 import { createPolicy, type PolicyRules } from '../policy/policy.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
+import { sizeOfNamed } from './list-size.ts'
 import { exposedNames } from './names.ts'
 
 /** All lists of one server. */
@@ -14,6 +16,7 @@ interface PreviewItem {
   readonly original: string
   readonly name: string // with the overlay, without the prefix
   readonly as: string // the exposed name
+  readonly shown: Json // with the overlay
 }
 
 /** What a workspace would show of the servers that answered. */
@@ -29,7 +32,7 @@ export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<str
     const names = offers.map(({ server, shown }) => ({ server, names: shown.map(({ name }) => name) }))
     const exposed = exposedNames(config.names, names, config.servers)
     return offers.flatMap(({ server, shown }, o) =>
-      shown.map(({ original, name }, i) => ({ server, original, name, as: exposed[o]?.[i] ?? '' })),
+      shown.map(({ kind: _, ...item }, i) => ({ ...item, server, as: exposed[o]?.[i] ?? '' })),
     )
   }
   const [tools, prompts] = [itemsOf('tools'), itemsOf('prompts')]
@@ -38,6 +41,7 @@ export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<str
     servers: config.servers,
     names: config.names,
     tools: [...new Set(tools.map(({ as }) => as))],
+    toolList: sizeOfList(config, lists, tools),
     prompts: prompts.map(({ as }) => as),
     resources: itemsOf('resources').length + itemsOf('templates').length,
     hidden,
@@ -48,16 +52,26 @@ export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<str
 }
 
 type Visibility =
-  | { readonly kind: 'shown'; readonly original: string; readonly name: string }
+  | { readonly kind: 'shown'; readonly original: string; readonly name: string; readonly shown: Json }
   | { readonly kind: 'hidden'; readonly by: 'policy' | 'overlays' }
 
 const show = (config: WorkspaceConfig, rules: PolicyRules, kind: ListKind, server: string, item: Json): Visibility => {
   const original = item.get(LIST_KINDS[kind].key)?.asString() ?? ''
   const overlay = kind === 'tools' ? config.overlays.get(server)?.get(original) : undefined
   if (overlay?.hidden) return { kind: 'hidden', by: 'overlays' }
-  if (!rules.allows(kind, server, original, overlay ? showOverlay(item, overlay) : item))
-    return { kind: 'hidden', by: 'policy' }
-  return { kind: 'shown', original, name: overlay?.name ?? original }
+  const shown = overlay ? showOverlay(item, overlay) : item
+  if (!rules.allows(kind, server, original, shown)) return { kind: 'hidden', by: 'policy' }
+  return { kind: 'shown', original, name: overlay?.name ?? original, shown }
+}
+
+const sizeOfList = (
+  { servers }: WorkspaceConfig,
+  lists: ReadonlyMap<string, ServerLists>,
+  tools: readonly PreviewItem[],
+): ToolListSize => {
+  const all = sumOfSizes(tools.map(({ as, ...tool }) => sizeOfNamed({ ...tool, exposed: as })))
+  const unknown = servers.filter(server => !lists.has(server))
+  return { tools: tools.length, all, listed: all, listedTools: tools.length, unknown }
 }
 
 /** Groups of items with an equal name, of more than one item. */

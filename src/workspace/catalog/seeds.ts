@@ -4,6 +4,7 @@ import type { Member } from '../member.ts'
 import type { Seed } from './cache-entry.ts'
 import { publicKeyIn, publicKeyOf } from './cache-owner.ts'
 import type { Discovery } from './fetch.ts'
+import type { CacheHints } from './freshness.ts'
 import { type LearntList, type LearntServer, showLearnt } from './learnt-server.ts'
 import type { ListKind } from './list-kinds.ts'
 import type { MemberList } from './member-list.ts'
@@ -12,7 +13,12 @@ import type { MemberList } from './member-list.ts'
 export interface Seeds {
   /** `sibling`: what the same principal was sent with other capabilities. */
   list(server: string, kind: ListKind, owner: string, sibling: MemberList | undefined): Seed<MemberList> | undefined
-  discovery(server: string, sibling: Discovery | undefined): Seed<Discovery> | undefined
+  discovery(server: string, owner: string, sibling: Discovery | undefined): Seed<Discovery> | undefined
+}
+
+interface FoundServer {
+  readonly member: Member
+  readonly learnt: LearntServer | undefined
 }
 
 type Intern = (server: string, kind: ListKind, list: MemberList) => MemberList
@@ -31,8 +37,14 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
     return list
   }
 
+  /** What the server lists to clients with the capabilities of this owner, if that is known. */
+  const ownOf = ({ member, learnt }: FoundServer, owner: string): LearntServer | undefined => {
+    if (!learnt) return undefined
+    return isListedAlike(owner, learnt) ? learnt : member.learnt?.byClient?.get(publicKeyIn(owner))
+  }
+
   /** While a server is down there is nothing to start with: its lists are served only where they were fetched before. */
-  const find = (server: string): { readonly member: Member; readonly learnt: LearntServer | undefined } | undefined => {
+  const find = (server: string): FoundServer | undefined => {
     const member = byServer.get(server)
     return member?.isUp() ? { member, learnt: member.learnt?.get() } : undefined
   }
@@ -42,20 +54,30 @@ export const createSeeds = (members: readonly Member[], intern: Intern): Seeds =
       const found = find(server)
       if (!found) return undefined
       const { member, learnt } = found
-      const list = learnt?.lists[kind]
+      const own = ownOf(found, owner)
+      const list = (own ?? learnt)?.lists[kind]
       if (!learnt || !list) return sibling && { value: sibling }
-      const isSame = isListedAlike(owner, learnt)
-      if (sibling && !isSame && !isOfOtherEra(owner, learnt.revision, sibling.revision)) return { value: sibling }
+      if (sibling && !own && !isOfOtherEra(owner, learnt.revision, sibling.revision)) return { value: sibling }
       // A fetch may have to start a process, so it waits until a list this old would be fetched again.
-      const hints = isSame && member.isProcess ? list.hints : undefined
-      return { value: show(member, kind, learnt.revision, list), hints }
+      const hints = own && member.isProcess ? list.hints : undefined
+      return { value: show(member, kind, (own ?? learnt).revision, list), hints }
     },
-    discovery: (server, sibling) => {
+    discovery: (server, owner, sibling) => {
       const found = find(server)
-      if (found && sibling) return { value: sibling }
-      return found?.learnt && { value: { revision: found.learnt.revision, result: found.learnt.discovery } }
+      if (!found) return undefined
+      const own = ownOf(found, owner)
+      const hints = own && found.member.isProcess ? hintsOf(own) : undefined
+      if (sibling && !hints) return { value: sibling }
+      const learnt = own ?? found.learnt
+      return learnt && { value: { revision: learnt.revision, result: learnt.discovery }, hints }
     },
   }
+}
+
+/** Undefined: it was read before the gateway was started. */
+const hintsOf = ({ lists }: LearntServer): CacheHints | undefined => {
+  const read = Object.values(lists).find(({ hints }) => hints)
+  return read?.hints && { ...read.hints, ttlMs: undefined } // a list's `ttlMs` says nothing about the rest
 }
 
 const keyWithout = (revision: Revision): string => publicKeyOf({ revision, capabilities: Json.empty })

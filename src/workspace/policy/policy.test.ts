@@ -50,6 +50,28 @@ describe('policies', () => {
     expect([rules.isOpen, rules.allows('tools', 'a', 'x'), rules.allowsServer('a')]).toEqual([true, true, true])
   })
 
+  test.each([
+    [{ allow: { tools: ['github/list_*'] } }, true],
+    [{ allow: { tools: ['git*/x', 'files/*'] } }, true],
+    [{ allow: { tools: ['*'] } }, true],
+    [{ allow: { tools: ['*in'] } }, true],
+    [{ allow: { tools: ['github/list_*'] }, deny: { tools: ['github/login'] } }, false],
+    [{ deny: { tools: ['*/login'] } }, false],
+    [{ allow: { tools: ['files/*'] } }, false],
+    [{ allow: { tools: [] } }, false],
+    [{ allow: { servers: ['files'] } }, false],
+    [{ readOnly: true }, true],
+  ])('the tool that starts a login under %j: %s', (over, isShown) => {
+    const rules = createPolicy(policy(over))
+    const item = Json.of({ name: 'login', _meta: { 'dragoman/login': true } })
+    expect([rules.allows('tools', 'github', 'login', item), rules.allowsLogin('github')]).toEqual([isShown, isShown])
+  })
+
+  test('an allow list hides a tool "login" of the server itself', () => {
+    const rules = createPolicy(policy({ allow: { tools: ['github/list_*'] } }))
+    expect(rules.allows('tools', 'github', 'login', Json.of({ name: 'login' }))).toBe(false)
+  })
+
   test('an item that is denied or not allowed is hidden', () => {
     const rules = createPolicy(
       policy({ allow: { tools: ['github/*', 'files/read'] }, deny: { tools: ['*/delete_*'] } }),

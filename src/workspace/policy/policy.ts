@@ -1,5 +1,6 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { Caller } from '../../protocol/exchange.ts'
+import { isLoginTool, LOGIN_TOOL } from '../../protocol/login-tool.ts'
 import { EVERYTHING, type Patterns, type Policy } from '../../protocol/policy.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
@@ -10,6 +11,8 @@ export interface PolicyRules {
   /** `item` is the definition as shown. An unlisted tool has none, and counts as one that changes data. */
   allows(kind: ListKind, server: string, original: string, item?: Json): boolean
   allowsServer(server: string): boolean
+  /** Whether a caller may log in at a server: some tool of it may be allowed, and the tool `login` is not denied. */
+  allowsLogin(server: string): boolean
   /** Whether items of that kind may be hidden at an allowed server. */
   hides(kind: ListKind): boolean
   readonly isOpen: boolean // everything is allowed
@@ -33,12 +36,19 @@ export const createPolicy = (...given: readonly Policy[]): PolicyRules => {
   const readOnly = policies.some(policy => policy.readOnly)
   const isRestricted = (kind: PatternKind): boolean =>
     policies.some(({ allow, deny }) => allow[kind] !== undefined || (deny[kind]?.length ?? 0) > 0)
+  const mayLogIn = policies.map(compileLoginCheck)
+  const allowsLogin = (server: string): boolean => permits('servers', server) && mayLogIn.every(check => check(server))
   return {
-    allows: (kind, server, original, item) =>
-      permits('servers', server) &&
-      permits(kind, PATTERN_KIND[kind] === 'resources' ? original : `${server}/${original}`) &&
-      !(readOnly && kind === 'tools' && !isReadOnly(item)),
+    allows: (kind, server, original, item) => {
+      if (kind === 'tools' && isLoginTool(item)) return allowsLogin(server)
+      return (
+        permits('servers', server) &&
+        permits(kind, PATTERN_KIND[kind] === 'resources' ? original : `${server}/${original}`) &&
+        !(readOnly && kind === 'tools' && !isReadOnly(item))
+      )
+    },
     allowsServer: server => permits('servers', server),
+    allowsLogin,
     hides: kind => (readOnly && kind === 'tools') || isRestricted(PATTERN_KIND[kind]),
     isOpen: !readOnly && !PATTERN_KINDS.some(isRestricted),
   }
@@ -89,6 +99,18 @@ const compilePolicy = ({ allow, deny }: Policy): PolicyCheck => {
     const patterns = kind === 'servers' ? kind : PATTERN_KIND[kind]
     return (allowed[patterns]?.some(glob => glob(text)) ?? true) && !denied[patterns]?.some(glob => glob(text))
   }
+}
+
+/** An allow list names tools of servers; the gateway's own tool `login` leads to them. */
+const compileLoginCheck = ({ allow, deny }: Policy): ((server: string) => boolean) => {
+  const allowed = allow.tools?.map(pattern => {
+    const end = pattern.indexOf('/')
+    const [whole, ofServer] = [compileGlob(pattern), compileGlob(end < 0 ? pattern : pattern.slice(0, end))]
+    return (server: string): boolean => ofServer(server) || whole(`${server}/${LOGIN_TOOL}`)
+  })
+  const denied = (deny.tools ?? []).map(compileGlob)
+  return server =>
+    (allowed?.some(matches => matches(server)) ?? true) && !denied.some(glob => glob(`${server}/${LOGIN_TOOL}`))
 }
 
 const compilePatterns = (patterns: Patterns): Partial<Record<PatternKind, readonly GlobMatcher[]>> =>

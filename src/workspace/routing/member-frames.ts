@@ -37,8 +37,6 @@ const rewriteResult = (context: RouteContext, exchange: Exchange, member: Member
   const result = withServerNames(answer, member.server)
   const retry = result === answer ? undefined : retryKey(exchange, result.get('requestState'))
   if (retry !== undefined) provenance.record(caller, retry, member.server)
-  const task = result.get('taskId') ?? result.at('task', 'taskId')
-  if (task) provenance.record(caller, taskKey(task.asString() ?? ''), member.server)
   const content = result.get('content') ?? result.get('messages')
   const meta = result.get('_meta')
   const isOfApp = meta?.has('ui') || meta?.has('ui/resourceUri')
@@ -50,9 +48,6 @@ const rewriteResult = (context: RouteContext, exchange: Exchange, member: Member
     return alias
   })
 }
-
-/** The reference of a task in the provenance; no URI contains a space. */
-export const taskKey = (taskId: string): string => `task ${taskId}`
 
 /**
  * The reference of a call that waits for answers: its retry belongs to the server that asked, also if the tool is no longer

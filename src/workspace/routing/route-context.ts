@@ -18,6 +18,8 @@ export interface RouteDeps {
   readonly capabilities: (caller: Caller, member: Member) => Json | undefined
   readonly provenance?: Provenance | undefined // of the workspace that this one replaces
   readonly missingScopes?: ScopeCheck | undefined // undefined: tools need none
+  /** The server that a task of a caller belongs to; undefined: there are no tasks. */
+  readonly serverOfTask?: ((caller: Caller, taskId: string) => string | undefined) | undefined
 }
 
 /** What all routes of a workspace share. */

@@ -1,5 +1,8 @@
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
+import { decodeLoginState } from '../../protocol/login-state.ts'
+import { LOGIN_TOOL } from '../../protocol/login-tool.ts'
+import { isModern } from '../../protocol/revisions.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
 import { Json } from '../../wire/json/json.ts'
 import { ambiguityError } from '../../wire/json-rpc.ts'
@@ -40,7 +43,7 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     const found = list.find(name)
     if (found && 'candidates' in found) return chooseCandidate(exchange, name, found.candidates)
     if (found) return forward(exchange, name, found.member, found.original, found)
-    const asked = askedTarget(exchange, name)
+    const asked = askedTarget(exchange, name) ?? loginTarget(exchange)
     if (asked) return forward(exchange, name, asked.member, asked.original)
     if (!isRefetched) return routeUnknown(exchange, name)
     const target = unlistedTarget(exchange, name)
@@ -87,6 +90,18 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     const member = retry && context.memberByServer(provenance.serverOf(exchange.caller, retry))
     if (!member) return undefined
     return targetsOf(exchange, name).find(target => target.member === member) ?? { member, original: name }
+  }
+
+  /**
+   * The member whose login a retry of the tool `login` waits for. The tool may be gone by then, or was listed at another
+   * replica. The state is not sealed: whatever it says, the member only tells whether the login is there.
+   */
+  const loginTarget = ({ caller, params }: Exchange): NamedTarget | undefined => {
+    const text = kind === 'tools' && isModern(caller.revision) ? params.get('requestState')?.asString() : undefined
+    const state = text === undefined ? undefined : decodeLoginState(text)
+    const member = state?.isTool ? context.memberByServer(state.server) : undefined
+    const isAllowed = member?.wantsLogins && context.rulesOf(caller).allowsLogin(member.server)
+    return isAllowed ? { member, original: LOGIN_TOOL } : undefined
   }
 
   /** The members that a prefixed name may belong to, as far as the caller may see them. */

@@ -1,14 +1,16 @@
 import { NEVER } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
-import { rpcError } from '../../protocol/errors.ts'
+import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isLogSeverity, LOG_SEVERITIES } from '../../protocol/methods.ts'
+import { isLogSeverity, isMethodOf, LOG_SEVERITIES } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { taskSupportOf } from '../../protocol/revisions.ts'
+import { declaresTasks, TASKS_NOT_DECLARED, UNKNOWN_TASK } from '../../protocol/tasks.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import { createHiddenReferences, type HiddenReference } from '../policy/hidden-references.ts'
 import { toolsNamedBy } from '../policy/scopes.ts'
-import { memberSink, taskKey } from './member-frames.ts'
+import { memberSink } from './member-frames.ts'
 import type { RouteContext } from './route-context.ts'
 import { type LocateResource, rejectUnknownResource } from './route-resources.ts'
 import { rejectParams, rejectWith } from './send.ts'
@@ -32,6 +34,16 @@ export const createLevelRoute =
     void deliver(exchange.sink, { kind: 'result', result: Json.empty })
   }
 
+/** Requests about one task. */
+const TASK_REQUESTS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/result'])
+
+/** Why a request about a task leads to no server. */
+const taskRefusal = ({ caller, method }: Exchange): RpcError => {
+  const support = taskSupportOf(caller.revision)
+  if (support === 'none' || !isMethodOf(method, caller.revision)) return rpcError('methodNotFound')
+  return support === 'extension' && !declaresTasks(caller.capabilities) ? TASKS_NOT_DECLARED : UNKNOWN_TASK
+}
+
 /** Routes all other methods: those of extensions, those of tasks, and notifications. */
 export const createOtherRoute = (context: RouteContext, locate: LocateResource) => {
   const hiddenIn = createHiddenReferences(context)
@@ -49,10 +61,10 @@ export const createOtherRoute = (context: RouteContext, locate: LocateResource) 
     return able.length === 1 ? ifAllowed(exchange, able[0]) : undefined
   }
 
-  const byTask = ({ caller, params }: Exchange): Member | undefined => {
-    const taskId = params.get('taskId')?.asString()
-    if (taskId === undefined) return undefined
-    return context.memberByServer(context.provenance.serverOf(caller, taskKey(taskId)))
+  /** The id of a task names its server. */
+  const byTask = ({ caller, method, params }: Exchange): Member | undefined => {
+    const taskId = method.startsWith('tasks/') ? params.get('taskId')?.asString() : undefined
+    return taskId === undefined ? undefined : context.memberByServer(context.serverOfTask?.(caller, taskId))
   }
 
   /** The member whose URI or name the params have, and the exchange with the member's own form of it. */
@@ -85,8 +97,9 @@ export const createOtherRoute = (context: RouteContext, locate: LocateResource) 
 
   const request = (exchange: Exchange): void => {
     const only = context.members.length === 1 ? context.members[0] : undefined
-    const member = ifAllowed(exchange, only ?? byExtension(exchange) ?? byTask(exchange))
+    const member = ifAllowed(exchange, only ?? byTask(exchange) ?? byExtension(exchange))
     if (member) return forward(member, exchange)
+    if (TASK_REQUESTS.has(exchange.method)) return rejectWith(exchange, taskRefusal(exchange))
     context.continueWith(byReference(exchange), exchange, found => {
       if (found) return forward(found.member, found.exchange)
       const message = `Method not found: no server of this workspace is known to have ${exchange.method}`

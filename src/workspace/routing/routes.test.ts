@@ -3,7 +3,8 @@ import { callerOf, reply } from '../../../test/support/embedded.ts'
 import { gives, has, routed } from '../../../test/support/routes.ts'
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { RpcFailure, rpcError } from '../../protocol/errors.ts'
-import type { Answer, Exchange } from '../../protocol/exchange.ts'
+import type { Answer, Caller, Exchange } from '../../protocol/exchange.ts'
+import { encodeLoginState } from '../../protocol/login-state.ts'
 import { EVERYTHING } from '../../protocol/policy.ts'
 import { Json } from '../../wire/json/json.ts'
 
@@ -367,6 +368,33 @@ describe('a retry with answers', () => {
   })
 })
 
+describe('a retry of the tool "login" at a replica that has not asked', () => {
+  const retryOf = (server: string, more: object = {}) => ({
+    name: `${server}_login`,
+    requestState: encodeLoginState({ server, round: 1, isTool: true, link: 'http://x', ...more }),
+  })
+  const scripts = { a: { wantsLogins: true }, b: {} }
+
+  test('goes to the server that wants the login, as that tool', async () => {
+    const { say, last } = routed(scripts)
+    const retry = { ...retryOf('a'), name: 'anything' }
+    await (await say('tools/call', retry)).result()
+    expect(last()).toEqual({ server: 'a', method: 'tools/call', params: { ...retry, name: 'login' } })
+  })
+
+  test.each([
+    ['a server that wants no logins', retryOf('b'), {}],
+    ['an unknown server', retryOf('c'), {}],
+    ['another tool', retryOf('a', { isTool: false }), {}],
+    ['a server that the policy denies', retryOf('a'), { deny: { servers: ['a'] } }],
+    ['a server of which it allows no tool', retryOf('a'), { allow: { tools: ['b/*'] } }],
+  ])('leads to no other: %s', async (_what, retry, rules) => {
+    const { say, last } = routed(scripts, { policy: { ...EVERYTHING, ...rules } })
+    expect(await (await say('tools/call', { ...retry, name: 'hidden' })).failure()).toMatchObject({ code: -32602 })
+    expect(last()).toBeUndefined()
+  })
+})
+
 describe('other methods', () => {
   test('H16: completions go to the owner with its original name; a server without completions has no values', async () => {
     const values = { completion: { values: ['v'] } }
@@ -408,14 +436,21 @@ describe('other methods', () => {
     expect(await (await say('other/do', { n: 1 })).failure()).toMatchObject({ code: -32601 })
   })
 
-  test('a task is found at its server, and only by the caller it was sent to', async () => {
-    const { say, last } = routed({ a: { lists: tools('x'), answer: gives({ task: { taskId: 't1' } }) }, b: {} })
-    await (await say('tools/call', { name: 'x' })).result()
-    await (await say('tasks/get', { taskId: 't1' })).result()
+  test('the id of a task leads to its server, and only that of the caller’s own', async () => {
+    const serverOfTask = ({ principal }: Caller, id: string) => (principal === 'ann' && id === 't1' ? 'a' : undefined)
+    const { say, last } = routed({ a: { lists: tools('x') }, b: {} }, {}, { serverOfTask })
+    const revision = '2025-11-25' as const
+    await (await say('tasks/get', { taskId: 't1' }, { caller: { principal: 'ann', revision } })).result()
     expect(last()).toMatchObject({ server: 'a', method: 'tasks/get' })
-    expect(await (await say('tasks/get', { taskId: 't1' }, { caller: { principal: 'bob' } })).failure()).toMatchObject({
-      code: -32601,
-    })
+    const unknown = { code: -32602, data: { reason: 'unknown_task' } }
+    for (const [principal, taskId] of [
+      ['bob', 't1'],
+      ['ann', 't2'],
+    ] as const) {
+      const refused = await (await say('tasks/get', { taskId }, { caller: { principal, revision } })).failure()
+      expect(refused).toMatchObject(unknown)
+    }
+    expect(await (await say('tasks/get', { taskId: 't1' })).failure()).toMatchObject({ code: -32021 })
   })
 
   test('the only server gets every method and notification as it is', async () => {

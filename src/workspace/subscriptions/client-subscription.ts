@@ -11,7 +11,7 @@ import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { CacheEntry } from '../catalog/cache-entry.ts'
 import { cacheOwnerOf } from '../catalog/cache-owner.ts'
-import type { CacheChange, Catalog } from '../catalog/catalog.ts'
+import { type CacheChange, type Catalog, wouldStart } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
 import type { MemberList } from '../catalog/member-list.ts'
 import type { MergedLists } from '../catalog/merged-lists.ts'
@@ -152,7 +152,8 @@ export class ClientSubscription {
     const acknowledged = params.get('notifications') ?? Json.empty
     const lists = listsIn(acknowledged)
     const isNew = !this.#counted.has(upstream)
-    if (isNew)
+    // A process that does not run has changed no list; some announce all their lists when they start.
+    if (isNew && !wouldStart(member, this.#exchange.caller))
       for (const list of lists)
         if (this.#entries(member, list).some(isUnwatched)) this.#unwatched.add(keyOf(member, list))
     this.#countListeners(upstream, lists)

@@ -1,7 +1,7 @@
 import type { Signal } from '../../protocol/cancellation.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { CacheEntry } from '../catalog/cache-entry.ts'
-import type { CachedList, Catalog } from '../catalog/catalog.ts'
+import { type CachedList, type Catalog, wouldStart } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
 import type { MemberList } from '../catalog/member-list.ts'
 
@@ -25,7 +25,10 @@ export const createRefetcher = (catalog: Catalog): Refetcher => {
     const refetch = pending.get(entry)
     pending.delete(entry)
     const active = [...(refetch?.callers ?? [])].find(([signal]) => !signal.reason)
-    if (active && entry.isStale && cached.member.isUp()) void catalog.refresh(cached, active[1], kind)
+    if (!active || !entry.isStale || !cached.member.isUp()) return
+    // A process that does not run changes no list: the next call starts one, whose lists are fetched then.
+    if (entry.value === undefined || !wouldStart(cached.member, active[1]))
+      void catalog.refresh(cached, active[1], kind)
   }
 
   /** A fetch that is pending may have started before the change: another one must follow it. */

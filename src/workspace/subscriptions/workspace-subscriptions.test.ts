@@ -132,6 +132,30 @@ test('the same for the first listener, and only once', async () => {
   w.close()
 })
 
+test('a process is not started for a known list, and what it announces at its start is notified only if it differs', async () => {
+  let isRunning = true
+  const a = { ...changing('a'), isProcess: true, runsFor: () => isRunning }
+  const w = workspaceOf([a, changing('b')])
+  await w.ask('tools/list')
+  isRunning = false
+  await vi.advanceTimersByTimeAsync(120_000)
+  const listener = w.begin('subscriptions/listen', TOOLS)
+  await w.ask('tools/list')
+  await w.ask('tools/call', { name: 'unknown' })
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(a.count('tools/list')).toBe(1)
+  isRunning = true
+  a.say(CHANGED)
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(a.count('tools/list')).toBe(2)
+  expect(listener.notices).toEqual([ACKNOWLEDGED])
+  a.names.push('y')
+  a.say(CHANGED)
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(listener.notices).toEqual([ACKNOWLEDGED, CHANGED])
+  w.close()
+})
+
 test('a change without listeners is found by the next listener', async () => {
   const a = changing('a')
   const w = workspaceOf([a, changing('b')])
