@@ -1,9 +1,11 @@
 import type { AbortReason } from '../protocol/cancellation.ts'
-import type { Exchange, Frame, RequestRecord, RequestTrace } from '../protocol/exchange.ts'
+import type { Dispatch, Exchange, Frame, RequestRecord, RequestTrace } from '../protocol/exchange.ts'
 import type { AuditLog } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RequestFollower } from '../telemetry/metrics.ts'
 import { type AuditLines, auditedContent } from './audit-line.ts'
+import type { FlightRecorder } from './recorder/flight-recorder.ts'
+import type { RecordedExchange } from './recorder/recorded-exchange.ts'
 import { blamedServer, outcomeOf, type RequestOutcome, type RequestTarget, requestTarget } from './request-facts.ts'
 import type { RequestTracing } from './request-tracing.ts'
 
@@ -11,6 +13,7 @@ import type { RequestTracing } from './request-tracing.ts'
 export interface RequestRecorders {
   readonly audit?: RequestAudit | undefined
   readonly tracing?: RequestTracing | undefined
+  readonly flight?: FlightRecorder | undefined // may be off; requests of the gateway's own are not recorded
   readonly log?: Log | undefined // gets a line for each request
 }
 
@@ -24,15 +27,32 @@ export interface RequestAudit {
   readonly isServer: (name: string) => boolean
 }
 
-/** Makes the function that follows the requests of one dialect. */
-export const createFollower =
-  (recorders: RequestRecorders, dialect: string) =>
-  (exchange: Exchange): RequestFollower<Frame> =>
-    new RecordedRequest(recorders, dialect, exchange)
+/** Makes the function that follows the requests of one dialect; it returns undefined while nothing records them. */
+export const createFollower = (recorders: RequestRecorders, dialect: string) => {
+  const { audit, tracing, log, flight } = recorders
+  const isFixed = audit !== undefined || tracing !== undefined || log !== undefined
+  return (exchange: Exchange): RequestFollower<Frame> | undefined => {
+    if (isFixed) return new RecordedRequest(recorders, dialect, exchange)
+    if (!flight?.isOn || !exchange.origin) return undefined
+    return flight.begin(exchange, dialect, requestTarget(exchange)?.name)
+  }
+}
+
+/** Records the notifications of clients of one dialect; requests pass. */
+export const recordNotifications = (flight: FlightRecorder, dialect: string, dispatch: Dispatch): Dispatch => {
+  const record = (exchange: Exchange): Exchange => {
+    const recording = flight.begin(exchange, dialect, undefined)
+    if (!recording) return exchange
+    recording.end({ outcome: 'ok' }, 0)
+    return { ...exchange, record: recording }
+  }
+  return exchange => dispatch(exchange.kind === 'notification' && flight.isOn ? record(exchange) : exchange)
+}
 
 /** One request, from its arrival to the frame that ends it; then it is written wherever requests are recorded. */
 class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
   readonly trace: RequestTrace | undefined
+  readonly tap: RecordedExchange | undefined
   readonly #recorders: RequestRecorders
   readonly #dialect: string
   readonly #exchange: Exchange
@@ -50,11 +70,13 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
     this.#target = requestTarget(exchange)
     this.#traced = recorders.tracing?.begin(exchange, dialect, this.#target)
     this.trace = this.#traced?.changesContext ? this.#traced : undefined
+    this.tap = exchange.origin && recorders.flight?.begin(exchange, dialect, this.#target?.name)
   }
 
   sentTo(server: string): void {
     if (this.#server !== undefined && this.#server !== server) this.#hasSeveral = true
     this.#server = server
+    this.tap?.sentTo(server)
   }
 
   denied(): void {
@@ -64,7 +86,7 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
   pass(frame: Frame): Frame {
     if (frame.kind === 'question') return this.#traced?.ask(frame) ?? frame
     if (frame.kind === 'notice') this.#bytesOut += frame.params.size
-    return frame
+    return this.tap ? this.tap.pass(frame) : frame
   }
 
   ended(frame: Frame, ms: number): void {
@@ -81,6 +103,7 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
     const server = this.#hasSeveral ? 'several' : (this.#server ?? this.#blamed(frame))
     if (audit) this.#write(audit, outcome, server, ms, frame)
     this.#traced?.ended(outcome, server)
+    this.tap?.end(outcome, ms, frame)
     if (!log) return
     const { method, caller } = this.#exchange
     const fields = { dialect: this.#dialect, method, workspace: caller.workspace, server, ms: Math.round(ms * 10) / 10 }

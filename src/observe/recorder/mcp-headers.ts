@@ -1,0 +1,75 @@
+// The headers that MCP defines, as one short text. Most repeat what the exchange says anyway: a digit stands for those.
+
+/** What an exchange says that headers repeat. */
+export interface RepeatedValues {
+  readonly revision: string
+  readonly method: string | undefined
+  readonly subject: string | undefined
+}
+
+const VERSION = 'mcp-protocol-version'
+const METHOD = 'mcp-method'
+const NAME = 'mcp-name'
+const SESSION = 'mcp-session-id'
+const EVENT = 'last-event-id'
+const PARAM = 'mcp-param-'
+const [HAS_VERSION, HAS_METHOD, HAS_NAME] = [1, 2, 4]
+const SHOWN_OF_ID = 9 // characters of an id, which is a credential where callers need no token
+const LONGEST = 512
+
+/** Those of a request of the client. */
+export const clientHeaders = (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  carried: ReadonlyMap<string, string>,
+  { revision, method, subject }: RepeatedValues,
+): string => {
+  let bits = 0
+  let rest = ''
+  const [version, inMethod, name] = [headers[VERSION], headers[METHOD], headers[NAME]]
+  if (version === revision) bits = HAS_VERSION
+  else if (typeof version === 'string') rest += line(VERSION, version)
+  if (inMethod === method) bits |= inMethod === undefined ? 0 : HAS_METHOD
+  else if (typeof inMethod === 'string') rest += line(METHOD, inMethod)
+  if (name === subject) bits |= name === undefined ? 0 : HAS_NAME
+  else if (typeof name === 'string') rest += line(NAME, name)
+  const [session, event] = [headers[SESSION], headers[EVENT]]
+  if (typeof session === 'string') rest += line(SESSION, session.slice(0, SHOWN_OF_ID))
+  if (typeof event === 'string') rest += line(EVENT, event.slice(0, SHOWN_OF_ID))
+  if (carried.size > 0) for (const [key, value] of carried) if (key.startsWith(PARAM)) rest += line(key, value)
+  return rest === '' ? String(bits) : `${bits}${rest}`
+}
+
+/** Those of a request to a server; other headers hold its credentials. `headers` is flat: name, value, name, value. */
+export const serverHeaders = (headers: readonly string[], { revision, method, subject }: RepeatedValues): string => {
+  let bits = 0
+  let rest = ''
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    const value = headers[at + 1] as string
+    if (name === VERSION && value === revision) bits |= HAS_VERSION
+    else if (name === METHOD && value === method) bits |= HAS_METHOD
+    else if (name === NAME && value === subject) bits |= HAS_NAME
+    else if (name === SESSION || name === EVENT) rest += line(name, value.slice(0, SHOWN_OF_ID))
+    else if (name.startsWith('mcp-')) rest += line(name, value)
+  }
+  return rest === '' ? String(bits) : `${bits}${rest}`
+}
+
+/** The headers of such a text. */
+export const readMcpHeaders = (
+  text: string | undefined,
+  { revision, method, subject }: RepeatedValues,
+): readonly (readonly [string, string])[] => {
+  if (!text) return []
+  const bits = Number(text[0])
+  const parts = text.slice(1).split('\n')
+  const pairs: (readonly [string, string])[] = []
+  if (bits & HAS_VERSION) pairs.push([VERSION, revision])
+  if (bits & HAS_METHOD) pairs.push([METHOD, method ?? ''])
+  if (bits & HAS_NAME) pairs.push([NAME, subject ?? ''])
+  for (let at = 0; at + 1 < parts.length; at += 2) pairs.push([parts[at] ?? '', parts[at + 1] ?? ''])
+  return pairs
+}
+
+const line = (name: string, value: string): string =>
+  `${name}\n${value.length > LONGEST ? value.slice(0, LONGEST) : value}\n`
