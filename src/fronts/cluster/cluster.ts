@@ -12,6 +12,7 @@ import type { ClusterTls } from './cluster-address.ts'
 import { createForwardedAdmission, openClusterListener } from './cluster-listener.ts'
 import { Forwarder } from './forwarder.ts'
 import { createRequestRouter, type Locate, type RequestRouter } from './route-request.ts'
+import { findSuccessor } from './successor.ts'
 
 /** What this replica holds, for clients of one transport. */
 export interface LocalSessions {
@@ -42,7 +43,10 @@ export interface Cluster {
   readonly forwards: number
   /** Serves these routes for the others, and tells them so. */
   join(routes: HttpRoutes): Promise<void>
-  /** Accepts nothing more from the others: they wait until `close`, and then take over what this replica held. */
+  /**
+   * Accepts nothing more from the others: they wait until `close`, and then take over what this replica held. Requests of
+   * clients go to the others from now on.
+   */
   retire(): void
   close(): Promise<void>
 }
@@ -58,12 +62,15 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
   const { members } = state.store
   const listener = await openClusterListener({ config, tls, limits, log })
   const forwarder = new Forwarder({ seal, tls, log })
+  let retirement: Promise<void> | undefined
+  let release = (): void => {}
   const router = createRequestRouter({
     isHere: id => sessions.get(id) !== undefined || channels.get(id) !== undefined,
     locate: async (id, request) => {
       const found = isMessagePath(request.raw) ? undefined : await sessions.locate(id, request)
       return found && found.kind !== 'none' ? found : channels.locate(id, request)
     },
+    successor: () => (retirement ? findSuccessor(members) : undefined),
     members,
     forwarder,
     activeCalls,
@@ -72,8 +79,6 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
   })
   const stopListening = members.onLeft(replica => void setTimeout(() => forwarder.cut(replica), CUT_MS).unref())
 
-  let retirement: Promise<void> | undefined
-  let release = (): void => {}
   const self = (): string => (retirement ? NOT_MEANT : members.self)
   const admitNow = createForwardedAdmission({ seal, self, policyOf, log })
   const admit: Admit = (...args) => (retirement ? retirement.then(() => admitNow(...args)) : admitNow(...args))

@@ -46,6 +46,7 @@ const startEntry = async ({ port, locations = [{ kind: 'elsewhere', home: 'home'
   let located = 0
   const router = createRequestRouter({
     isHere: () => false,
+    successor: () => undefined,
     locate: () => locations[Math.min(located++, locations.length - 1)] as Location,
     members: {
       self: 'entry',

@@ -40,6 +40,7 @@ export type ServeHere = (body: Buffer | undefined) => void
 interface RouterOptions {
   readonly isHere: (id: string) => boolean
   readonly locate: Locate
+  readonly successor: () => string | undefined // serves what names no session; undefined: this replica, unless it stops
   readonly members: Pick<Membership, 'self' | 'at' | 'reportDead'>
   readonly forwarder: Forwarder
   readonly activeCalls: ActiveCalls
@@ -54,7 +55,7 @@ const HERE = { kind: 'here' } as const
 
 /** Sends requests for sessions of other replicas there, once. */
 export const createRequestRouter = (options: RouterOptions): RequestRouter => {
-  const { isHere, locate, members, forwarder, activeCalls, bodyBytes, log } = options
+  const { isHere, locate, successor, members, forwarder, activeCalls, bodyBytes, log } = options
   const counts = { forwarded: 0, lost: 0, gone: 0, unreachable: 0 }
   const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // by id
 
@@ -67,7 +68,11 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
 
   const find: RequestRouter['find'] = request => {
     const id = addresseeOf(request.raw)
-    if (id === undefined || isHere(id)) return undefined
+    if (id === undefined) {
+      const home = successor()
+      return home === undefined ? undefined : { kind: 'elsewhere', home }
+    }
+    if (isHere(id)) return undefined
     const home = homes.get(id)
     if (home !== undefined && members.at(home)) return { kind: 'elsewhere', home }
     return locateAnywhere(id, request)

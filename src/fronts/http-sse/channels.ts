@@ -157,6 +157,8 @@ export const createClientChannels = (
     endAll: (reason: ChannelEndReason): void => {
       for (const channel of [...byId.values()]) channel.end(reason)
     },
+    countIn: (workspace: string): number =>
+      [...byId.values()].filter(channel => channel.caller.workspace === workspace).length,
     /** Ends the channels of a removed workspace; those with calls in flight only if `all` is true. */
     endIn: (workspace: string, all: boolean): void => {
       for (const channel of [...byId.values()])

@@ -10,7 +10,7 @@ import { DEFAULT_WORKSPACE, requestedWorkspace, TWO_WORKSPACES } from '../http/r
 import { rejectUnread, sendEmpty, sendError } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import { BodyWriter, EMPTY_RESPONDER, type ResponseWriter } from '../sessions/response-collector.ts'
+import { BodyWriter, EMPTY_RESPONDER, handshakeOrigin, type ResponseWriter } from '../sessions/response-collector.ts'
 import type { ClientChannel, PostEndpoint } from './channel.ts'
 import type { ClientChannels } from './channels.ts'
 import { serveOnce } from './one-shot.ts'
@@ -128,7 +128,7 @@ export const createHttpSse = (channels: ClientChannels) => {
     if (typeof identity === 'string') return reject(rpcError('invalidParams', identity))
     const conflict = channel.inFlight.add(id, params, call) // so that it ends with the channel, as every call does
     if (conflict) return reject(conflict)
-    channel.initialize(identity, id, call, outcome => {
+    channel.initialize(identity, handshakeOrigin(request, id, params), call, outcome => {
       channel.inFlight.delete(id)
       respond(outcome)
     })

@@ -9,7 +9,7 @@ import { sendError } from '../http/response.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import { readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import { BodyWriter, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
+import { BodyWriter, EMPTY_RESPONDER, handshakeOrigin } from '../sessions/response-collector.ts'
 
 /** A legacy client without a session: 2024-11-05, no capabilities, one POST and its response. */
 class SessionlessClient extends ClientSession {
@@ -45,5 +45,6 @@ export const serveOnce = (context: FrontContext, request: FrontRequest, incoming
   const identity = readInitialize(params)
   if (typeof identity === 'string') return sendError(request.response, 400, id, rpcError('invalidParams', identity))
   const abort = new Abort()
-  client.initialize(identity, id, abort, createWriter(context, request, false).expect(abort))
+  const origin = handshakeOrigin(request, id, params)
+  client.initialize(identity, origin, abort, createWriter(context, request, false).expect(abort))
 }

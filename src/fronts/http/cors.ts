@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpRoutes, RequestHandler } from './listen.ts'
 
-const METHODS = 'GET, POST, DELETE'
+const METHODS = 'GET, POST, PATCH, DELETE'
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',
   'accept',
   'cache-control',
   'last-event-id',
+  'prefer',
   'mcp-session-id',
   'mcp-protocol-version',
   'mcp-method',
@@ -16,7 +17,7 @@ const REQUEST_HEADERS = [
   'tracestate',
   'baggage',
 ]
-const RESPONSE_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
+const RESPONSE_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location'
 const PREFLIGHT_S = '7200' // no browser caches it longer
 
 /**

@@ -39,15 +39,19 @@ interface ListenOptions {
 /** Pages that a browser may open, even from a link on a page of another site. */
 const PAGES: ReadonlySet<string> = new Set([
   '/',
+  '/mem',
   '/healthz',
   '/readyz',
   '/metrics',
   '/oauth/authorize', // clients lead there
   '/oauth/clients',
-  '/oauth/signed-in', // issuers lead back there
   '/oauth/callback', // authorization servers lead back there
 ])
-const PAGE_FOLDERS: readonly string[] = ['/oauth/login/'] // clients show links to these pages
+const PAGE_FOLDERS: readonly string[] = [
+  '/oauth/callback/', // as above
+  '/oauth/login/', // clients show links to these pages
+  '/oauth/signed-in/', // issuers lead back there
+]
 const CONNECTION_CHECK_MS = 1000
 const LARGE_BACKLOG = 64 * 1024 // bytes of a response that the client has yet to take
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies keep idle connections

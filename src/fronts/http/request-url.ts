@@ -78,7 +78,14 @@ export type ActionPath =
     }
   | { readonly kind: 'openapi'; readonly workspace: string | undefined } // undefined: of every workspace
 
+/** A task that a REST caller has started. */
+export interface TaskPath {
+  readonly workspace: string | undefined // undefined: the path names none
+  readonly id: string
+}
+
 const ACTIONS = '/actions/'
+const TASKS = 'tasks'
 const OPENAPI = 'openapi.json'
 
 /** Parses a path of the REST endpoint; a slash within a name is written %2F. Undefined if it has no such form. */
@@ -92,6 +99,16 @@ export const readActionPath = (path: string): ActionPath | undefined => {
   if (second) return { kind: 'tool', workspace: first, server: undefined, tool: second }
   return { kind: 'tool', workspace: undefined, server: undefined, tool: first }
 }
+
+/** Parses the path of a task, which is read, changed and deleted; a POST to the same path calls a tool. */
+export const readTaskPath = (path: string): TaskPath | undefined => {
+  const segments = path.slice(ACTIONS.length).split('/').map(decodeSegment)
+  const [id, kind, workspace, ...rest] = segments.reverse()
+  return id && id !== OPENAPI && kind === TASKS && rest.length === 0 ? { workspace, id } : undefined
+}
+
+export const taskPath = (workspace: string, id: string): string =>
+  `${ACTIONS}${workspace === DEFAULT_WORKSPACE ? '' : `${encodeURIComponent(workspace)}/`}${TASKS}/${encodeURIComponent(id)}`
 
 /** The path of a tool in the OpenAPI document. */
 export const actionPath = (workspace: string, tool: string): string =>

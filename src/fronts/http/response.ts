@@ -164,6 +164,7 @@ export const rejectUnread = (
 export const discardBody = (request: IncomingMessage): void => {
   if (request.complete) return
   request.resume()
-  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS).unref()
+  const { socket } = request // a destroyed request has none later
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
   request.on('close', () => clearTimeout(timer))
 }

@@ -4,7 +4,7 @@ import { LOGIN_PATHS, type LoginPage, type Logins, type LoginVisitor } from '../
 import type { BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { isFromThisMachine } from '../http/guard.ts'
-import type { HttpRoutes } from '../http/listen.ts'
+import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import { rejectUnread, sendJson } from '../http/response.ts'
 import { page } from './oauth-routes.ts'
 
@@ -13,8 +13,8 @@ interface LoginRoutesOptions {
   readonly signIn: SignIn
   /** Whether callers need a token; otherwise the visitor is the local user. */
   readonly isTokenRequired: () => boolean
-  /** The gateway's client metadata document; undefined if authorization servers could not fetch it. */
-  readonly document: () => Readonly<Record<string, unknown>> | undefined
+  /** The gateway's client metadata document at a path; undefined if authorization servers could not fetch it. */
+  readonly document: (path: string) => Readonly<Record<string, unknown>> | undefined
   readonly isSecure: () => boolean // browsers reach the gateway with https
   readonly log: Log
 }
@@ -46,12 +46,18 @@ export const createLoginRoutes = (options: LoginRoutesOptions): HttpRoutes => {
     return signIn.ask({ cookies }, LOGIN_PATHS.login + encodeURIComponent(id), PURPOSE, { issuer: shown.issuer })
   }
 
+  const finish = page('GET', log, async ({ cookies }, _last, { url = '' }) =>
+    show(await logins.finish(new URL(url, 'http://gateway'), await visitorOf(cookies)), isSecure()),
+  )
+  const sendClientDocument: RequestHandler = (request, response, path) =>
+    sendDocument(request, response, options.document(path))
+
   return {
     [`${LOGIN_PATHS.login}*`]: page('GET', log, ({ cookies }, id, raw) => open(id, cookies, isFromThisMachine(raw))),
-    [LOGIN_PATHS.callback]: page('GET', log, async ({ params, cookies }) =>
-      show(await logins.finish(params, await visitorOf(cookies)), isSecure()),
-    ),
-    [LOGIN_PATHS.clientDocument]: (request, response) => sendDocument(request, response, options.document()),
+    [LOGIN_PATHS.callback]: finish,
+    [`${LOGIN_PATHS.callback}/*`]: finish,
+    [LOGIN_PATHS.clientDocument]: sendClientDocument,
+    [`${LOGIN_PATHS.clientDocuments}*`]: sendClientDocument,
   }
 }
 

@@ -18,7 +18,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;|$)/i
 export const createSignInRoutes = (signIn: SignIn, log: Log): HttpRoutes => ({
   '/oauth/sign-in': page('POST', log, request => signIn.submit(request)),
   '/oauth/sign-in/*': page('GET', log, (request, name) => signIn.begin(name, request)),
-  '/oauth/signed-in': page('GET', log, request => signIn.finish(request)),
+  '/oauth/signed-in/*': page('GET', log, (request, name) => signIn.finish(name, request)),
   '/oauth/sign-out': page('POST', log, request => signIn.signOut(request)),
 })
 

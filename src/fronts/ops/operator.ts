@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, RequestInfo } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
-import type { ServerStatus, StateStatus } from '../../protocol/status.ts'
+import type { ServerStatus, StateStatus, WorkspaceStatus } from '../../protocol/status.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { WorkspaceDirectory } from '../http/front-request.ts'
@@ -9,7 +9,7 @@ import { isFromThisMachine } from '../http/guard.ts'
 import type { HttpRoutes, RequestHandler } from '../http/listen.ts'
 import type { ReadRequest, ServeRequest } from '../http/read-request.ts'
 import { PRIVATE_HEADERS, rejectUnread, sendJson } from '../http/response.ts'
-import { indexHtml, indexJson } from './index-page.ts'
+import { indexJson } from './index-json.ts'
 
 /** Options of the operator's endpoints: liveness, readiness, metrics, and the index of workspaces. */
 interface OperatorOptions extends WorkspaceDirectory {
@@ -19,6 +19,7 @@ interface OperatorOptions extends WorkspaceDirectory {
   readonly admitOperator: (request: RequestInfo) => Admission | undefined | Promise<Admission>
   readonly version: string
   readonly servers: () => readonly ServerStatus[]
+  readonly workspaceStates: () => readonly WorkspaceStatus[]
   readonly differingReplicas: () => readonly string[] // whose configuration is not the one of this replica
   readonly state: () => StateStatus
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
@@ -41,9 +42,9 @@ const HIDDEN: OperatorView = {
   ),
 }
 
-export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
+export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes & { readonly '/': RequestHandler } => {
   const { readRequest, exposeMetrics, admitOperator, version, servers, state, differingReplicas, scrape, log } = options
-  const { workspaces, serversOf, visibleTo } = options
+  const { workspaces, workspaceStates, serversOf, visibleTo } = options
   let isReady = false
 
   /** If tokens are required, details need one; otherwise the caller must be on this machine and behind no proxy. */
@@ -63,7 +64,9 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     const shown = states.map(describeServer).map(server => (kind === 'all' ? server : { ...server, reason: undefined }))
     const differing = differingReplicas()
     const others = differing.length > 0 ? { replicasWithOtherConfiguration: differing } : {}
-    const details = kind === 'out' ? {} : { servers: shown, ...describeState(state(), kind === 'all'), ...others }
+    const sizes = kind === 'out' ? [] : workspaceStates().map(describeWorkspace)
+    const details =
+      kind === 'out' ? {} : { servers: shown, workspaces: sizes, ...describeState(state(), kind === 'all'), ...others }
     const body = { status: isReady ? 'ready' : 'starting', ...details }
     sendJson(response, isReady ? 200 : 503, [Json.of(body).toBytes()], PRIVATE_HEADERS)
   }
@@ -79,9 +82,8 @@ export const createOperatorRoutes = (options: OperatorOptions): HttpRoutes => {
     const names = await visibleTo(raw)
     const sendIndex: ServeRequest = ({ policy }) => {
       const shown = names.map(name => ({ name, servers: serversOf(name, policy) ?? [] }))
-      if (raw.headers.accept?.includes('text/html'))
-        sendText(response, 'text/html; charset=utf-8', indexHtml(version, shown))
-      else sendJson(response, 200, [indexJson(version, shown).toBytes()], PRIVATE_HEADERS)
+      const headers = { ...PRIVATE_HEADERS, vary: 'accept' } // browsers get the console
+      sendJson(response, 200, [indexJson(version, shown).toBytes()], headers)
     }
     readRequest(raw, response, names[0] ?? workspaces()[0] ?? '', sendIndex, false)
   }
@@ -109,7 +111,9 @@ const getOnly =
     rejectUnread(request, response, 405, GET_ONLY, { allow: 'GET, HEAD' })
   }
 
-const describeServer = ({ name, state, since, reason, retryAt, revision, tools }: ServerStatus) => ({
+const describeWorkspace = ({ name, toolList }: WorkspaceStatus) => ({ name, ...toolList })
+
+const describeServer = ({ name, state, since, reason, retryAt, revision, tools, toolSize }: ServerStatus) => ({
   name,
   state,
   since: isoTime(since),
@@ -117,6 +121,7 @@ const describeServer = ({ name, state, since, reason, retryAt, revision, tools }
   retryAt: isoTime(retryAt),
   revision,
   tools,
+  toolSize,
 })
 
 /** A store that is away does not make the gateway unready: its sessions go on. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { rpcError } from '../../protocol/errors.ts'
 import { readBody } from '../../wire/http-body.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -9,12 +10,15 @@ import {
   type ActionPath,
   DEFAULT_WORKSPACE,
   readActionPath,
+  readTaskPath,
   requestedWorkspace,
+  type TaskPath,
   TWO_WORKSPACES,
 } from '../http/request-url.ts'
 import { rejectUnread, sendError } from '../http/response.ts'
 import { serveToolCall } from './call-tool.ts'
 import { sendOpenApi } from './list-tools.ts'
+import { isTaskMethod, serveTaskRequest } from './task-requests.ts'
 
 export interface ActionOptions extends WorkspaceDirectory {
   readonly readRequest: ReadRequest
@@ -45,6 +49,8 @@ export const createActionRoutes = (context: FrontContext, options: ActionOptions
   const { readRequest, workspaces, serversOf, visibleTo } = options
 
   const handle: RequestHandler = (raw, response, path) => {
+    const task = isTaskMethod(raw.method) ? readTaskPath(path) : undefined
+    if (task) return handleTask(raw, response, task)
     const parsed = readActionPath(path)
     if (!parsed) return rejectUnread(raw, response, 404, NOT_FOUND)
     const named = requestedWorkspace(raw, parsed.workspace)
@@ -66,6 +72,16 @@ export const createActionRoutes = (context: FrontContext, options: ActionOptions
     const shown = target.workspace === undefined ? visibleTo(raw) : [target.workspace]
     if (shown instanceof Promise) shown.then(show).catch(fail)
     else show(shown)
+  }
+
+  const handleTask = (raw: IncomingMessage, response: ServerResponse, { workspace, id }: TaskPath): void => {
+    const named = requestedWorkspace(raw, workspace)
+    if (named === false) return rejectUnread(raw, response, 400, TWO_WORKSPACES)
+    const run = (request: FrontRequest): void => {
+      if (raw.method !== 'PATCH') return serveTaskRequest(context, request, id, Json.empty)
+      void readArguments(request).then(answers => answers && serveTaskRequest(context, request, id, answers))
+    }
+    readRequest(raw, response, named ?? DEFAULT_WORKSPACE, run, false)
   }
 
   const serve = async (request: FrontRequest, target: ActionPath, shown: readonly string[]): Promise<void> => {

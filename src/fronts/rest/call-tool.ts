@@ -8,11 +8,12 @@ import { asksForSse } from '../../wire/media-type.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { httpRejection } from '../http/http-rejection.ts'
+import { taskPath } from '../http/request-url.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
 import { withTraceContext } from '../http/trace-headers.ts'
 import { EventOutbox } from '../streams/outbox.ts'
 import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFailure } from './http-status.ts'
-import { hasTool, restCaller } from './list-tools.ts'
+import { hasTool, restCaller, restTaskCaller } from './list-tools.ts'
 
 interface ToolCall {
   readonly tool: string
@@ -37,6 +38,7 @@ export const serveToolCall = (context: FrontContext, request: FrontRequest, tool
     caller: reply.caller,
     signal: reply.abort,
     origin: { address: clientAddress(request) },
+    wantsTask: reply.isAsync || undefined,
     record: undefined,
     sink: frame => reply.take(frame),
   })
@@ -46,6 +48,7 @@ export const serveToolCall = (context: FrontContext, request: FrontRequest, tool
 class ToolReply {
   readonly abort = new Abort()
   readonly caller: Caller
+  readonly isAsync: boolean // the caller fetches the result later
   readonly isStreamed: boolean
   readonly #context: FrontContext
   readonly #request: FrontRequest
@@ -59,8 +62,9 @@ class ToolReply {
     this.#context = context
     this.#request = request
     this.#toolCall = toolCall
-    this.caller = restCaller(request)
-    this.isStreamed = acceptsSse && (asksForSse(raw.headers.accept) || !acceptsJson)
+    this.isAsync = prefersAsync(raw.headers.prefer)
+    this.caller = this.isAsync ? restTaskCaller(request) : restCaller(request)
+    this.isStreamed = !this.isAsync && acceptsSse && (asksForSse(raw.headers.accept) || !acceptsJson)
     if (this.isStreamed) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
     context.activeCalls.add(this.abort)
     response.on('close', () => this.#close())
@@ -86,6 +90,8 @@ class ToolReply {
   #takeResult(result: Json): void {
     const login = result.at('_meta', META.login)
     if (login) return this.#fail(424, loginError(result, login))
+    const task = this.isAsync ? result.get('task') : undefined
+    if (task?.has('taskId')) return this.#accept(task)
     if (isQuestion(result)) return this.#fail(501, rpcError('invalidRequest', CANNOT_ASK))
     if (soundsUnknown(result, this.#toolCall.tool)) return this.#unlessUnknown(() => this.#succeed(result))
     this.#succeed(result)
@@ -101,6 +107,15 @@ class ToolReply {
       isListed => (isListed ? proceed() : this.#fail(404, rpcError('invalidParams', message))),
       proceed, // without a list, the server's message is the best explanation
     )
+  }
+
+  /** The call goes on as a task. */
+  #accept(task: Json): void {
+    if (this.#isDone) return
+    const id = task.get('taskId')?.asString() ?? ''
+    const headers = { location: taskPath(this.#request.workspace, id), 'preference-applied': 'respond-async' }
+    sendJson(this.#request.response, 202, [task.toBytes()], { ...PRIVATE_HEADERS, ...headers })
+    this.#release()
   }
 
   #succeed(result: Json): void {
@@ -162,3 +177,7 @@ const loginError = (result: Json, login: Json): RpcError => {
   const [upstream, url] = [login.get('server'), login.get('url')]
   return rpcError('internal', text, Json.of({ reason: 'login_required', upstream, ...(url && { url }) }))
 }
+
+/** RFC 7240: whether the caller wants an answer at once, and the result later. */
+const prefersAsync = (prefer: string | string[] | undefined): boolean =>
+  [prefer ?? []].flat().some(value => value.split(',').some(part => /^\s*respond-async\s*(;|$)/i.test(part)))

@@ -17,6 +17,8 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['upstream_timeout', 504],
   ['upstream_busy', 503],
   ['unavailable', 503],
+  ['store_away', 503],
+  ['too_many_tasks', 429],
 ])
 
 const BY_CODE: ReadonlyMap<number, number> = new Map([

@@ -26,6 +26,11 @@ export const restCaller = ({ workspace, principal, policy, scopes, raw }: FrontR
   headers: carriedHeaders(raw.headers),
 })
 
+/** The caller of a tool that runs as a task: its questions wait until they are answered. */
+export const restTaskCaller = (request: FrontRequest): Caller => ({ ...restCaller(request), capabilities: CAN_ANSWER })
+
+const CAN_ANSWER = Json.of({ elicitation: { form: {}, url: {} } })
+
 /** The tools of a workspace as this caller may list them, page by page; rejects with RpcFailure. */
 const listTools = (context: FrontContext, caller: Caller, signal: Signal): AsyncGenerator<Json> =>
   listItems('tools', params => sendRequest(context.dispatch, caller, 'tools/list', params, signal))

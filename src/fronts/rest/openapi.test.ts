@@ -4,7 +4,7 @@ import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { embedSchema, writeOpenApi } from './openapi.ts'
 
 interface Document {
-  readonly paths: Record<string, { readonly post: Record<string, unknown> }>
+  readonly paths: Record<string, { readonly [method in 'post' | 'get' | 'patch']?: Record<string, unknown> }>
   readonly components: { readonly schemas: Record<string, Record<string, unknown>> }
   readonly tags: readonly Record<string, unknown>[]
 }
@@ -33,7 +33,11 @@ describe('the OpenAPI document', () => {
   test('is a valid document, and has one operation for each tool', async () => {
     const document = write([TOOL, { ...TOOL, name: 'ping', inputSchema: { type: 'object' } }])
     expect(await problems(document)).toBeUndefined()
-    expect(Object.keys(document.paths)).toEqual(['/actions/default/echo', '/actions/default/ping'])
+    expect(Object.keys(document.paths)).toEqual([
+      '/actions/default/echo',
+      '/actions/default/ping',
+      '/actions/tasks/{id}',
+    ])
     expect(document.paths['/actions/default/echo']?.post).toMatchObject({
       operationId: 'default_echo',
       summary: 'Echo',
@@ -65,12 +69,14 @@ describe('the OpenAPI document', () => {
       { name: 'odd', inputSchema: true, outputSchema: [], annotations: { title: 'Odd', x: 1 } },
     ])
     expect(await problems(document)).toBeUndefined()
-    expect(Object.keys(document.paths)).toEqual(
+    expect(Object.keys(document.paths).slice(0, -1)).toEqual(
       ['a%2Fb%20%7Bc%7D%20%C3%BC', 'a_b__c___', 'a%20b', 'a_b', '__proto__', 'twice', 'odd'].map(
         name => `/actions/default/${name}`,
       ),
     )
-    const ids = Object.values(document.paths).map(({ post }) => post.operationId)
+    const ids = Object.values(document.paths)
+      .flatMap(({ post, get, patch }) => [post, get, patch])
+      .flatMap(operation => operation?.operationId ?? [])
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.every(id => /^[A-Za-z0-9_-]+$/.test(String(id)))).toBe(true)
   })

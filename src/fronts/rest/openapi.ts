@@ -1,6 +1,6 @@
 import { findAnchors, isSchemaResource, rebaseSchema } from '../../protocol/json-schema.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { actionPath } from '../http/request-url.ts'
+import { actionPath, taskPath } from '../http/request-url.ts'
 
 /** A workspace in the OpenAPI document. */
 export interface DescribedWorkspace {
@@ -39,12 +39,72 @@ const ERROR: PlainObject = {
   required: ['error'],
 }
 
+const PREFER: PlainObject = {
+  name: 'Prefer',
+  in: 'header',
+  description: 'respond-async: answer at once with 202, and run the call as a task',
+  schema: { type: 'string' },
+}
+
+const TASK: PlainObject = {
+  type: 'object',
+  description: 'A call that runs as a task',
+  properties: {
+    taskId: { type: 'string' },
+    status: { type: 'string', enum: ['working', 'input_required', 'completed', 'failed', 'cancelled'] },
+    statusMessage: { type: 'string' },
+    createdAt: { type: 'string', format: 'date-time' },
+    lastUpdatedAt: { type: 'string', format: 'date-time' },
+    ttlMs: { type: 'integer' },
+    pollIntervalMs: { type: 'integer' },
+    inputRequests: { type: 'object', description: 'Open questions by key; answer them with PATCH' },
+    result: ref('ToolResult'),
+    error: { type: 'object' },
+  },
+  required: ['taskId', 'status'],
+}
+
+const ACCEPTED: PlainObject = {
+  description: 'The call runs as a task; Location is its URL',
+  headers: { Location: { schema: { type: 'string' } } },
+  content: json(ref('Task')),
+}
+
+/** The task of a call: read, answered, cancelled. */
+const taskOperations = (workspace: string, createId: (name: string) => string): PlainObject => {
+  const responses = (status: number, response: PlainObject): PlainObject => ({
+    [status]: response,
+    404: { $ref: '#/components/responses/E404' },
+  })
+  const done: PlainObject = { description: 'Done' }
+  return {
+    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+    get: {
+      ...{ operationId: createId(`${workspace}_task`), summary: 'Read a task, with its result', tags: [workspace] },
+      responses: responses(200, { description: 'The task', content: json(ref('Task')) }),
+    },
+    patch: {
+      ...{
+        operationId: createId(`${workspace}_answer_task`),
+        summary: 'Answer questions of a task',
+        tags: [workspace],
+      },
+      requestBody: { required: true, content: json({ type: 'object', description: 'Answers by key of the question' }) },
+      responses: responses(204, done),
+    },
+    delete: {
+      ...{ operationId: createId(`${workspace}_cancel_task`), summary: 'Cancel a task', tags: [workspace] },
+      responses: responses(204, done),
+    },
+  }
+}
+
 /** Descriptions of the error statuses. */
 const FAILURES: Readonly<Record<string, string>> = {
   400: 'The body is not a JSON object',
   401: 'The token is missing or invalid',
   403: 'The token does not open this workspace, or the Origin is not allowed',
-  404: 'Unknown tool',
+  404: 'Unknown tool or task',
   422: 'Invalid arguments',
   429: 'Too many requests; Retry-After says when to retry',
   501: 'The tool needs a client that can answer questions',
@@ -57,7 +117,7 @@ const FAILURES: Readonly<Record<string, string>> = {
 export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version: string): Json => {
   const createId = createOperationIds()
   const paths: Record<string, PlainObject> = {}
-  const schemas: Record<string, Json | PlainObject> = { ToolResult: TOOL_RESULT, Error: ERROR }
+  const schemas: Record<string, Json | PlainObject> = { ToolResult: TOOL_RESULT, Task: TASK, Error: ERROR }
   for (const { name: workspace, tools } of workspaces)
     for (const tool of tools) {
       const name = tool.get('name')?.asString()
@@ -65,6 +125,8 @@ export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version:
       if (name === undefined || name === '' || Object.hasOwn(paths, path)) continue
       paths[path] = { post: operationOf(workspace, name, tool, createId(`${workspace}_${name}`), schemas) }
     }
+  for (const { name: workspace, tools } of workspaces)
+    if (tools.length > 0) paths[`${taskPath(workspace, '')}{id}`] = taskOperations(workspace, createId)
   return Json.of({
     openapi: '3.1.0',
     info: { title: 'Dragoman actions', version, description: 'Tools of MCP servers, each as one POST' },
@@ -74,12 +136,15 @@ export const writeOpenApi = (workspaces: readonly DescribedWorkspace[], version:
     paths,
     components: {
       schemas,
-      responses: Object.fromEntries(
-        Object.entries(FAILURES).map(([status, description]) => [
-          `E${status}`,
-          { description, content: json(ref('Error')) },
-        ]),
-      ),
+      responses: {
+        Accepted: ACCEPTED,
+        ...Object.fromEntries(
+          Object.entries(FAILURES).map(([status, description]) => [
+            `E${status}`,
+            { description, content: json(ref('Error')) },
+          ]),
+        ),
+      },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   })
@@ -104,6 +169,7 @@ const operationOf = (
     summary: tool.get('title')?.asString() ?? tool.at('annotations', 'title')?.asString() ?? name,
     description: tool.get('description')?.asString(),
     tags: [workspace],
+    parameters: [PREFER],
     requestBody: {
       required: (input?.get('required')?.elements().length ?? 0) > 0,
       content: json(ref(`${id}.arguments`)),
@@ -118,6 +184,7 @@ const operationOf = (
           },
         },
       },
+      202: { $ref: '#/components/responses/Accepted' },
       ...Object.fromEntries(
         Object.keys(FAILURES).map(status => [status, { $ref: `#/components/responses/E${status}` }]),
       ),

@@ -1,5 +1,5 @@
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
-import type { Caller, Frame } from '../../protocol/exchange.ts'
+import type { Caller, Frame, RequestOrigin } from '../../protocol/exchange.ts'
 import type { LogSeverity } from '../../protocol/methods.ts'
 import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -91,14 +91,21 @@ export abstract class ClientSession {
   }
 
   /** Runs the handshake and responds to `initialize`, once; `isInitialized` says whether it was accepted. */
-  initialize(identity: ClientIdentity, id: Json, abort: Abort, respond: (outcome: CallOutcome) => void): void {
+  initialize(
+    identity: ClientIdentity,
+    origin: RequestOrigin & { readonly id: Json },
+    abort: Abort,
+    respond: (outcome: CallOutcome) => void,
+  ): void {
     const { dispatch, activeCalls } = this.context
+    const { id } = origin
     const caller = this.identifiedAs(identity)
     let isSettled = false
     const settle = (outcome: CallOutcome, isAccepted: boolean): void => {
       if (isSettled) return
       isSettled = true
       activeCalls.delete(abort)
+      if (outcome !== 'none') origin.tap?.clientMessage('out', isAccepted ? 'result' : 'error', undefined, outcome)
       this.#isInitialized = isAccepted
       if (isAccepted) this.#replaceCaller(caller)
       respond(outcome)
@@ -112,7 +119,7 @@ export abstract class ClientSession {
       params: Json.empty,
       caller,
       signal: abort,
-      origin: { id },
+      origin,
       sink: frame => {
         if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
         else if (frame.kind === 'result')

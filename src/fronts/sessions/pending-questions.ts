@@ -1,13 +1,15 @@
 import { answerQuestion } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Answer, Question } from '../../protocol/exchange.ts'
+import type { MessageTap } from '../../protocol/message-tap.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeNotification, encodeRequest, idKey } from '../../wire/json-rpc.ts'
+import { encodeAnswer, encodeNotification, encodeRequest, idKey } from '../../wire/json-rpc.ts'
 
 interface PendingQuestion {
   readonly question: Question
   readonly unlisten: () => void
+  readonly tap: MessageTap | undefined // of the exchange that carries it
 }
 
 type Send = (pieces: Buffer[]) => void | Promise<void>
@@ -24,16 +26,20 @@ export class PendingQuestions {
   }
 
   /** Sends a question as a request to the client; cancels it if the server withdraws it. */
-  ask(question: Question, send: Send): void | Promise<void> {
+  ask(question: Question, send: Send, tap?: MessageTap): void | Promise<void> {
     const id = `${this.#prefix}${++this.#count}`
     const key = idKey(Json.of(id))
     const unlisten = question.withdrawn.onAbort(() => {
       if (!this.#pending.delete(key)) return
-      void send(encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id })))
+      const cancellation = encodeNotification(NOTIFICATIONS.cancelled, Json.of({ requestId: id }))
+      tap?.clientMessage('out', 'notification', NOTIFICATIONS.cancelled, cancellation)
+      void send(cancellation)
     })
     if (question.withdrawn.reason) return
-    this.#pending.set(key, { question, unlisten })
-    return send(encodeRequest(id, question.method, question.params))
+    this.#pending.set(key, { question, unlisten, tap })
+    const pieces = encodeRequest(id, question.method, question.params)
+    tap?.clientMessage('out', 'question', question.method, pieces)
+    return send(pieces)
   }
 
   /** Forwards the client's answer; one to an unknown id is dropped. */
@@ -43,6 +49,8 @@ export class PendingQuestions {
     if (!pending) return
     this.#pending.delete(key)
     pending.unlisten()
+    if (pending.tap && answer.kind !== 'progress')
+      pending.tap.clientMessage('in', 'answer', pending.question.method, encodeAnswer(id, answer))
     answerQuestion(pending.question, answer)
   }
 

@@ -1,6 +1,6 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Frame } from '../../protocol/exchange.ts'
+import type { Frame, RequestOrigin } from '../../protocol/exchange.ts'
 import { isLogSeverity, isMethodOf } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -130,9 +130,18 @@ const run = (
 ): void => {
   const { context } = session
   const trace = source?.trace
+  const origin: RequestOrigin = {
+    id,
+    address: source?.address,
+    headers: source?.headers,
+    initialize: undefined,
+    tap: undefined,
+  }
   const settle = (outcome: CallOutcome, ending: RequestEnding, error?: RpcError) => {
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
+    if (origin.tap && outcome !== 'none' && ending !== 'result')
+      origin.tap.clientMessage('out', 'error', undefined, outcome)
     const saving = ending !== 'failure' && SESSION_REQUESTS.has(method) ? session.save() : undefined
     if (saving) return void saving.then(() => end(outcome))
     end(outcome, error)
@@ -143,13 +152,17 @@ const run = (
   }
   const take = (frame: Frame): void | Promise<void> => {
     switch (frame.kind) {
-      case 'notice':
-        return writer.send(encodeNotification(frame.method, frame.params), mergeKey(frame.method, frame.params))
+      case 'notice': {
+        const pieces = encodeNotification(frame.method, frame.params)
+        origin.tap?.clientMessage('out', 'notification', frame.method, pieces)
+        return writer.send(pieces, mergeKey(frame.method, frame.params))
+      }
       case 'question':
-        if (writer.canSendMore) return session.questions.ask(frame, pieces => writer.send(pieces))
+        if (writer.canSendMore) return session.questions.ask(frame, pieces => writer.send(pieces), origin.tap)
         return frame.answer({ kind: 'error', error: NOT_DURING_CALL })
       case 'result':
         if (method === SET_LEVEL) setLevel(session, params)
+        origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id, result: frame.result })
         return settle(encodeResult(id, frame.result), 'result')
       case 'failure':
         return settle(encodeError(id, frame.error), 'failure', frame.error)
@@ -165,7 +178,7 @@ const run = (
       params: trace ? withTraceContext(params, trace) : params,
       caller: trace ? { ...session.caller, headers: trace } : session.caller,
       signal: call,
-      origin: { id, address: source?.address },
+      origin,
       record: undefined,
       sink: frame => (session.inFlight.get(id) === call ? take(frame) : undefined),
     })

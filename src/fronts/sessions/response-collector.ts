@@ -1,6 +1,7 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
+import type { RequestOrigin } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeError } from '../../wire/json-rpc.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
@@ -57,13 +58,27 @@ export interface ResponseWriter {
 /** What an HTTP request says about its client besides the message. */
 export interface MessageSource {
   readonly address: string | undefined
+  readonly headers: IncomingHttpHeaders
   readonly trace: ReadonlyMap<string, string> | undefined // headers
 }
+
+/** The origin of an `initialize` over HTTP. */
+export const handshakeOrigin = (
+  request: FrontRequest,
+  id: Json,
+  params: Json,
+): RequestOrigin & { readonly id: Json } => ({
+  id,
+  address: clientAddress(request),
+  headers: request.raw.headers,
+  initialize: params,
+})
 
 /** How most endpoints respond to messages that need no response, and to those they reject. */
 export const EMPTY_RESPONDER = {
   sourceOf: (request: FrontRequest): MessageSource => ({
     address: clientAddress(request),
+    headers: request.raw.headers,
     trace: traceHeaders(request.raw.headers),
   }),
   accept: ({ response }: FrontRequest): void => sendEmpty(response, 202),

@@ -1,6 +1,6 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, statusOf } from '../../protocol/errors.ts'
-import type { Frame } from '../../protocol/exchange.ts'
+import type { Frame, RequestOrigin } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -48,7 +48,7 @@ export const serveStateless = (
     caller: { workspace, principal, policy, scopes, revision, capabilities, info, logLevel, affinity, headers },
     signal: reply.abort,
     sink: frame => reply.take(frame),
-    origin: { id, address: clientAddress(request) },
+    origin: reply.origin,
     record: undefined,
   })
 }
@@ -73,6 +73,7 @@ const serveNotification = (
 /** The response to one POST: JSON if the result is the first frame, an event stream otherwise. */
 class StatelessReply {
   readonly abort = new Abort()
+  readonly origin: RequestOrigin
   readonly #context: FrontContext
   readonly #request: FrontRequest
   readonly #id: Json
@@ -86,6 +87,8 @@ class StatelessReply {
     this.#request = request
     this.#id = message.id
     this.#method = message.method
+    const { headers } = request.raw
+    this.origin = { id: message.id, address: clientAddress(request), headers, initialize: undefined, tap: undefined }
     if (request.acceptsSse) this.#commit = setTimeout(() => this.#openStream(), COMMIT_MS)
     if (isListen(message.method)) {
       context.activeCalls.addListening(this.abort, requestOwner(request))
@@ -101,19 +104,27 @@ class StatelessReply {
       case 'notice': {
         if (!this.#request.acceptsSse) return
         const pieces = encodeNotification(frame.method, modernParams(this.#method, frame.params, this.#id))
+        this.origin.tap?.clientMessage('out', 'notification', frame.method, pieces)
         return this.#openStream().append(pieces, mergeKey(frame.method, frame.params))
       }
       case 'question':
         return rejectQuestion(frame)
       case 'result':
-        return this.#finish(200, encodeResult(this.#id, modernResult(this.#method, frame.result, this.#id)))
+        return this.#succeed(frame.result)
       case 'failure':
         return this.#fail(frame.error)
     }
   }
 
+  #succeed(result: Json): void {
+    const sent = modernResult(this.#method, result, this.#id)
+    this.origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id: this.#id, result: sent })
+    this.#finish(200, encodeResult(this.#id, sent))
+  }
+
   #fail(error: RpcError): void {
     const pieces = encodeError(this.#id, error)
+    this.origin.tap?.clientMessage('out', 'error', undefined, pieces)
     const http = this.#log ? undefined : httpRejection(this.#context, this.#request, error)
     this.#finish(http?.status ?? statusOf(error, 'modern'), pieces, http?.headers)
   }

@@ -1,6 +1,6 @@
 import { quotaOwner } from '../../protocol/admission.ts'
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
-import type { Caller, Frame } from '../../protocol/exchange.ts'
+import type { Caller, Frame, RequestOrigin } from '../../protocol/exchange.ts'
 import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import type { InFlight } from '../sessions/in-flight.ts'
@@ -34,6 +34,7 @@ export const createModernRequests = (
     const conflict = inFlight.add(id, params, abort)
     if (conflict) return void outbox.send(encodeError(id, conflict))
     const caller: Caller = { ...base, ...reading.envelope }
+    const origin: RequestOrigin = { id, tap: undefined }
     lastCaller = caller
     if (isListen(method)) activeCalls.addListening(abort, quotaOwner(caller.principal, undefined))
     else activeCalls.add(abort)
@@ -42,32 +43,40 @@ export const createModernRequests = (
       activeCalls.delete(abort)
       if (pieces) void outbox.send(pieces)
     }
-    abort.onAbort(({ kind }) => (kind === 'closing' ? take(request, shutdownFrame(method), finish) : finish()))
+    abort.onAbort(({ kind }) => (kind === 'closing' ? take(request, origin, shutdownFrame(method), finish) : finish()))
     dispatch({
       kind: 'request',
       method,
       params,
       caller,
       signal: abort,
-      origin: { id },
-      sink: frame => (inFlight.get(id) === abort ? take(request, frame, finish) : undefined),
+      origin,
+      sink: frame => (inFlight.get(id) === abort ? take(request, origin, frame, finish) : undefined),
     })
   }
 
   const take = (
     { id, method }: RequestMessage,
+    { tap }: RequestOrigin,
     frame: Frame,
     finish: (pieces: Buffer[]) => void,
   ): void | Promise<void> => {
+    const end = (kind: 'result' | 'error', pieces: Buffer[]): void => {
+      tap?.clientMessage('out', kind, undefined, pieces)
+      finish(pieces)
+    }
     switch (frame.kind) {
-      case 'notice':
-        return outbox.send(encodeNotification(frame.method, modernParams(method, frame.params, id)))
+      case 'notice': {
+        const pieces = encodeNotification(frame.method, modernParams(method, frame.params, id))
+        tap?.clientMessage('out', 'notification', frame.method, pieces)
+        return outbox.send(pieces)
+      }
       case 'question':
         return rejectQuestion(frame)
       case 'result':
-        return finish(encodeResult(id, modernResult(method, frame.result, id)))
+        return end('result', encodeResult(id, modernResult(method, frame.result, id)))
       case 'failure':
-        return finish(encodeError(id, frame.error))
+        return end('error', encodeError(id, frame.error))
     }
   }
 

@@ -110,6 +110,40 @@ test('a legacy client initializes, calls, and gets notifications outside a call'
   expect((await pipe.next()).method).toBe('notifications/tools/list_changed')
 })
 
+test('what a client sends before the response to initialize is served after it, as that client', async () => {
+  let discover: (() => unknown) | undefined
+  const pipe = start({
+    'server/discover': exchange => {
+      discover = () => DISCOVER(exchange)
+    },
+    'tools/call': answer,
+  })
+  pipe.write(initialize)
+  pipe.write({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  pipe.write(request(1))
+  pipe.write(request(2))
+  pipe.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } })
+  await new Promise(resolve => setImmediate(resolve))
+  expect(pipe.seen.map(({ method }) => method)).toEqual(['server/discover'])
+  discover?.()
+  expect([(await pipe.next()).id, (await pipe.next()).id]).toEqual([0, 1])
+  const [, listening, call] = pipe.seen
+  expect([listening?.method, call?.method]).toEqual(['subscriptions/listen', 'tools/call'])
+  for (const exchange of [listening, call])
+    expect(exchange?.caller).toMatchObject({ revision: '2025-06-18', info: Json.of({ name: 'c', version: '1' }) })
+  expect(listening?.signal.reason).toBeUndefined()
+})
+
+test('a client cannot send without end before the response to initialize', async () => {
+  const pipe = start({ 'server/discover': () => {} })
+  pipe.write(initialize)
+  for (let id = 1; id <= 1001; id++) pipe.write(request(id))
+  expect(await pipe.next()).toMatchObject({
+    id: 1001,
+    error: { code: -32600, message: expect.stringContaining('1000') },
+  })
+})
+
 test('both eras share the pipe, each with its own rules', async () => {
   const pipe = start({ 'tools/call': answer })
   pipe.write(initialize)

@@ -26,6 +26,12 @@ interface StdioOptions {
   readonly principal: string | undefined
 }
 
+const MOST_WAITING = 1000
+const TOO_MANY_WAITING = rpcError(
+  'invalidRequest',
+  `More than ${MOST_WAITING} messages came before the response to initialize: wait for it`,
+)
+
 /** Serves one client of either era over a pipe, one message per line; resolves when the client has closed it. */
 export const serveStdio = (context: FrontContext, options: StdioOptions): Promise<void> =>
   new Promise(resolve => {
@@ -47,6 +53,7 @@ class PipeSession extends ClientSession {
   readonly #modern: ReturnType<typeof createModernRequests>
   readonly #lines: LineDecoder
   readonly #responder: Responder<PipeSession, undefined>
+  #waiting: Incoming[] | undefined // what came after an `initialize` without a response yet
 
   constructor(context: FrontContext, { output, workspace, principal }: StdioOptions) {
     const base = { workspace, principal, headers: new Map() }
@@ -108,14 +115,27 @@ class PipeSession extends ClientSession {
       if (incoming.method === NOTIFICATIONS.cancelled && this.inFlight.cancel(incoming.params)) return
       if (!this.isInitialized) return this.#modern.notify(incoming)
     }
+    if (this.#waiting) return this.#wait(incoming, this.#waiting)
     receiveMessage(this, undefined, incoming, this.#responder)
+  }
+
+  /** Until the handshake is over, the session has neither the client's revision nor its capabilities. */
+  #wait(incoming: Incoming, waiting: Incoming[]): void {
+    if (waiting.length >= MOST_WAITING) return this.#reject(requestIdOf(incoming), TOO_MANY_WAITING)
+    waiting.push(incoming)
   }
 
   #initialize({ id, params }: Message & { kind: 'request' }): void {
     const identity = readInitialize(params)
     if (typeof identity === 'string') return this.#reject(id, rpcError('invalidParams', identity))
     if (this.isInitialized) return this.#reject(id, INITIALIZED)
-    this.initialize(identity, id, new Abort(), outcome => this.#respond(outcome))
+    this.#waiting = []
+    this.initialize(identity, { id, initialize: params }, new Abort(), outcome => {
+      this.#respond(outcome)
+      const waiting = this.#waiting ?? []
+      this.#waiting = undefined
+      if (!this.isEnded) for (const each of waiting) this.#receive(each)
+    })
   }
 
   #respond(outcome: CallOutcome): void {

@@ -6,6 +6,7 @@ import { BoundedCache } from '../../std/bounded-cache.ts'
 import { SteadyClock } from '../../std/steady-clock.ts'
 import type { Claim, Held, TakeResult } from '../../stores/state/state-store.ts'
 import { mintId, openId } from '../../wire/sealed-id.ts'
+import { findSuccessor } from '../cluster/successor.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontContext, FrontRequest, FrontState } from '../http/front-request.ts'
 import { StoredSession } from '../sessions/stored-session.ts'
@@ -46,6 +47,10 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     ({ isBusy, lastUsed }) => (isBusy ? BUSY_RANK : 0) + lastUsed,
   )
   let isStopped = false
+  let markReleased = (): void => {}
+  const released = new Promise<void>(resolve => {
+    markReleased = resolve
+  })
 
   /** Ends the live session; what is stored stays, and another process goes on with it. */
   const drop = (session: StreamableSession, reason: AbortReason = { kind: 'closing' }): void => {
@@ -140,11 +145,20 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     return started
   }
 
-  const settle = (id: string, taken: TakeResult, request: FrontRequest): SessionLocation => {
+  /** While this replica stops, another one goes on with its sessions, as soon as they can be taken. */
+  const handOver = async (id: string): Promise<SessionLocation> => {
+    if (!findSuccessor(store.members)) throw new RpcFailure(SHUTTING_DOWN)
+    await released
+    const home = findSuccessor(store.members, id)
+    if (home === undefined) throw new RpcFailure(SHUTTING_DOWN)
+    return { kind: 'elsewhere', home }
+  }
+
+  const settle = (id: string, taken: TakeResult, request: FrontRequest): SessionLocation | Promise<SessionLocation> => {
     const session = byId.get(id) // another request has revived it
     if (session) return admit(session, request)
     if (ended.get(id)) return NONE
-    if (isStopped) throw new RpcFailure(SHUTTING_DOWN)
+    if (isStopped) return handOver(id)
     if (taken.kind === 'mine') return revive(taken.held, request)
     return taken.kind === 'none' ? NONE : { kind: 'elsewhere', home: taken.home }
   }
@@ -154,11 +168,13 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     const session = byId.get(id)
     if (session) return admit(session, request)
     if (!isLasting || ended.get(id)) return NONE
-    if (isStopped) return Promise.reject(new RpcFailure(SHUTTING_DOWN)) // another process goes on with it
     const content = openId(keys.ids, 'session', id)
     if (content?.workspace !== request.workspace) return NONE
     const { home } = content
-    if (home !== store.members.self && store.members.at(home)) return { kind: 'elsewhere', home }
+    // What another replica has forwarded is meant for this one: its home may be stopping, and has released it.
+    const isForwarded = request.address !== undefined
+    if (home !== store.members.self && store.members.at(home) && !isForwarded) return { kind: 'elsewhere', home }
+    if (isStopped) return handOver(id)
     return take(id).then(taken => settle(id, taken, request))
   }
 
@@ -236,11 +252,15 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
       await Promise.all(changed.map(session => session.save()))
       for (const session of sessions) drop(session)
     },
+    /** After `stop`: what is stored can be taken by other replicas now. */
+    markReleased: () => markReleased(),
     /** Ends the sessions of a removed workspace; those with calls in flight only if `all` is true. */
     endIn: (workspace: string, all: boolean): void => {
       for (const session of [...byId.values()])
         if (session.caller.workspace === workspace && (all || session.inFlight.size === 0)) void end(session)
     },
+    countIn: (workspace: string): number =>
+      [...byId.values()].filter(session => session.caller.workspace === workspace).length,
     has: (id: unknown, workspace: string): boolean =>
       typeof id === 'string' && byId.get(id)?.caller.workspace === workspace,
   }

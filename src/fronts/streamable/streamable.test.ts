@@ -270,7 +270,7 @@ test.each(['p1_9r31.0', 'p1_1r31.99', 'p9.0', 'nonsense', '', 'g1.5', 'g.5'])(
   },
 )
 
-test('a call whose client does not reconnect in time is aborted', async () => {
+test('H5: a call whose client does not reconnect in time is aborted', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold }, { limits: { orphanMs: 50 } })
   const { headers } = await openSession(url)
@@ -410,6 +410,23 @@ test('messages outside a call go to the GET stream, earlier ones too, and list c
   const resumed = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'g1.2' } })
   expect((await resumed.next())?.json.method).toBe('notifications/tools/list_changed')
   resumed.close()
+})
+
+test('H36: of two GET streams of a session the newer gets each message, and no message comes twice', async () => {
+  const url = await start()
+  const { headers } = await openSession(url)
+  const listen = front.seen.find(({ method }) => method === 'subscriptions/listen') as Exchange
+  const update = (uri: string) =>
+    listen.sink({ kind: 'notice', method: 'notifications/resources/updated', params: Json.of({ uri }) })
+  const older = await openStream(url, { method: 'GET', headers })
+  void update('a:1')
+  expect((await older.next())?.json.params).toEqual({ uri: 'a:1' })
+  const newer = await openStream(url, { method: 'GET', headers })
+  void update('a:2')
+  expect((await newer.next())?.json.params).toEqual({ uri: 'a:2' })
+  expect([older.status, newer.status]).toEqual([200, 200])
+  await send(url, { method: 'DELETE', headers })
+  expect([await older.all(), await newer.all()]).toEqual([[], []])
 })
 
 test('a GET that does not accept event streams is rejected', async () => {

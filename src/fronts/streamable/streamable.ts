@@ -7,7 +7,7 @@ import { lookupError, RETRY_SOON, requestIdOf } from '../http/read-request.ts'
 import { expectsEvents, sendEmpty, sendError, sendEvents, sendJson, streamTo } from '../http/response.ts'
 import { INITIALIZED, readInitialize } from '../sessions/handshake.ts'
 import { type Responder, receiveMessage } from '../sessions/receive.ts'
-import { type CallOutcome, EMPTY_RESPONDER } from '../sessions/response-collector.ts'
+import { type CallOutcome, EMPTY_RESPONDER, handshakeOrigin } from '../sessions/response-collector.ts'
 import { type EventId, readEventId } from '../streams/event-id.ts'
 import { endAtExpiry } from '../streams/token-expiry.ts'
 import { RESUME_ERRORS, StreamReplay } from './replay.ts'
@@ -86,7 +86,7 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
     const session = sessions.create({ workspace, principal, policy, scopes, ...identity }, requestOwner(request), token)
     const abort = new Abort()
     response.on('close', () => abort.abort({ kind: 'gone' }))
-    session.initialize(identity, id, abort, outcome => {
+    session.initialize(identity, handshakeOrigin(request, id, params), abort, outcome => {
       if (session.isInitialized) return accept(request, session, outcome)
       sendOutcome(request, session, outcome, {})
       session.end()
