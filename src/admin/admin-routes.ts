@@ -1,125 +1,161 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ConfigDifference } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { HttpRoutes, RequestHandler } from '../fronts/http/listen.ts'
-import { PRIVATE_HEADERS, rejectUnread, sendError, sendJson } from '../fronts/http/response.ts'
-import type { RequestInfo } from '../protocol/admission.ts'
-import { rpcError } from '../protocol/errors.ts'
-import type { GatewayStatus } from '../protocol/status.ts'
+import { discardBody, PRIVATE_HEADERS, sendJson } from '../fronts/http/response.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { LogHistory } from '../telemetry/log-history.ts'
-import { readBody } from '../wire/http-body.ts'
+import { BodyAborted, BodyTooLarge, readBody } from '../wire/http-body.ts'
 import { Json } from '../wire/json/json.ts'
-import { streamLog } from './log-stream.ts'
-import { createLoginEndpoints, type LoginRoutesOptions } from './login-routes.ts'
+import type { AdminErrorBody, AdminRole } from './api/session.ts'
+import type { AdminCaller } from './callers.ts'
+import {
+  type AdminCall,
+  type AdminEndpoint,
+  AdminError,
+  type AdminSchema,
+  createPathMatcher,
+  routePaths,
+} from './endpoints.ts'
 
-/** What the program that runs the gateway lets its owner do. */
-export interface GatewayControl {
-  /** Reads the configuration file again and applies it; rejects with a ConfigError. */
-  reload(): Promise<ConfigDifference>
-  /** Closes the gateway and starts it again in the same process; rejects with a ConfigError, and then changes nothing. */
-  restart(): Promise<void>
-  stop(): void
-}
-
-/** Options of the endpoints for the user who runs the gateway. */
-interface AdminOptions {
-  /** Whether a secret is that of this process, which only programs of the same user on this machine can read. */
-  readonly isOwner: (secret: string) => boolean
-  /** Whether the token of a request may see the whole gateway. */
-  readonly isOperator: (request: RequestInfo) => Promise<boolean>
-  readonly status: () => GatewayStatus
-  /** What a configuration file would change; undefined: the gateway's own file. */
-  readonly plan: (file: string | undefined) => Promise<ConfigDifference>
-  readonly control?: GatewayControl | undefined // absent: another program embeds the gateway
-  readonly history?: LogHistory | undefined
+interface AdminRoutesOptions {
+  readonly endpoints: readonly AdminEndpoint[]
+  readonly findCaller: (request: IncomingMessage) => Promise<AdminCaller>
+  /** Counts a request; returns the milliseconds to wait if its caller has sent too many. */
+  readonly limitRate: (caller: AdminCaller, request: IncomingMessage) => number | undefined
+  /** Says what is wrong with a body; undefined if it matches. */
+  readonly checkBody: (schema: AdminSchema, body: unknown) => string | undefined
   readonly writeAudit?: WriteAuditEvent | undefined // undefined: there is no audit log
-  readonly logins?: LoginRoutesOptions | undefined // absent: no server is called with OAuth
   readonly log: Log
 }
 
-/** One endpoint: tokens for every workspace may read some, only the owner may use the others. */
-export interface AdminEndpoint {
-  readonly method: 'GET' | 'POST'
-  readonly access: 'operator' | 'owner'
-  readonly run: (request: IncomingMessage, response: ServerResponse) => unknown
-}
-
-const NOT_OWNER = rpcError('invalidRequest', 'Forbidden: only for programs of the same user on this machine')
-const NOT_OPERATOR = rpcError('invalidRequest', 'Forbidden: needs a token for every workspace')
-const EMBEDDED = new ConfigError('the program that embeds this gateway controls it')
 const MAX_BODY_BYTES = 64 * 1024
-const LOGS = '/admin/logs'
+const RANKS: Readonly<Record<AdminRole | 'anyone', number>> = { none: 0, anyone: 0, viewer: 1, owner: 2 }
+const NEEDS_OWNER = new AdminError(
+  403,
+  'Forbidden: only for the owner of the gateway; open the link that "dragoman console" prints, or use a token created with --admin',
+)
 
-export const createAdminRoutes = (options: AdminOptions): HttpRoutes => {
-  const { isOwner, isOperator, status, plan, control, history, writeAudit, logins, log } = options
-  const owned = (): GatewayControl => {
-    if (control) return control
-    throw EMBEDDED
-  }
+/** Serves a table of endpoints. */
+export const createAdminRoutes = (options: AdminRoutesOptions): HttpRoutes => {
+  const { endpoints, findCaller, limitRate, checkBody, writeAudit, log } = options
+  const match = createPathMatcher(endpoints)
 
-  const endpoints: Readonly<Record<string, AdminEndpoint>> = {
-    '/admin/status': { method: 'GET', access: 'operator', run: status },
-    [LOGS]: {
-      method: 'GET',
-      access: 'owner',
-      run: (request, response) => streamLog(request, response, history),
-    },
-    '/admin/plan': { method: 'POST', access: 'owner', run: async request => plan(await fileIn(request)) },
-    '/admin/reload': { method: 'POST', access: 'owner', run: () => owned().reload() },
-    '/admin/restart': { method: 'POST', access: 'owner', run: async () => ({ done: await owned().restart() }) },
-    '/admin/stop': { method: 'POST', access: 'owner', run: () => ({ done: owned().stop() }) },
-    ...(logins && createLoginEndpoints(logins)),
-  }
-
-  /** Reading the status is no event: programs poll it. */
-  const audit = (path: string, { socket, method }: IncomingMessage, outcome: 'ok' | 'error' | 'denied'): void => {
-    if (outcome === 'denied' || method !== 'GET' || path === LOGS)
-      writeAudit?.('admin', { action: path, address: socket.remoteAddress, outcome })
-  }
-
-  const answer = async (path: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const serve = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
+    const found = match(path)
+    if (!found) throw new AdminError(404, `Not Found: ${path}; GET /admin/openapi.json lists the endpoints`)
+    const caller = await findCaller(request)
+    const waitMs = limitRate(caller, request)
+    if (waitMs !== undefined) throw tooManyRequests(waitMs)
+    const { role, principal } = caller
+    const endpoint = found.endpoints.find(({ method }) => method === request.method)
+    const audit = (outcome: 'ok' | 'error' | 'denied'): void =>
+      writeAudit?.('admin', { action: path, principal, address: request.socket.remoteAddress, outcome })
+    const refusal = refusalFor(caller, endpoint ?? found.endpoints[0])
+    if (refusal) {
+      audit('denied')
+      throw refusal
+    }
+    if (!endpoint) throw methodNotAllowed(found.endpoints)
+    if (caller.forgery && !endpoint.checksOrigin) {
+      audit('denied')
+      throw caller.forgery
+    }
+    const isAudited = endpoint.isAudited ?? endpoint.method !== 'GET' // reading is no event: programs poll
+    const signal = closedSignal(response)
+    const release = caller.onEnded?.(() => {
+      if (response.headersSent) response.destroy() // a stream ends with its session
+    })
+    response.once('close', () => release?.())
+    const query = new URL(request.url ?? '/', 'http://gateway').searchParams
+    const json = (): Promise<Json> => readJson(request, endpoint, checkBody)
+    const call: AdminCall = { params: found.params, query, json, request, response, role, principal, caller, signal }
     try {
-      const result = await endpoints[path]?.run(request, response)
-      audit(path, request, 'ok')
-      if (!response.headersSent) sendJson(response, 200, [Buffer.from(JSON.stringify(result))], PRIVATE_HEADERS)
+      const result = await endpoint.run(call)
+      if (isAudited) audit('ok')
+      send(response, result)
     } catch (error) {
-      audit(path, request, 'error')
-      if (error instanceof ConfigError)
-        return sendError(response, 422, undefined, rpcError('invalidRequest', error.message))
-      log.error({ err: error, path: request.url }, 'administration request failed')
-      if (!response.headersSent) sendError(response, 500, undefined, rpcError('internal'))
+      if (isAudited) audit('error')
+      throw error
     }
   }
 
-  const handlerOf =
-    (path: string, { access, method }: AdminEndpoint): RequestHandler =>
-    (request, response) => {
-      const decide = (isAllowed: boolean): void => {
-        if (!isAllowed) {
-          audit(path, request, 'denied')
-          return rejectUnread(request, response, 403, access === 'owner' ? NOT_OWNER : NOT_OPERATOR)
-        }
-        if (request.method === method) return void answer(path, request, response)
-        const wrong = rpcError('invalidRequest', `Method not allowed: use ${method}`)
-        rejectUnread(request, response, 405, wrong, { allow: method })
-      }
-      const isOwned = isOwner(bearerOf(request))
-      if (isOwned || access === 'owner') return decide(isOwned)
-      isOperator(request).then(decide, (error: unknown) => {
-        log.error({ err: error, path: request.url }, 'administration request failed')
-        rejectUnread(request, response, 500, rpcError('internal'))
+  const handle: RequestHandler = (request, response, path) => {
+    serve(request, response, path)
+      .catch((error: unknown) => {
+        const { status, headers, ...body } = answerOf(error)
+        if (status === 500) log.error({ err: error, path }, 'administration request failed')
+        if (response.headersSent) return void response.destroy()
+        sendJson(response, status, [Buffer.from(JSON.stringify(body))], { ...PRIVATE_HEADERS, ...headers })
       })
-    }
+      .finally(() => discardBody(request))
+  }
 
-  return Object.fromEntries(Object.entries(endpoints).map(([path, endpoint]) => [path, handlerOf(path, endpoint)]))
+  return Object.fromEntries(routePaths(endpoints).map(path => [path, handle]))
 }
 
-const bearerOf = ({ headers }: IncomingMessage): string =>
-  /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+/** Why a caller may not use an endpoint; undefined if it may. */
+const refusalFor = ({ role, rejection }: AdminCaller, endpoint: AdminEndpoint | undefined): AdminError | undefined => {
+  if (!endpoint || RANKS[role] >= RANKS[endpoint.access]) return undefined
+  return role === 'none' && rejection ? rejection : NEEDS_OWNER
+}
 
-const fileIn = async (request: IncomingMessage): Promise<string | undefined> => {
-  const body = await readBody(request, MAX_BODY_BYTES)
-  return body.length === 0 ? undefined : Json.parse(body).get('file')?.asString()
+const methodNotAllowed = (endpoints: readonly AdminEndpoint[]): AdminError => {
+  const methods = endpoints.map(({ method }) => method).join(', ')
+  return new AdminError(405, `Method not allowed: use ${methods}`, undefined, { allow: methods })
+}
+
+const tooManyRequests = (waitMs: number): AdminError => {
+  const seconds = Math.ceil(waitMs / 1000)
+  return new AdminError(429, `Too many requests: try again in ${seconds} s`, undefined, {
+    'retry-after': String(seconds),
+  })
+}
+
+/** Aborted when the client leaves before the whole response was sent. */
+const closedSignal = (response: ServerResponse): AbortSignal => {
+  const abort = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) abort.abort()
+  })
+  return abort.signal
+}
+
+const readJson = async (
+  request: IncomingMessage,
+  { body: schema, maxBodyBytes = MAX_BODY_BYTES }: AdminEndpoint,
+  checkBody: AdminRoutesOptions['checkBody'],
+): Promise<Json> => {
+  const bytes = await readBody(request, maxBodyBytes)
+  const body = bytes.length === 0 ? Json.empty : parse(bytes)
+  const wrong = schema && checkBody(schema, body.toValue())
+  if (wrong !== undefined) throw new AdminError(400, `The body is not valid: ${wrong}`)
+  return body
+}
+
+const parse = (bytes: Buffer): Json => {
+  try {
+    return Json.parse(bytes)
+  } catch (error) {
+    throw new AdminError(400, `The body is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+const send = (response: ServerResponse, result: unknown): void => {
+  if (response.headersSent) return
+  if (result === undefined) return void response.writeHead(204, PRIVATE_HEADERS).end()
+  const bytes = result instanceof Json ? result.toBytes() : Buffer.from(JSON.stringify(result))
+  sendJson(response, 200, [bytes], PRIVATE_HEADERS)
+}
+
+type AdminAnswer = AdminErrorBody & { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+
+const answerOf = (error: unknown): AdminAnswer => {
+  if (error instanceof AdminError) {
+    const { status, message, details, headers } = error
+    return { status, headers, error: { message, ...(details && { details }) } }
+  }
+  if (error instanceof ConfigError) return { status: 422, error: { message: error.message } }
+  if (error instanceof BodyTooLarge) return { status: 413, error: { message: error.message } }
+  if (error instanceof BodyAborted) return { status: 400, error: { message: error.message } }
+  return { status: 500, error: { message: 'Internal error; see the log of the gateway' } }
 }

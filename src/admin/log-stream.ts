@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { PRIVATE_HEADERS } from '../fronts/http/response.ts'
 import { LogHistory, type LogLine } from '../telemetry/log-history.ts'
 
@@ -8,11 +8,10 @@ const KEEP_ALIVE_MS = 30_000 // an empty line; HTTP clients end a response that 
 
 /** Sends the last lines of the log, one JSON object per line: `?server=NAME` of one server, `?follow=1` also later lines. */
 export const streamLog = (
-  request: IncomingMessage,
+  query: URLSearchParams,
   response: ServerResponse,
   history: LogHistory = new LogHistory(),
 ): void => {
-  const query = new URL(request.url ?? '', 'http://gateway').searchParams
   const server = query.get('server') ?? undefined
   let isBehind = false // the client reads slower than lines come: later lines are dropped
   const write = (line: LogLine): void => {
