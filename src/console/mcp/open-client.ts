@@ -1,0 +1,50 @@
+import { isModern, OLDEST, type Revision } from '../../protocol/revisions.ts'
+import { ChannelTransport } from './channel-transport.ts'
+import { LegacyClient } from './legacy-client.ts'
+import type { McpClient, McpClientEvents, McpEndpoint, ReceivedResult } from './mcp-client.ts'
+import { isObject, type JsonObject } from './messages.ts'
+import { StatelessClient } from './stateless-client.ts'
+import { StreamableTransport } from './streamable-transport.ts'
+
+/** A client of this revision, with the transport that the revision introduced. */
+export const createMcpClient = (revision: Revision, endpoint: McpEndpoint, events: McpClientEvents): McpClient => {
+  if (isModern(revision)) return new StatelessClient(endpoint, events)
+  const transport = () => (revision === OLDEST ? new ChannelTransport(endpoint) : new StreamableTransport(endpoint))
+  return new LegacyClient(revision, endpoint, events, transport)
+}
+
+/** How the messages of a revision travel, for the user. */
+export const transportName = (revision: Revision): string =>
+  isModern(revision) ? 'stateless HTTP' : revision === OLDEST ? 'HTTP+SSE' : 'Streamable HTTP with a session'
+
+const MOST_PAGES = 1000
+const MOST_ITEMS = 100_000
+
+type SendRequest = (method: string, params: JsonObject) => Promise<ReceivedResult>
+
+/** All items of a list, page by page; `onPage` has those that came so far. */
+export const fetchAll = async (
+  send: SendRequest,
+  method: string,
+  member: string,
+  onPage: (items: readonly JsonObject[]) => void,
+): Promise<{
+  readonly items: readonly JsonObject[]
+  readonly meta: JsonObject | undefined
+  readonly isCut: boolean
+}> => {
+  const items: JsonObject[] = []
+  let cursor: unknown
+  let meta: JsonObject | undefined
+  for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
+    const { result } = await send(method, cursor === undefined ? {} : { cursor })
+    const list = result[member]
+    if (Array.isArray(list)) items.push(...list.filter(isObject))
+    if (isObject(result._meta)) meta = result._meta
+    const next = result.nextCursor
+    if (typeof next !== 'string' || next === cursor) return { items, meta, isCut: false }
+    cursor = next
+    onPage([...items])
+  }
+  return { items, meta, isCut: true }
+}

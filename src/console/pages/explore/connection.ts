@@ -1,0 +1,182 @@
+import { batch, signal } from '@preact/signals'
+import type { Revision } from '../../../protocol/revisions.ts'
+import { gatewayUrl, messageOf } from '../../api.ts'
+import type { AnswerQuestion, ChangedList, LogMessage, McpClient, ServerAbout } from '../../mcp/mcp-client.ts'
+import { isObject, type JsonObject, McpError } from '../../mcp/messages.ts'
+import { createMcpClient, fetchAll } from '../../mcp/open-client.ts'
+import { loadSession, mcpToken, session } from '../../session.ts'
+import { type ExploreItem, type ExploreKind, KIND_INFO, KINDS, readItem } from './kinds.ts'
+
+export interface ItemList {
+  readonly state: 'none' | 'loading' | 'ready' | 'failed' // none: the server does not have this kind
+  readonly items: readonly ExploreItem[]
+  readonly error?: string | undefined
+  readonly note?: string | undefined // what the list lacks
+}
+
+/** The connection of the page: one target, one revision. */
+export interface ExploreConnection {
+  readonly target: string
+  readonly revision: Revision
+  readonly client: McpClient
+  readonly state: 'connecting' | 'ready' | 'failed'
+  readonly about?: ServerAbout | undefined
+  readonly error?: string | undefined
+}
+
+const NO_LIST: ItemList = { state: 'none', items: [] }
+const LOADING: ItemList = { state: 'loading', items: [] }
+const IDLE_MS = 30_000
+const COALESCE_MS = 150
+const PAGE_MS = 120 // between two updates of a list that is being loaded
+const MOST_LOGS = 200
+
+export const connection = signal<ExploreConnection | undefined>(undefined)
+export const isLive = signal(false)
+/** Log messages that belong to no call. */
+export const serverLog = signal<readonly LogMessage[]>([])
+export const lists = signal<Readonly<Record<ExploreKind, ItemList>>>(allLists(NO_LIST))
+/** How often each watched resource was updated. */
+export const updates = signal<ReadonlyMap<string, number>>(new Map())
+export const watched = signal<ReadonlySet<string>>(new Set())
+
+function allLists(list: ItemList): Readonly<Record<ExploreKind, ItemList>> {
+  return { tools: list, prompts: list, resources: list, templates: list }
+}
+
+export const targetUrl = (target: string): string => gatewayUrl(`mcp/${encodeURIComponent(target)}`)
+
+/** Connects to a target as a client of a revision; the former connection is closed. */
+export const connectTo = (target: string, revision: Revision, onQuestion: AnswerQuestion): void => {
+  clearTimeout(idle)
+  const before = connection.peek()
+  if (before?.target === target && before.revision === revision && before.state !== 'failed') return
+  before?.client.close()
+  const isCurrent = (): boolean => connection.peek()?.client === client
+  const client = createMcpClient(
+    revision,
+    {
+      url: targetUrl(target),
+      version: session.peek()?.version ?? '0',
+      token: mcpToken,
+      onUnauthorized: () => void loadSession().catch(() => {}),
+    },
+    {
+      onListChanged: list => isCurrent() && reloadSoon(list),
+      onResourceUpdated: uri => {
+        updates.value = new Map(updates.peek()).set(uri, (updates.peek().get(uri) ?? 0) + 1)
+      },
+      onLog: message => {
+        serverLog.value = [...serverLog.peek(), message].slice(-MOST_LOGS)
+      },
+      onQuestion,
+      onLive: isOpen => {
+        if (isCurrent()) isLive.value = isOpen
+      },
+    },
+  )
+  batch(() => {
+    connection.value = { target, revision, client, state: 'connecting' }
+    // The lists of the same target stay until the new ones are there: nothing jumps.
+    if (before?.target !== target) lists.value = allLists(LOADING)
+    isLive.value = false
+    serverLog.value = []
+    updates.value = new Map()
+    watched.value = new Set()
+  })
+  void load(client)
+}
+
+const load = async (client: McpClient): Promise<void> => {
+  const update = (change: Partial<ExploreConnection>): void => {
+    const current = connection.peek()
+    if (current?.client === client) connection.value = { ...current, ...change }
+  }
+  try {
+    const about = await client.connect()
+    update({ state: 'ready', about })
+    await Promise.all(KINDS.map(kind => loadList(kind)))
+  } catch (error) {
+    update({ state: 'failed', error: messageOf(error) })
+    if (connection.peek()?.client === client)
+      lists.value = allLists({ state: 'failed', items: [], error: messageOf(error) })
+  }
+}
+
+export const loadList = async (kind: ExploreKind): Promise<void> => {
+  const current = connection.peek()
+  if (!current) return
+  const { client, about } = current
+  const set = (list: ItemList): void => {
+    if (connection.peek()?.client === client) lists.value = { ...lists.peek(), [kind]: list }
+  }
+  const { method, member, capability } = KIND_INFO[kind]
+  if (about && !isObject(about.capabilities[capability])) return set(NO_LIST)
+  const had = lists.peek()[kind]
+  let shownAt = Date.now()
+  try {
+    const send = (name: string, params: JsonObject) => client.request(name, params)
+    const { items, meta, isCut } = await fetchAll(send, method, member, part => {
+      if (had.state === 'ready' || Date.now() - shownAt < PAGE_MS) return
+      shownAt = Date.now()
+      set({ state: 'loading', items: part.map(each => readItem(kind, each)) })
+    })
+    set({ state: 'ready', items: items.map(each => readItem(kind, each)), note: noteOf(meta, isCut) })
+  } catch (error) {
+    if (error instanceof McpError && error.reason === 'cancelled') return
+    set({ ...had, state: 'failed', error: messageOf(error) })
+  }
+}
+
+/** What the gateway says about a list that is not complete. */
+const noteOf = (meta: JsonObject | undefined, isCut: boolean): string | undefined => {
+  if (isCut) return 'The list has no end; the first part is shown.'
+  const missing = meta?.['dragoman/unavailable']
+  const names = Array.isArray(missing)
+    ? missing.map(each => (isObject(each) ? String(each.server ?? each.name) : String(each)))
+    : []
+  return names.length === 0 ? undefined : `Without ${names.join(', ')}: not available now.`
+}
+
+const due = new Set<ExploreKind>()
+let timer: ReturnType<typeof setTimeout> | undefined
+
+const reloadSoon = (list: ChangedList): void => {
+  for (const kind of KINDS) if (KIND_INFO[kind].capability === list) due.add(kind)
+  clearTimeout(timer)
+  timer = setTimeout(() => {
+    for (const kind of due) void loadList(kind)
+    due.clear()
+  }, COALESCE_MS)
+}
+
+/** Reads everything again. */
+export const reloadAll = (): void => {
+  const current = connection.peek()
+  if (!current) return
+  connection.value = { ...current, state: 'connecting' }
+  void load(current.client)
+}
+
+export const watchResource = async (uri: string, isOn: boolean): Promise<void> => {
+  await connection.peek()?.client.watch(uri, isOn)
+  const next = new Set(watched.peek())
+  if (isOn) next.add(uri)
+  else next.delete(uri)
+  watched.value = next
+}
+
+let idle: ReturnType<typeof setTimeout> | undefined
+
+/** Called when the page is left: the connection is closed after a while, unless the user comes back or a call runs. */
+export const leaveConnection = (isBusy: () => boolean): void => {
+  clearTimeout(idle)
+  idle = setTimeout(() => {
+    if (isBusy()) return leaveConnection(isBusy)
+    connection.peek()?.client.close()
+    connection.value = undefined
+    lists.value = allLists(NO_LIST)
+  }, IDLE_MS)
+}
+
+addEventListener('pagehide', () => connection.peek()?.client.close())

@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks'
+import { isObject } from '../../mcp/messages.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { Button } from '../../parts/button.tsx'
+import { Field } from '../../parts/field.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { Select } from '../../parts/select.tsx'
+import type { OpenQuestion } from './calls.ts'
+import { ContentBlock } from './result/content-block.tsx'
+
+const STOP_REASONS = ['endTurn', 'stopSequence', 'maxTokens', 'toolUse'] as const
+
+/** What the server would send to a model. The console has none: the user writes the answer. */
+export const SamplingCard = ({ open, target }: { readonly open: OpenQuestion; readonly target: string }) => {
+  const { messages, systemPrompt, ...settings } = open.question.params
+  const [text, setText] = useState('')
+  const [model, setModel] = useState('written-by-hand')
+  const [stopReason, setStopReason] = useState<(typeof STOP_REASONS)[number]>('endTurn')
+  const send = (): void =>
+    open.answer({
+      kind: 'result',
+      result: { role: 'assistant', model, stopReason, content: { type: 'text', text } },
+    })
+  return (
+    <>
+      {typeof systemPrompt === 'string' && (
+        <p class="question-text">
+          <Badge>system</Badge> {systemPrompt}
+        </p>
+      )}
+      {(Array.isArray(messages) ? messages : []).map((message, at) => (
+        <div key={at} class="message">
+          <Badge>{isObject(message) ? String(message.role) : 'message'}</Badge>
+          {contentsOf(message).map((block, part) => (
+            <ContentBlock key={part} block={block} target={target} label={`Message ${at + 1}`} />
+          ))}
+        </div>
+      ))}
+      {Object.keys(settings).length > 0 && <JsonTree value={settings} name="settings" openDepth={1} />}
+      <Field label="Answer of the model" isRequired hint="The console has no model: write what it would say">
+        {control => (
+          <textarea {...control} rows={3} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+        )}
+      </Field>
+      <div class="question-row">
+        <Field label="Model">
+          {control => (
+            <input {...control} value={model} onInput={({ currentTarget }) => setModel(currentTarget.value)} />
+          )}
+        </Field>
+        <Field label="Stop reason">
+          {control => (
+            <Select
+              {...control}
+              value={stopReason}
+              options={STOP_REASONS.map(value => ({ value, label: value }))}
+              onChange={setStopReason}
+            />
+          )}
+        </Field>
+      </div>
+      <div class="question-actions">
+        <Button kind="primary" disabled={text === ''} onClick={send}>
+          Send answer
+        </Button>
+        <Button onClick={() => open.answer({ kind: 'refuse', message: 'The user rejected the sampling request' })}>
+          Reject
+        </Button>
+      </div>
+    </>
+  )
+}
+
+/** A message has one block, or since 2025-11-25 several. */
+const contentsOf = (message: unknown): readonly unknown[] => {
+  const content = isObject(message) ? message.content : message
+  return Array.isArray(content) ? content : [content]
+}

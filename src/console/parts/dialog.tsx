@@ -1,0 +1,92 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Button, IconButton } from './button.tsx'
+
+export interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void // Esc, the cross, a click beside it
+  readonly children: ComponentChildren
+  readonly footer?: ComponentChildren // buttons, the main one last
+  readonly size?: 'small' | 'medium' | 'large'
+  /** Sends the dialog as a form: the button of type `submit` and Enter call it. */
+  readonly onSubmit?: (() => void) | undefined
+}
+
+/** A modal dialog; it is open while it is rendered. */
+export const Dialog = ({ title, onClose, children, footer, size = 'small', onSubmit }: DialogProps) => {
+  const ref = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const before = document.activeElement
+    ref.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+
+  const content = (
+    <>
+      <header class="dialog-head">
+        <h2 id={titleId}>{title}</h2>
+        <IconButton icon="close" label="Close" onClick={onClose} />
+      </header>
+      <div class="dialog-body">{children}</div>
+      {footer && <footer class="dialog-foot">{footer}</footer>}
+    </>
+  )
+  return (
+    <dialog
+      ref={ref}
+      class={`dialog dialog-${size}`}
+      aria-labelledby={titleId}
+      onCancel={event => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={event => event.target === ref.current && onClose()}
+    >
+      {onSubmit ? (
+        <form
+          method="dialog"
+          onSubmit={event => {
+            event.preventDefault()
+            onSubmit()
+          }}
+        >
+          {content}
+        </form>
+      ) : (
+        <div class="dialog-content">{content}</div>
+      )}
+    </dialog>
+  )
+}
+
+export interface ConfirmProps {
+  readonly title: string // a question
+  readonly children: ComponentChildren // what will happen
+  readonly action: string // the verb on the button
+  readonly isDanger?: boolean
+  readonly isBusy?: boolean
+  readonly onConfirm: () => void
+  readonly onClose: () => void
+}
+
+/** Asks before something that cannot be undone. */
+export const Confirm = ({ title, children, action, isDanger, isBusy, onConfirm, onClose }: ConfirmProps) => (
+  <Dialog
+    title={title}
+    onClose={onClose}
+    onSubmit={onConfirm}
+    footer={
+      <>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy}>
+          {action}
+        </Button>
+      </>
+    }
+  >
+    {children}
+  </Dialog>
+)
