@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { runsHere } from '../config/cluster.ts'
 import type { BuiltinServer, ClusterConfig, ServerConfig, Snapshot } from '../config/snapshot.ts'
+import { tapUpstream } from '../observe/recorder/tap-upstream.ts'
 import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Upstream } from '../protocol/exchange.ts'
 import { demo } from '../servers/demo/demo.ts'
@@ -15,6 +16,7 @@ import type { ProcessHost } from '../upstreams/process/process-host.ts'
 import type { ServerSessionRecords } from '../upstreams/session/server-session-records.ts'
 import type { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
+import { connectOpenapi } from './connect-openapi.ts'
 
 interface BuildOptions {
   readonly log: Log
@@ -35,6 +37,14 @@ interface BuildOptions {
 interface Placement {
   readonly cluster: ClusterConfig | undefined // of this replica
   readonly connect?: ((config: ServerConfig & { readonly on: string }) => Upstream) | undefined // undefined: no other replicas
+}
+
+/** How a server is reached, as operators see it. */
+export const transportOf = (config: ServerConfig): string => {
+  if (config.kind === 'remote') return config.type === 'sse' ? 'sse' : 'http'
+  return { openapi: 'openapi', process: 'stdio', builtin: 'built-in', embedded: 'embedded', unavailable: '-' }[
+    config.kind
+  ]
 }
 
 const PROBE_MS = 3000 // for a process to answer `server/discover`; many legacy servers never do
@@ -65,6 +75,17 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         offersCallerRevision,
         ...(client && { connectMs: client.timeoutMs, answerMs: client.timeoutMs }),
       })
+    case 'openapi':
+      return tapUpstream(
+        config.name,
+        connectOpenapi(config, {
+          log: log.child({ server: config.name }),
+          version,
+          ownPort,
+          logins,
+          connectMs: client?.timeoutMs,
+        }),
+      )
     case 'process':
       return connectProcess(config, {
         log: log.child({ server: config.name }),
@@ -76,9 +97,9 @@ export const buildServer = (config: ServerConfig, options: BuildOptions): Upstre
         ...(client && { startMs: client.timeoutMs, probeMs: Math.min(PROBE_MS, client.timeoutMs) }),
       })
     case 'builtin':
-      return buildBuiltin(config, { ...options, log: log.child({ server: config.name }) })
+      return tapUpstream(config.name, buildBuiltin(config, { ...options, log: log.child({ server: config.name }) }))
     case 'embedded':
-      return config.upstream
+      return tapUpstream(config.name, config.upstream)
     case 'unavailable':
       return unavailable(config.name, `cannot be served: ${config.reason}`)
   }

@@ -2,8 +2,10 @@ import { runsHere } from '../config/cluster.ts'
 import type { ClusterConfig, ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { gatewayCaller, needsLogin, PER_CALLER } from '../health/probe-server.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
+import { sizeOfTool } from '../protocol/measure-tool.ts'
 import { sendRequest } from '../protocol/send-request.ts'
 import type { CheckReport, ServerReport } from '../protocol/status.ts'
+import { sumOfSizes } from '../protocol/tool-size.ts'
 import { within } from '../std/time.ts'
 import type { Log } from '../telemetry/log.ts'
 import { LogHistory, withHistory } from '../telemetry/log-history.ts'
@@ -16,14 +18,17 @@ import { LIST_KINDS, type ListKind } from '../workspace/catalog/list-kinds.ts'
 import { previewWorkspace, type ServerLists } from '../workspace/catalog/preview.ts'
 import { EMPTY_READING, type ListReading, readList } from '../workspace/catalog/read-list.ts'
 import { usableTool } from '../workspace/routing/call-headers.ts'
-import { buildServer } from './build-server.ts'
+import { buildServer, transportOf } from './build-server.ts'
 import { usesOAuth } from './server-logins.ts'
+import { sizedTools } from './tool-sizes.ts'
 
 interface CheckOptions {
   readonly log: Log
   readonly version: string
   readonly data?: string | undefined // the data directory
   readonly timeoutMs?: number | undefined // for all requests to one server
+  readonly signal?: AbortSignal | undefined // the result is not wanted any more
+  readonly keepStderr?: boolean | undefined // also of servers that are not down
   /** Called for every server as soon as it is checked. */
   readonly met?: (report: ServerReport) => void
 }
@@ -39,7 +44,7 @@ const PRINTED_LINES = 10
 /** Connects to every server of a configuration once, all at the same time, and previews what the workspaces would show. */
 export const checkServers = async (
   snapshot: Snapshot,
-  { log, version, data, timeoutMs = TIMEOUT_MS, met }: CheckOptions,
+  { log, version, data, timeoutMs = TIMEOUT_MS, signal, keepStderr = false, met }: CheckOptions,
 ): Promise<CheckReport> => {
   const host = new ProcessHost(snapshot.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -54,12 +59,15 @@ export const checkServers = async (
     ownPort: () => snapshot.listen.port,
   }
   const self = gatewayCaller(Json.of({ name: 'dragoman', version }))
-  const about = { self, timeoutMs, cluster: snapshot.cluster }
+  const about = { self, timeoutMs, cluster: snapshot.cluster, signal }
   const checked = await Promise.all(
     [...snapshot.servers.values()].map(async config => {
       const logins = usesOAuth(config) ? ASKING_FOR_LOGIN : undefined
       const { report, lists } = await checkServer(config, () => buildServer(config, { ...options, logins }), about)
-      const lines = report.state === 'down' ? history.lines(config.name).filter(({ level }) => level === 'stderr') : []
+      const lines =
+        keepStderr || report.state === 'down'
+          ? history.lines(config.name).filter(({ level }) => level === 'stderr')
+          : []
       const stderr = lines.slice(-PRINTED_LINES).map(({ text }) => text)
       const shown = stderr.length > 0 ? { ...report, stderr } : report
       met?.(shown)
@@ -91,12 +99,13 @@ interface ServerCheck {
   readonly self: Caller
   readonly cluster: ClusterConfig | undefined
   readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
 }
 
 const checkServer = async (
   config: ServerConfig,
   build: () => Upstream,
-  { self, timeoutMs, cluster }: ServerCheck,
+  { self, timeoutMs, cluster, signal }: ServerCheck,
 ): Promise<CheckedServer> => {
   const base = { name: config.name, transport: transportOf(config) }
   if (config.disabled) return { report: { ...base, state: 'disabled' } }
@@ -111,12 +120,15 @@ const checkServer = async (
       pending = `to ${method}`
     }
     const reading = readLists(upstream, self, { isRemote: config.kind === 'remote', onRequest })
-    const { revision, readings } = await within<Readings, never>(timeoutMs, reading, () => {
+    const given = within<Readings, never>(timeoutMs, reading, () => {
       throw new Error(`no answer ${pending} within ${timeoutMs / 1000} s; --timeout gives it more time`)
     })
+    const { revision, readings } = await (signal ? Promise.race([given, aborted(signal)]) : given)
     const lists = itemsOf(readings)
     const figures = {
       tools: lists.tools.length,
+      toolSize: sumOfSizes(lists.tools.map(sizeOfTool)),
+      toolSizes: sizedTools(lists.tools),
       prompts: lists.prompts.length,
       resources: lists.resources.length + lists.templates.length,
       ms: Math.round(performance.now() - begun),
@@ -133,6 +145,13 @@ const checkServer = async (
     await upstream.close().catch(() => {})
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const fail = (): void => reject(new Error('the check was cancelled'))
+    if (signal.aborted) fail()
+    else signal.addEventListener('abort', fail, { once: true })
+  })
 
 interface Readings {
   readonly revision: string
@@ -184,9 +203,4 @@ const stateOf = (readings: Readings['readings']): Pick<ServerReport, 'state' | '
   if (flaws.length === 0) return { state: 'ready' }
   const isComplete = all.every(([, reading]) => reading.isComplete)
   return isComplete ? { state: 'ready', flaws } : { state: 'degraded', reason: flaws[0], flaws }
-}
-
-const transportOf = (config: ServerConfig): string => {
-  if (config.kind === 'remote') return config.type === 'sse' ? 'sse' : 'http'
-  return { process: 'stdio', builtin: 'built-in', embedded: 'embedded', unavailable: '-' }[config.kind]
 }

@@ -1,10 +1,10 @@
-import { createAdminRoutes } from '../admin/admin-routes.ts'
+import { createConsoleRoutes } from '../admin/console-files.ts'
+import { EventFeed } from '../admin/event-feed.ts'
 import { createInboundAuth } from '../auth/inbound-auth.ts'
-import { hashSecret } from '../auth/token.ts'
 import type { ParkingHome } from '../bridge/parking/parking.ts'
 import { type ConfigDifference, changedNames, compareConfigs, hasNoChanges } from '../config/difference.ts'
 import { ConfigError } from '../config/problems.ts'
-import { DEFAULT_SSE, type Snapshot } from '../config/snapshot.ts'
+import { DEFAULT_SSE, keepUntilRestart, type Snapshot } from '../config/snapshot.ts'
 import { CallerSeal } from '../fronts/cluster/caller-seal.ts'
 import { ChannelDirectory } from '../fronts/cluster/channel-directory.ts'
 import type { Cluster } from '../fronts/cluster/cluster.ts'
@@ -29,16 +29,23 @@ import { StreamRetention } from '../fronts/streams/stream-retention.ts'
 import type { Admit, RequestInfo } from '../protocol/admission.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
-import { SERVER_STATES, STORE_STATES, type WorkspaceStatus } from '../protocol/status.ts'
+import { SERVER_STATES, STORE_STATES } from '../protocol/status.ts'
 import { isLoopback, originOf } from '../std/host.ts'
 import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
+import { createAdmin } from './admin.ts'
 import { clusterOf, joinCluster, readCertificates, serving } from './cluster.ts'
-import { type GatewayStartOptions, stateOf } from './gateway-options.ts'
+import { createConfigAdmin, endRemovedWorkspaces } from './config-admin.ts'
+import { createConnectAdmin } from './connect-admin.ts'
+import { createFlightRecorder } from './flight-recorder.ts'
+import { type Gateway, type GatewayStartOptions, stateOf } from './gateway-options.ts'
+import { createGatewayStatus } from './gateway-status.ts'
+import { drainForStop, handOver } from './hand-over.ts'
 import { createInboundOAuth } from './inbound-oauth.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
+import { createMemoryServers } from './memory-servers.ts'
 import { createOAuthServer } from './oauth-server.ts'
 import { openObservability } from './observability.ts'
 import { createRequestMetrics } from './request-metrics.ts'
@@ -48,34 +55,15 @@ import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
 import { createSharedLists } from './shared-lists.ts'
 import { createStateStatus } from './state-status.ts'
+import { createTaskAdmin } from './task-admin.ts'
 
-/** A running gateway. */
-export interface Gateway {
-  readonly port: number
-  readonly origin: string
-  readonly ready: Promise<void> // every server has been probed once
-  readonly localSecret: string // a token for programs of the same user on this machine, valid while the gateway runs
-  url(workspace?: string): string
-  status(): readonly WorkspaceStatus[]
-  /** Open resources; all figures return to their start when the last client has left. */
-  load(): { readonly sessions: number; readonly channels: number; readonly calls: number; readonly logBytes: number }
-  /** The time since the last request; 0 while a session, channel, stream or call is open. */
-  idleMs(): number
-  /** Switches to another configuration without a restart, as far as possible; returns the differences. */
-  swap(next: Snapshot): ConfigDifference
-  /** Asks the other replicas to read their configuration files again. */
-  announceReload(): void
-  /** Records that a changed configuration is invalid and was not applied. */
-  rejectedReload(reason: string): void
-  close(): Promise<void>
-}
+export type { Gateway } from './gateway-options.ts'
 
 const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may take to finish
 
 /** Starts a gateway from a checked configuration. Only this function knows the order of the layers. */
 export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
   const { log, version = 'unknown', data, insecure, loadNext = noFile, control, history } = options
-  const startedAt = Date.now()
   const state = stateOf(options)
   const { limits } = snapshot
   const { host } = snapshot.listen
@@ -90,24 +78,29 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const seal = new CallerSeal(keys.callers)
   const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
   const { onReload = () => {} } = options
+  const { flight, access: recorder } = createFlightRecorder(snapshot, {
+    current: () => runtime.snapshot,
+    localSecret: () => inbound.localSecret,
+    events: () => events,
+  })
   const observability = await openObservability(snapshot, {
     version,
     data,
     replica: () => store.members.self,
     serverOf: name => runtime.snapshot.servers.get(name),
+    flight,
     log,
   })
   const { writeAudit } = observability
+  const events = new EventFeed({ status: () => about.status(), history })
   const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
   const sharedLists = clusterConfig && createSharedLists(store.shared, log)
   const serverOAuth = await createServerOAuth({
     current: () => runtime.snapshot,
     origin: () => origin,
     ownPort: () => port,
-    store,
     findIdToken: (...person) => oauthServer.findIdToken(...person),
-    writeAudit,
-    log,
+    ...{ store, writeAudit, log },
   })
   const runtime = createRuntime(snapshot, {
     log,
@@ -121,6 +114,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     parking: { keys: keys.ids, self: () => store.members.self, send: replicas?.sendToHome ?? isGone },
     replicas,
     listChanges: sharedLists,
+    tasks: { store, log, afterMs: snapshot.tasks?.afterMs },
     oauth: serverOAuth,
   })
   const oauth = createInboundOAuth(snapshot, { port: () => port, log })
@@ -133,9 +127,11 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     insecure,
     rate: limits.rate,
     cluster: clusterConfig && { shared: store.shared, replicas: () => serving(store.members) },
+    documents: store.shared,
     policyOf: name => runtime.snapshot.policies?.get(name),
     // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
     hasWorkspace: (name, { headers }) => runtime.hasWorkspace(name) || sessions.has(headers['mcp-session-id'], name),
+    sealKeys: keys.visitors,
     writeAudit,
     log,
   }).catch(async (error: unknown) => {
@@ -157,7 +153,10 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const admit = observability.watchAdmission(inbound.admit)
   const metrics = createRequestMetrics(runtime.hasServer, log)
   const counted = (dialect: string): Dispatch =>
-    metrics.count(dialect, runtime.dispatch, observability.followerFor(dialect))
+    observability.watchNotifications(
+      dialect,
+      metrics.count(dialect, runtime.dispatch, observability.followerFor(dialect)),
+    )
   const context: FrontContext = {
     dispatch: counted('stateless'),
     limits,
@@ -222,15 +221,24 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     version,
   }
   const stateStatus = createStateStatus(store, () => (cluster?.forwards ?? 0) + (replicas?.calls ?? 0))
+  const about = createGatewayStatus({
+    version,
+    origin: () => origin,
+    runtime,
+    load,
+    streams: () => context.keepAlive.streamCount,
+    state: stateStatus,
+  })
   const readFamilies = createFamilyReader(metrics, {
     version,
     states: SERVER_STATES,
     servers: runtime.serverStates,
+    workspaces: about.workspaces,
     storeStates: STORE_STATES,
     store: stateStatus,
     forwards: () => ({ ...cluster?.router.counts }),
     calls: calls.rows,
-    load: () => ({ ...load(), streams: context.keepAlive.streamCount }),
+    load: () => ({ ...load(), streams: context.keepAlive.streamCount, tasks: runtime.runningTasks() }),
     ...observability.counts,
   })
   const operator = createOperatorRoutes({
@@ -239,31 +247,45 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     exposeMetrics: snapshot.listen.exposeMetrics,
     admitOperator: inbound.admitOperator,
     servers: runtime.serverStates,
+    workspaceStates: about.workspaces,
     differingReplicas: () => sharedConfig?.differing() ?? [],
     scrape: createMetricsReader(readFamilies),
     log,
   })
-  const admin = createAdminRoutes({
-    isOwner: secret => hashSecret(secret) === hashSecret(inbound.localSecret),
-    isOperator: async request => (await inbound.admitOperator(request))?.kind === 'in',
+  const config = createConfigAdmin({
+    ...{ load: loadNext, control, key: keys.ids[0], version, data, writeAudit, events },
+    current: () => runtime.snapshot,
+    sessionsIn: name => sessions.countIn(name) + channels.countIn(name),
+  })
+  const admin = createAdmin({
+    inbound,
+    version,
+    origin: () => origin,
+    publicUrl: snapshot.listen.publicUrl,
+    events,
+    servers: {
+      servers: () => runtime.snapshot.servers,
+      statusOf: runtime.serverState,
+      toolSizesOf: runtime.toolSizes.ofTools,
+      drained: () => context.activeCalls.whenSettled(limits.shutdownMs),
+      control: runtime.control,
+    },
     plan: async file => compareConfigs(runtime.snapshot, await loadNext(file)),
-    status: () => ({
-      version,
-      pid: process.pid,
-      origin,
-      config: runtime.snapshot.file,
-      startedAt,
-      memoryBytes: process.memoryUsage.rss(),
-      ...load(),
-      streams: context.keepAlive.streamCount,
-      parkedCalls: runtime.parkedCalls(),
-      servers: runtime.serverStates(),
-      workspaces: workspaceStatus(),
-      state: stateStatus(),
-    }),
+    status: about.status,
     control,
     history,
-    logins: serverOAuth,
+    ...createConnectAdmin({
+      ...{ data, inbound, oauthServer, serverOAuth, snapshot, events },
+      shared: clusterConfig && store.shared,
+      current: () => runtime.snapshot,
+      origin: () => origin,
+      openSessions: () => sessions.size + channels.size,
+      isEmbedded: control === undefined,
+    }),
+    recorder: { version, recorder, replica: () => (clusterConfig ? store.members.self : undefined) },
+    config: config.editor,
+    memory: createMemoryServers(runtime, inbound),
+    tasks: createTaskAdmin(runtime),
     writeAudit,
     log,
   })
@@ -274,7 +296,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       ...(oauth && createResourceRoutes(oauth.resource.document)),
     }),
     ...operator,
-    ...admin,
+    ...admin.routes,
+    ...createConsoleRoutes({ index: operator['/'], log }),
     ...oauthServer.routes,
     ...serverOAuth.routes({ signIn: oauthServer.signIn, isTokenRequired: () => !inbound.tokens.isValid(undefined) }),
   }
@@ -300,44 +323,26 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   origin = originOf(snapshot.listen.host, listener.port)
   observability.exportMetrics(readFamilies)
   writeAudit?.('started', { version, origin, config: snapshot.file, pid: process.pid })
-  const url = (workspace = 'default') =>
-    workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
-
-  const workspaceStatus = (): readonly WorkspaceStatus[] =>
-    [...runtime.snapshot.workspaces.values()].map(({ name, servers }) => ({
-      name,
-      url: url(name),
-      servers: servers.map(runtime.serverState),
-    }))
-
   const swap = (next: Snapshot): ConfigDifference => {
     const before = runtime.snapshot
     const difference = compareConfigs(before, next)
     if (closing) return difference
     const drained = context.activeCalls.whenSettled(DRAIN_MS)
-    const { listen, auth, sse, limits } = before // these need a restart
-    runtime.swap({ ...next, listen, auth, sse, limits }, drained)
+    runtime.swap(keepUntilRestart(before, next), drained)
+    config.accept()
     if (!hasNoChanges(difference)) writeAudit?.('config_reloaded', changedNames(difference))
     sharedConfig?.publish(runtime.snapshot)
     void learnt.load(next.servers.values())
     void runtime.probeAll()
-    const gone = [...before.workspaces.keys()].filter(name => !runtime.hasWorkspace(name))
-    const endIn = (isAll: boolean): void => {
-      for (const name of gone.filter(name => !runtime.hasWorkspace(name))) {
-        sessions.endIn(name, isAll)
-        channels.endIn(name, isAll)
-      }
-    }
-    endIn(false)
-    void drained.then(() => endIn(true))
+    endRemovedWorkspaces(before, runtime.hasWorkspace, [sessions, channels], drained)
     return difference
   }
 
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     listener.stop()
-    await context.activeCalls.drain(limits.shutdownMs)
-    cluster?.retire()
+    events.close()
+    await drainForStop({ activeCalls: context.activeCalls, tasks: runtime, cluster, graceMs: limits.shutdownMs })
     sharedConfig?.close()
     sharedLists?.close()
     forgetName()
@@ -346,11 +351,12 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     channels.endAll('shutdown')
     await runtime.close()
     await replicas?.close()
-    await state.store.releaseAll().catch((error: unknown) => log.warn({ err: error }, 'state not released to others'))
+    await handOver({ store, sessions, activeCalls: context.activeCalls, graceMs: limits.shutdownMs, log })
     await cluster?.close()
     await listener.close()
     await Promise.all([inbound.close(), oauth?.close(), oauthServer.close()])
     context.keepAlive.stop()
+    recorder.close()
     writeAudit?.('stopped', { pid: process.pid })
     await observability.close()
   }
@@ -362,14 +368,16 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     localSecret: inbound.localSecret,
     idleMs: () => {
       const { sessions, channels, calls } = load()
-      return sessions + channels + calls + context.keepAlive.streamCount > 0 ? 0 : Date.now() - listener.lastRequest
+      const streams = context.keepAlive.streamCount + events.listenerCount // an open console is a client
+      return sessions + channels + calls + streams + runtime.runningTasks() > 0 ? 0 : Date.now() - listener.lastRequest
     },
-    url,
-    status: workspaceStatus,
+    createConsoleLink: admin.createLink,
+    url: about.url,
+    status: about.workspaces,
     load,
     swap,
     announceReload: () => sharedConfig?.announceReload(),
-    rejectedReload: reason => writeAudit?.('config_rejected', { reason }),
+    rejectedReload: config.reject,
     close: () => (closing ??= close()),
   }
 }

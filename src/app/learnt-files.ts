@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replacePrivateFile } from '../config/data-dir.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Keeps texts across restarts, each under a key of letters, digits, `-` and `_`. */
@@ -50,7 +50,7 @@ export const createLearntFiles = (data: string, log: Log): LearntStore => {
       try {
         await mkdir(folder, { mode: 0o700, recursive: true })
         if (bytes.length > MOST_BYTES_EACH) await rm(fileOf(key), { force: true })
-        else await replacePrivateFile(fileOf(key), bytes)
+        else await replaceFile(fileOf(key), bytes)
         await deleteOld(folder, Date.now())
       } catch (error) {
         reportOnce(error)

@@ -4,6 +4,7 @@ import { isRevision } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
 import type { LearntList, LearntServer } from '../workspace/catalog/learnt-server.ts'
 import { ALL_LIST_KINDS, LIST_KINDS, type ListKind } from '../workspace/catalog/list-kinds.ts'
+import type { ClientLists } from './learnt-clients.ts'
 
 const FORMAT = 1
 
@@ -22,19 +23,33 @@ const sorted = (value: unknown): unknown => {
   return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, sorted(member)])
 }
 
+/** What is stored of a server: as a client without capabilities sees it, and as others do. */
+export interface StoredServer {
+  readonly plain: LearntServer
+  readonly clients: readonly ClientLists[]
+}
+
 /** The text that is stored; equal for equal lists. */
-export const encodeLearnt = (fingerprint: string, { revision, discovery, lists }: LearntServer): Buffer => {
+export const encodeLearnt = (fingerprint: string, plain: LearntServer, clients: readonly ClientLists[]): Buffer => {
+  const others = clients.map(({ client: { revision, capabilities }, own }) => ({
+    client: { revision, capabilities },
+    ...(own && { own: encodeServer(own) }),
+  }))
+  return Json.of({ format: FORMAT, fingerprint, ...encodeServer(plain), clients: others }).toBytes()
+}
+
+const encodeServer = ({ revision, discovery, lists }: LearntServer) => {
   const kinds = ALL_LIST_KINDS.flatMap(kind => {
     const items = lists[kind]?.items
     return items ? [[kind, items.map(({ native }) => native)] as const] : []
   })
   const rest = ALL_LIST_KINDS.flatMap(kind => (lists[kind]?.rest ? [[kind, lists[kind].rest] as const] : []))
   const [listed, others] = [Object.fromEntries(kinds), Object.fromEntries(rest)]
-  return Json.of({ format: FORMAT, fingerprint, revision, discovery, lists: listed, rest: others }).toBytes()
+  return { revision, discovery, lists: listed, rest: others }
 }
 
 /** Reads a stored text; a string says why it cannot be used. */
-export const decodeLearnt = (fingerprint: string, bytes: Buffer): LearntServer | string => {
+export const decodeLearnt = (fingerprint: string, bytes: Buffer): StoredServer | string => {
   let stored: Json
   try {
     stored = Json.parse(bytes)
@@ -45,13 +60,27 @@ export const decodeLearnt = (fingerprint: string, bytes: Buffer): LearntServer |
   if (format === undefined) return 'it was not written by this program'
   if (format !== FORMAT) return `its format is ${format}, and this version reads format ${FORMAT}`
   if (!stored.get('fingerprint')?.isString(fingerprint)) return 'it belongs to another entry'
+  const plain = decodeServer(stored)
+  if (!plain) return 'members are missing or invalid'
+  const clients = stored.get('clients')
+  return { plain, clients: (clients?.kind === 'array' ? clients.elements() : []).flatMap(decodeClient) }
+}
+
+const decodeClient = (stored: Json): ClientLists[] => {
+  const [revision, capabilities] = [stored.at('client', 'revision')?.asString(), stored.at('client', 'capabilities')]
+  if (revision === undefined || !isRevision(revision) || !capabilities?.isObject) return []
+  const own = stored.get('own')
+  const lists = own && decodeServer(own)
+  return own && !lists ? [] : [{ client: { revision, capabilities: capabilities.compact() }, own: lists }]
+}
+
+const decodeServer = (stored: Json): LearntServer | undefined => {
   const [revision, discovery, lists] = [
     stored.get('revision')?.asString(),
     stored.get('discovery'),
     stored.get('lists'),
   ]
-  if (revision === undefined || !isRevision(revision) || !discovery?.isObject || !lists?.isObject)
-    return 'members are missing or invalid'
+  if (revision === undefined || !isRevision(revision) || !discovery?.isObject || !lists?.isObject) return undefined
   const read = ALL_LIST_KINDS.flatMap((kind): [ListKind, LearntList][] => {
     const items = lists.get(kind)
     const rest = stored.at('rest', kind)

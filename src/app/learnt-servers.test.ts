@@ -7,6 +7,7 @@ import { gatewayCaller } from '../health/probe-server.ts'
 import type { Caller, Peer, Upstream } from '../protocol/exchange.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import { Json } from '../wire/json/json.ts'
+import { publicKeyOf } from '../workspace/catalog/cache-owner.ts'
 import { LearntServers } from './learnt-servers.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -147,7 +148,7 @@ describe('what was read', () => {
   test.each([
     ['is cut off', (text: string) => text.slice(0, -20)],
     ['has a newer format', (text: string) => text.replace('"format":1', '"format":2')],
-    ['belongs to another entry', (text: string) => text.replace(/"fingerprint":"./, '"fingerprint":"_')],
+    ['belongs to another entry', (text: string) => text.replace(/"fingerprint":"./, '"fingerprint":"')],
     ['is of another program', () => '{"tools":[]}'],
     ['lacks members', (text: string) => text.replace('"lists"', '"others"')],
     ['has an unknown revision', (text: string) => text.replace('2026-07-28', 'tomorrow')],
@@ -197,20 +198,119 @@ describe('a process that a user has used', () => {
   })
 })
 
-test('a server is read again when a caller is served from what is ten minutes old', async () => {
+test.each<[string, ServerConfig, number]>([
+  ['ten minutes', REMOTE, 10],
+  ['a day, if it has to be started,', PROCESS, 24 * 60],
+])('a server is read again when a caller is served from what is %s old', async (_, config, minutes) => {
   const { servers } = start()
   let tools = ['a']
   const peer = peerOf(() => tools)
   const access = servers.accessTo(
-    PROCESS,
+    config,
     upstreamOf(() => peer),
   )
   await access?.readLists(peer, SELF, DISCOVERED)
   tools = ['b']
-  await vi.advanceTimersByTimeAsync(9 * 60_000)
+  await vi.advanceTimersByTimeAsync((minutes - 1) * 60_000)
   expect(access && namesIn(access.source)).toEqual(['a'])
   await vi.advanceTimersByTimeAsync(2 * 60_000)
   expect(access && namesIn(access.source)).toEqual(['a'])
   await vi.advanceTimersByTimeAsync(0)
   expect(access && namesIn(access.source)).toEqual(['b'])
+})
+
+describe('a process that lists by capabilities', () => {
+  const SAMPLING = { revision: MODERN, capabilities: Json.of({ sampling: {} }) }
+  const ROOTS = { revision: MODERN, capabilities: Json.of({ roots: {} }) }
+  const KEYS = [SAMPLING, ROOTS].map(publicKeyOf)
+
+  /** A server with one more tool for clients that can sample. */
+  const setup = async (given: ReturnType<typeof storeOf>, plain: readonly string[]) => {
+    const opened: Caller[] = []
+    const { servers, ...rest } = start(given)
+    await servers.load([PROCESS])
+    const upstream = upstreamOf(caller => {
+      opened.push(caller)
+      return peerOf(() => (caller.capabilities.has('sampling') ? [...plain, 'sample'] : plain))
+    })
+    const { source, readLists } = servers.accessTo(PROCESS, upstream) as NonNullable<
+      ReturnType<LearntServers['accessTo']>
+    >
+    const byClient = source.byClient as NonNullable<typeof source.byClient>
+    const namesFor = () =>
+      KEYS.map(key =>
+        byClient
+          .get(key)
+          ?.lists.tools?.items.map(({ original }) => original)
+          .join(' '),
+      )
+    const learnAll = async () => {
+      for (const client of [SAMPLING, ROOTS, SAMPLING]) byClient.learn(client)
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    const read = () =>
+      readLists(
+        peerOf(() => plain),
+        SELF,
+        DISCOVERED,
+      )
+    return { ...rest, servers, opened, source, byClient, namesFor, learnAll, read }
+  }
+
+  test('is read once for each set, also across restarts, and again after its plain list has changed', async () => {
+    const given = storeOf()
+    const first = await setup(given, ['a'])
+    await first.learnAll()
+    expect(first.opened).toEqual([]) // nothing is known of it: the client itself has to ask
+    await first.read()
+    const told = vi.fn()
+    first.source.onLearnt(told)
+    await first.learnAll()
+    await first.learnAll()
+    expect(first.namesFor()).toEqual(['a sample', 'a'])
+    expect(first.opened.map(({ capabilities }) => `${capabilities}`)).toEqual(['{"sampling":{}}', '{"roots":{}}'])
+    for (const { principal, isHealthCheck } of first.opened)
+      expect([principal, isHealthCheck]).toEqual([undefined, undefined])
+    expect(told).toHaveBeenCalledTimes(2)
+    await first.servers.close()
+
+    const second = await setup(given, ['a'])
+    expect(second.namesFor()).toEqual(['a sample', 'a'])
+    expect(second.byClient.get(KEYS[0] ?? '')?.lists.tools?.hints).toBeUndefined() // not confirmed yet
+    await second.read()
+    await second.learnAll()
+    expect(second.byClient.get(KEYS[0] ?? '')?.lists.tools?.hints).toBeDefined()
+    expect(second.opened).toEqual([])
+    await second.servers.close()
+
+    const third = await setup(given, ['b'])
+    await third.read()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(third.namesFor()).toEqual(['b sample', 'b'])
+  })
+
+  test('and cannot be read is tried again after ten minutes', async () => {
+    const { servers } = start()
+    let tries = 0
+    const upstream = upstreamOf(() => {
+      tries++
+      throw new Error('no')
+    })
+    const access = servers.accessTo(PROCESS, upstream)
+    const readAgain = async () => {
+      access?.source.byClient?.learn(ROOTS)
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    await access?.readLists(
+      peerOf(() => ['a']),
+      SELF,
+      DISCOVERED,
+    )
+    await readAgain()
+    await readAgain()
+    expect(tries).toBe(1)
+    await vi.advanceTimersByTimeAsync(10 * 60_000)
+    await readAgain()
+    expect(tries).toBe(2)
+  })
 })

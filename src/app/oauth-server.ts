@@ -1,3 +1,4 @@
+import type { OAuthClients } from '../admin/token-endpoints.ts'
 import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
 import { accessOfClaims, createAccessOf } from '../auth/server/access.ts'
 import { createAuthEvents } from '../auth/server/auth-events.ts'
@@ -36,6 +37,8 @@ export interface OAuthServer {
   readonly signIn: SignIn
   readonly grants: GrantReader | undefined // undefined: the configuration has no authorization server
   readonly routes: HttpRoutes
+  /** For the owner: the clients that all people have connected. */
+  readonly clients: OAuthClients | undefined
   /** The valid ID token of a principal who has signed in at this issuer. */
   findIdToken(principal: string, issuer: string): Promise<string | undefined>
   close(): Promise<void>
@@ -54,7 +57,7 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const record = createAuthEvents(log, options.writeAudit)
   const sealer = new Sealer(keys.visitors)
   const jar = createCookieJar(origin)
-  const login = createIssuerLogin(fetch, () => `${origin()}/oauth/signed-in`)
+  const login = createIssuerLogin(fetch, ({ name }) => `${origin()}/oauth/signed-in/${encodeURIComponent(name)}`)
   const sessions = createIssuerSessions({ store, issuers, login, accessOfClaims, log })
   const accessOf = createAccessOf(tokens, sessions)
   const visitors = new Visitors(sealer, jar, accessOf)
@@ -81,7 +84,7 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
     return closeFetch()
   }
   const { findIdToken } = sessions
-  if (!config || !grants) return { signIn, grants, routes: signInRoutes, findIdToken, close }
+  if (!config || !grants) return { signIn, grants, routes: signInRoutes, clients: undefined, findIdToken, close }
   const shared = {
     scopes,
     origin,
@@ -96,7 +99,12 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
     log,
   }
   const server = createAuthServer({ config, ...shared })
-  return { signIn, grants, routes: { ...signInRoutes, ...createAuthServerRoutes(server, log) }, findIdToken, close }
+  const clients: OAuthClients = {
+    list: async () => (await grants.listAll()).map(({ name, ...grant }) => ({ ...grant, id: name })),
+    end: name => grants.endNamed(name, 'the owner of the gateway disconnected the client'),
+  }
+  const routes = { ...signInRoutes, ...createAuthServerRoutes(server, log) }
+  return { signIn, grants, routes, clients, findIdToken, close }
 }
 
 /** The issuers at which the gateway is a client, so that people can sign in there. */

@@ -4,11 +4,17 @@ import { ConfigError } from '../config/problems.ts'
 import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
 import type { TelemetryConfig } from '../config/telemetry.ts'
 import { AuditLines, SessionLabels } from '../observe/audit-line.ts'
-import { createFollower, type RequestAudit, type RequestRecorders } from '../observe/recorded-request.ts'
+import {
+  createFollower,
+  type RequestAudit,
+  type RequestRecorders,
+  recordNotifications,
+} from '../observe/recorded-request.ts'
+import type { FlightRecorder } from '../observe/recorder/flight-recorder.ts'
 import { RejectionAudit } from '../observe/rejections.ts'
 import { RequestTracing } from '../observe/request-tracing.ts'
 import type { Admit } from '../protocol/admission.ts'
-import type { Exchange, Frame } from '../protocol/exchange.ts'
+import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
 import { AuditLog, stdoutTarget, type WriteAuditEvent } from '../telemetry/audit-log.ts'
 import { ExportHealth } from '../telemetry/export-health.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -26,6 +32,7 @@ interface ObservabilityOptions {
   readonly data: string | undefined // the data directory
   readonly replica: () => string // the name of this process among those that share a store
   readonly serverOf: (name: string) => ServerConfig | undefined
+  readonly flight: FlightRecorder
   readonly log: Log
 }
 
@@ -33,8 +40,10 @@ interface ObservabilityOptions {
 export interface Observability {
   readonly writeAudit: WriteAuditEvent | undefined
   readonly counts: Pick<MetricsSource, 'audit' | 'exports'>
-  /** Follows the requests of a dialect; undefined if they are not recorded. */
-  followerFor(dialect: string): ((exchange: Exchange) => RequestFollower<Frame>) | undefined
+  /** Follows the requests of a dialect; the function returns undefined while they are not recorded. */
+  followerFor(dialect: string): (exchange: Exchange) => RequestFollower<Frame> | undefined
+  /** The same dispatch; notifications of clients are recorded, too. */
+  watchNotifications(dialect: string, dispatch: Dispatch): Dispatch
   /** The same admission; rejections are written to the audit log. */
   watchAdmission(admit: Admit): Admit
   /** Sends metrics from now on, if that is configured. */
@@ -48,7 +57,7 @@ export const openObservability = async (
   { audit: auditConfig, telemetry }: Snapshot,
   options: ObservabilityOptions,
 ): Promise<Observability> => {
-  const { log, serverOf, replica } = options
+  const { log, serverOf, replica, flight } = options
   const labels = new SessionLabels()
   const auditLog = auditConfig && new AuditLog(await openTarget(auditConfig, options.data), log)
   const writeAudit: WriteAuditEvent | undefined =
@@ -77,14 +86,14 @@ export const openObservability = async (
     replica,
     isServer: name => serverOf(name) !== undefined,
   }
-  const recorders: RequestRecorders = { audit, tracing, log: log.isLevelEnabled?.('debug') ? log : undefined }
-  const isRecording = Object.values(recorders).some(recorder => recorder !== undefined)
+  const recorders: RequestRecorders = { audit, tracing, log: log.isLevelEnabled?.('debug') ? log : undefined, flight }
   let metrics: MetricExporter | undefined
 
   return {
     writeAudit,
     counts: { audit: auditLog && (() => auditLog.counts), exports: health?.counts },
-    followerFor: dialect => (isRecording ? createFollower(recorders, dialect) : undefined),
+    followerFor: dialect => createFollower(recorders, dialect),
+    watchNotifications: (dialect, dispatch) => recordNotifications(flight, dialect, dispatch),
     watchAdmission: admit => rejections?.watch(admit) ?? admit,
     exportMetrics: read => {
       if (health && telemetry?.metrics)
@@ -127,12 +136,19 @@ const sourceOf = (
   },
 })
 
-const CARRIERS = { remote: 'header', process: 'meta', builtin: 'none', embedded: 'meta', unavailable: 'none' } as const
+const CARRIERS = {
+  remote: 'header',
+  openapi: 'none',
+  process: 'meta',
+  builtin: 'none',
+  embedded: 'meta',
+  unavailable: 'none',
+} as const
 
 /** Where a server is; without its path, which may hold a secret. */
 const peerAttributes = (config: ServerConfig | undefined): SpanAttributes => {
   if (config?.kind === 'process') return { 'network.transport': 'pipe' }
-  if (config?.kind !== 'remote') return {}
+  if ((config?.kind !== 'remote' && config?.kind !== 'openapi') || config.url === undefined) return {}
   const { hostname: address, port, protocol } = new URL(config.url)
   return {
     'network.transport': 'tcp',

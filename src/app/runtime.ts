@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { createBridge } from '../bridge/bridge.ts'
 import type { ParkingHome } from '../bridge/parking/parking.ts'
+import type { BridgeTasksOptions, TaskAccess } from '../bridge/tasks/bridge-tasks.ts'
 import { runsHere } from '../config/cluster.ts'
 import type { ServerConfig, Snapshot, WorkspaceConfig } from '../config/snapshot.ts'
-import { createHealth } from '../health/health.ts'
+import { createHealth, type Health } from '../health/health.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Caller, Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
@@ -23,11 +24,12 @@ import type { Member } from '../workspace/member.ts'
 import { createRequestCheck } from '../workspace/policy/request-check.ts'
 import { sendTo } from '../workspace/routing/send.ts'
 import { openWorkspace, type Workspace } from '../workspace/workspace.ts'
-import { buildServer } from './build-server.ts'
+import { buildServer, transportOf } from './build-server.ts'
 import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
 import { LearntServers } from './learnt-servers.ts'
 import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
 import type { ServerReplicas } from './server-replicas.ts'
+import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -41,6 +43,7 @@ interface RuntimeOptions {
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
+  readonly tasks?: BridgeTasksOptions | undefined // undefined: tasks end with the process
   readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
 }
 
@@ -52,8 +55,14 @@ export interface Runtime {
   hasServer(name: string): boolean
   /** Sends requests to one server, without the rules of a workspace; undefined if there is no such server. */
   dispatchTo(server: string): Dispatch | undefined
+  /** A server as it was built, without the layers around it. */
+  builtServer(name: string): Upstream | undefined
+  /** All servers, with their calls. */
   serverStates(): readonly ServerStatus[]
   serverState(server: string): ServerStatus
+  readonly toolSizes: ToolSizes
+  /** What the owner does with single servers; the caller has checked the name. */
+  readonly control: ServerControl
   /** The number of calls that wait for an answer of their client. */
   parkedCalls(): number
   /** Probes every server that is still connecting. */
@@ -63,9 +72,26 @@ export interface Runtime {
    * connections; the others are closed once `drained` settles.
    */
   swap(next: Snapshot, drained: Promise<void>): void
-  /** For a planned stop: from now on no session with a server is ended that a later process can go on with. */
+  readonly tasks: TaskAccess
+  /** The number of tasks that the gateway itself runs in this process. */
+  runningTasks(): number
+  /** Resolves when tasks that run now, and would be lost with this process, are over, or after that time. */
+  tasksSettled(timeoutMs: number): Promise<void>
+  /** For a planned stop: from now on no session with a server, and no task, is ended that a later process can go on with. */
   keepSessions(): void
   close(): Promise<void>
+}
+
+/** What the owner of a gateway can do with one server. */
+export interface ServerControl {
+  /** Stops or starts a server, whatever the configuration says, until the opposite is done or the gateway restarts. */
+  setStopped(server: string, isStopped: boolean, drained: Promise<void>): void
+  /** Ends the connections and processes of a server once `drained` settles, and connects anew at once. */
+  restart(server: string, drained: Promise<void>): void
+  /** Probes a server that is not ready; resolves when the probe has ended or takes too long. */
+  probe(server: string): Promise<void>
+  /** Measures how long a server takes to answer; rejects with RpcFailure, also after a bounded time. */
+  ping: Health['ping']
 }
 
 interface ServerEntry {
@@ -88,7 +114,7 @@ interface WorkspaceEntry {
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
   const { cursorKeys = [randomBytes(32)], replicas, oauth } = options
-  const bridge = createBridge({ ...first.limits, home: options.parking })
+  const bridge = createBridge({ ...first.limits, home: options.parking, tasks: options.tasks })
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
   const records = options.store && new ServerSessionRecords({ store: options.store, log })
@@ -96,14 +122,19 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
   const placement = { cluster: first.cluster, connect: replicas?.connect }
+  const toolSizes = createToolSizes(health.toolsOf)
   const draining = new Set<Upstream>()
   let snapshot = first
   let servers: ReadonlyMap<string, ServerEntry> = new Map()
   let workspaces: ReadonlyMap<string, WorkspaceEntry> = new Map()
+  const switched = new Map<string, boolean>() // servers that their owner has stopped (true) or started (false)
+  let restarting: string | undefined
 
-  const addServer = (config: ServerConfig): ServerEntry => {
+  const addServer = (given: ServerConfig): ServerEntry => {
+    const disabled = switched.get(given.name) ?? given.disabled
+    const config = disabled === given.disabled ? given : { ...given, disabled }
     const before = servers.get(config.name)
-    if (before && isDeepStrictEqual(before.config, config)) return before
+    if (before && isDeepStrictEqual(before.config, config) && config.name !== restarting) return before
     const sources = () => snapshot.sources
     const isHere = runsHere(config, first.cluster)
     const logins = isHere
@@ -117,7 +148,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const isShared = replicas && isHere
     const native = isShared ? replicas.share(config.name, built, guarded, again) : guarded
     const bridged = bridge.wrap(native, config.name, {
-      isLocal: isShared && config.kind !== 'remote',
+      isLocal: isShared && config.kind !== 'remote' && config.kind !== 'openapi',
       login: logins?.standIn && logins.questions(again),
     })
     const send = sendTo(bridged, log)
@@ -139,6 +170,8 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         native: entry.native,
         isRemote: entry.config.kind === 'remote',
         isProcess: entry.config.kind === 'process',
+        runsFor: entry.config.kind === 'process' ? entry.built.runsFor : undefined,
+        wantsLogins: entry.logins?.standIn !== undefined,
         overlays: workspace.overlays.get(server) ?? new Map(),
         learnt: entry.learnt,
         isUp: () => health.isUp(server),
@@ -164,6 +197,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         scopes: first.auth?.scopes,
         onServerStatus: health.onChange,
         onListFault: health.setListFault,
+        serverOfTask: bridge.serverOfTask,
         listChanges: options.listChanges,
         previous: before?.workspace,
       },
@@ -203,6 +237,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     workspaces = new Map([...next.workspaces].map(([name, config]) => [name, addWorkspace(config, step)]))
     snapshot = next
     learnt.keepOnly(next.servers.values())
+    for (const name of switched.keys()) if (!next.servers.has(name)) switched.delete(name)
     for (const [name, entry] of oldWorkspaces) if (!workspaces.has(name)) removeWorkspace(entry, drained)
     for (const [name, entry] of oldServers) {
       if (servers.get(name) === entry) continue
@@ -217,7 +252,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const entry = workspaces.get(exchange.caller.workspace)
     if (!entry) return rejectRemoved(exchange)
     try {
-      entry.hotSwap.dispatch(exchange)
+      bridge.addTasks(exchange, entry.hotSwap.dispatch)
     } catch (thrown) {
       failWith(exchange, thrown)
     }
@@ -234,8 +269,34 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   }
 
   const statusOf = (server: string): ServerStatus => {
-    const processes = servers.get(server)?.built.processCount?.()
-    return { ...health.statusOf(server), ...(processes !== undefined && { processes }) }
+    const entry = servers.get(server)
+    const processes = entry?.built.processCount?.()
+    const toolSize = toolSizes.ofServer(server)
+    return {
+      ...health.statusOf(server),
+      ...(toolSize && { toolSize }),
+      ...(processes !== undefined && { processes }),
+      ...(entry && { transport: transportOf(entry.config) }),
+      ...(entry?.logins?.isDemanded() && { hasLogin: true }),
+      ...(switched.get(server) === true && { isStopped: true, reason: STOPPED }),
+    }
+  }
+
+  const control: ServerControl = {
+    setStopped: (server, isStopped, drained) => {
+      if (isStopped === snapshot.servers.get(server)?.disabled) switched.delete(server)
+      else switched.set(server, isStopped)
+      swap(snapshot, drained)
+      void health.probeAll()
+    },
+    restart: (server, drained) => {
+      restarting = server
+      swap(snapshot, drained)
+      restarting = undefined
+      void health.probeAll()
+    },
+    probe: health.probeNow,
+    ping: health.ping,
   }
 
   swap(first, Promise.resolve())
@@ -247,15 +308,30 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     hasWorkspace: workspace => workspaces.has(workspace),
     hasServer: name => servers.has(name),
     dispatchTo: server => servers.get(server)?.send,
-    serverStates: () => [...servers.keys()].map(statusOf),
+    builtServer: name => servers.get(name)?.built,
+    serverStates: () =>
+      [...servers.keys()].map(server => {
+        const activity = calls?.activityOf(server)
+        return { ...statusOf(server), ...(activity && { activity }) }
+      }),
+    control,
     serverState: statusOf,
+    toolSizes,
     parkedCalls: bridge.parkedCalls,
     probeAll: health.probeAll,
     swap,
-    keepSessions: () => records?.keepSessions(),
+    tasks: bridge.tasks,
+    runningTasks: bridge.runningTasks,
+    tasksSettled: bridge.tasksSettled,
+    keepSessions: () => {
+      bridge.releaseTasks() // before sessions end, and calls with them
+      records?.keepSessions()
+    },
     close,
   }
 }
+
+const STOPPED = 'stopped by the owner; it stays so until it is started, or until the gateway restarts'
 
 const isSame = <T>(some: readonly T[], others: readonly T[]): boolean =>
   some.length === others.length && some.every((one, at) => one === others[at])

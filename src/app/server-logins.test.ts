@@ -99,6 +99,14 @@ describe.each([
   ['modern', modern(serve)],
   ['legacy', legacy(serve)],
 ])('a %s server that wants a login', (_era, script) => {
+  test('asks the first caller, also if nothing but a login shows that there is one', async () => {
+    for (const caller of [modernCaller(), legacyCaller()]) {
+      const { oauth, toolsOf } = await start({ far: guarded(script) })
+      oauth.settings.hasMetadata = false
+      expect(await toolsOf(caller)).toEqual(['login'])
+    }
+  })
+
   test('lists one tool until the user logs in, and then its own', async () => {
     const { oauth, runtime, toolsOf } = await start({ far: guarded(script) })
     await runtime.probeAll()

@@ -1,4 +1,5 @@
 import type { LoginQuestionsOptions } from '../bridge/login-questions.ts'
+import type { OpenapiServer } from '../config/openapi.ts'
 import type { RemoteServer, ServerConfig } from '../config/snapshot.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import type { Logins, ServerCredentials } from '../protocol/oauth.ts'
@@ -6,7 +7,8 @@ import { createStandIn, type StandIn } from '../upstreams/login/stand-in.ts'
 import type { UpstreamLogins } from '../upstreams/login/upstream-logins.ts'
 import type { LoginDemands } from './login-demands.ts'
 
-export type RemoteConfig = ServerConfig & RemoteServer
+/** A server over HTTP, at a known address. */
+export type RemoteConfig = ServerConfig & (RemoteServer | (OpenapiServer & { readonly url: string }))
 
 /** OAuth towards servers, as far as a runtime needs it. */
 export interface OAuthAccess {
@@ -21,6 +23,7 @@ export interface OAuthAccess {
 export interface LoginParts {
   readonly upstream: UpstreamLogins
   readonly standIn: StandIn | undefined // undefined: no user logs in
+  isDemanded(): boolean // the server has refused a request without a login
   /** For the bridge; `dispatch` enters above it. */
   questions(dispatch: Dispatch): Omit<LoginQuestionsOptions, 'server' | 'questionTtlMs'>
   close(): void
@@ -52,6 +55,7 @@ export const createLoginParts = (
       demand,
     },
     standIn,
+    isDemanded: () => standIn !== undefined && demand.isKnown,
     questions: dispatch => ({
       begin: principal => access.logins.begin(config.name, principal),
       onChanged: listener => credentials.onChanged(listener),
@@ -63,7 +67,9 @@ export const createLoginParts = (
 
 /** Whether a server is called with OAuth if it asks for that. */
 export const usesOAuth = (config: ServerConfig): config is RemoteConfig =>
-  config.kind === 'remote' && config.oauth !== false && !config.disabled
+  (config.kind === 'remote' || (config.kind === 'openapi' && config.url !== undefined)) &&
+  config.oauth !== false &&
+  !config.disabled
 
 /** Whether each caller has a token of its own. */
 const isPersonal = (oauth: RemoteServer['oauth']): boolean => {

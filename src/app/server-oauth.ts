@@ -1,4 +1,6 @@
+import type { LoginServerInfo } from '../admin/api/logins.ts'
 import { createLoginClient, type LoginClientOptions } from '../auth/client/login-client.ts'
+import { isSharedLogin } from '../auth/client/server-tokens.ts'
 import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { HttpRoutes } from '../fronts/http/listen.ts'
@@ -26,6 +28,8 @@ export interface ServerOAuthParts extends OAuthAccess {
   readonly logins: Logins
   /** The servers at which users log in. */
   servers(): readonly string[]
+  /** The same, with what is known of them. */
+  describeServers(): readonly Omit<LoginServerInfo, 'logins'>[]
   routes(visitors: { readonly signIn: SignIn; readonly isTokenRequired: () => boolean }): HttpRoutes
 }
 
@@ -49,18 +53,25 @@ export const createServerOAuth = async (options: ServerOAuthOptions): Promise<Se
     log,
   })
   const { logins } = client
+  /** Those of the configuration at which users log in. */
+  const byPeople = () =>
+    [...current().servers.values()].flatMap(config => (usesOAuth(config) && isByPeople(config.oauth) ? [config] : []))
   return {
     credentialsFor: config => client.credentialsFor(config),
     logins,
     demands,
-    servers: () =>
-      [...current().servers.values()].flatMap(config =>
-        usesOAuth(config) && isByPeople(config.oauth) ? [config.name] : [],
-      ),
+    servers: () => byPeople().map(({ name }) => name),
+    describeServers: () =>
+      byPeople().map(config => ({
+        name: config.name,
+        url: config.url,
+        isShared: config.oauth !== false && isSharedLogin(config.oauth),
+        isDemanded: demands.of(config, () => {}).isKnown,
+      })),
     routes: visitors =>
       createLoginRoutes({
         logins,
-        document: () => client.document(),
+        document: path => client.document(path),
         isSecure: () => origin().startsWith('https:'),
         log,
         ...visitors,

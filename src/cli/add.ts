@@ -1,6 +1,7 @@
+import { dirname, relative, resolve, sep } from 'node:path'
 import type { Run } from './command.ts'
 import { applyChanges, EDIT_FLAGS, openForEdit } from './edit-config.ts'
-import { readOneServer, splitAtDashes } from './one-server.ts'
+import { readHeader, readOneServer, splitAtDashes } from './one-server.ts'
 import {
   type Flags,
   type FlagValues,
@@ -21,6 +22,7 @@ const FLAGS: Flags = {
   },
   cwd: { value: 'DIR', help: 'the folder to start the command in' },
   header: { value: 'HEADER', many: true, help: 'a header like "Name: value" to send to the URL, may be repeated' },
+  openapi: { value: 'DOCUMENT', help: 'instead of a URL: the OpenAPI document of a REST API, as a file or a URL' },
   type: { value: 'TYPE', help: 'the transport of the URL: http or sse (default: detected)' },
   force: { help: 'replace a server of the same name' },
   ...EDIT_FLAGS,
@@ -28,12 +30,14 @@ const FLAGS: Flags = {
 
 const HELP = `Usage: dragoman add NAME <url> [flags]
        dragoman add NAME [flags] -- <command> [arguments]
+       dragoman add NAME --openapi <file or url> [flags]
 
 Adds a server to the configuration file. Comments and formatting of the file stay, and a backup is kept.
 
 Examples:
   dragoman add github https://example.com/mcp --header 'Authorization: Bearer \${GITHUB_TOKEN}'
   dragoman add everything -- npx -y @modelcontextprotocol/server-everything
+  dragoman add pets --openapi https://example.com/openapi.json --header 'X-API-Key: \${KEY}'
 
 ${flagHelp(FLAGS)}
 `
@@ -46,10 +50,10 @@ export const run: Run = async args => {
   const [name, word] = words
   if (name === undefined || name.trim() === '') throw new UsageError('expected a name for the server')
   if (/^https?:/.test(name)) throw new UsageError(`expected a name before the URL: dragoman add NAME ${name}`)
-  const one = readOneServer(word, command, textsOf(flags, 'header'))
-  if (!one) throw new UsageError('expected a URL, or "--" and a command')
-  const entry = { ...one.entry, ...('url' in one.entry ? ofRemote(flags) : ofProcess(flags)) }
+  const document = textOf(flags, 'openapi')
+  const entryOf = document === undefined ? ofServer(word, command, flags) : ofApi(document, word ?? command?.[0], flags)
   const config = await openForEdit(flags)
+  const entry = entryOf(config.file)
   const isThere = Object.hasOwn(config.servers, name)
   if (isThere && !flags.force)
     return printError(
@@ -57,6 +61,32 @@ export const run: Run = async args => {
     )
   const done = `${isThere ? 'Replaced' : 'Added'} ${JSON.stringify(name)} in`
   return applyChanges(config, [{ path: config.pathOf(name), value: entry }], flags, done)
+}
+
+/** Makes an entry; paths in it are relative to the configuration file. */
+type EntryOf = (file: string) => object
+
+const ofServer = (word: string | undefined, command: readonly string[] | undefined, flags: FlagValues): EntryOf => {
+  const one = readOneServer(word, command, textsOf(flags, 'header'))
+  if (!one) throw new UsageError('expected a URL, or "--" and a command, or --openapi')
+  const entry = { ...one.entry, ...('url' in one.entry ? ofRemote(flags) : ofProcess(flags)) }
+  return () => entry
+}
+
+const ofApi = (document: string, word: string | undefined, flags: FlagValues): EntryOf => {
+  if (word !== undefined) throw new UsageError('expected a URL, a command after "--", or --openapi, not two of them')
+  if (flags.env || flags.cwd || flags.type) throw new UsageError('--env, --cwd and --type do not go with --openapi')
+  const headers = textsOf(flags, 'header').map(readHeader)
+  const more = headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}
+  if (!/^https?:/i.test(document)) return file => ({ openapi: pathFrom(file, document), ...more })
+  if (!URL.canParse(document)) throw new UsageError(`--openapi: ${JSON.stringify(document)} is not a valid URL`)
+  return () => ({ openapi: document, ...more })
+}
+
+/** The path of a document beside or below the configuration file is relative to it: both may be moved together. */
+const pathFrom = (file: string, document: string): string => {
+  const path = relative(dirname(resolve(file)), resolve(document))
+  return path.split(sep)[0] === '..' ? resolve(document) : `./${path.replaceAll(sep, '/')}`
 }
 
 const ofRemote = (flags: FlagValues): object => {

@@ -1,7 +1,7 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { WorkspaceStatus } from '../protocol/status.ts'
-import { COLOURED, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
+import { COLOURED, consoleLine, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
 
 const workspace = (name: string, server: Partial<WorkspaceStatus['servers'][0]>): WorkspaceStatus => ({
   name,
@@ -18,6 +18,12 @@ describe('the lines printed at startup', () => {
         '  a     http://127.0.0.1:1/mcp/a\n' +
         '  long  http://127.0.0.1:1/mcp/long\n',
     )
+  })
+
+  it('name the console; in a terminal with a link that signs in', () => {
+    const origin = 'http://127.0.0.1:1'
+    expect(consoleLine(origin, undefined, PLAIN)).toBe('\nConsole: http://127.0.0.1:1/\n')
+    expect(consoleLine(origin, `${origin}/#/overview?code=x`, PLAIN)).toContain('http://127.0.0.1:1/#/overview?code=x')
   })
 
   it('name an address for other machines if the gateway listens on all addresses', () => {

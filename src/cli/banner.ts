@@ -46,6 +46,12 @@ export const networkLine = (host: string, url: string, interfaces = networkInter
   return `\nOther machines reach it at ${url.replace(/(?<=\/\/)(\[[^\]]*\]|[^:/]+)/, other)}\n`
 }
 
+/** Printed when the gateway listens: where its console is; in a terminal, a link that signs in as the owner, once. */
+export const consoleLine = (origin: string, link: string | undefined, paint: Paint): string =>
+  link === undefined
+    ? `\nConsole: ${paint('cyan', `${origin}/`)}\n`
+    : `\nConsole: ${paint('cyan', link)}  (signs you in once, within ten minutes)\n`
+
 /** Printed without a configuration: what is served, and where the memory is stored. */
 export const defaultServersLine = (data: string, folder: string): string =>
   `\nNo configuration: serving an agent memory, stored in ${join(data, 'memory')}, and the files of ${folder}, read-only.\n`

@@ -11,6 +11,7 @@ import { createQuestions, QUESTION_FLAGS } from './client/questions.ts'
 import { renderToolResult } from './client/render.ts'
 import { styleOf } from './client/terminal.ts'
 import { readWords } from './client/words.ts'
+import { daemonOf, requestDaemon } from './daemon-client.ts'
 import { textOf, UsageError } from './usage.ts'
 
 /** Calls a tool. */
@@ -32,6 +33,7 @@ a truth value; repeat it for a list; a.b=value sets a member; key:=JSON is any J
   ],
   flags: {
     ...QUESTION_FLAGS,
+    task: { help: 'start the call as a task of the running daemon, and print its id' },
     'log-level': { value: 'LEVEL', help: `ask for log messages from this level on: ${LOG_SEVERITIES.join(', ')}` },
     save: { value: 'DIR', help: 'save images, audio and files here (default: show, or a folder for temporary files)' },
   },
@@ -50,8 +52,9 @@ a truth value; repeat it for a list; a.b=value sets a member; key:=JSON is any J
     const offer = { ...questions.offer, logLevel: logLevel ?? 'info' }
     try {
       const found = await findItems(client, ['tools'], source => client.connect(source, handlers, offer))
-      const tool = chooseItem(client, 'tools', found)
+      const tool = chooseItem(client, 'tools', found, toolSignature)
       const args = await readArguments(tool, words, client)
+      if (flags.task) return await startTask(client, tool, args)
       if (logLevel) await tool.session.setLogLevel(logLevel)
       const params = Json.of({ name: tool.sentName, arguments: args, _meta: { progressToken: 'call' } })
       const result = await tool.session.request('tools/call', params, 'calling')
@@ -63,6 +66,19 @@ a truth value; repeat it for a list; a.b=value sets a member; key:=JSON is any J
     }
   },
 })
+
+/** The daemon makes the call: it goes on when this program has ended. */
+const startTask = async ({ write, flags, isJson, terminal }: Client, tool: Item, args: Json): Promise<number> => {
+  if (tool.server === undefined)
+    throw new ClientError('--task needs a server of the running daemon: name it as SERVER/TOOL', EXIT.usage)
+  const { server, name } = tool
+  const body = { server, tool: name, arguments: args.toValue() }
+  const response = await requestDaemon(await daemonOf(flags), '/admin/tasks', body)
+  const { id } = (await response.json()) as { readonly id: string }
+  write(isJson ? `${JSON.stringify({ id })}\n` : `${id}\n`)
+  if (!isJson) terminal.error.write(`"dragoman tasks wait ${id}" waits for the result and prints it.\n`)
+  return EXIT.ok
+}
 
 /** The arguments by the tool's schema; an error shows its signature. */
 const readArguments = async (tool: Item, words: ReturnType<typeof readWords>, { terminal }: Client): Promise<Json> => {

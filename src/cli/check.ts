@@ -2,9 +2,11 @@ import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/status.ts'
+import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
 import { SILENT } from '../telemetry/log.ts'
 import type { Inspect, Run } from './command.ts'
 import {
+  CONFIG_FLAG,
   configFileOf,
   DATA_FLAG,
   dataDirectoryOf,
@@ -12,6 +14,7 @@ import {
   type FlagValues,
   flagHelp,
   JSON_FLAG,
+  namedFile,
   print,
   printJson,
   readLine,
@@ -21,6 +24,7 @@ import {
 } from './usage.ts'
 
 const FLAGS: Flags = {
+  ...CONFIG_FLAG,
   ...DATA_FLAG,
   timeout: { value: 'SECONDS', help: 'time for each server to answer (default: 30)' },
   offline: { help: 'check the file only, connect to no server' },
@@ -47,7 +51,7 @@ interface CheckResult extends Partial<CheckReport> {
 export const run: Run = async (args, { inspect, version }) => {
   const { flags, words } = readLine(args, FLAGS, 1)
   if (flags.help) return print(HELP)
-  const file = words[0] ?? (await configFileOf(flags))
+  const file = namedFile(flags, words[0]) ?? (await configFileOf(flags))
   if (file === undefined) throw new UsageError('found no configuration file; name the one to check')
   const data = dataDirectoryOf(flags)
   const timeoutMs = timeoutOf(flags)
@@ -125,6 +129,7 @@ const describe = ({ ok, file, problem, warnings, servers, workspaces }: CheckRes
     ...(warnings.length > 0 ? [`${warnings.map(warning => `warning: ${warning}`).join('\n')}\n`] : []),
     ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers), printedLines(servers)] : []),
     ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), nameProblems(workspaces)] : []),
+    largeLists(servers, workspaces),
     ok ? `${file} is valid.\n` : `${file} has problems${unhealthyText(servers)}.\n`,
   ]
   return parts.filter(part => part !== '').join('\n')
@@ -135,29 +140,56 @@ const unhealthyText = (servers: readonly ServerReport[] = []): string => {
   return unhealthy.length > 0 ? `: ${unhealthy.map(({ name, state }) => `${name} is ${state}`).join(', ')}` : ''
 }
 
-const SERVER_COLUMNS = ['SERVER', 'STATE', 'REVISION', 'TRANSPORT', 'TOOLS', 'MS', 'REASON']
+const SERVER_COLUMNS = ['SERVER', 'STATE', 'REVISION', 'TRANSPORT', 'TOOLS', 'TOKENS', 'MS', 'REASON']
 
-const serverRow = ({ name, state, revision, transport, tools, ms, reason }: ServerReport): string[] => [
+const serverRow = ({ name, state, revision, transport, tools, toolSize, ms, reason }: ServerReport): string[] => [
   name,
   state,
   revision ?? '-',
   transport,
   String(tools ?? '-'),
+  toolSize ? tokenText(toolSize.tokens) : '-',
   String(ms ?? '-'),
   reason ?? '',
 ]
 
-const WORKSPACE_COLUMNS = ['WORKSPACE', 'NAMES', 'SERVERS', 'TOOLS', 'PROMPTS', 'RESOURCES', 'HIDDEN']
-
-const workspaceRow = ({ name, names, servers, tools, prompts, resources, hidden }: WorkspaceReport): string[] => [
-  name,
-  names,
-  String(servers.length),
-  String(tools.length),
-  String(prompts.length),
-  String(resources),
-  hiddenText(hidden),
+const WORKSPACE_COLUMNS = [
+  'WORKSPACE',
+  'NAMES',
+  'SERVERS',
+  'TOOLS',
+  'LISTED',
+  'TOKENS',
+  'PROMPTS',
+  'RESOURCES',
+  'HIDDEN',
 ]
+
+const workspaceRow = ({ toolList, ...report }: WorkspaceReport): string[] => [
+  report.name,
+  report.names,
+  String(report.servers.length),
+  String(report.tools.length),
+  String(toolList.listedTools),
+  tokenText(toolList.listed.tokens),
+  String(report.prompts.length),
+  String(report.resources),
+  hiddenText(report.hidden),
+]
+
+const MOST_LARGE = 5
+
+/** Advice on lists that are too large for models, with the tools that cost most. */
+const largeLists = (servers: readonly ServerReport[] = [], workspaces: readonly WorkspaceReport[] = []): string => {
+  const large = workspaces.filter(({ toolList }) => isLargeList(toolList))
+  if (large.length === 0) return ''
+  const tools = servers
+    .flatMap(({ name, toolSizes = [] }) => toolSizes.map(tool => ({ ...tool, name: `${name}/${tool.name}` })))
+    .sort((a, b) => b.tokens - a.tokens)
+    .slice(0, MOST_LARGE)
+  const largest = `largest tools: ${tools.map(({ name, tokens }) => `${name} (${tokenText(tokens)})`).join(', ')}`
+  return [...large.map(({ name, toolList }) => largeListText(name, toolList)), largest, ''].join('\n')
+}
 
 const hiddenText = ({ policy, overlays }: WorkspaceReport['hidden']): string =>
   [...(policy ? [`${policy} by policy`] : []), ...(overlays ? [`${overlays} by overlays`] : [])].join(', ') || '-'

@@ -17,6 +17,8 @@ export interface ServedGateway {
   readonly localSecret: string // a token for every workspace while the gateway runs
   readonly ready: Promise<void> // every server has been tried once
   status(): readonly WorkspaceStatus[]
+  /** A link to the console that signs a browser in once, as the owner. */
+  createConsoleLink(): { readonly url: string }
   /** The time without a request and without an open session, channel or stream. */
   idleMs(): number
   /** Applies another configuration. */
@@ -29,7 +31,7 @@ export interface ServedGateway {
 }
 
 /** Reads a configuration file; without a name, the one the gateway was started with. */
-export type LoadConfig = (file?: string) => Promise<Snapshot>
+export type LoadConfig = (file?: string, text?: string) => Promise<Snapshot>
 
 export interface ServeOptions {
   readonly log: Log
@@ -45,6 +47,7 @@ export interface ServeOptions {
     reload(): Promise<ConfigDifference>
     restart(): Promise<void>
     stop(): void
+    useFile?(file: string): Promise<ConfigDifference>
   }
 }
 

@@ -23,11 +23,13 @@ export const requestDaemon = async (
   { origin, token, pid }: Daemon,
   path: string,
   body?: object, // given: POST
+  signal?: AbortSignal,
 ): Promise<Response> => {
   const response = await fetch(origin + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
   }).catch((error: Error) => {
     const { cause } = error as { cause?: Error }
     throw new DaemonError(

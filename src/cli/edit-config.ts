@@ -1,5 +1,5 @@
 import { findDaemon } from '../config/daemon-file.ts'
-import type { JsonChange } from '../config/edit/json-edit.ts'
+import type { JsonChange } from '../config/edit/json-members.ts'
 import { type EditableConfig, fileToEdit, openConfig, previewChange, saveConfig } from '../config/edit/own-file.ts'
 import { findConfig } from '../config/find-config.ts'
 import { DATA_FLAG, dataDirectoryOf, type Flags, type FlagValues, print, textOf } from './usage.ts'

@@ -1,9 +1,17 @@
 import { relative } from 'node:path'
 import { currentPlace, MCP_CLIENTS, type McpClient } from '../config/clients/client-files.ts'
-import { clientFile, isSameEntry, openClient } from '../config/clients/edit-client.ts'
+import { clientFile, entryText } from '../config/clients/edit-client.ts'
+import { planChange } from '../config/clients/link-client.ts'
+import {
+  entryNameOf,
+  findKnownClient,
+  type LinkTarget,
+  LinkWishError,
+  linkEntry,
+} from '../config/clients/link-entry.ts'
+import { stdioCommand } from '../config/clients/stdio-command.ts'
 import { type Daemon, findDaemon } from '../config/daemon-file.ts'
 import { findConfig, userConfigFiles } from '../config/find-config.ts'
-import { isGateway } from '../config/own-entries.ts'
 import { suggest } from '../config/problems.ts'
 import { DEFAULT_LISTEN } from '../config/snapshot.ts'
 import type { GatewayStatus } from '../protocol/status.ts'
@@ -55,35 +63,41 @@ export const run: Run = async args => {
   await checkWorkspace(daemon, workspace)
   const entry = await entryOf(client, workspace, daemon, flags)
   const file = await clientFile(client, currentPlace(), flags.project === true)
-  const { entries, change, save } = await openClient(client, file)
-  const found = entries[name]
-  if (isSameEntry(found, entry)) return print(`${client.title} is linked already: ${file}\n`)
-  if (found !== undefined && !isGateway(found, portOf(daemon)) && !flags.force)
+  const { kind, save } = await planChange({ client, file, name, entry, port: portOf(daemon) })
+  if (kind === 'same') return print(`${client.title} is linked already: ${file}\n`)
+  if (kind === 'other' && !flags.force)
     return printError(`${file} has another server ${JSON.stringify(name)}; choose a --name, or give --force`)
-  const text = change(name, entry)
-  const shown = JSON.stringify({ [client.key]: { [name]: entry } }, undefined, 2).replace(/Bearer [^"]+/, 'Bearer …')
+  const shown = entryText(client, name, entry)
+    .trimEnd()
+    .replace(/Bearer [^"]+/, 'Bearer …')
   if (flags['dry-run']) return print(`${file} would get:\n\n${shown}\n`)
-  const backup = await save(text)
+  const backup = await save()
   const kept = backup === undefined ? '' : `Backup: ${backup}\n`
   return print(
     `Linked ${client.title} to the workspace ${JSON.stringify(workspace)}: ${file}\n\n${shown}\n\n${kept}Restart ${client.title} if it runs.\n`,
   )
 }
 
+const WISH_FLAGS = { client: '', workspace: '--workspace: ', transport: '--transport: ', token: '--token: ' } as const
+
+/** What `run` returns; a wish that cannot be fulfilled becomes a UsageError that names its flag. */
+const withFlagNames = <T>(run: () => T): T => {
+  try {
+    return run()
+  } catch (error) {
+    throw error instanceof LinkWishError ? new UsageError(`${WISH_FLAGS[error.field]}${error.message}`) : error
+  }
+}
+
 /** The client of that name; a UsageError names the ones there are. */
 export const clientOf = (word: string | undefined): McpClient => {
-  const client = word !== undefined && Object.hasOwn(MCP_CLIENTS, word) ? MCP_CLIENTS[word] : undefined
-  if (client) return client
-  const names = Object.keys(MCP_CLIENTS)
-  if (word === undefined) throw new UsageError(`expected a client: ${names.join(', ')}`)
-  throw new UsageError(`${JSON.stringify(word)} is not a known client; ${suggest(word, names)}`)
+  if (word === undefined) throw new UsageError(`expected a client: ${Object.keys(MCP_CLIENTS).join(', ')}`)
+  return withFlagNames(() => findKnownClient(word))
 }
 
 /** The name of the entry in the client's file. */
-export const nameOfEntry = (flags: FlagValues): string => {
-  const workspace = textOf(flags, 'workspace') ?? 'default'
-  return textOf(flags, 'name') ?? (workspace === 'default' ? 'dragoman' : `dragoman-${workspace}`)
-}
+export const nameOfEntry = (flags: FlagValues): string =>
+  textOf(flags, 'name') ?? entryNameOf(textOf(flags, 'workspace') ?? 'default')
 
 export const portOf = (daemon: Daemon | undefined): number =>
   daemon ? Number(new URL(daemon.origin).port) : DEFAULT_LISTEN.port
@@ -104,41 +118,23 @@ const entryOf = async (
   daemon: Daemon | undefined,
   flags: FlagValues,
 ): Promise<object> => {
-  const wanted = textOf(flags, 'transport')
-  const token = textOf(flags, 'token')
-  if (wanted !== undefined && wanted !== 'http' && wanted !== 'stdio')
-    throw new UsageError('--transport: expected http or stdio')
-  if (wanted === 'http' && !client.httpEntry) throw new UsageError(`--transport: ${client.title} supports only stdio`)
-  const needsToken = daemon !== undefined && token === undefined && (await requiresToken(daemon))
-  if (wanted === 'http' && needsToken)
-    throw new UsageError('the gateway needs a token; give --token, or --transport stdio')
-  const isHttp =
-    wanted === 'http' || token !== undefined || (wanted === undefined && daemon?.isLasting === true && !needsToken)
-  if (!isHttp || !client.httpEntry) {
-    if (token !== undefined) throw new UsageError('--token goes with http; stdio needs none')
-    return client.stdioEntry(...(await stdioCommand(workspace, flags)))
+  const wish = { workspace, transport: textOf(flags, 'transport'), token: textOf(flags, 'token') }
+  const needsToken = daemon !== undefined && wish.token === undefined && (await requiresToken(daemon))
+  const hasData = textOf(flags, 'data') ?? process.env.DRAGOMAN_DATA
+  const target: LinkTarget = {
+    origin: daemon?.origin ?? `http://${DEFAULT_LISTEN.host}:${DEFAULT_LISTEN.port}`,
+    isLasting: daemon?.isLasting === true,
+    needsToken,
+    stdio: stdioCommand({
+      workspace,
+      config: textOf(flags, 'config') ?? (await projectConfig()),
+      data: hasData ? dataDirectoryOf(flags) : undefined,
+    }),
   }
-  const origin = daemon?.origin ?? `http://${DEFAULT_LISTEN.host}:${DEFAULT_LISTEN.port}`
-  const url = workspace === 'default' ? `${origin}/mcp` : `${origin}/mcp/${encodeURIComponent(workspace)}`
-  return client.httpEntry(url, token === undefined ? {} : { Authorization: `Bearer ${token}` })
+  return withFlagNames(() => linkEntry(client, wish, target))
 }
 
 const requiresToken = async ({ origin }: Daemon): Promise<boolean> => (await fetch(`${origin}/`)).status === 401
-
-/** How clients start `dragoman stdio`: by absolute paths, because applications have another PATH than shells. */
-const stdioCommand = async (workspace: string, flags: FlagValues): Promise<[string, string[]]> => {
-  const [, main = ''] = process.argv
-  const isNpx = /[\\/]_npx[\\/]/.test(main)
-  const [command, first] = isNpx ? ['npx', ['-y', 'dragoman']] : [process.execPath, [main]]
-  const config = textOf(flags, 'config') ?? (await projectConfig())
-  const data = textOf(flags, 'data') ?? process.env.DRAGOMAN_DATA
-  const more = [
-    ...(workspace === 'default' ? [] : ['--workspace', workspace]),
-    ...(config === undefined ? [] : ['--config', config]),
-    ...(data ? ['--data', dataDirectoryOf(flags)] : []),
-  ]
-  return [command, [...first, 'stdio', ...more]]
-}
 
 /** The file of the current project, which `dragoman stdio` does not find by itself. */
 const projectConfig = async (): Promise<string | undefined> => {

@@ -1,3 +1,4 @@
+import { nameOfCommand, nameOfUrl } from '../config/server-names.ts'
 import { UsageError } from './usage.ts'
 
 /** A server that is named on the command line: its entry as a configuration file has it, and a name for it. */
@@ -42,37 +43,11 @@ const notAUrl = (word: string): string =>
     ? `"${word}" looks like a configuration file; name it with --config: dragoman serve --config ${word}`
     : `Unexpected argument '${word}'; expected a URL like https://example.com/mcp, or "--" and a command`
 
-const readHeader = (text: string): [string, string] => {
+/** Reads `Name: value` of --header, as it is written. */
+export const readHeader = (text: string): [string, string] => {
   const at = text.indexOf(':')
   if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
   throw new UsageError(`--header: expected "Name: value", found ${JSON.stringify(text)}`)
-}
-
-/** Programs that start another one, whose name says more. */
-const LAUNCHERS: ReadonlySet<string> = new Set(
-  'npx npm pnpm pnpx yarn bunx bun uvx uv pipx python python3 node deno docker podman run exec dlx x tsx sh bash cmd'.split(
-    ' ',
-  ),
-)
-
-/** A short name for a command: `npx -y @modelcontextprotocol/server-everything` is `everything`. */
-const nameOfCommand = (words: readonly string[]): string => {
-  const candidates = words.filter(word => !word.startsWith('-')).map(plainName)
-  return candidates.find(name => name !== '' && !LAUNCHERS.has(name)) ?? plainName(words[0] ?? '') ?? 'server'
-}
-
-const plainName = (word: string): string =>
-  (word.split(/[\\/]/).at(-1) ?? '')
-    .replace(/(?<=.)@.*$/, '')
-    .replace(/\.\w+$/, '')
-    .replace(/^(mcp-)?server-|^mcp-|-mcp(-server)?$|-server$/g, '')
-    .replace(/[^\w.-]+/g, '-')
-
-/** A short name for a URL: `https://mcp.example.com/mcp` is `example`. */
-const nameOfUrl = ({ hostname }: URL): string => {
-  if (/^[\d.]+$|^\[/.test(hostname)) return 'server'
-  const labels = hostname.split('.').filter(label => !['mcp', 'api', 'www'].includes(label))
-  return labels.at(labels.length > 1 ? -2 : 0) || 'server'
 }
 
 /** Variables of a shell that say nothing to a server, or that every program gets anyway. */

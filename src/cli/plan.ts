@@ -7,11 +7,13 @@ import type { Run } from './command.ts'
 import { requestDaemon } from './daemon-client.ts'
 import { describeDifference } from './difference-text.ts'
 import {
+  CONFIG_FLAG,
   DATA_FLAG,
   dataDirectoryOf,
   type Flags,
   flagHelp,
   JSON_FLAG,
+  namedFile,
   print,
   printError,
   printJson,
@@ -21,6 +23,7 @@ import {
 } from './usage.ts'
 
 const FLAGS: Flags = {
+  ...CONFIG_FLAG,
   from: { value: 'FILE', help: 'compare with another file instead of the running daemon' },
   ...DATA_FLAG,
   ...JSON_FLAG,
@@ -38,7 +41,7 @@ ${flagHelp(FLAGS)}
 export const run: Run = async args => {
   const { flags, words } = readLine(args, FLAGS, 1)
   if (flags.help) return print(HELP)
-  const [file] = words
+  const file = namedFile(flags, words[0])
   const from = textOf(flags, 'from')
   const data = dataDirectoryOf(flags)
   const daemon = from === undefined ? await findDaemon(data) : undefined

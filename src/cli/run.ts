@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   login: { summary: 'log in to a server that wants OAuth', load: () => import('./login.ts') },
   logout: { summary: 'end a login at a server', load: () => import('./logout.ts') },
   status: { summary: 'show the servers, sessions and calls of the running daemon', load: () => import('./status.ts') },
+  console: { summary: 'open the console of the running daemon in a browser', load: () => import('./console.ts') },
   logs: { summary: 'show the log of the running daemon and what its servers print', load: () => import('./logs.ts') },
   reload: { summary: 'make the running daemon read its configuration again', load: () => import('./reload.ts') },
   restart: { summary: 'restart the running daemon', load: () => import('./restart.ts') },
@@ -40,6 +41,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   complete: { summary: 'complete an argument of a prompt or resource template', load: () => import('./complete.ts') },
   watch: { summary: 'print changes of a resource or of lists', load: () => import('./watch.ts') },
   ping: { summary: 'measure how long servers take to answer', load: () => import('./ping.ts') },
+  replay: { summary: 'play back a recording, as a client or as a server', load: () => import('./replay.ts') },
+  tasks: { summary: 'list, follow and cancel calls that run as tasks', load: () => import('./tasks.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
   completion: {
     summary: 'print a script that completes commands in your shell',

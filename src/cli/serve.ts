@@ -6,7 +6,16 @@ import type { Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type LogLevel, logUnhandledErrors } from '../telemetry/log.ts'
 import { LogHistory, withHistory } from '../telemetry/log-history.ts'
-import { COLOURED, defaultServersLine, listeningLines, networkLine, PLAIN, serverLines, waitingLine } from './banner.ts'
+import {
+  COLOURED,
+  consoleLine,
+  defaultServersLine,
+  listeningLines,
+  networkLine,
+  PLAIN,
+  serverLines,
+  waitingLine,
+} from './banner.ts'
 import type { CommandContext, LoadConfig, Run, ServedGateway, ServeOptions } from './command.ts'
 import { configOfOne, readOneServer, splitAtDashes } from './one-server.ts'
 import { createReloader, type ReloadOutcome } from './reloader.ts'
@@ -70,15 +79,25 @@ export const run: Run = async (args, context) => {
   if (one && textOf(flags, 'config') !== undefined)
     throw new UsageError('--config names servers; leave it out, or the URL or command')
   const searches = !one && flags.demo !== true && flags['no-config'] !== true
-  const file = searches ? await configFileOf(flags) : textOf(flags, 'config')
+  let file = searches ? await configFileOf(flags) : textOf(flags, 'config')
   const listen = { host: hostOf(flags), port: portOf(flags) }
   const base = { env: process.env, flags: listen, demo: flags.demo === true }
-  const load: LoadConfig = (named = file) =>
-    loadConfig(named === undefined ? { ...base, value: one && configOfOne(one) } : { ...base, file: named })
-  const loadNext: LoadConfig = async next => {
-    if (next === undefined && file === undefined) throw new ConfigError(NO_FILE)
-    return load(next)
+  let heldPort: number | undefined // of a gateway that listens on any free port: a restart keeps it
+  const load: LoadConfig = async (named = file, text) => {
+    const source = named === undefined ? { value: one && configOfOne(one) } : { file: named, text }
+    const loaded = await loadConfig({ ...base, ...source })
+    if (loaded.listen.port !== 0 || heldPort === undefined) return loaded
+    return { ...loaded, listen: { ...loaded.listen, port: heldPort } }
   }
+  const loadNext: LoadConfig = async (next, text) => {
+    if (next === undefined && file === undefined) throw new ConfigError(NO_FILE)
+    return load(next, text)
+  }
+  const setFile = searches
+    ? (next: string): void => {
+        file = next
+      }
+    : undefined
   let snapshot = await load()
   const history = new LogHistory()
   const log = withHistory(await createLog({ level, pretty: process.stderr.isTTY }), history)
@@ -91,10 +110,19 @@ export const run: Run = async (args, context) => {
   for (;;) {
     for (const warning of snapshot.warnings) log.warn({}, warning)
     const options = { log, history, data, insecure: flags.insecure === true, loadNext, version: context.version }
-    const loop = { load, flags, signal, onHangup: hangups.onEach, onAnnounced, hasOwnServer: one !== undefined }
+    const loop = {
+      load,
+      flags,
+      signal,
+      onHangup: hangups.onEach,
+      onAnnounced,
+      setFile,
+      hasOwnServer: one !== undefined,
+      takesAnyPort: [0, heldPort].includes(snapshot.listen.port),
+    }
     const ended = await serve(snapshot, { ...options, ...loop }, context)
     if (ended.why !== 'restart') return 0
-    listen.port = ended.port
+    heldPort = ended.port
     onAnnounced = ended.release
     snapshot = await load()
   }
@@ -106,23 +134,25 @@ interface ServeLoop extends Omit<ServeOptions, 'control' | 'onReload' | 'state'>
   readonly signal: Promise<string>
   readonly onHangup: (listener: () => void) => void
   readonly onAnnounced: () => void
+  readonly setFile: ((file: string) => void) | undefined // undefined: it was told to use none
   readonly hasOwnServer: boolean // on the command line
+  readonly takesAnyPort: boolean
 }
 
 interface EndedServe {
   readonly why: string
-  readonly port: number | undefined // for the next gateway
+  readonly port: number | undefined // for the next gateway, if it may take any
   readonly release: () => void // lets other programs start a daemon again
 }
 
 /** Runs one gateway until a signal, `dragoman stop` or `dragoman restart`. */
 const serve = async (
   snapshot: Snapshot,
-  { load, flags, signal, onHangup, onAnnounced, hasOwnServer, ...given }: ServeLoop,
+  { load, flags, signal, onHangup, onAnnounced, setFile, hasOwnServer, takesAnyPort, ...given }: ServeLoop,
   { startGateway, version }: CommandContext,
 ): Promise<EndedServe> => {
   const { log, data, loadNext } = given
-  const { file } = snapshot
+  let { file } = snapshot
   const requests = listenForRequests()
   const control: ServeOptions['control'] = {
     reload: async () => {
@@ -136,6 +166,16 @@ const serve = async (
       requests.end('restart')
     },
     stop: () => requests.end('stop'),
+    ...(setFile && {
+      useFile: async (next: string) => {
+        setFile(next)
+        const outcome = await reload(true)
+        if (outcome.kind === 'failed') throw outcome.error
+        follow(next)
+        await announceDaemon(data, { ...about(), origin: gateway.origin, pid: process.pid, token: gateway.localSecret })
+        return outcome.difference
+      },
+    }),
   }
   let onReload = (): void => {}
   const state = await openServeState(snapshot, { data, log, isEphemeral: flags.ephemeral === true })
@@ -151,19 +191,21 @@ const serve = async (
     if (outcome.kind === 'applied') gateway.announceReload()
     return outcome
   }
-  if (file !== undefined) onReload = () => void reloadHere()
-  const replaced = await announce(
-    gateway,
-    { config: file, isLasting: !flags['until-idle'] && snapshot.listen.port !== 0 },
-    options,
-  ).catch(async error => {
+  let unwatch: (() => void) | undefined
+  const follow = (next: string): void => {
+    file = next
+    onReload = () => void reloadHere()
+    if (!flags['no-watch']) unwatch ??= watchFile(next, () => void reload())
+  }
+  const about = () => ({ config: file, isLasting: !flags['until-idle'] && !takesAnyPort })
+  const replaced = await announce(gateway, about(), options).catch(async error => {
     await gateway.close()
     await state?.store.close()
     throw error
   })
   onAnnounced()
   onHangup(() => (file ? void reload(true) : log.info({}, 'there is no configuration file to reload')))
-  const unwatch = file !== undefined && !flags['no-watch'] ? watchFile(file, () => void reload()) : undefined
+  if (file !== undefined) follow(file)
   const idle = flags['until-idle'] ? waitForIdle(() => gateway.idleMs()) : undefined
   const stop = Promise.race([signal, requests.ended, ...(idle ? [idle.reached] : [])])
   // Another program may read the audit log from stdout.
@@ -171,6 +213,7 @@ const serve = async (
   const show = (text: string): boolean => out.write(text)
   const paint = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN
   show(listeningLines({ version, origin: gateway.origin, file }, gateway.status(), paint))
+  show(consoleLine(gateway.origin, out.isTTY ? gateway.createConsoleLink().url : undefined, paint))
   show(networkLine(snapshot.listen.host, `${gateway.origin}/mcp`))
   if (file === undefined && !hasOwnServer && !flags.demo) show(defaultServersLine(data, process.cwd()))
   const slowTimer = setTimeout(() => show(waitingLine(gateway.status())), SLOW_MS)
@@ -186,8 +229,7 @@ const serve = async (
   await withdrawDaemon(data, process.pid, replaced)
   await gateway.close()
   await state?.store.close()
-  const takesAnyPort = snapshot.listen.port === 0
-  const port = takesAnyPort ? Number(new URL(gateway.origin).port) : portOf(flags)
+  const port = takesAnyPort ? Number(new URL(gateway.origin).port) : undefined
   return { why, port, release: () => void release?.() }
 }
 

@@ -32,8 +32,19 @@ it('shows why a server is down, and when it is tried again', () => {
   const down = { name: 'a', state: 'down', since: 1000, reason: 'connection refused', retryAt: 12_000 } as const
   const text = describeStatus({ ...STATUS, servers: [down] }, 10_000)
   expect(text).toContain('dragoman 1.2.3 at http://127.0.0.1:1, process 7, up 10s, 50 MB\nconfiguration: none\n')
-  expect(text).toContain('sessions: 1  SSE channels: 2  streams: 3  calls: 4  parked: 5\n')
-  expect(text).toMatch(/^a +down +9s +- +- +- +connection refused \(next try in 2s\)$/m)
+  expect(text).toContain('sessions: 1  SSE channels: 2  streams: 3  calls: 4  parked: 5  tasks: 0\n')
+  expect(text).toMatch(/^a +down +9s +- +- +- +- +connection refused \(next try in 2s\)$/m)
+})
+
+it('shows what the tools of servers and workspaces cost, and warns of a large list', () => {
+  const size = { bytes: 90_000, tokens: 21_000 }
+  const toolList = { tools: 60, all: size, listed: size, listedTools: 60, unknown: [] }
+  const server = { name: 'a', state: 'ready', tools: 60, toolSize: size } as const
+  const workspace = { name: 'w', url: 'http://x/mcp', servers: [server], toolList }
+  const text = describeStatus({ ...STATUS, servers: [server], workspaces: [workspace] }, 0)
+  expect(text).toMatch(/^a +ready +- +- +60 +21k +-$/m)
+  expect(text).toMatch(/^w +1 +60 +60 +21k +http:\/\/x\/mcp$/m)
+  expect(text).toContain('warning: the list of w has about 21k tokens in 60 tools')
 })
 
 it('shows the store, and the replicas if there are several', () => {

@@ -1,4 +1,5 @@
-import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus } from '../protocol/status.ts'
+import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus, WorkspaceStatus } from '../protocol/status.ts'
+import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
 import type { Run } from './command.ts'
 import { daemonOf, requestDaemon } from './daemon-client.ts'
 import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags, table } from './usage.ts'
@@ -12,7 +13,7 @@ const FLAGS: Flags = {
 const HELP = `Usage: dragoman status [flags]
 
 Shows the running daemon: its servers with their state and the number of their processes, its workspaces, sessions, calls, and
-calls that wait for an answer of their client (parked). Exit code 0: a daemon runs; 1: none does.
+calls that wait for an answer of their client (parked), and tasks that it runs. Exit code 0: a daemon runs; 1: none does.
 
 ${flagHelp(FLAGS)}
 `
@@ -38,22 +39,20 @@ export const run: Run = async args => {
 /** The state of a gateway as text. */
 export const describeStatus = (status: GatewayStatus, now: number): string => {
   const { version, pid, origin, config, startedAt, memoryBytes, servers, workspaces } = status
-  const { sessions, channels, streams, calls, parkedCalls, state } = status
+  const { sessions, channels, streams, calls, parkedCalls, tasks = 0, state } = status
   return [
     `dragoman ${version} at ${origin}, process ${pid}, up ${durationText(now - startedAt)}, ${megabytes(memoryBytes)}\n`,
     `configuration: ${config ?? 'none'}\n`,
-    `sessions: ${sessions}  SSE channels: ${channels}  streams: ${streams}  calls: ${calls}  parked: ${parkedCalls}\n`,
+    `sessions: ${sessions}  SSE channels: ${channels}  streams: ${streams}  calls: ${calls}  parked: ${parkedCalls}  tasks: ${tasks}\n`,
     ...(state ? [storeText(state)] : []),
     '\n',
     table([
-      ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'PROCESSES', 'REASON'],
+      ['SERVER', 'STATE', 'SINCE', 'REVISION', 'TOOLS', 'TOKENS', 'PROCESSES', 'REASON'],
       ...servers.map(server => serverRow(server, now)),
     ]),
     '\n',
-    table([
-      ['WORKSPACE', 'SERVERS', 'URL'],
-      ...workspaces.map(({ name, url, servers }) => [name, String(servers.length), url]),
-    ]),
+    table([['WORKSPACE', 'SERVERS', 'TOOLS', 'LISTED', 'TOKENS', 'URL'], ...workspaces.map(workspaceRow)]),
+    largeLists(workspaces),
     ...(state && state.replicas.length > 1 ? ['\n', replicaTable(state.replicas)] : []),
   ].join('')
 }
@@ -71,14 +70,30 @@ const replicaTable = (replicas: readonly ReplicaStatus[]): string =>
     ]),
   ])
 
+const workspaceRow = ({ name, url, servers, toolList }: WorkspaceStatus): string[] => [
+  name,
+  String(servers.length),
+  String(toolList?.tools ?? '-'),
+  String(toolList?.listedTools ?? '-'),
+  toolList ? tokenText(toolList.listed.tokens) : '-',
+  url,
+]
+
+/** Advice on workspaces whose lists are too large for models. */
+const largeLists = (workspaces: readonly WorkspaceStatus[]): string =>
+  workspaces
+    .flatMap(({ name, toolList }) => (toolList && isLargeList(toolList) ? `\n${largeListText(name, toolList)}\n` : []))
+    .join('')
+
 const serverRow = (status: ServerStatus, now: number): string[] => {
-  const { name, state, since, revision, tools, processes, reason, retryAt } = status
+  const { name, state, since, revision, tools, toolSize, processes, reason, retryAt } = status
   return [
     name,
     state,
     since === undefined ? '-' : durationText(now - since),
     revision ?? '-',
     String(tools ?? '-'),
+    toolSize ? tokenText(toolSize.tokens) : '-',
     String(processes ?? '-'),
     [reason ?? '', retryAt === undefined ? '' : `(next try in ${durationText(retryAt - now)})`].join(' ').trim(),
   ]

@@ -1,10 +1,10 @@
 import { readLastUsed } from '../auth/last-used.ts'
-import { createSecret, createTokenId, EVERY_WORKSPACE, hashSecret, isExpired, type Token } from '../auth/token.ts'
+import { createToken, type TokenNames, type TokenWish, TokenWishError } from '../auth/new-token.ts'
+import { EVERY_WORKSPACE, isExpired, type Token } from '../auth/token.ts'
+import type { TokenPlace } from '../auth/token-place.ts'
 import { loadConfig } from '../config/load.ts'
-import { suggest } from '../config/problems.ts'
-import { WORKSPACE_NAME } from '../config/workspace-schema.ts'
 import type { Run } from './command.ts'
-import { configForTokens, openTokenPlace, type TokenPlace } from './token-place.ts'
+import { configForTokens, openTokenPlace } from './token-place.ts'
 import {
   actionHelp,
   commandHelp,
@@ -51,29 +51,30 @@ const CREATE_FLAGS: Flags = {
     help: 'the policy of the configuration that limits what it may see and use (default: none)',
   },
   expires: { value: 'TIME', help: 'how long it is valid, like 12h, 30d or 1y (default: it never expires)' },
+  admin: {
+    help: 'its holder may also change the gateway: configuration, tokens, servers (default: only look at it, and use its servers)',
+  },
   principal: { value: 'NAME', help: 'whom it identifies; tokens of one principal share sessions (default: its id)' },
 }
 
 const create: TokenAction['run'] = async (name = '', flags, place, data) => {
-  const secret = createSecret()
-  const id = createTokenId()
-  const now = Date.now()
-  const { policy, warning } = await policyOf(flags, data)
-  const token: Token = {
-    id,
-    name: printableName('the name', name),
-    hash: hashSecret(secret),
-    principal: printableName('--principal', textOf(flags, 'principal') ?? id),
-    workspaces: workspacesOf(flags),
-    ...(policy === undefined ? {} : { policy }),
-    created: new Date(now).toISOString(),
-    expires: expiryOf(flags, now),
-  }
+  const { warning, policies } = await policiesFor(flags, data)
+  const { token, secret } = wishedToken(
+    {
+      name,
+      workspaces: textsOf(flags, 'workspace'),
+      policy: textOf(flags, 'policy'),
+      expires: textOf(flags, 'expires'),
+      principal: textOf(flags, 'principal'),
+      admin: flags.admin === true,
+    },
+    { policies },
+  )
   const isFirst = (await place.read()) === undefined
   await place.change(tokens => [...tokens, token])
   if (flags.json) return printJson({ ...withoutHash(token), token: secret })
   return print(
-    `Created token ${id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${policyText(token)}${expiryText(token)}. Copy it now: it will not be shown again.\n\n` +
+    `Created token ${token.id} ${JSON.stringify(token.name)}: ${scopeText(token)}, ${policyText(token)}${adminText(token)}${expiryText(token)}. Copy it now: it will not be shown again.\n\n` +
       `  ${secret}\n\n` +
       `Clients send it as "Authorization: Bearer <token>". Its hash is stored in ${place.name}.\n` +
       (isFirst ? 'From now on every caller needs a token.\n' : '') +
@@ -94,11 +95,14 @@ const list: TokenAction['run'] = async (_word, flags, place, data) => {
     token.principal,
     token.workspaces.join(','),
     token.policy ?? '-',
+    token.admin ? 'yes' : '-',
     day(token.created),
     token.expires === undefined ? 'never' : `${day(token.expires)}${isExpired(token, now) ? ' (expired)' : ''}`,
     lastUsed[token.id]?.slice(0, 16).replace('T', ' ') ?? 'never',
   ])
-  return print(table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'POLICY', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]))
+  return print(
+    table([['ID', 'NAME', 'PRINCIPAL', 'WORKSPACES', 'POLICY', 'ADMIN', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows]),
+  )
 }
 
 const revoke: TokenAction['run'] = async (word = '', flags, place) => {
@@ -144,53 +148,44 @@ export const run: Run = async args => {
   return action.run(words[0], flags, place, data).finally(() => place.close())
 }
 
-const LONGEST_NAME = 100
-
-const printableName = (what: string, text: string): string => {
-  if (text.trim() !== '' && text.length <= LONGEST_NAME && !/\p{C}/u.test(text)) return text
-  throw new UsageError(`${what}: expected 1 to ${LONGEST_NAME} printable characters`)
+/** The flags of what a wish consists of. */
+const WISH_FLAGS: Readonly<Record<keyof TokenWish, string>> = {
+  name: 'the name',
+  workspaces: '--workspace',
+  policy: '--policy',
+  expires: '--expires',
+  principal: '--principal',
+  admin: '--admin',
 }
 
-const workspacesOf = (flags: FlagValues): readonly string[] => {
-  const names = textsOf(flags, 'workspace')
-  const invalid = names.find(name => name !== EVERY_WORKSPACE && !WORKSPACE_NAME.test(name))
-  if (invalid !== undefined)
-    throw new UsageError(`--workspace: ${JSON.stringify(invalid)} is not a valid workspace name`)
-  return names.length === 0 || names.includes(EVERY_WORKSPACE) ? [EVERY_WORKSPACE] : [...new Set(names)]
+const wishedToken = (wish: TokenWish, known: TokenNames): ReturnType<typeof createToken> => {
+  try {
+    return createToken(wish, known)
+  } catch (error) {
+    throw error instanceof TokenWishError ? new UsageError(`${WISH_FLAGS[error.field]}: ${error.message}`) : error
+  }
 }
 
-/** The policy of a new token. The configuration of the daemon, or the one that is found, must define it. */
-const policyOf = async (flags: FlagValues, data: string): Promise<{ policy?: string; warning?: string }> => {
-  const given = textOf(flags, 'policy')
-  if (given === undefined) return {}
-  const policy = printableName('--policy', given)
+/** The policies that a new token can have: those of the configuration of the daemon, or of the one that is found. */
+const policiesFor = async (
+  flags: FlagValues,
+  data: string,
+): Promise<Pick<TokenNames, 'policies'> & { readonly warning?: string }> => {
+  const policy = textOf(flags, 'policy')
+  if (policy === undefined) return {}
   const file = await configForTokens(textOf(flags, 'config'), data)
   if (file === undefined)
     return {
-      policy,
       warning: `No configuration file defines the policy ${JSON.stringify(policy)}: until one does, the token sees nothing.`,
     }
   const { policies = new Map() } = await loadConfig({ file, env: process.env })
-  if (policies.has(policy)) return { policy }
-  const hint = suggest(policy, policies.keys(), 'it has no "policies"')
-  throw new UsageError(`--policy: ${file} defines no policy ${JSON.stringify(policy)}; ${hint}`)
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, y: 31_536_000 }
-
-const expiryOf = (flags: FlagValues, now: number): string | undefined => {
-  const text = textOf(flags, 'expires')
-  if (text === undefined) return undefined
-  const [, count = '', unit = ''] = /^(\d{1,9})([smhdwy])$/.exec(text) ?? []
-  const end = new Date(now + Number(count) * (UNITS[unit] ?? Number.NaN) * 1000)
-  if (count !== '' && Number(count) > 0 && !Number.isNaN(end.getTime()) && end.getUTCFullYear() < 10_000)
-    return end.toISOString()
-  throw new UsageError('--expires: expected a time like 45m, 12h, 30d, 6w or 1y')
+  return { policies: { file, names: [...policies.keys()] } }
 }
 
 const withoutHash = ({ hash: _hash, ...token }: Token): object => ({
   ...token,
   policy: token.policy ?? null,
+  admin: token.admin ?? false,
   expires: token.expires ?? null,
 })
 
@@ -200,6 +195,8 @@ const scopeText = ({ workspaces }: Token): string =>
     : `workspace${workspaces.length > 1 ? 's' : ''} ${workspaces.join(', ')}`
 
 const policyText = ({ policy }: Token): string => (policy === undefined ? '' : `policy ${JSON.stringify(policy)}, `)
+
+const adminText = ({ admin }: Token): string => (admin ? 'may change the gateway, ' : '')
 
 const expiryText = ({ expires }: Token): string => (expires === undefined ? 'never expires' : `until ${expires}`)
 

@@ -1,7 +1,7 @@
 import { currentPlace, MCP_CLIENTS } from '../config/clients/client-files.ts'
-import { clientFile, openClient } from '../config/clients/edit-client.ts'
+import { clientFile } from '../config/clients/edit-client.ts'
+import { planChange } from '../config/clients/link-client.ts'
 import { findDaemon } from '../config/daemon-file.ts'
-import { isGateway } from '../config/own-entries.ts'
 import type { Run } from './command.ts'
 import { clientOf, nameOfEntry, portOf } from './link.ts'
 import { DATA_FLAG, dataDirectoryOf, type Flags, flagHelp, print, printError, readLine } from './usage.ts'
@@ -31,14 +31,12 @@ export const run: Run = async args => {
   const client = clientOf(words[0])
   const name = nameOfEntry(flags)
   const file = await clientFile(client, currentPlace(), flags.project === true)
-  const { entries, change, save } = await openClient(client, file)
-  const found = entries[name]
-  if (found === undefined) return printError(`${file} has no entry ${JSON.stringify(name)}`)
   const port = portOf(await findDaemon(dataDirectoryOf(flags)))
-  if (!isGateway(found, port) && !flags.force)
+  const { kind, save } = await planChange({ client, file, name, entry: undefined, port })
+  if (kind === 'missing') return printError(`${file} has no entry ${JSON.stringify(name)}`)
+  if (kind === 'other' && !flags.force)
     return printError(`${JSON.stringify(name)} in ${file} is another server; give --force to remove it`)
-  const text = change(name, undefined)
   if (flags['dry-run']) return print(`${JSON.stringify(name)} would be removed from ${file}.\n`)
-  const backup = await save(text)
+  const backup = await save()
   return print(`Unlinked ${client.title}: ${file}\nBackup: ${backup}\nRestart ${client.title} if it runs.\n`)
 }

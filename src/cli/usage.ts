@@ -67,6 +67,17 @@ export const JSON_FLAG: Flags = { json: { help: 'print JSON' } }
 export const dataDirectoryOf = (flags: FlagValues): string =>
   dataDirectory({ flag: textOf(flags, 'data'), env: process.env })
 
+/** For commands that take the file as a word, too. */
+export const CONFIG_FLAG: Flags = { config: { value: 'FILE', help: 'the same as FILE' } }
+
+/** The file that was named by a word or by --config; undefined: none was. */
+export const namedFile = (flags: FlagValues, word: string | undefined): string | undefined => {
+  const named = textOf(flags, 'config')
+  if (named === '') throw new UsageError('--config: expected a file')
+  if (named !== undefined && word !== undefined) throw new UsageError('expected FILE or --config FILE, not both')
+  return word ?? named
+}
+
 /** The configuration file: --config, or the one that is found; undefined if there is none. */
 export const configFileOf = async (flags: FlagValues): Promise<string | undefined> => {
   const named = textOf(flags, 'config')

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { signatureOf } from '../../protocol/schema-text.ts'
 import { Json } from '../../wire/json/json.ts'
 import { buildArguments } from './arguments.ts'
-import { signatureOf } from './schema.ts'
 import { readWords } from './words.ts'
 
 const SCHEMA = Json.of({

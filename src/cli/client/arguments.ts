@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { nearest } from '../../config/problems.ts'
+import { parametersOf, requiredOf, resolveSchema } from '../../protocol/schema-text.ts'
 import { Json } from '../../wire/json/json.ts'
-import { parametersOf, requiredOf, resolveSchema } from './schema.ts'
 import { isList, kindProblem, typeValue } from './typed-values.ts'
 import type { ArgumentWord } from './words.ts'
 

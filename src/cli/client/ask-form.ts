@@ -1,8 +1,8 @@
 import { createInterface, type Interface } from 'node:readline'
 import type { Signal } from '../../protocol/cancellation.ts'
+import { textOfValue, typesOf } from '../../protocol/schema-text.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type FormField, readField } from './form-field.ts'
-import { textOfValue, typesOf } from './schema.ts'
 import { safeLine, safeText, styleOf, type Terminal } from './terminal.ts'
 
 /** Asks the user in the terminal; questions go to stderr, so that stdout holds the result alone. */

@@ -19,6 +19,11 @@ interface ConnectionOptions {
   readonly handlers: FrameHandlers
 }
 
+interface ServedItem {
+  readonly definition: Json
+  readonly server: string | undefined
+}
+
 /** One connection of a command: sends requests, answers questions, and ends what takes too long. */
 export class ServerConnection {
   readonly missingServers = new Set<string>() // whose items the lists of the daemon lack
@@ -66,17 +71,19 @@ export class ServerConnection {
     }
   }
 
-  /** All items of a list, page by page. */
-  async list(method: string, member: string): Promise<Json[]> {
-    const items: Json[] = []
+  /** All items of a list, page by page; with the server of each, if `isOfMany` and the daemon knows it. */
+  async list(method: string, member: string, isOfMany: boolean): Promise<ServedItem[]> {
+    const [items, servers]: [Json[], (string | undefined)[]] = [[], []]
     const fetchPage = async (params: Json): Promise<Json> => {
-      const page = await this.request(method, params, 'listing')
+      const asked = isOfMany ? params.with('_meta', Json.of({ [META.servers]: true })) : params
+      const page = await this.request(method, asked, 'listing')
       const missing = page.at('_meta', META.unavailable)?.elements() ?? []
       for (const server of missing) this.missingServers.add(server.asString() ?? '')
+      servers.push(...(page.at('_meta', META.servers)?.elements() ?? []).map(server => server.asString()))
       return page
     }
     for await (const item of listItems(member, fetchPage)) items.push(item)
-    return items
+    return items.map((definition, at) => ({ definition, server: servers[at] }))
   }
 
   discover(): Promise<Json> {

@@ -1,7 +1,10 @@
 import { META } from '../../protocol/meta.ts'
+import type { GatewayStatus } from '../../protocol/status.ts'
 import type { Json } from '../../wire/json/json.ts'
+import { requestDaemon } from '../daemon-client.ts'
 import type { Client } from './client-command.ts'
 import { prettyJson } from './render.ts'
+import type { TargetSource } from './sources.ts'
 import { safeLine, safeText, styleOf } from './terminal.ts'
 
 /** Prints what a server says about itself. */
@@ -11,17 +14,25 @@ export const describeServer = async (client: Client): Promise<void> => {
   const connection = await client.connect(source)
   const found = await connection.discover()
   if (client.isJson) return client.write(`${found}\n`)
+  const spoken = (await revisionAtDaemon(client, source)) ?? connection.revision
   const { bold, dim } = styleOf(client.terminal.output, client.terminal.env)
   const info = found.at('_meta', META.serverInfo)
   const title = info?.get('title')?.asString()
   const name = [info?.get('name')?.asString(), info?.get('version')?.asString()].filter(part => part).join(' ')
   const parts = [
-    `${bold(safeLine(title ?? name))}${title === undefined ? '' : ` (${safeLine(name)})`}, speaks ${connection.revision}`,
+    `${bold(safeLine(title ?? name))}${title === undefined ? '' : ` (${safeLine(name)})`}, speaks ${spoken}`,
     safeText(info?.get('description')?.asString() ?? '').trim(),
     safeText(found.get('instructions')?.asString() ?? '').trim(),
     `${dim('Offers:')} ${offersOf(found.get('capabilities'))}`,
   ]
   client.write(`${parts.filter(part => part !== '').join('\n\n')}\n`)
+}
+
+/** The revision between the daemon and the server; the command itself speaks the newest one with every daemon. */
+const revisionAtDaemon = async ({ sources }: Client, { connection }: TargetSource): Promise<string | undefined> => {
+  if (connection.kind !== 'daemon') return undefined
+  const { servers } = (await (await requestDaemon(connection.daemon, '/admin/status')).json()) as GatewayStatus
+  return servers.find(({ name }) => name === sources.server)?.revision
 }
 
 /** `tools (listChanged), logging`. */

@@ -1,8 +1,17 @@
+import {
+  choicesOf,
+  type Parameter,
+  parametersOf,
+  signatureOf,
+  textOfValue,
+  typesOf,
+  typeText,
+} from '../../protocol/schema-text.ts'
 import { Json } from '../../wire/json/json.ts'
 import { columns } from '../usage.ts'
 import type { Client } from './client-command.ts'
 import { type Item, labelOf } from './items.ts'
-import { choicesOf, type Parameter, parametersOf, signatureOf, textOfValue, typesOf, typeText } from './schema.ts'
+import type { TargetSource } from './sources.ts'
 import { safeLine, safeText, styleOf } from './terminal.ts'
 
 /** The input schema of a tool; a tool without one takes no arguments. */
@@ -17,14 +26,13 @@ export const describeTool = (tool: Item, { terminal, sources }: Client): string 
   const schema = inputSchemaOf(tool)
   const parameters = parametersOf(schema)
   const output = definition.get('outputSchema')
-  const target = sources.all[0]?.servers.length === 0 ? 'TARGET ' : ''
   const parts = [
     bold(toolSignature(tool)),
     safeText(definition.get('description')?.asString() ?? definition.get('title')?.asString() ?? '').trim(),
     parameters.length > 0 ? columns(parameters.map(each => [safeLine(each.name), parameterText(each, schema)])) : '',
     output ? `Returns ${safeLine(typeText(output, output))}` : '',
     hintsOf(definition.get('annotations')),
-    `${dim('Example:')} dragoman call ${target}${exampleWords(tool).join(' ')}`,
+    `${dim('Example:')} dragoman call ${exampleWords(tool, sources.all[0]).map(quoteWord).join(' ')}`,
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
@@ -50,12 +58,15 @@ const hintsOf = (annotations: Json | undefined): string => {
   return found.length > 0 ? `The server says: ${found.join(', ')}.` : ''
 }
 
-/** The words of a call with the required arguments, or with all if none is required. */
-const exampleWords = (tool: Item): string[] => {
-  const schema = inputSchemaOf(tool)
-  const all = parametersOf(schema)
+/** The words of a call with the required arguments, or with the first if none is required. */
+const exampleWords = (tool: Item, source: TargetSource | undefined): string[] => {
+  const all = parametersOf(inputSchemaOf(tool))
   const required = all.filter(({ isRequired }) => isRequired)
-  return [labelOf(tool), ...(required.length > 0 ? required : all.slice(0, 1)).map(exampleWord)].map(quoteWord)
+  const call = [labelOf(tool), ...(required.length > 0 ? required : all.slice(0, 1)).map(exampleWord)]
+  if (source?.connection.kind !== 'server' || source.servers.length > 0) return call
+  const { config } = source.connection
+  if (config.kind === 'process') return [...call, '--', config.command, ...config.args]
+  return config.kind === 'remote' ? [config.url, ...call] : call
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { type RpcError, RpcFailure } from '../../protocol/errors.ts'
+import { ERRORS, type RpcError, RpcFailure } from '../../protocol/errors.ts'
 
 /** The exit codes of the client commands; `docs/cli.md` lists them. */
 export const EXIT = {
@@ -54,6 +54,10 @@ const HINTS: Readonly<Record<string, string>> = {
 
 const NOT_MCP = 'Is this the URL of an MCP server? It often ends in /mcp or /sse.'
 
+/** Whether a server has answered with an error, or in a way that is not MCP: its connection works. */
+export const isOwnAnswer = ({ data }: RpcError): boolean =>
+  (CODES[data?.get('reason')?.asString() ?? ''] ?? EXIT.protocol) === EXIT.protocol
+
 /** A state as the end of a message. */
 export const STATE_WORDS: Readonly<Record<ClientState, string>> = {
   connecting: 'while connecting',
@@ -69,6 +73,18 @@ const STATE_OF_REASON: Readonly<Record<string, ClientState>> = {
   upstream_timeout: 'handshake',
 }
 
+/** By capability: the flag that lets the server ask for it. */
+const CAPABILITY_FLAGS: Readonly<Record<string, string>> = {
+  sampling: '--sampling-command COMMAND, which answers in place of a model.',
+  roots: '--root DIR, a folder that the server may know.',
+}
+
+const missingFlag = ({ code, data }: RpcError): string | undefined => {
+  if (code !== ERRORS.missingCapability.code) return undefined
+  const names = (data?.get('requiredCapabilities')?.entries() ?? []).map(([name]) => name)
+  return names.map(name => CAPABILITY_FLAGS[name]).find(flag => flag !== undefined)
+}
+
 /** The error that a command ends with after a thrown value; `state` is what it was doing. */
 export const toClientError = (thrown: unknown, state: ClientState): ClientError => {
   if (thrown instanceof ClientError) return thrown
@@ -79,8 +95,13 @@ export const toClientError = (thrown: unknown, state: ClientState): ClientError 
   const words = STATE_WORDS[isConnecting ? (STATE_OF_REASON[reason] ?? 'handshake') : state]
   const code = CODES[reason]
   // An error without such a reason is the server's own answer.
-  if (code === undefined)
-    return new ClientError(`${error.message} (error ${error.code} ${words})`, EXIT.protocol, error)
+  if (code === undefined) {
+    const missing = missingFlag(error)
+    const text = `${error.message} (error ${error.code} ${words})`
+    return missing === undefined
+      ? new ClientError(text, EXIT.protocol, error)
+      : new ClientError(`${text}\nPass ${missing}`, EXIT.usage, error)
+  }
   const isWrongUrl = reason === 'upstream_protocol' && isConnecting && error.message.startsWith('Server "http')
   const hint = isWrongUrl ? NOT_MCP : HINTS[reason]
   return new ClientError(`${error.message} (${words})${hint ? `\n${hint}` : ''}`, code, error)

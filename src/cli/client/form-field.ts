@@ -1,5 +1,5 @@
+import { choicesOf, requiredOf, textOfValue, typesOf } from '../../protocol/schema-text.ts'
 import { Json } from '../../wire/json/json.ts'
-import { choicesOf, requiredOf, textOfValue, typesOf } from './schema.ts'
 import { typeValue } from './typed-values.ts'
 
 /** One field of an elicitation form. */

@@ -44,15 +44,15 @@ const listItemsOf = async (
   const { method, member, key, capability } = LISTS[list]
   const isWorkspace = source.connection.kind === 'daemon'
   if (!isWorkspace && !(await session.discover()).get('capabilities')?.has(capability)) return []
-  const definitions = await session.list(method, member).catch((error: unknown) => {
+  const listed = await session.list(method, member, source.servers.length > 1).catch((error: unknown) => {
     if (list === 'templates' && error instanceof ClientError && error.code === EXIT.protocol) return [] // many servers lack it
     throw error
   })
-  return definitions.map(definition => {
+  return listed.map(({ definition, server: named }) => {
     const sentName = definition.get(key)?.asString() ?? ''
     const origin = definition.at('_meta', META.origin)
     const only = source.servers.length === 1 ? source.servers[0] : undefined
-    const server = origin?.get('server')?.asString() ?? only
+    const server = origin?.get('server')?.asString() ?? named ?? only
     return { server, name: origin?.get('name')?.asString() ?? sentName, sentName, definition, session }
   })
 }
@@ -95,7 +95,12 @@ export const findItems = async (
 }
 
 /** The item of that name; a ClientError lists what may have been meant. */
-export const chooseItem = (client: Client, list: 'tools' | 'prompts', { items, errors }: Found): Item => {
+export const chooseItem = (
+  client: Client,
+  list: 'tools' | 'prompts',
+  { items, errors }: Found,
+  usageOf?: (item: Item) => string,
+): Item => {
   const { server, item: wanted } = client.sources
   const { one } = LISTS[list]
   if (wanted === undefined) throw new ClientError(`expected the name of a ${one} after ${server}/`, EXIT.usage)
@@ -113,7 +118,7 @@ export const chooseItem = (client: Client, list: 'tools' | 'prompts', { items, e
     return isAtServer && item.definition.at('_meta', META.login)
   })
   if (login) throw new ClientError(loginHint(login), EXIT.unauthorized)
-  throw new ClientError(notFound(client, one, wanted, items), EXIT.usage)
+  throw new ClientError(notFound(client, one, wanted, items, usageOf), EXIT.usage)
 }
 
 const loginHint = ({ server = 'the server' }: Item): string =>
@@ -121,18 +126,23 @@ const loginHint = ({ server = 'the server' }: Item): string =>
 
 const MOST_NAMED = 12
 
-const notFound = ({ sources }: Client, one: string, wanted: string, items: readonly Item[]): string => {
+const notFound = (
+  { sources }: Client,
+  one: string,
+  wanted: string,
+  items: readonly Item[],
+  usageOf?: (item: Item) => string,
+): string => {
   const [prefix = '', ...rest] = wanted.split('/')
   const isPrefixed =
     sources.server === undefined && rest.length > 0 && sources.all.some(({ servers }) => servers.length > 0)
   if (isPrefixed && !items.some(({ server }) => server === prefix)) return unknownServer(prefix, sources.all).message
   const labels = items.map(labelOf)
-  const meant =
-    nearest(wanted, labels) ??
-    items.map(item => (nearest(wanted, [item.name]) ? labelOf(item) : '')).find(label => label !== '')
+  const near = nearest(wanted, labels)
+  const meant = items.find(item => labelOf(item) === near) ?? items.find(item => nearest(wanted, [item.name]))
   const where = sources.server ?? sources.all.map(({ label }) => label).join(', ')
   const missing = `${where} has no ${one} ${JSON.stringify(wanted)}`
-  if (meant !== undefined) return `${missing}; did you mean ${meant}?`
+  if (meant) return `${missing}; did you mean ${labelOf(meant)}?${usageOf ? `\nUsage: ${usageOf(meant)}` : ''}`
   if (labels.length === 0) return `${missing}; it has none`
   const more = labels.length > MOST_NAMED ? ` and ${labels.length - MOST_NAMED} more` : ''
   return `${missing}; there are ${labels.slice(0, MOST_NAMED).join(', ')}${more}`

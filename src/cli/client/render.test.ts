@@ -36,6 +36,10 @@ describe('the result of a tool', () => {
     expect(await render(`{"content":[{"type":"text","text":"one"}],${structured}}`)).toBe('one\n{\n  "a": 1\n}\n')
     const wrapped = '{"content":[{"type":"text","text":"one"}],"structuredContent":{"result":"one"}}'
     expect(await render(wrapped)).toBe('one\n')
+    const wrappedJson = '{"content":[{"type":"text","text":"{\\"a\\": 1}"}],"structuredContent":{"result":{"a":1}}}'
+    expect(await render(wrappedJson)).toBe('{"a": 1}\n')
+    const wrappedList = '{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1],"more":true}}'
+    expect(await render(wrappedList)).toBe('[1]\n{\n  "result": [\n    1\n  ],\n  "more": true\n}\n')
   })
 
   it('cannot steer a terminal, and goes into a pipe as it is', async () => {

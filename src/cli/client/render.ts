@@ -45,11 +45,12 @@ const isSameJson = (text: string | undefined, structured: Json): boolean => {
   }
 }
 
-/** Several libraries send a text also as the only member of structured content. */
+/** Several libraries send a text, or the JSON in it, also as the only member of structured content. */
 const isWrappedText = (structured: Json, blocks: readonly Json[]): boolean => {
   const [[, only] = [], ...others] = structured.entries()
-  const text = only?.asString()
-  return text !== undefined && others.length === 0 && blocks.some(block => block.get('text')?.asString() === text)
+  if (!only || others.length > 0) return false
+  const texts = blocks.map(block => block.get('text')?.asString())
+  return texts.some(text => text !== undefined && (text === only.asString() || isSameJson(text, only)))
 }
 
 const joinParts = (parts: readonly string[]): string =>

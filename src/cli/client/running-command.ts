@@ -1,7 +1,8 @@
+import type { ServerConfig } from '../../config/snapshot.ts'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Frame, Question } from '../../protocol/exchange.ts'
 import type { LogSeverity } from '../../protocol/methods.ts'
-import { MODERN } from '../../protocol/revisions.ts'
+import { MODERN, type Revision } from '../../protocol/revisions.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { CommandContext } from '../command.ts'
@@ -69,18 +70,23 @@ export class RunningCommand {
     let connected: ServerConnection | undefined
     const early: Frame[] = [] // a server may ask for roots as soon as it is initialized
     const { connection: target } = source
-    const open = async () =>
-      target.kind === 'daemon'
-        ? openDaemon(target.daemon, target.workspace, offer.capabilities !== Json.empty)
-        : openServer(target.config, {
-            caller,
-            timeoutMs: this.#timeoutMs || (this.#timeoutMs === 0 ? NO_LIMIT_MS : DEFAULT_MS.connecting),
-            isRevisionForced: connect.revision !== undefined,
-            version,
-            data,
-            log: SILENT,
-            sink: frame => (connected ? connected.outside(frame) : void early.push(frame)),
-          })
+    const openAs = (config: ServerConfig, revision: Revision | undefined) =>
+      openServer(config, {
+        caller: { ...caller, revision: revision ?? MODERN },
+        timeoutMs: this.#timeoutMs || (this.#timeoutMs === 0 ? NO_LIMIT_MS : DEFAULT_MS.connecting),
+        isRevisionForced: revision !== undefined,
+        version,
+        data,
+        log: SILENT,
+        sink: frame => (connected ? connected.outside(frame) : void early.push(frame)),
+      })
+    const open = async () => {
+      if (target.kind === 'daemon')
+        return openDaemon(target.daemon, target.workspace, offer.capabilities !== Json.empty)
+      if (connect.revision === undefined) return openAs(target.config, undefined)
+      const { openInRevision } = await import('./open-in-revision.ts')
+      return openInRevision({ config: target.config, caller, label: source.label, open: openAs })
+    }
     const peer = await this.#race(open())
     const connection = new ServerConnection(peer, {
       name: source.label,

@@ -1,6 +1,14 @@
 import { nearest } from '../../config/problems.ts'
+import {
+  alternativesOf,
+  choicesOf,
+  resolveSchema,
+  type SchemaType,
+  textOfValue,
+  typesOf,
+  typeText,
+} from '../../protocol/schema-text.ts'
 import { Json, type JsonKind } from '../../wire/json/json.ts'
-import { alternativesOf, choicesOf, resolveSchema, type SchemaType, textOfValue, typesOf, typeText } from './schema.ts'
 
 /** A value, or why the text is none of the schema's type. */
 export type TypedValue = { readonly value: Json } | { readonly problem: string }

@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { WorkspaceConfig } from '../config/snapshot.ts'
+import { sizeOfTool } from '../protocol/measure-tool.ts'
+import { type SizedTool, sumOfSizes, type ToolListSize, type ToolSize } from '../protocol/tool-size.ts'
+import type { Json } from '../wire/json/json.ts'
+import { previewWorkspace } from '../workspace/catalog/preview.ts'
+
+/** The sizes of what servers list, for operators. */
+export interface ToolSizes {
+  /** Undefined: its tools are not known. */
+  ofServer(server: string): ToolSize | undefined
+  /** The largest first. */
+  ofTools(server: string): readonly SizedTool[]
+  ofWorkspace(config: WorkspaceConfig): ToolListSize
+}
+
+type ToolsOf = (server: string) => readonly Json[] | undefined
+
+/** Each tool with its size, the largest first. */
+export const sizedTools = (tools: readonly Json[]): readonly SizedTool[] =>
+  tools
+    .map(tool => ({ name: tool.get('name')?.asString() ?? '', ...sizeOfTool(tool) }))
+    .sort((a, b) => b.tokens - a.tokens || (a.name < b.name ? -1 : 1))
+
+interface KnownSize {
+  readonly config: WorkspaceConfig
+  readonly tools: readonly (readonly Json[] | undefined)[]
+  readonly size: ToolListSize
+}
+
+/** Computes sizes from the tools that servers have listed to the gateway; each is computed once for each list. */
+export const createToolSizes = (toolsOf: ToolsOf): ToolSizes => {
+  const servers = new WeakMap<readonly Json[], ToolSize>()
+  const workspaces = new Map<string, KnownSize>()
+
+  const measure = (config: WorkspaceConfig, tools: KnownSize['tools']): ToolListSize => {
+    const lists = config.servers.flatMap((server, at) => {
+      const listed = tools[at]
+      return listed ? [[server, { tools: listed, prompts: [], resources: [], templates: [] }] as const] : []
+    })
+    return previewWorkspace(config, new Map(lists)).toolList
+  }
+
+  return {
+    ofServer: server => {
+      const tools = toolsOf(server)
+      if (!tools) return undefined
+      const size = servers.get(tools) ?? sumOfSizes(tools.map(sizeOfTool))
+      servers.set(tools, size)
+      return size
+    },
+    ofTools: server => sizedTools(toolsOf(server) ?? []),
+    ofWorkspace: config => {
+      const tools = config.servers.map(toolsOf)
+      const before = workspaces.get(config.name)
+      const isSame = before?.tools.length === tools.length && before.tools.every((list, at) => list === tools[at])
+      if (isSame && (before.config === config || isDeepStrictEqual(before.config, config))) return before.size
+      const size = measure(config, tools)
+      workspaces.set(config.name, { config, tools, size })
+      return size
+    },
+  }
+}
