@@ -15,6 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['protocol'],
   auth: ['protocol', 'wire', 'stores', 'config'],
   fronts: ['protocol', 'wire', 'stores', 'config'],
+  console: ['admin', 'protocol'], // types of admin/, and tables of protocol/: it runs in browsers
   admin: ['fronts', 'protocol', 'wire', 'config'],
   workspace: ['eras', 'protocol', 'wire', 'config'],
   health: ['protocol', 'wire', 'config'],
@@ -45,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const EVERYTHING = ['main.ts', 'index.ts']
 
 const sources = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
-  file => file.endsWith('.ts') && !/\.(test|fixture)\.ts$/.test(file),
+  file => /\.tsx?$/.test(file) && !/\.(test|fixture)\.tsx?$/.test(file),
 )
 
 /** Folders that every other one may import. */
@@ -80,6 +81,16 @@ test('the table catches what it should', () => {
     'fronts/x.ts: fronts/ may not import bridge/',
   ])
   expect(importsOf('app/gateway.ts')).toContain('fronts/http/mcp-endpoint.ts')
+})
+
+test('the console has only types of the gateway, and no HTML that is text', () => {
+  const console = sources.filter(file => folderOf(file) === 'console')
+  expect(console.length).toBeGreaterThan(20)
+  const textOf = (file: string): string => readFileSync(join(SOURCE, file), 'utf8')
+  const RUNS_NODE = /^import (?!type )(?:(?!\bfrom\b)[^;])*from '(?:node:|[./]+admin\/)/m
+  const WRITES_HTML = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|createContextualFragment/i
+  expect(console.filter(file => RUNS_NODE.test(textOf(file)))).toEqual([])
+  expect(console.filter(file => WRITES_HTML.test(textOf(file)))).toEqual([])
 })
 
 // A sink that throws where no code looks at its value ends the process, or leaves the call without an answer.

@@ -135,19 +135,14 @@ test('A8: a 401 to the probe is no verdict; the next attempt probes again', asyn
     sendJson(response, { jsonrpc: '2.0', id: arrived.body.id, result })
   })
   const gateway = await startTestGateway(server.url)
-  const initialize = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {} },
-  }
-  const refused = await send(gateway.url, { body: initialize })
-  expect(refused.json.error).toMatchObject({ code: -32603, data: { reason: 'upstream_auth' } })
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const opened = await send(gateway.url, { body: { jsonrpc: '2.0', id: 1, method: 'initialize', params } })
+  expect(opened.json.result).toMatchObject({ protocolVersion: '2025-11-25' }) // a legacy client is served, too
+  const list = async () => (await send(gateway.url, modern(1, 'tools/list'))).json.result?.tools
+  expect(await list()).toMatchObject([{ name: 'login' }]) // the caller is asked to log in meanwhile
   expect(server.of('initialize')).toEqual([])
   isOpen = true
-  await expect
-    .poll(async () => (await send(gateway.url, { body: initialize })).json.result?.protocolVersion)
-    .toBe('2025-11-25')
+  await expect.poll(list).toEqual([])
   expect(server.of('initialize')).toEqual([])
   await gateway.close()
   await server.close()

@@ -78,7 +78,7 @@ everyCell('E10: numbers and unknown members keep their spelling on both wires', 
   const list = client.texts.find(text => text.includes('"tools":['))
   for (const spelling of [
     `"inputSchema":{"type":"object","default":${NUMBERS}}`,
-    `"annotations":{"readOnlyHint":true,"acme":${NUMBERS}},"acme":${NUMBERS}}]`,
+    `"annotations":{"readOnlyHint":true,"acme":${NUMBERS}},"acme":${NUMBERS}`,
     `],"acme":${NUMBERS}`,
   ])
     expect(list).toContain(spelling)

@@ -28,16 +28,25 @@ export const sessionServer = async (
     forget(): void
     /** Breaks every GET stream. */
     cut(): void
+    /** From now on answers GET with 405. */
+    refuseGet(): void
     askOutside(method: string, params: object): Promise<Wire>
   }
 > => {
   const { arrivals, of, push, arrived: hasArrived } = createArrivals()
   const tools = new Map<string, Tool>()
   const methods = basics(tools)
+  methods.set('initialize', () => ({
+    protocolVersion: revision,
+    capabilities: CAPABILITIES,
+    serverInfo: { name: 'raw-legacy', version: '1' },
+    instructions: 'be kind',
+  }))
   const sessions = new Set<string>()
   const inboxes = new Map<string, ServerResponse>()
   const open = new Map<unknown, (message: Wire) => void>()
   let asked = 0
+  let refusesGet = false
 
   const server = await scriptedServer((arrived, response) => {
     const message = arrived.body as Wire
@@ -53,6 +62,7 @@ export const sessionServer = async (
     })
     push(arrival)
     const session = String(arrived.headers['mcp-session-id'])
+    if (arrived.method === 'GET' && refusesGet) return void response.writeHead(405).end()
     if (arrived.method === 'GET')
       return sessions.has(session)
         ? inbox(session, response)
@@ -65,12 +75,7 @@ export const sessionServer = async (
     if (method === 'initialize') {
       const given = randomUUID()
       sessions.add(given)
-      const result = {
-        protocolVersion: revision,
-        capabilities: CAPABILITIES,
-        serverInfo: { name: 'raw-legacy', version: '1' },
-        instructions: 'be kind',
-      }
+      const result = methods.get(method)?.(params)
       return json(response, { jsonrpc: '2.0', id, result }, 200, { 'mcp-session-id': given })
     }
     if (!sessions.has(session))
@@ -170,6 +175,9 @@ export const sessionServer = async (
     forget: () => sessions.clear(),
     cut: () => {
       for (const response of [...inboxes.values()]) response.destroy()
+    },
+    refuseGet: () => {
+      refusesGet = true
     },
     kill: async () => {
       sessions.clear()

@@ -121,7 +121,7 @@ test('a question whose id is open already is not asked twice', async () => {
   await close()
 })
 
-test('a question the server withdraws is void: its answer goes nowhere, the retry gets the result', async () => {
+test('H7: a question the server withdraws is void: its answer goes nowhere, the retry gets the result', async () => {
   let say: (message: object) => void = () => {}
   let id: unknown
   const { url, server, close } = await byHand((saying, called) => {
@@ -139,6 +139,28 @@ test('a question the server withdraws is void: its answer goes nowhere, the retr
   expect(second).toMatchObject({ resultType: 'complete', content: [{ text: 'without you' }] })
   expect(server.arrivals.filter(({ body }) => body.id === 9)).toEqual([])
   await close()
+})
+
+test('H6: a client that leaves during its retry cancels the call, and its answers cannot be sent again', async () => {
+  await inCell(M, serverOf('2025-11-25'), {}, async ({ server, url }) => {
+    server.tools.set('ask', async tool => {
+      await tool.ask('n', 'elicitation/create', FORM)
+      return new Promise(() => {})
+    })
+    const first = (await send(url, call(1))).json.result
+    const { headers, body } = call(2, { requestState: first?.requestState, inputResponses: { q1: accept } })
+    const leave = new AbortController()
+    const retry = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
+    const left = fetch(url, { ...retry, body: JSON.stringify(body), signal: leave.signal }).catch(() => 'left')
+    await expect.poll(() => responsesOf(server)).toHaveLength(1)
+    leave.abort()
+    const { message } = await server.arrived('notifications/cancelled')
+    expect(message.params?.requestId).toBe(server.of('tools/call')[0]?.message.id)
+    expect(await left).toBe('left')
+    expect((await send(url, { headers, body })).json.error).toMatchObject({ code: -32602 })
+    expect(server.of('tools/call')).toHaveLength(1)
+    expect(responsesOf(server)).toHaveLength(1)
+  })
 })
 
 test('F12: a process that dies while a call is parked: the retry is told what happened, the next call works', async () => {

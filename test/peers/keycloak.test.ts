@@ -20,7 +20,7 @@ describe('Keycloak', () => {
   beforeAll(async () => {
     const port = await freePort()
     origin = `http://127.0.0.1:${port}`
-    const started = await startKeycloak(origin, `${origin}/oauth/signed-in`)
+    const started = await startKeycloak(origin, `${origin}/oauth/signed-in/corp`)
     if (typeof started === 'string') {
       skipped = started
       process.stderr.write(`skipped: ${started}\n`)

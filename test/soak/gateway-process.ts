@@ -16,11 +16,11 @@ export interface GatewayProcess {
 
 const HARNESS = fileURLToPath(new URL('./harness.ts', import.meta.url))
 
-/** Starts the gateway with this configuration on a free port. */
+/** Starts the gateway with this configuration on a free port. The recorder is off: it would fill its own share of memory. */
 export const startGatewayProcess = async (config: object): Promise<GatewayProcess> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-soak-'))
   const file = join(folder, 'config.json')
-  await writeFile(file, JSON.stringify({ listen: { port: 0 }, ...config }))
+  await writeFile(file, JSON.stringify({ listen: { port: 0 }, recorder: { enabled: false }, ...config }))
   const child = fork(HARNESS, [file], { execArgv: ['--expose-gc', '--import', 'tsx'] })
   const failed = once(child, 'exit').then(() => Promise.reject(new Error('the gateway process ended early')))
   failed.catch(() => {})

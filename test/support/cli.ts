@@ -11,7 +11,7 @@ import type { Programs } from '../../src/cli/command.ts'
 import { run } from '../../src/cli/run.ts'
 import { announceDaemon } from '../../src/config/daemon-file.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { SILENT } from '../../src/telemetry/log.ts'
+import { type Log, SILENT } from '../../src/telemetry/log.ts'
 
 interface CliOptions {
   readonly input?: string // of stdin, which ends then
@@ -80,10 +80,10 @@ export const startCli = (args: readonly string[], options: CliOptions = {}): Run
 export const runCli = (args: readonly string[], options?: CliOptions) => startCli(args, options).ended
 
 /** A daemon in this process with that configuration, announced in a data directory of its own. */
-export const startTestDaemon = async (config: object) => {
+export const startTestDaemon = async (config: object, log: Log = SILENT) => {
   const data = await mkdtemp(join(tmpdir(), 'dragoman-cli-'))
   const snapshot = await loadConfig({ value: config, env: {}, flags: { port: 0 } })
-  const gateway = await startGateway({ ...snapshot, limits: { ...snapshot.limits, shutdownMs: 200 } }, { log: SILENT })
+  const gateway = await startGateway({ ...snapshot, limits: { ...snapshot.limits, shutdownMs: 200 } }, { log })
   await gateway.ready
   await announceDaemon(data, { origin: gateway.origin, pid: process.pid, token: gateway.localSecret })
   return {

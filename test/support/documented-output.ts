@@ -12,6 +12,7 @@ paths are replaced. The tests compare this page with what the commands print.
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/[ \t]+$/gm, ''],
   [/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1:8765'],
+  [/\bcode=[\w-]+/g, 'code=<code>'],
   [/\b\d+(\.\d+)? ms\b/g, '1 ms'],
   [/\b\d+\.\d+ s\b/g, '1.0 s'],
   [/\bup [\dhms ]+(?=,)/g, 'up 1m'],
@@ -22,6 +23,8 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b\d{8}-\d{6}-\d+\b/g, '20260101-120000-000'],
   [/^(\S+ +ready +)\d+s( +\S+ +\d+ +)\d+$/gm, '$11s$21'],
   [/^(\S+ +ready +)\d+s/gm, '$11s'],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '00000000-0000-4000-8000-000000000000'],
+  [/ (working +)\d+s/g, ' $11s'],
   [/^store: \w+/gm, 'store: sqlite'],
   [/^Waiting for .* \.\.\.\n\n/gm, ''],
   [/\/\S*\/dragoman-[\w-]+\/?/g, '~/'],

@@ -5,6 +5,7 @@ import {
   DEFAULT_TIMEOUT_MS,
   defaultRules,
   type ServerConfig,
+  type TasksConfig,
 } from '../../src/config/snapshot.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
@@ -12,18 +13,21 @@ import { SILENT } from '../../src/telemetry/log.ts'
 export const startTestGateway = (
   upstream?: string,
   state?: Parameters<typeof startGateway>[1]['state'],
+  tasks?: TasksConfig,
 ): Promise<{ url: string; close(): Promise<void> }> =>
-  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)], state)
+  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)], state, tasks)
 
 /** A gateway in this process, on a port of its own, with these servers in one workspace. */
 export const startGatewayBefore = async (
   servers: readonly ServerConfig[],
   state?: Parameters<typeof startGateway>[1]['state'],
+  tasks?: TasksConfig,
 ): Promise<{ url: string; close(): Promise<void> }> => {
   const names = servers.map(({ name }) => name)
   const snapshot = {
     listen: { ...DEFAULT_LISTEN, port: 0 },
     limits: { ...DEFAULT_LIMITS, shutdownMs: 500 },
+    tasks,
     servers: new Map(servers.map(server => [server.name, server])),
     workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length) }]]),
     warnings: [],

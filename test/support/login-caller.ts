@@ -51,11 +51,12 @@ export const openLoginClient = (
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
       const response = await fetch(server.url, { method: 'POST', headers, body: '{}' })
       await response.arrayBuffer()
-      if (sent === 3 || (response.status !== 401 && response.status !== 403))
-        return { kind: 'answered', status: response.status, sent }
+      const answered = { kind: 'answered', status: response.status, sent } as const
+      if (response.status !== 401 && response.status !== 403) return answered
       const wwwAuthenticate = response.headers.get('www-authenticate') ?? undefined
       const outcome = await credentials.rejected(principal, { token, status: response.status, wwwAuthenticate })
       if (outcome.kind !== 'retry') return outcome
+      if (sent === 3) return answered
     }
   }
 
@@ -82,9 +83,9 @@ export const openLoginClient = (
   return { client, credentials, logins: client.logins, call, browse, login, close: closeAll }
 }
 
-/** What the authorization server sends a browser back with. */
-export const authorize = async (url: string): Promise<URLSearchParams> => {
+/** The address to which the authorization server sends a browser back. */
+export const authorize = async (url: string): Promise<URL> => {
   const response = await fetch(url, { redirect: 'manual' })
   await response.arrayBuffer()
-  return new URL(response.headers.get('location') ?? 'http://nowhere/').searchParams
+  return new URL(response.headers.get('location') ?? 'http://nowhere/')
 }

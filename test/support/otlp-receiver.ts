@@ -106,10 +106,12 @@ const accept: Respond = response => response.setHeader('content-type', 'applicat
 export const startOtlpReceiver = async (port = 0) => {
   const [spans, received, problems]: [ReceivedSpan[], ReceivedMetric[], string[]] = [[], [], []]
   const requests: { path: string; headers: IncomingHttpHeaders; resource: Record<string, unknown> }[] = []
+  const texts: string[] = [] // the bodies
   const waiting = new Set<() => void>()
   let respond = accept
   const take = (path: string, headers: IncomingHttpHeaders, body: Buffer): void => {
     const text = headers['content-encoding'] === 'gzip' ? gunzipSync(body).toString() : body.toString()
+    texts.push(text)
     const schema = SCHEMAS[path]
     if (!schema || headers['content-type'] !== 'application/json') return void problems.push(`${path} ${text}`)
     const parsed = schema.safeParse(JSON.parse(text))
@@ -139,6 +141,7 @@ export const startOtlpReceiver = async (port = 0) => {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
     metrics: received,
+    texts,
     requests,
     problems,
     /** Answers everything in that way from now on; without one, as a collector does. */

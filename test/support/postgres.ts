@@ -52,9 +52,8 @@ const asUser = async (program: string, args: readonly string[]): Promise<void> =
   await run(program, args, { cwd: '/', ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) })
 }
 
-// It is thrown away: nothing need survive a power cut.
-const SETTINGS =
-  '-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200'
+// It is thrown away: nothing need survive a power cut. What is committed must survive `kill`, so commits are synchronous.
+const SETTINGS = '-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200'
 
 const refuse = async (): Promise<void> => {
   throw new Error('the PostgreSQL of DATABASE_URL is not ours to end')

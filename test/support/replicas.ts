@@ -9,6 +9,7 @@ import {
   defaultRules,
   type Limits,
   type ServerConfig,
+  type TasksConfig,
   type WorkspaceRules,
 } from '../../src/config/snapshot.ts'
 import type { Upstream } from '../../src/protocol/exchange.ts'
@@ -43,6 +44,7 @@ interface ReplicaOptions {
   readonly entry?: (at: number) => ServerConfig
   readonly labels?: (at: number) => readonly string[]
   readonly rules?: Partial<WorkspaceRules> // of every workspace
+  readonly tasks?: TasksConfig
   readonly onReload?: (at: number) => void
   readonly log?: Log
 }
@@ -97,11 +99,12 @@ export const startReplicas = async (options: ReplicaOptions) => {
   return { shared, keys, replicas, start, url: `${balancer.origin}/mcp`, balancer, close }
 }
 
-const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules, auth }: ReplicaOptions) => ({
+const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules, auth, tasks }: ReplicaOptions) => ({
   listen: { ...DEFAULT_LISTEN, port: 0 },
   auth,
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
+  tasks,
   servers: new Map([[server.name, server]]),
   workspaces: new Map(
     ['default', 'other', 'servers'].map(name => [name, { name, servers: [server.name], ...defaultRules(1), ...rules }]),

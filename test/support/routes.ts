@@ -10,6 +10,7 @@ import { createMemberList, type MemberList } from '../../src/workspace/catalog/m
 import { buildMergedList, type MergedList } from '../../src/workspace/catalog/merged-list.ts'
 import type { Member } from '../../src/workspace/member.ts'
 import { createPolicy } from '../../src/workspace/policy/policy.ts'
+import type { RouteDeps } from '../../src/workspace/routing/route-context.ts'
 import { createRoutes } from '../../src/workspace/routing/routes.ts'
 import { type Talk, type TalkOptions, talk } from './embedded.ts'
 
@@ -19,12 +20,17 @@ export interface Script {
   readonly answer?: (exchange: Exchange) => void
   readonly open?: () => Promise<void>
   readonly isDown?: boolean
+  readonly wantsLogins?: boolean
   readonly capabilities?: PlainObject
   readonly overlays?: Readonly<Record<string, Partial<Overlay>>>
 }
 
 /** Members of a test behind the routes of a workspace; their lists are known at once unless `isCold`. */
-export const routed = (scripts: Readonly<Record<string, Script>>, over: Partial<WorkspaceConfig> = {}) => {
+export const routed = (
+  scripts: Readonly<Record<string, Script>>,
+  over: Partial<WorkspaceConfig> = {},
+  deps: Pick<RouteDeps, 'serverOfTask'> = {},
+) => {
   const arrivals: { readonly server: string; readonly exchange: Exchange }[] = []
   const looks: ListKind[] = []
   const servers = Object.keys(scripts)
@@ -44,6 +50,7 @@ export const routed = (scripts: Readonly<Record<string, Script>>, over: Partial<
   const { dispatch, locate } = createRoutes(members, lists, {
     config,
     log: SILENT,
+    ...deps,
     capabilities: (_, { server }) =>
       scripts[server]?.capabilities ? Json.of(scripts[server].capabilities) : undefined,
   })
@@ -85,6 +92,7 @@ const memberOf = (server: string, script: Script, arrived: (exchange: Exchange) 
     bridged: upstream,
     native: upstream,
     isRemote: true,
+    wantsLogins: script.wantsLogins,
     isProcess: false,
     overlays: new Map(overlays),
     isUp: () => !script.isDown,

@@ -94,6 +94,17 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       expect(await one.read('grant', 'g')).toBeUndefined()
     })
 
+    test('records of a kind are listed wherever they were created, up to a limit', async () => {
+      const { one, other } = await pair()
+      for (const id of ['a', 'b', 'c']) await one.create('token', id, bytes(id), NEVER)
+      await one.create('token', 'old', bytes('old'), { expires: Date.now() - 1 })
+      await one.create('grant', 'g', bytes('g'), NEVER)
+      const listed = await other.list('token', 10)
+      expect(listed.map(({ id, body }) => `${id}:${body}`).toSorted()).toEqual(['a:a', 'b:b', 'c:c'])
+      expect(await other.list('token', 2)).toHaveLength(2)
+      expect(await other.list('oauth-client', 10)).toEqual([])
+    })
+
     test('records of a replica that stops as planned can be taken at once', async () => {
       const { one, other } = await pair()
       const claim = await one.create('session', 'a', bytes('x'), NEVER)
@@ -308,6 +319,21 @@ export const describeStateStore = (engine: string, open: () => Promise<StateClus
       expect(one.members.self).not.toBe(former)
       expect(lost).toHaveBeenCalledWith(claim)
       expect(await one.write(claim, bytes('late'), NEVER)).toBe(false)
+    })
+
+    test('one that has released everything because it stops does not join again when it is reported dead', async () => {
+      const { one, other } = await pair()
+      const renamed = vi.fn()
+      one.members.onRenamed(renamed)
+      const former = one.members.self
+      await one.releaseAll()
+      await other.members.reportDead(former)
+      const late = await other.create('session', 'later', bytes('x'), NEVER)
+      await vi.waitFor(() => expect(one.members.at(former)).toBeUndefined(), soon) // it has learnt that
+      await other.members.announce({ address: 'http://other', labels: [] })
+      await vi.waitFor(() => expect(one.members.at(other.members.self)?.address).toBe('http://other'), soon)
+      expect(other.members.all().map(({ replica }) => replica)).toEqual([other.members.self])
+      expect([renamed.mock.calls, late.epoch]).toEqual([[], 1])
     })
 
     test('a replica that misses its lease drops its claims before it goes on', async () => {

@@ -63,7 +63,7 @@ const runCell = async (
       return { required: names.map(name => unrun(name, String(error))), others: [] }
     },
   )
-  const unscored = cell.leg === 'client' && !scenario ? cell.unscored : undefined
+  const unscored = cell.leg !== 'authorization' && !scenario ? cell.unscored : undefined
   const report: Report = { name, exceptions, ...result, ...(unscored && { unscored }) }
   const required: Outcome[] = []
   for (const outcome of report.required) {

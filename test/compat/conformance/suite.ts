@@ -31,7 +31,7 @@ export interface SuiteRun {
 
 /** Runs the official suite against a server. */
 export const judgeServer = async (url: string, run: SuiteRun): Promise<SuiteResult> => {
-  const scope = run.scenario ? only(run.scenario, run.revision) : ['--requirements', run.revision]
+  const scope = run.scenario ? [...only(run.scenario, run.revision), '--force'] : ['--requirements', run.revision]
   const { tail } = await runSuite(['server', '--url', url, ...scope], run.folder, text => {
     for (const [, name] of text.matchAll(/Running scenario: (\S+)/g)) run.onScenario(String(name))
   })

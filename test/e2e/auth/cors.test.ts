@@ -34,7 +34,7 @@ describe('a preflight', () => {
     expect(text).toBe('')
     expect(headers['access-control-allow-origin']).toBe(APP)
     expect(headers.vary).toBe('Origin')
-    expect(listOf(headers['access-control-allow-methods'])).toEqual(['get', 'post', 'delete'])
+    expect(listOf(headers['access-control-allow-methods'])).toEqual(['get', 'post', 'patch', 'delete'])
     expect(headers['access-control-allow-credentials']).toBeUndefined()
     expect(headers['access-control-allow-private-network']).toBeUndefined()
   })
@@ -95,6 +95,7 @@ describe('a page', () => {
       'mcp-protocol-version',
       'www-authenticate',
       'retry-after',
+      'location',
     ])
     expect(headers['access-control-allow-credentials']).toBeUndefined()
   })

@@ -80,7 +80,10 @@ const CREDENTIALS = {
 const start = async (script: Script, entry: object = {}) => {
   const server = await scriptedServer(script)
   const words = { url: server.url, headers: { 'X-User': 'user ${caller.name}' }, credentials: CREDENTIALS, ...entry }
-  const read = checkConfig({ value: { mcpServers: { server: words } }, lineOf: () => 1, repeated: [] }, { env: ENV })
+  const read = checkConfig(
+    { value: { mcpServers: { server: words } }, placeOf: () => undefined, repeated: [] },
+    { env: ENV },
+  )
   expect(read.problems).toEqual([])
   const config = read.snapshot.servers.get('server') as ServerConfig
   const gateway = await startGuarded({ auth: { required: true }, server: config })
@@ -243,7 +246,10 @@ describe('a server with credentials', () => {
 it('a caller nobody knows gets no credentials but those for everybody else, and a session of its own', async () => {
   const server = await scriptedServer(streamableScript())
   const words = { url: server.url, credentials: { '*': { headers: { Authorization: 'Bearer shared' } } } }
-  const read = checkConfig({ value: { mcpServers: { server: words } }, lineOf: () => 1, repeated: [] }, { env: {} })
+  const read = checkConfig(
+    { value: { mcpServers: { server: words } }, placeOf: () => undefined, repeated: [] },
+    { env: {} },
+  )
   const gateway = await startGuarded({ insecure: true, server: read.snapshot.servers.get('server') as ServerConfig })
   closing.push(server.close, gateway.close)
   const nobody: Created = { id: '', headers: { authorization: '' } }

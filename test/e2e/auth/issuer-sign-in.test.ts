@@ -51,7 +51,7 @@ describe('a visitor who signs in at an issuer', () => {
     const [asked] = issuer.state.authorizations
     expect(Object.fromEntries(asked ?? [])).toMatchObject({
       client_id: 'gateway',
-      redirect_uri: `${gateway.origin}/oauth/signed-in`,
+      redirect_uri: `${gateway.origin}/oauth/signed-in/corp`,
       scope: 'openid email offline_access',
       code_challenge_method: 'S256',
       nonce: expect.any(String),

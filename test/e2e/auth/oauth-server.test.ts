@@ -147,6 +147,17 @@ describe('a client', () => {
     expect([more.status, more.body.error]).toEqual([400, 'invalid_scope'])
   })
 
+  it('for every workspace may not see the state of the whole gateway, unlike the token it was allowed with', async () => {
+    const { tokens } = await connect({ resource: gateway.origin })
+    const seen = async (path: string, secret: string): Promise<number> =>
+      (await fetch(gateway.origin + path, { headers: { authorization: `Bearer ${secret}` } })).status
+    for (const path of ['/metrics', '/admin/status'])
+      expect([await seen(path, tokens.access_token ?? ''), await seen(path, token.secret)]).toEqual([403, 200])
+    const headers = { authorization: `Bearer ${tokens.access_token}` }
+    const ready = await (await fetch(`${gateway.origin}/readyz`, { headers })).json()
+    expect(ready).not.toHaveProperty('servers')
+  })
+
   it('gets a grant that ends with the API token', async () => {
     const { client, tokens } = await connect()
     await gateway.revokeToken(token)
@@ -419,7 +430,7 @@ describe('the guard', () => {
 
   it('lets a browser open the pages that other sites lead to', async () => {
     expect(await visit('/oauth/authorize?client_id=x', LINK)).toBe(400)
-    expect(await visit('/oauth/signed-in?code=x', LINK)).toBe(400)
+    expect(await visit('/oauth/signed-in/corp?code=x', LINK)).toBe(400)
   })
 
   it('lets it open no other page from there, frame none, and fetch none', async () => {

@@ -146,7 +146,7 @@ describe('a token of an issuer', () => {
     ])
   })
 
-  it('is bound to its audience: a workspace, or the whole gateway', async () => {
+  it('F6: is bound to its audience: a workspace, or the whole gateway', async () => {
     const { url, other, origin } = await start()
     const statusOf = async (at: string, aud: string | string[]) =>
       (await ping(at, await bearer({ aud, scope: ALL }))).status
@@ -162,6 +162,7 @@ describe('a token of an issuer', () => {
     expect(challengeOf(wrong)).toContain(
       'error="invalid_token", error_description="The token is meant for another audience (https://elsewhere.test?)"',
     )
+    expect(challengeOf(wrong)).toContain(`resource_metadata="${origin}/.well-known/oauth-protected-resource`)
   })
 
   it('may have a configured audience instead', async () => {
@@ -199,7 +200,7 @@ describe('a token of an issuer', () => {
     for (let i = 0; i < 40; i++) expect((await ping(url, expired)).status).toBe(401)
   })
 
-  it('never reaches a server', async () => {
+  it('F6: never reaches a server', async () => {
     const seen: string[] = []
     const server = createServer((request, response) => {
       seen.push(...request.rawHeaders)

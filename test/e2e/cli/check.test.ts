@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { SizedTool, ToolListSize, ToolSize } from '../../../src/protocol/tool-size.ts'
 import { runCommand } from './in-process.ts'
 import { endPrograms, runProgram } from './program.ts'
 
@@ -48,12 +49,12 @@ it('says of every server how it was found and of every workspace what it shows, 
   })
   const { code, stdout, stderr } = await runCommand(['check', file])
   expect(code).toBe(1)
-  expect(stdout).toMatch(/^one +ready +2026-07-28 +built-in +\d+ +\d+$/m)
-  expect(stdout).toMatch(/^gone +down +- +http +- +\d+ +.*ECONNREFUSED/m)
-  expect(stdout).toMatch(/^dies +down +- +stdio +- +\d+ +.*exited with code 3/m)
+  expect(stdout).toMatch(/^one +ready +2026-07-28 +built-in +\d+ +\d[.\d]*k +\d+$/m)
+  expect(stdout).toMatch(/^gone +down +- +http +- +- +\d+ +.*ECONNREFUSED/m)
+  expect(stdout).toMatch(/^dies +down +- +stdio +- +- +\d+ +.*exited with code 3/m)
   expect(stdout).toMatch(/^lacks +unavailable .*the variable DRAGOMAN_TEST_UNSET is not set/m)
   expect(stdout).toMatch(/^off +disabled/m)
-  expect(stdout).toMatch(/^default +plain +2 +2 +0 +0 +\d+ by policy$/m)
+  expect(stdout).toMatch(/^default +plain +2 +2 +2 +\d+ +0 +0 +\d+ by policy$/m)
   expect(stdout).toContain(
     'default: several servers have example-ping; shown as example-ping (one), two__example-ping (two)',
   )
@@ -63,7 +64,15 @@ it('says of every server how it was found and of every workspace what it shows, 
 
   const json = await runCommand(['check', file, '--json'])
   expect(json.code).toBe(1)
-  const found = JSON.parse(json.stdout) as { ok: boolean; workspaces: { name: string; tools: string[] }[] }
+  const found = JSON.parse(json.stdout) as {
+    ok: boolean
+    servers: { toolSize: ToolSize; toolSizes: SizedTool[] }[]
+    workspaces: { name: string; tools: string[]; toolList: ToolListSize }[]
+  }
+  const [one] = found.servers
+  expect(one?.toolSizes.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(one?.toolSize.bytes)
+  expect(found.workspaces[0]?.toolList).toMatchObject({ tools: 2, listedTools: 2, unknown: [] })
+  expect(found.workspaces[1]?.toolList.unknown).toEqual(['off', 'gone', 'dies', 'lacks'])
   expect(found.ok).toBe(false)
   expect(found.workspaces[0]).toMatchObject({ name: 'default', tools: ['example-ping', 'two__example-ping'] })
   expect(found.workspaces[1]?.tools).toContain('one__echo')
@@ -88,9 +97,9 @@ it('finds nothing wrong with a server that only callers have credentials for', a
     },
   })
   const { code, stdout } = await runCommand(['check', file])
-  expect(stdout).toMatch(/^theirs +untried +- +http +- +- +credentials are per caller$/m)
-  expect(stdout).toMatch(/^named +untried +- +http +- +- +credentials are per caller$/m)
-  expect(stdout).toMatch(/^started +untried +- +stdio +- +- +credentials are per caller$/m)
+  expect(stdout).toMatch(/^theirs +untried +- +http +- +- +- +credentials are per caller$/m)
+  expect(stdout).toMatch(/^named +untried +- +http +- +- +- +credentials are per caller$/m)
+  expect(stdout).toMatch(/^started +untried +- +stdio +- +- +- +credentials are per caller$/m)
   expect(stdout).not.toContain('c4nary')
   expect(code).toBe(0)
 })
@@ -154,4 +163,17 @@ it('says what a silent server printed on stderr, where it hangs, and how long it
 it.each(['0', 'soon', '-1', '4000'])('--timeout %s is wrong', async timeout => {
   const { code, stderr } = await runCommand(['check', 'x.json', `--timeout=${timeout}`])
   expect([code, stderr]).toEqual([2, expect.stringContaining('--timeout: expected seconds, more than 0')])
+})
+
+it.each(['check', 'plan'])('%s takes the file as a word or with --config, and not both', async command => {
+  const file = await write({ mcpServers: { one: DEMO } })
+  const other = command === 'plan' ? ['--from', file] : ['--offline']
+  const [byWord, byFlag] = [
+    await runCommand([command, file, ...other]),
+    await runCommand([command, '--config', file, ...other]),
+  ]
+  expect(byWord.code).toBe(0)
+  expect(byFlag).toEqual(byWord)
+  const both = await runCommand([command, file, '--config', file])
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('expected FILE or --config FILE, not both')])
 })

@@ -2,7 +2,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, startTestDaemon } from '../../support/cli.ts'
-import { type Script, scriptedServer } from '../../support/scripted-server.ts'
+import { modern, type Script, scriptedServer } from '../../support/scripted-server.ts'
 
 /** Self-signed, for 127.0.0.1 and this test only. */
 const KEY = `-----BEGIN PRIVATE KEY-----
@@ -177,6 +177,22 @@ describe('a server that cannot be used', () => {
     expect([result.code, result.stdout, result.stderr]).toEqual([code, '', expect.stringContaining(message)])
   })
 
+  it.each<[string, Script, string, string]>([
+    ['a legacy server', hangsIn(''), '2026-07-28', '2025-06-18'],
+    ['a server of another legacy revision', hangsIn(''), '2024-11-05', '2025-06-18'],
+    [
+      'a modern server',
+      modern(answer(400, json({ error: { code: -32022, message: 'no' } }))),
+      '2025-03-26',
+      '2026-07-28',
+    ],
+  ])('in a revision that it does not speak: %s', async (_, script, revision, spoken) => {
+    const url = await scripted(script)
+    const { code, stderr } = await runCli(['call', url, 'run', '--revision', revision])
+    const text = `dragoman: ${url} does not speak ${revision}: it speaks ${spoken}\nLeave out --revision`
+    expect([code, stderr]).toEqual([3, expect.stringContaining(text)])
+  })
+
   it('--json prints the bytes of the result', async () => {
     const raw = '{"content":[],"big":12345678901234567890,"one":1.0,"escape":"\\u00e9"}'
     const url = await scripted((arrived, response) => {
@@ -267,6 +283,18 @@ describe('an invalid command line', () => {
     ],
     [['watch', 'nothing'], 'expected the URI of a resource, or "lists", got "nothing"'],
     [['watch', 'test://nowhere'], 'test://nowhere'],
+    [
+      ['call', 'demo/example-eco', 'message=x'],
+      'demo has no tool "example-eco"; did you mean demo/example-echo?\nUsage: demo/example-echo(message: string)',
+    ],
+    [
+      ['call', 'demo/test_sampling', 'prompt=x'],
+      'This needs a client that declares sampling (error -32021 while calling)\nPass --sampling-command COMMAND',
+    ],
+    [
+      ['call', 'demo/test_input_required_result_list_roots'],
+      'This needs a client that declares roots (error -32021 while calling)\nPass --root DIR',
+    ],
     [['tols'], '"tols" is not a command; did you mean "tools"?'],
   ])('%j', async (args, message) => {
     const at = args.indexOf('--')

@@ -47,7 +47,11 @@ describe.each(TARGETS)('with %s', (_, target) => {
       0,
       expect.stringContaining(`${prefix}test_x_mcp_header(region: string, level?: integer, note?: string)\n`),
     ])
-    expect(stdout).toMatch(/Example: dragoman call .*test_x_mcp_header region=text\n$/)
+    const [, example = ''] = /Example: dragoman (call .*test_x_mcp_header region=text)\n$/.exec(stdout) ?? []
+    expect(await runCli([...example.split(' '), ...after])).toMatchObject({
+      code: 0,
+      stdout: 'Region text, level not given\n',
+    })
   })
 
   it('call types the arguments by the schema and prints the result', async () => {
@@ -65,9 +69,42 @@ describe.each(TARGETS)('with %s', (_, target) => {
   })
 })
 
+describe('a workspace whose names do not say the server', () => {
+  let plain: Awaited<ReturnType<typeof startTestDaemon>>
+  beforeAll(async () => {
+    const files = { builtin: 'files', root: folder }
+    const workspaces = { default: { servers: ['demo', 'files'], names: 'plain' } }
+    plain = await startTestDaemon({ mcpServers: { demo: { builtin: 'demo' }, files }, workspaces })
+  })
+  afterAll(() => plain.close())
+  const run = (...words: string[]) => runCli([...words, '--data', plain.data])
+  const namesIn = (stdout: string) => stdout.split('\n').map(line => line.split('\t')[0])
+
+  it('lists tools and resources with their servers, and those of one server', async () => {
+    expect(namesIn((await run('tools')).stdout)).toEqual(
+      expect.arrayContaining(['demo/example-echo', 'files/read_file']),
+    )
+    expect(namesIn((await run('tools', 'files')).stdout)).toEqual([
+      ...['list_dir', 'read_file', 'find_file', 'search_for_pattern'].map(name => `files/${name}`),
+      '',
+    ])
+    expect((await run('resources', 'files')).stdout).not.toContain('test://')
+    expect((await run('resources', 'demo', '--revision', '2025-06-18')).stdout).not.toContain('file://')
+  })
+
+  it('calls a tool by the name with its server', async () => {
+    expect(await run('call', 'demo/example-echo', 'message=x')).toMatchObject({ code: 0, stdout: 'Echo: x\n' })
+  })
+})
+
 it('a command after -- is started, called and ended', async () => {
   const { code, stdout } = await runCli(['call', 'get-sum', 'a=1', 'b=2', '--', process.execPath, EVERYTHING])
   expect([code, stdout]).toEqual([0, 'The sum of 1 and 2 is 3.\n'])
+})
+
+it('describe shows an example for a command after --', async () => {
+  const { stdout } = await runCli(['describe', 'get-sum', '--', process.execPath, EVERYTHING])
+  expect(stdout).toContain(`\nExample: dragoman call get-sum a=1.5 b=1.5 -- ${process.execPath} ${EVERYTHING}\n`)
 })
 
 it('the daemon is called in an older revision where --revision says so', async () => {

@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { documentedOutputs, IS_WRITING, normalizeOutput, writeOutputs } from '../../support/documented-output.ts'
 import { startTestGateway } from '../../support/gateway.ts'
+import { modern, send } from '../../support/raw.ts'
 import { readShell } from '../../support/shell-line.ts'
 import { runCommand } from './in-process.ts'
-import { endPrograms, startServe } from './program.ts'
+import { endPrograms, startProgram, startServe } from './program.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
@@ -51,7 +52,13 @@ const compare = (line: string, text: string): void => {
 const runExample = async (line: string): Promise<string> => {
   vi.spyOn(process, 'cwd').mockReturnValue(home)
   vi.spyOn(process, 'argv', 'get').mockReturnValue([process.execPath, '/opt/dragoman/dist/main.js'])
-  const env = { HOME: home, XDG_CONFIG_HOME: at('.config'), DRAGOMAN_DATA: at('data'), GITHUB_TOKEN: 'x' }
+  const env = {
+    HOME: home,
+    XDG_CONFIG_HOME: at('.config'),
+    DRAGOMAN_DATA: at('data'),
+    GITHUB_TOKEN: 'x',
+    BROWSER: 'true',
+  }
   const { code, stdout, stderr } = await runCommand(readShell(line).args, { env })
   expect([line, code, stderr]).toEqual([line, 0, expect.any(String)])
   return stdout + stderr
@@ -60,12 +67,19 @@ const runExample = async (line: string): Promise<string> => {
 const check = async (line: string): Promise<void> => compare(line, await runExample(line))
 
 const ADD = "dragoman add github https://example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'"
+const ADD_OPENAPI = 'dragoman add pets --openapi https://example.com/openapi.json'
 const SERVE_URL = 'dragoman serve https://example.com/mcp --header "Authorization: Bearer $TOKEN"'
 const NPX = '-- npx -y @modelcontextprotocol/server-everything'
 
 it('the examples of the configuration', async () => {
   write('.cursor/mcp.json', { mcpServers: { docs: { url: 'https://docs.example.com/mcp' } } })
-  for (const line of [`dragoman add everything ${NPX}`, ADD, 'dragoman remove everything', 'dragoman import'])
+  for (const line of [
+    `dragoman add everything ${NPX}`,
+    ADD,
+    ADD_OPENAPI,
+    'dragoman remove everything',
+    'dragoman import',
+  ])
     await check(line)
 })
 
@@ -79,11 +93,39 @@ it('the examples of the running gateway', async () => {
   write('mcp.json', { mcpServers: { everything: small, demo: { builtin: 'demo' } } })
   const daemon = await startServe(['--config', at('mcp.json'), '--data', at('data'), '--no-watch'])
   await daemon.saw(/^ +everything +connected/m)
+  await check('dragoman console')
   await check('dragoman status')
   await check('dragoman logs everything')
+  await runExample('dragoman call demo/slow_compute seconds=60 --task')
+  await check('dragoman tasks')
+  await check('dragoman tasks cancel')
+  await runExample('dragoman call demo/slow_compute seconds=1 --task')
+  await check('dragoman tasks wait')
   write('mcp.json', { mcpServers: { demo: { builtin: 'demo' } } })
   for (const line of ['dragoman reload', 'dragoman restart', 'dragoman stop']) await check(line)
   expect(await daemon.ended).toBe(0)
+}, 60_000)
+
+it('the examples of recordings', async () => {
+  write('mcp.json', { mcpServers: { demo: { builtin: 'demo' } } })
+  const daemon = await startServe(['--config', at('mcp.json'), '--data', at('data'), '--no-watch'])
+  const { origin, token } = JSON.parse(readFileSync(at('data/daemon.json'), 'utf8')) as Record<string, string>
+  const headers = { authorization: `Bearer ${token}` }
+  const call = modern(1, 'tools/call', { name: 'example-echo', arguments: { message: 'hello' } })
+  expect((await send(`${origin}/mcp`, { ...call, headers: { ...call.headers, ...headers } })).status).toBe(200)
+  const exported = await fetch(`${origin}/admin/recordings/export?method=tools/call`, { headers })
+  writeFileSync(at('recordings.jsonl'), await exported.text())
+  await check('dragoman replay recordings.jsonl')
+  const program = startProgram(['replay', at('recordings.jsonl'), '--as', 'server', '--port', '0'])
+  await program.saw(/plays .*\n/)
+  compare(
+    'dragoman replay recordings.jsonl --as server --port 8766',
+    program.stdout().replace(/:\d+\/mcp/, ':8766/mcp'),
+  )
+  for (const each of [program, daemon]) {
+    each.signal('SIGTERM')
+    expect(await each.ended).toBe(0)
+  }
 }, 60_000)
 
 it.each<[string, readonly string[], number]>([

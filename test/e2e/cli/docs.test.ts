@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
+import { DEFAULT_RECORDER } from '../../../src/config/recorder.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, DEFAULT_PROCESS_LIMITS } from '../../../src/config/snapshot.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-docs-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const ROOT = resolve(import.meta.dirname, '../../..')
+const { enabled: _on, ...RECORDER } = DEFAULT_RECORDER // other clients have an `enabled`, too
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 describe('the documentation', () => {
@@ -42,7 +44,7 @@ describe('the documentation', () => {
   })
 
   it.each<[string, object]>([
-    ['docs/configuration.md', { ...DEFAULT_LIMITS, ...DEFAULT_LISTEN }],
+    ['docs/configuration.md', { ...DEFAULT_LIMITS, ...DEFAULT_LISTEN, ...RECORDER }],
     ['docs/processes.md', DEFAULT_PROCESS_LIMITS],
   ])('of %s names every setting with its default', (file, defaults) => {
     const text = read(file)

@@ -169,6 +169,8 @@ describe('link and unlink', () => {
       expect((await dragoman('link', client)).code).toBe(0)
       expect((await readJson(file))[key]).toMatchObject({ dragoman: entry })
     }
+    const preview = await dragoman('link', 'codex', '--workspace', 'demo', '--dry-run')
+    expect(preview.stdout).toContain(`would get:\n\n[mcp_servers.dragoman-demo]\nurl = "${url}/demo"\n`)
     await dragoman('link', 'codex', '--workspace', 'demo')
     expect(await read('.codex/config.toml')).toBe(`[mcp_servers.dragoman-demo]\nurl = "${url}/demo"\n`)
     await dragoman('unlink', 'codex', '--workspace', 'demo')

@@ -47,6 +47,7 @@ describe('dragoman token', () => {
       principal: 'robots',
       workspaces: ['*'],
       policy: null,
+      admin: false,
       created: expect.any(String),
       expires: expect.any(String),
       token: expect.stringMatching(/^drg_/),
@@ -58,18 +59,30 @@ describe('dragoman token', () => {
   it('list shows every token, also as JSON', async () => {
     expect((await token('list')).stdout).toBe(`There are no tokens in ${join(data, 'tokens.json')}.\n`)
     const one = await create('one', '--workspace', 'a', '--policy', 'reading')
-    const two = await create('two', '--principal', 'ada', '--expires', '1y')
+    const two = await create('two', '--principal', 'ada', '--expires', '1y', '--admin')
     const lines = (await token('list')).stdout.trimEnd().split('\n')
     expect(lines).toHaveLength(3)
-    expect(lines[0]).toMatch(/^ID +NAME +PRINCIPAL +WORKSPACES +POLICY +CREATED +EXPIRES +LAST USED$/)
-    expect(lines[1]).toMatch(new RegExp(`^${one.id} +one +${one.id} +a +reading +\\d{4}-\\d\\d-\\d\\d +never +never$`))
+    expect(lines[0]).toMatch(/^ID +NAME +PRINCIPAL +WORKSPACES +POLICY +ADMIN +CREATED +EXPIRES +LAST USED$/)
+    expect(lines[1]).toMatch(
+      new RegExp(`^${one.id} +one +${one.id} +a +reading +- +\\d{4}-\\d\\d-\\d\\d +never +never$`),
+    )
     expect(lines[2]).toMatch(
-      new RegExp(`^${two.id} +two +ada +\\* +- +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`),
+      new RegExp(`^${two.id} +two +ada +\\* +- +yes +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`),
     )
     expect(JSON.parse((await token('list', '--json')).stdout)).toMatchObject([
       { id: one.id, workspaces: ['a'], policy: 'reading', expires: null, lastUsed: null },
-      { id: two.id, principal: 'ada' },
+      { id: two.id, principal: 'ada', admin: true },
     ])
+  })
+
+  it('create --admin allows no limit, because its holder could remove it', async () => {
+    for (const limit of [
+      ['--workspace', 'a'],
+      ['--policy', 'reading'],
+    ]) {
+      const refused = await token('create', 'x', '--admin', ...limit)
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--admin: a token that may change')])
+    }
   })
 
   it('revoke takes one away, and says when there is none', async () => {

@@ -1,12 +1,15 @@
 import { once } from 'node:events'
-import { createConnection, createServer as createTcpServer } from 'node:net'
+import { createConnection, createServer as createTcpServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { StateError } from '../../../src/stores/state/state-store.ts'
 import { rpcInitialize, rpcNotification, rpcRequest } from '../../support/front.ts'
 import { createTestLog } from '../../support/log.ts'
-import { openStream, type RawReply, send } from '../../support/raw.ts'
+import { modern, openStream, type RawReply, send } from '../../support/raw.ts'
 import { createReplicaServer } from '../../support/replica-server.ts'
 import { startReplicas, type TestReplica } from '../../support/replicas.ts'
+
+const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 let cluster: Awaited<ReturnType<typeof startReplicas>>
 let home: TestReplica
@@ -42,6 +45,22 @@ const lost = (number: number | string) => ({
   id: number,
   error: { code: -32603, data: { reason: 'replica_lost' } },
 })
+
+/** Sends the rest of a request whose first line has been sent, and reads the whole answer. */
+const rawAnswer = async (
+  socket: Socket,
+  url: string,
+  body: object,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> => {
+  const text = JSON.stringify(body)
+  const all = { ...JSON_HEADERS, host: new URL(url).host, 'content-length': Buffer.byteLength(text), ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`${lines.join('')}\r\n${text}`)
+  let answer = ''
+  for await (const chunk of socket) answer += chunk
+  return answer
+}
 
 test('home killed before a call: the replica that is asked revives the session, and the others find it there', async () => {
   await home.kill()
@@ -170,6 +189,61 @@ test('a planned stop: requests wait until its sessions can be taken, and none fa
   expect(texts.filter(text => typeof text !== 'string')).toEqual([])
   expect(texts.at(0)).toBe('replica 0')
   expect(texts.at(-1)).toMatch(/^replica [12]$/)
+})
+
+test('a planned stop of a replica that is never idle: calls that run end there, later ones elsewhere', async () => {
+  await cluster.close()
+  const limits = { shutdownMs: 8000 }
+  cluster = await startReplicas({ size: 2, server: at => createReplicaServer(at, calls), isDirect: true, limits })
+  ;[home, entry] = cluster.replicas as [TestReplica, TestReplica]
+  id = await open(home)
+  const answers: Promise<RawReply>[] = []
+  const next = () => post(entry, rpcRequest(answers.length, 'tools/call', { name: 'silent', arguments: {} }))
+  const timer = setInterval(() => answers.push(next()), 100)
+  await expect.poll(() => calls.length).toBeGreaterThan(2)
+  await home.gateway.close()
+  clearInterval(timer)
+  await home.store.close()
+  const texts = (await Promise.all(answers)).map(({ text }) => /replica \d/.exec(text)?.[0] ?? text) // some are streams
+  expect(new Set(texts)).toEqual(new Set(['replica 0', 'replica 1']))
+})
+
+test('a planned stop: requests on connections to it that stay open are served elsewhere, and none is refused', async () => {
+  await cluster.close()
+  const server = (at: number): ReturnType<typeof createReplicaServer> => {
+    const made = createReplicaServer(at, calls)
+    return { ...made, close: () => sleep(at === 0 ? 400 : 0).then(() => made.close()) } // as a process that ends slowly
+  }
+  cluster = await startReplicas({ size: 3, server, isDirect: true })
+  ;[home, entry, third] = cluster.replicas as [TestReplica, TestReplica, TestReplica]
+  id = await open(home)
+  const other = await open(entry)
+  const bodies = [
+    { body: call('where'), headers: asSession() },
+    { body: call('where'), headers: asSession({ 'mcp-session-id': other }) },
+    modern(1, 'tools/call', { name: 'where', arguments: {} }),
+  ]
+  const kept = await Promise.all(
+    [0, 1, 2, 3, 4, 5].map(async () => {
+      const socket = createConnection(new URL(home.url).port as unknown as number, '127.0.0.1')
+      await once(socket, 'connect')
+      socket.write('POST /mcp HTTP/1.1\r\n') // busy, so that the stop does not close it
+      return socket
+    }),
+  )
+  await sleep(50)
+  const closing = home.gateway.close()
+  await sleep(200) // the server still ends
+  const answers = await Promise.all(
+    kept.map(async (socket, at) => {
+      const { body, headers = {} } = bodies[at % 3] as (typeof bodies)[number]
+      return rawAnswer(socket, home.url, body, headers)
+    }),
+  )
+  await closing
+  expect(answers.map(text => /replica \d/.exec(text)?.[0] ?? text)).toEqual(
+    [0, 1, 2, 3, 4, 5].map(() => expect.stringMatching(/^replica [12]$/)),
+  )
 })
 
 test('a slow reader stops the server behind two replicas, and nobody buffers what it does not read', async () => {

@@ -76,7 +76,7 @@ test('questions of a session are answered although each retry reaches another re
   expect(client.asked).toHaveLength(6)
 })
 
-test('a question whose call was lost with its replica is answered with call_lost', async () => {
+test('H34: a question whose call was lost with its replica is answered with call_lost', async () => {
   const server = await startServer()
   const { url, replicas, balancer } = await open(remote(server.url))
   const killHome = async () => {

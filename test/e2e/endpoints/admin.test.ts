@@ -44,7 +44,7 @@ const ask = (path: string, token: string, method = 'GET') =>
 const statusOf = async (path: string, token: string, method?: string) => (await ask(path, token, method)).status
 
 test('the status is for the owner and for tokens of every workspace', async () => {
-  expect(await statusOf('status', '')).toBe(403)
+  expect(await statusOf('status', '')).toBe(401)
   expect(await statusOf('status', limited)).toBe(403)
   expect(await statusOf('status', operator, 'POST')).toBe(405)
   for (const token of [operator, gateway.localSecret])

@@ -44,14 +44,26 @@ describe('/readyz', () => {
     await gateway.gateway.ready
     const after = await get(gateway, '/readyz')
     expect(after.status).toBe(200)
+    const { text } = await get(gateway, '/metrics')
+    expect(text).toMatch(/^dragoman_server_tool_tokens\{server="demo"\} [1-9]\d+$/m)
+    expect(text).toMatch(/^dragoman_workspace_tool_tokens\{workspace="default",scope="listed"\} [1-9]\d+$/m)
     expect(JSON.parse(after.text)).toMatchObject({
       status: 'ready',
       servers: [
-        { name: 'demo', state: 'ready', revision: '2026-07-28', tools: expect.any(Number) },
+        {
+          name: 'demo',
+          state: 'ready',
+          revision: '2026-07-28',
+          tools: expect.any(Number),
+          toolSize: { tokens: expect.any(Number) },
+        },
         { name: 'slow', state: 'down', reason: expect.any(String) },
         { name: 'gone', state: 'down', reason: expect.any(String), retryAt: expect.stringMatching(/^2\d{3}-.*Z$/) },
         { name: 'off', state: 'disabled' },
       ],
+      workspaces: expect.arrayContaining([
+        expect.objectContaining({ name: 'default', listed: expect.any(Object), unknown: ['slow', 'gone'] }),
+      ]),
     })
   })
 
@@ -241,11 +253,13 @@ describe('/', () => {
       expect((await send(`${gateway.origin}/${mcp}`, modern(1, 'tools/list'))).status).toBe(200)
   })
 
-  test('is a page for browsers', async () => {
-    const gateway = await start({ 'a<b>': { builtin: 'demo' } })
+  test('is JSON for programs, whatever else they accept, and the console for browsers', async () => {
+    const gateway = await start({ demo: { builtin: 'demo' } })
+    for (const accept of ['*/*', 'application/json'])
+      expect(JSON.parse((await get(gateway, '/', { accept })).text)).toMatchObject({ name: 'dragoman' })
     const { headers, text } = await get(gateway, '/', { accept: 'text/html,*/*' })
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(text).toContain('<h1>dragoman 1.2.3</h1>')
-    expect(text).toContain('a&lt;b&gt;')
+    expect(headers['vary']).toContain('accept')
+    expect(text).toMatch(/<noscript>[\s\S]*<code>\/mcp<\/code>/)
   })
 })

@@ -148,7 +148,8 @@ describe('the description', () => {
 
   test('of one workspace has its tools only, and every path in it works', async () => {
     const { document } = await describeAll('/files/openapi.json')
-    const paths = Object.keys(document.paths ?? {})
+    const paths = Object.keys(document.paths ?? {}).slice(0, -1)
+    expect(Object.keys(document.paths ?? {}).at(-1)).toBe('/actions/files/tasks/{id}')
     expect(paths).toEqual(
       ['list_dir', 'read_file', 'find_file', 'search_for_pattern'].map(name => `/actions/files/${name}`),
     )

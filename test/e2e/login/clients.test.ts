@@ -57,7 +57,7 @@ describe.each<ServerKind>(['SDK v1', 'SDK v1 over SSE', 'SDK v2'])('a server (%s
     ['SDK v1', true],
     ['SDK v2 modern', false],
     ['SDK v2 legacy', false],
-  ])('asks the user of a client (%s, SSE: %s) for it, and goes on', async (client, sse) => {
+  ])('F7: asks the user of a client (%s, SSE: %s) for it, and goes on', async (client, sse) => {
     const site = await startSite(kind)
     const { origin } = await startDaemon({ far: site.url })
     const { answer, shown } = opening('ada')
@@ -76,7 +76,7 @@ describe.each<ServerKind>(['SDK v1', 'SDK v1 over SSE', 'SDK v2'])('a server (%s
     expect(site.counts.registrations).toBe(1)
   })
 
-  it('gives a client that cannot open links the link, and works after it', async () => {
+  it('F7: gives a client that cannot open links the link, and works after it', async () => {
     const site = await startSite(kind)
     const { origin, data } = await startDaemon({ far: site.url })
     for (const client of ['SDK v1', 'SDK v2 modern'] as const) {

@@ -74,11 +74,13 @@ test('a call goes on, and logins stay, when the gateway is killed with -9 and st
   expect((await retry).content[0]?.text).toContain('hello')
   await kill(second)
 
-  // The login is kept; that the server wants one is, too, so it is not probed.
+  // The login is kept; that the server wants one is, too: no call is sent without it.
   const third = await serve(port)
-  const ready = await fetch(`${origin}/readyz`)
-  expect(await ready.text()).toContain('untried')
+  await third.saw(/far +not tried: needs a login/) // after the first probe, which has no login
+  expect(await (await fetch(`${origin}/readyz`)).text()).toContain('untried')
+  const refused = site.refused.length
   expect((await call(origin, {})).content[0]?.text).toContain('hello')
+  expect(site.refused).toHaveLength(refused)
   expect(site.counts.registrations).toBe(1)
   await kill(third)
 })

@@ -75,6 +75,15 @@ test('a REST caller gets 424 with the link, and its result after the login', asy
   expect(await act(origin, ada, 'echo', { text: 'hi' })).toMatchObject({ status: 200 })
 })
 
+test('a server without any metadata asks the first caller to log in, too', async () => {
+  const site = await startSite(startV1, { hasMetadata: false })
+  const { origin, ada } = await startWithUsers(site.url)
+  const refused = await act(origin, ada, 'echo', { text: 'hi' })
+  expect(refused).toMatchObject({ status: 424, body: { error: { data: { reason: 'login_required' } } } })
+  await openAs(createBrowser('ada@site'), refused.body.error?.data.url ?? '', tokenOf(ada))
+  expect(await act(origin, ada, 'echo', { text: 'hi' })).toMatchObject({ status: 200 })
+})
+
 test('a link is of no use to another user, nor its callback in another browser', async () => {
   const site = await startSite(startV2)
   const { origin, ada, ben } = await startWithUsers(site.url)
@@ -93,35 +102,43 @@ test('a link is of no use to another user, nor its callback in another browser',
   expect(await act(origin, ben, 'echo')).toMatchObject({ status: 424 })
 })
 
-test('two users of one server never use the token of the other, at any of two replicas', async () => {
+test('two users of one server never use the token of the other, at any of three replicas, and each is refreshed once', async () => {
   const site = await startSite(startV1)
   const data = await newDataDirectory()
   const users = {
     ada: await createToken(data, { principal: 'ada' }),
     ben: await createToken(data, { principal: 'ben' }),
   }
-  const { replicas, close } = await startReplicas({ size: 2, data, entry: () => remote(site.url) })
+  const { replicas, close } = await startReplicas({ size: 3, data, entry: () => remote(site.url) })
   closing.push(close, () => rm(data, { recursive: true }))
-  const [first, second] = replicas.map(({ gateway }) => gateway.origin) as [string, string]
+  const origins = replicas.map(({ gateway }) => gateway.origin) as [string, string, string]
+  const [first, second] = origins
   for (const [name, token] of Object.entries(users)) {
     const link = (await act(first, token, 'echo', { text: name })).body.error?.data.url ?? ''
     // The page is opened at another replica than the call was sent to, and the callback comes to the first one.
     const page = await openAs(createBrowser(`${name}@site`), link.replace(first, second), tokenOf(token))
     expect(page.text).toContain('Logged in')
   }
-  for (const origin of [first, second])
+  for (const origin of origins)
     for (const token of Object.values(users))
       await expect.poll(async () => (await act(origin, token, 'echo', { text: 'x' })).status).toBe(200)
-  const before = site.admitted.length
-  const calls = Array.from({ length: 40 }, async (_, i) => {
-    const name = i % 2 ? 'ada' : 'ben'
-    const answer = await act(i % 4 < 2 ? first : second, users[name], 'echo', { text: `of ${name}` })
-    expect(answer).toMatchObject({ status: 200 })
-  })
-  await Promise.all(calls)
-  const called = site.admitted.slice(before).filter(({ method }) => method === 'tools/call')
-  expect(called).toHaveLength(40)
-  for (const { user, text } of called) expect(text).toContain(`of ${user.replace('@site', '')}`)
+  const callAll = async (): Promise<void> => {
+    const before = site.admitted.length
+    const calls = Array.from({ length: 60 }, async (_, i) => {
+      const name = i % 2 ? 'ada' : 'ben'
+      const answer = await act(origins[Math.floor(i / 2) % 3] ?? first, users[name], 'echo', { text: `of ${name}` })
+      expect(answer).toMatchObject({ status: 200 })
+    })
+    await Promise.all(calls)
+    const called = site.admitted.slice(before).filter(({ method }) => method === 'tools/call')
+    expect(called).toHaveLength(60)
+    for (const { user, text } of called) expect(text).toContain(`of ${user.replace('@site', '')}`)
+  }
+  await callAll()
+  expect(site.counts.refreshes).toBe(0)
+  site.expire()
+  await callAll() // 30 calls of each user are refused, at three replicas at the same time
+  expect(site.counts.refreshes).toBe(2)
 })
 
 test('a call that needs another scope asks for one more login, and goes on', async () => {

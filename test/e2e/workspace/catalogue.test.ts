@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import type { ServerConfig } from '../../../src/config/snapshot.ts'
+import { BREAK_AFTER } from '../../../src/health/state.ts'
 import { isModern } from '../../../src/protocol/revisions.ts'
 import { CLIENTS, serverOf } from '../../matrix/cells.ts'
 import type { MatrixClient } from '../../matrix/client.ts'
@@ -202,7 +203,10 @@ everyKindInTurn('H9: the workspace can what one of its members can', async (many
     resources: { listChanged: true, subscribe: true },
     logging: {},
   })
-  expect(found?.capabilities).not.toHaveProperty('tasks')
+  // Tasks of 2025-11-25, for the tools of the modern members; no list of them all.
+  const tasks = { cancel: {}, requests: { tools: { call: {} } } }
+  const capabilities = (found?.capabilities ?? {}) as { readonly tasks?: object }
+  expect(capabilities.tasks).toEqual(client.revision === '2025-11-25' ? tasks : undefined)
 })
 
 test('H9: legacy clients are told what may come later, modern ones what there is', async () => {
@@ -213,6 +217,7 @@ test('H9: legacy clients are told what may come later, modern ones what there is
     for (const kind of KINDS) {
       const found = await introduction(many, await client(kind))
       const all = ['tools', 'prompts', 'resources']
+      if (kind.revision === '2025-11-25') all.push('tasks')
       expect(Object.keys(found?.capabilities as object).sort()).toEqual(
         isModern(kind.revision) ? ['tools'] : all.sort(),
       )
@@ -316,6 +321,38 @@ test('the REST door takes the server as a segment, and any form of a name', asyn
     expect(await post('x')).toMatchObject({ text: expect.stringContaining('legacy__x') }) // several have it
   })
 })
+
+test('D3: a listener of a modern server, one without GET streams and a dead one survives restarts, and hears of each once', async () => {
+  const withoutGet = async () => {
+    const server = await sessionServer('2025-06-18')
+    server.refuseGet()
+    return server
+  }
+  const starts = { modern: MEMBERS.modern, legacy: withoutGet }
+  await amongMany(starts, { configs: [nowhere('dead')], isHasty: true }, async ({ servers, client }) => {
+    for (const server of Object.values(servers)) server.tools.set('x', () => ({ content: [] }))
+    const listener = await client(KINDS[0] as (typeof KINDS)[0])
+    await listener.call('tools/list')
+    const started = performance.now()
+    await listener.listen()
+    expect(performance.now() - started).toBeLessThan(5000)
+    const changes = () => listener.received.filter(({ method }) => method === CHANGED).length
+    for (const name of ['modern', 'legacy']) {
+      const before = changes()
+      await servers[name]?.kill()
+      for (let failed = 0; failed < BREAK_AFTER; failed++)
+        expect((await listener.call('tools/call', { name: `${name}__x` })).error).toBeDefined()
+      servers[name]?.tools.set(`new-${name}`, () => ({ content: [] }))
+      await servers[name]?.restart()
+      await expect.poll(changes, { timeout: 10_000 }).toBe(before + 1)
+      const { result } = await listener.call('tools/list')
+      expect(namesIn(result, 'tools')).toContain(`${name}__new-${name}`)
+      expect(changes()).toBe(before + 1)
+    }
+    const answers = listener.received.filter(({ method }) => method === undefined)
+    expect(answers).toHaveLength(1 + 2 * (BREAK_AFTER + 1)) // none to the listen
+  })
+}, 30_000)
 
 test('H38, D3: no client waits longer than the limit for a server that never answers', async () => {
   const silent = await scriptedServer(() => {})

@@ -107,11 +107,13 @@ describe.each(CLIENTS)('%s', (_, connect) => {
   test('that comes before a server has started waits for its tools', async () => {
     const { slow, quick } = await servers()
     slow.close()
-    const { url } = await start([slow.config, quick.config])
+    const { url, gateway } = await start([slow.config, quick.config])
     const listing = opened(connect({ url, capabilities: { roots: {} } })).then(client => client.toolNames())
+    const describing = fetch(`${gateway.origin}/actions/default/openapi.json`).then(response => response.text())
     await eventually(() => slow.asked).toContain('initialize')
     slow.open()
     expect(await listing).toEqual(ALL)
+    for (const tool of ALL) expect(await describing).toContain(tool)
   })
 
   test('that waits in vain is told when the tools are there', async () => {
@@ -184,6 +186,7 @@ test("what a user's process lists after a call is shown to no other user, nor st
     expect(text).toContain('slow__two')
     expect(text).not.toContain('made_by_process')
   }
+  await second.gateway.close() // nothing is written any more
   for (const file of await readdir(join(data, 'lists')))
     expect(await readFile(join(data, 'lists', file), 'utf8')).not.toContain('made_by_process')
 })
@@ -241,4 +244,41 @@ describe('lists on disk', () => {
     quick.close()
     expect(await restart(data, [slow.config, quick.config])).toEqual(ALL)
   })
+})
+
+test('lists start no process for a list that is known, and a call only that of its server', async () => {
+  const { slow, quick } = await servers()
+  const data = await folder()
+  const sampling = { capabilities: { sampling: {} } }
+  const running = () => [slow.processes(), quick.processes()]
+  const list = async (url: string) => {
+    const listed: string[][] = []
+    for (const [, connect] of CLIENTS)
+      for (const more of [{}, sampling]) {
+        const client = await connect({ url, capabilities: {}, ...more })
+        listed.push(await client.toolNames())
+        await client.close()
+      }
+    return listed
+  }
+  const first = await start([slow.config, quick.config], { data })
+  await first.gateway.ready
+  await list(first.url)
+  await eventually(running).toEqual([2, 2]) // one more for clients with sampling: to them the server lists more
+  const more = ['slow__one', 'slow__two', 'slow__sample', 'quick__x', 'quick__sample']
+  await eventually(async () => (await list(first.url))[1]).toEqual(more)
+  const before = await list(first.url)
+  expect(before.filter((_, at) => at % 2 === 1)).toEqual([more, more, more])
+  expect(before.filter((_, at) => at % 2 === 0)).toEqual([ALL, ALL, ALL])
+  expect(running()).toEqual([2, 2])
+  const caller = await opened(connectV1({ url: first.url, ...sampling }))
+  await caller.call('slow__one')
+  await caller.call('unknown').catch(() => {})
+  expect(running()).toEqual([3, 2])
+  await first.gateway.close()
+
+  const second = await start([slow.config, quick.config], { data })
+  await second.gateway.ready
+  expect(await list(second.url)).toEqual(before)
+  expect(running()).toEqual([4, 3])
 })

@@ -109,7 +109,14 @@ describe('what an operator sees', () => {
       const ready = JSON.parse(await get('/readyz'))
       expect(ready.status).toBe('ready')
       expect(ready.servers).toEqual([
-        { name: 'a', state: 'ready', since: expect.stringMatching(TIME), revision: '2026-07-28', tools: 0 },
+        {
+          name: 'a',
+          state: 'ready',
+          since: expect.stringMatching(TIME),
+          revision: '2026-07-28',
+          tools: 0,
+          toolSize: { bytes: 0, tokens: 0 },
+        },
         {
           name: 'gone',
           state: 'down',

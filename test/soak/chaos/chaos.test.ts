@@ -5,7 +5,7 @@ import { runShort } from './short.ts'
 test('a gateway that is killed loses no session, and no call ends twice or not at all', {
   timeout: 120_000,
 }, async () => {
-  const { findings, results } = await runShort('one', 8)
+  const { findings, results } = await runShort('one', 9)
   expect(findings).toEqual([])
   expect(results).toBeGreaterThan(8)
 })

@@ -8,6 +8,7 @@ const WORK = { tool: 'work', ms: 0, events: 0 } as const
 test('a ledger counts calls by how they ended', () => {
   const ledger = new Ledger()
   const right = ledger.begin('a', WORK)
+  ledger.taskStarted(right)
   ledger.executed(right.number)
   ledger.end(right, { kind: 'result', text: resultOf(right), isReplayed: true })
   ledger.end(ledger.begin('a', WORK), { kind: 'error', reason: 'replica_lost' })
@@ -20,7 +21,9 @@ test('a ledger counts calls by how they ended', () => {
     refused: 1,
     cut: 1,
     errors: { replica_lost: 1 },
+    tasks: 1,
     sessionsLost: 0,
+    tasksLost: 0,
     doubled: 0,
     wrong: 0,
     silent: 0,
@@ -43,8 +46,10 @@ test('a ledger finds what must never happen', () => {
   ledger.repeated('e', 'the response to call 9')
   ledger.sessionLost('f', 'session')
   ledger.sessionLost('f', 'session')
+  ledger.taskLost('g', twice)
   expect(ledger.faults()).toEqual([
     'session lost: f',
+    'task lost: 1 of g',
     'doubled: work 1 of a was executed 2 times',
     'doubled: e: the response to call 9',
     'wrong: work 2 of b got "work 1 done"',

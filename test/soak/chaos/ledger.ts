@@ -1,7 +1,7 @@
 /** A call with a number of its own, which no other call of a run has. */
 export interface NumberedCall {
   readonly number: number
-  readonly tool: 'work' | 'ask'
+  readonly tool: 'work' | 'ask' | 'job' // `job` runs only as a task
   readonly ms: number // how long the server works on it
   readonly events: number // progress notifications on the way
 }
@@ -22,7 +22,9 @@ export interface Counts {
   readonly refused: number
   readonly cut: number
   readonly errors: Readonly<Record<string, number>> // by reason
+  readonly tasks: number // calls that became tasks
   readonly sessionsLost: number
+  readonly tasksLost: number
   readonly doubled: number
   readonly wrong: number
   readonly silent: number
@@ -43,6 +45,8 @@ export class Ledger {
   readonly #executions = new Map<number, number>()
   readonly #losses = new Map<string, string>() // session id → client
   readonly #repeats: string[] = []
+  readonly #tasks = new Set<number>()
+  readonly #lostTasks: string[] = []
   #next = 0
 
   begin(client: string, call: Omit<NumberedCall, 'number'>): NumberedCall {
@@ -71,6 +75,16 @@ export class Ledger {
     this.#losses.set(session, client)
   }
 
+  /** A client knows the task that its call has become. */
+  taskStarted({ number }: NumberedCall): void {
+    this.#tasks.add(number)
+  }
+
+  /** A task that its client knows was unknown. */
+  taskLost(client: string, { number }: NumberedCall): void {
+    this.#lostTasks.push(`${number} of ${client}`)
+  }
+
   counts(): Counts {
     const outcomes = [...this.#entries.values()].map(({ outcome }) => outcome)
     const errors: Record<string, number> = {}
@@ -84,7 +98,9 @@ export class Ledger {
       refused: outcomes.filter(outcome => outcome?.kind === 'refused').length,
       cut: outcomes.filter(outcome => outcome?.kind === 'cut').length,
       errors,
+      tasks: this.#tasks.size,
       sessionsLost: this.#losses.size,
+      tasksLost: this.#lostTasks.length,
       doubled: this.#doubled().length,
       wrong: this.#wrong().length,
       silent: this.#silent().length,
@@ -95,6 +111,7 @@ export class Ledger {
   faults(): string[] {
     return [
       ...[...this.#losses.values()].map(client => `session lost: ${client}`),
+      ...this.#lostTasks.map(task => `task lost: ${task}`),
       ...this.#doubled().map(what => `doubled: ${what}`),
       ...this.#wrong().map(what => `wrong: ${what}`),
       ...this.#silent().map(what => `silent: ${what}`),

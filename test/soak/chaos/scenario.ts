@@ -53,11 +53,14 @@ export interface ScenarioResult extends Counts {
   readonly findings: readonly string[] // one line for each thing that must never happen
 }
 
+const TASK_AFTER_MS = 300 // in which some calls end, and others do not
 const CALM_MS = 3_000
 const LEAVE_MS = 90_000 // the gateway sweeps abandoned sessions once a minute
 const KILL_WINDOW_MS = 300 // a handshake and one batch on a busy machine
 const EXIT_MS = 10_000 // for processes to exit after their client has left
 const POLL_MS = 250
+const SERVED_SHARE = 4 // between two faults, as many results as a quarter of the clients
+const SERVED_MS = 20_000
 
 const workspacesOf = (servers: readonly string[]): object =>
   Object.fromEntries([...servers.map(name => [name, { servers: [name] }]), ['all', { servers }]])
@@ -93,6 +96,7 @@ const onStage = async <T>(count: number, use: (stage: Stage) => Promise<T>): Pro
     const config = {
       mcpServers: servers.entries,
       workspaces: workspacesOf(Object.keys(servers.entries)),
+      tasks: { afterMs: TASK_AFTER_MS },
       ...(postgres && { store: postgres.url }),
     }
     for (let at = 0; at < count; at++) {
@@ -150,6 +154,12 @@ const leakedSessions = async (
   return find()
 }
 
+/** Waits until clients have so many results: on a slow machine, faults would come before any call was served. */
+const untilServed = async (ledger: Ledger, results: number): Promise<void> => {
+  const deadline = Date.now() + SERVED_MS
+  while (ledger.counts().results < results && Date.now() < deadline) await sleep(POLL_MS)
+}
+
 /** Runs one scenario. */
 export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<ScenarioResult> =>
   onStage(scenario.gateways, async stage => {
@@ -160,7 +170,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       origin: balancer?.origin ?? gateways[0]?.origin ?? '',
       data: gateways.map(({ data }) => data),
       run,
-      servers: Object.keys(servers.entries),
+      servers: servers.numbered,
     }
     const crowd = await gather(station, { ...options, ledger })
     report(`${scenario.name}: ${crowd.size} clients are connected`)
@@ -168,8 +178,10 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     const faultTimes: number[] = []
     for (const [at, fault] of plan.entries()) {
       faultTimes.push(await inflict(fault, { gateways, postgres }))
-      const { calls, results, sessionsLost } = ledger.counts()
-      report(`${scenario.name}: fault ${at + 1}, ${calls} calls, ${results} results, ${sessionsLost} sessions lost`)
+      const { calls, results, tasks, sessionsLost, tasksLost } = ledger.counts()
+      const lost = `${sessionsLost} sessions and ${tasksLost} tasks lost`
+      report(`${scenario.name}: fault ${at + 1}, ${calls} calls, ${tasks} tasks, ${results} results, ${lost}`)
+      await untilServed(ledger, results + crowd.size / SERVED_SHARE)
     }
     await sleep(calmMs)
     await crowd.stop()

@@ -21,14 +21,14 @@ export const createBrowser = (user?: string) => {
     return cookies
   }
 
-  /** One request, without following its redirect. A form is posted from a page of the same origin. */
-  const send = async (url: string, form?: Readonly<Record<string, string>>): Promise<ShownPage> => {
+  /** One request, without following its redirect. A form is posted from a page of the same origin; so is a link of one opened. */
+  const send = async (url: string, form?: Readonly<Record<string, string>>, isOwnLink = false): Promise<ShownPage> => {
     const { origin } = new URL(url)
     const cookies = cookiesOf(new URL(url).hostname) // whatever the port
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const headers = {
       ...NAVIGATION,
-      'sec-fetch-site': form ? 'same-origin' : 'cross-site',
+      'sec-fetch-site': form || isOwnLink ? 'same-origin' : 'cross-site',
       ...(form && { origin, 'content-type': 'application/x-www-form-urlencoded' }),
       ...(cookie && { cookie }),
     }

@@ -10,6 +10,7 @@ export const createFakeOAuth = () => {
   const listeners = new Set<(server: string, principal: string | undefined) => void>()
   const refusals: (TokenRefusal & { readonly principal: string | undefined })[] = []
   const begun: string[] = []
+  const settings = { hasMetadata: true } // false: only a user's own request shows that a login is offered
   const keyOf = (server: string, principal: string | undefined): string => `${server} ${principal}`
 
   const begin = (server: string, principal: string | undefined): LoginNeeded => {
@@ -23,6 +24,7 @@ export const createFakeOAuth = () => {
     bearerOf: principal => tokens.get(keyOf(name, principal)),
     rejected: async (principal, refusal) => {
       refusals.push({ ...refusal, principal })
+      if (principal === undefined && !settings.hasMetadata) return { kind: 'unsupported' }
       if (principal === undefined) return { kind: 'failed', reason: 'no_credentials', text: 'needs a login of a user' }
       const token = tokens.get(keyOf(name, principal))
       if (token !== undefined && token !== refusal.token) return { kind: 'retry' }
@@ -52,6 +54,7 @@ export const createFakeOAuth = () => {
     access,
     refusals,
     begun,
+    settings,
     listeners,
     /** The user has logged in, and listeners are told. */
     logIn: (server: string, principal: string, token: string): void => {

@@ -28,6 +28,7 @@ export interface LoginSiteOptions {
   readonly scopeOf?: (message: { method?: string; params?: { name?: string } }) => string | undefined // that a message needs
   readonly isOpen?: (message: { method?: string; params?: { name?: string } }) => boolean // messages that need no token
   readonly path?: string // of the MCP server
+  readonly hasMetadata?: boolean // false: as in 2025-03-26, its endpoints have their default paths
 }
 
 /**
@@ -36,6 +37,7 @@ export interface LoginSiteOptions {
  */
 export const startLoginSite = async (options: LoginSiteOptions) => {
   const { upstream, lifetimeMs = 3_600_000, scopeOf = () => undefined, isOpen = () => false } = options
+  const { hasMetadata = true } = options
   const target = new URL(upstream)
   const path = options.path ?? target.pathname
   const access = new Map<string, Issued>()
@@ -43,11 +45,13 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
   const codes = new Map<string, Pending>()
   const admitted: Admitted[] = []
   const refused: { token: string | undefined; method: string | undefined }[] = []
+  const secrets: string[] = [] // that it has issued or was sent
   const counts = { registrations: 0, refreshes: 0, revocations: 0 }
   let origin = ''
 
   const issue = ({ user, scope }: Pick<Issued, 'user' | 'scope'>) => {
     const [accessToken, refreshToken] = [`at-${user}-${randomUUID()}`, `rt-${user}-${randomUUID()}`]
+    secrets.push(accessToken, refreshToken)
     access.set(accessToken, { user, scope, expires: Date.now() + lifetimeMs })
     refresh.set(refreshToken, { user, scope, expires: Number.POSITIVE_INFINITY })
     return {
@@ -67,6 +71,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     if (user === undefined) back.searchParams.set('error', 'access_denied')
     else {
       const code = randomUUID()
+      secrets.push(code, query.get('state') ?? '')
       codes.set(code, {
         user,
         scope: query.get('scope') ?? '',
@@ -90,6 +95,9 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     }
     const assertion = form.get('assertion') // names the user, because it comes from an issuer that the site trusts
     if (assertion !== null) return send(response, 200, issue({ user: assertion, scope: '' }))
+    if (form.get('grant_type') === 'client_credentials')
+      return send(response, 200, issue({ user: 'machine', scope: '' }))
+    secrets.push(form.get('code_verifier') ?? '')
     const pending = codes.get(form.get('code') ?? '')
     codes.delete(form.get('code') ?? '')
     const challenge = createHash('sha256')
@@ -112,12 +120,14 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     response.writeHead(200).end()
   }
 
-  const challenge = (response: ServerResponse, status: number, more = ''): void =>
-    void response
+  const challenge = (response: ServerResponse, status: number, more = ''): void => {
+    if (!hasMetadata) return void response.writeHead(status).end()
+    response
       .writeHead(status, {
         'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource${path}"${more}`,
       })
       .end()
+  }
 
   const protect = (body: Buffer, request: IncomingMessage, response: ServerResponse): void => {
     const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
@@ -145,6 +155,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     const url = new URL(request.url ?? '/', origin)
     void read(request).then(body => {
       const form = new URLSearchParams(body.toString())
+      if (!hasMetadata && url.pathname.startsWith('/.well-known/')) return void response.writeHead(404).end()
       switch (url.pathname) {
         case `/.well-known/oauth-protected-resource${path}`:
           return send(response, 200, { resource: `${origin}${path}`, authorization_servers: [origin] })
@@ -171,6 +182,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     origin,
     admitted,
     refused,
+    secrets,
     counts,
     /** Access tokens stop working; refresh tokens too, if `isAll`. */
     expire: (isAll = false): void => {

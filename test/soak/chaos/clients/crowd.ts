@@ -1,19 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, subSeed } from '../../fuzz/random.ts'
 import type { Ledger, NumberedCall } from '../ledger.ts'
+import { JOBS } from '../servers/servers.ts'
 import type { ChaosClient, ClientContext, Connect } from './client.ts'
 import { connectPipeV1, connectPipeV2 } from './pipe.ts'
 import { connectRawSession } from './raw-session.ts'
 import { connectRawStateless } from './raw-stateless.ts'
 import { connectV1Channel, connectV1Session } from './sdk-v1.ts'
 import { connectV2Stateless } from './sdk-v2.ts'
+import { connectTaskSession, connectTaskStateless } from './task-clients.ts'
+
+interface Dialect {
+  readonly name: string
+  readonly connect: Connect
+  readonly share: number
+  readonly hasTasks?: boolean
+}
 
 /** Of twenty clients, how many are of each dialect; a `dragoman stdio` is a process. */
-const DIALECTS: readonly { readonly name: string; readonly connect: Connect; readonly share: number }[] = [
-  { name: '2025 raw', connect: connectRawSession, share: 5 },
+const DIALECTS: readonly Dialect[] = [
+  { name: '2025 tasks', connect: connectTaskSession, share: 1, hasTasks: true },
+  { name: '2026 tasks', connect: connectTaskStateless, share: 1, hasTasks: true },
+  { name: '2025 raw', connect: connectRawSession, share: 4 },
   { name: '2025 SDK v1', connect: connectV1Session, share: 4 },
   { name: 'HTTP+SSE SDK v1', connect: connectV1Channel, share: 3 },
-  { name: '2026 raw', connect: connectRawStateless, share: 4 },
+  { name: '2026 raw', connect: connectRawStateless, share: 3 },
   { name: '2026 SDK v2', connect: connectV2Stateless, share: 3 },
   { name: 'stdio', connect: connectPipeV1, share: 0.5 },
   { name: 'stdio SDK v2', connect: connectPipeV2, share: 0.5 },
@@ -45,9 +56,9 @@ interface CrowdOptions {
 }
 
 /** The dialects of so many clients, each at least once if there are enough. */
-const dialectsFor = (count: number): (typeof DIALECTS)[number][] => {
+const dialectsFor = (count: number): Dialect[] => {
   const wanted = DIALECTS.flatMap(dialect => Array(Math.max(1, Math.round((dialect.share * count) / 20))).fill(dialect))
-  return Array.from({ length: count }, (_, at) => wanted[at % wanted.length] as (typeof DIALECTS)[number])
+  return Array.from({ length: count }, (_, at) => wanted[at % wanted.length] as Dialect)
 }
 
 /** What a client calls next. */
@@ -58,6 +69,12 @@ const nextCall = (random: ReturnType<typeof createRandom>): Omit<NumberedCall, '
   if (choice < 0.9) return { tool: 'work', ms: 50 + random.below(900), events: 5 }
   return { tool: 'ask', ms: 0, events: 0 }
 }
+
+/** What a client with tasks calls next: a tool that needs a task, or one that any server has. */
+const nextTask = (random: ReturnType<typeof createRandom>): Omit<NumberedCall, 'number'> =>
+  random.next() < 0.5
+    ? { tool: 'job', ms: 200 + random.below(2_500), events: 0 }
+    : { tool: 'work', ms: random.below(1_200), events: 0 }
 
 const AT_ONCE = 10 // processes and handshakes that begin together
 
@@ -77,11 +94,16 @@ export const gather = async (station: Station, { clients, seed, paceMs, ledger }
   const workspaces = [...station.servers, 'all']
   let isStopped = false
 
-  const live = async (client: ChaosClient, context: ClientContext, at: number): Promise<void> => {
+  const live = async (
+    client: ChaosClient,
+    context: ClientContext,
+    plan: typeof nextCall,
+    at: number,
+  ): Promise<void> => {
     const random = createRandom(subSeed(seed, at))
     await sleep(random.below(paceMs))
     while (!isStopped) {
-      const next = nextCall(random)
+      const next = plan(random)
       const call = ledger.begin(context.name, client.canBeAsked?.() === false ? { ...next, tool: 'work' } : next)
       const outcome = await client.call(call)
       ledger.end(call, outcome)
@@ -91,20 +113,21 @@ export const gather = async (station: Station, { clients, seed, paceMs, ledger }
 
   const connected = await inTurn(
     dialectsFor(clients).map((dialect, at) => async () => {
-      const workspace = workspaces[at % workspaces.length] ?? 'all'
+      const { hasTasks = false } = dialect
+      const workspace = hasTasks ? 'all' : (workspaces[at % workspaces.length] ?? 'all')
       const server = station.servers[at % station.servers.length]
       const context: ClientContext = {
         ...station,
         name: `client ${at} (${dialect.name}, ${workspace})`,
         data: station.data[at % station.data.length] ?? '',
         workspace,
-        toolName: tool => (workspace === 'all' ? `${server}__${tool}` : tool),
+        toolName: tool => (workspace === 'all' ? `${tool === 'job' ? JOBS : server}__${tool}` : tool),
         ledger,
       }
-      return { context, client: await dialect.connect(context) }
+      return { context, client: await dialect.connect(context), plan: hasTasks ? nextTask : nextCall }
     }),
   )
-  const lives = Promise.all(connected.map(({ client, context }, at) => live(client, context, at)))
+  const lives = Promise.all(connected.map(({ client, context, plan }, at) => live(client, context, plan, at)))
   lives.catch(() => {}) // reported by `stop`
   return {
     size: connected.length,

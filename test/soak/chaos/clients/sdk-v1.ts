@@ -25,7 +25,12 @@ const RETURN_MS = 2_000 // in which a reopened channel tells what became of the 
 export const connectV1Client = async (transport: Transport): Promise<Client> => {
   const client = new Client({ name: 'chaos-v1', version: '1.0.0' }, { capabilities: { elicitation: {} } })
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => answerTo(params.message))
-  await client.connect(transport, { timeout: HANDSHAKE_MS })
+  try {
+    await client.connect(transport, { timeout: HANDSHAKE_MS })
+  } catch (error) {
+    await transport.close() // an event source that could not connect tries for ever
+    throw error
+  }
   return client
 }
 

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ExactNumber } from '../../../src/console/exact-json.ts'
+import { cliCommand } from '../../../src/console/pages/explore/copy/cli-command.ts'
+import type { CopiedRequest } from '../../../src/console/pages/explore/copy/copied-request.ts'
+import { curlCommand, jsonRpcText } from '../../../src/console/pages/explore/copy/curl-command.ts'
+import { sdkV1Code, sdkV2Code } from '../../../src/console/pages/explore/copy/sdk-code.ts'
+import { quoteWord } from '../../../src/console/pages/explore/copy/shell-quote.ts'
+import { REVISIONS, type Revision } from '../../../src/protocol/revisions.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+
+const run = promisify(execFile)
+const shell = async (script: string): Promise<string> => (await run('sh', ['-c', script])).stdout
+
+let gateway: Awaited<ReturnType<typeof startTestGateway>>
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterAll(() => gateway.close())
+
+/** Text that a shell or JavaScript would read as something else. */
+const HOSTILE = `it's "$HOME" \`id\` $(id) \\ ! * ~ ; & | < > # \n äé😀`
+
+const echo = (revision: Revision, more: Partial<CopiedRequest> = {}): CopiedRequest => ({
+  url: `${gateway.url}/default`,
+  revision,
+  method: 'tools/call',
+  params: { name: 'example-echo', arguments: { message: HOSTILE } },
+  needsToken: false,
+  version: '1',
+  ...more,
+})
+
+describe('a word of the shell', () => {
+  test.each([HOSTILE, '', "'", "''", '-n', '--x', 'a=b', 'plain', '/a/b.c', '$x', 'a b', '\\', '\n'])(
+    '%j',
+    async word => {
+      expect(await shell(`for word in ${quoteWord(word)}; do printf '%s' "$word"; done`)).toBe(word)
+    },
+  )
+
+  test('stays as it is where that is safe', () => {
+    expect(quoteWord('http://127.0.0.1:8765/mcp/demo')).toBe('http://127.0.0.1:8765/mcp/demo')
+  })
+})
+
+describe.each(REVISIONS)('copied as %s', revision => {
+  test('curl gets the answer', async () => {
+    expect(await shell(curlCommand(echo(revision)))).toContain(JSON.stringify(`Echo: ${HOSTILE}`).slice(1, -1))
+  })
+
+  test('the dragoman command has the same words', async () => {
+    const words = await shell(cliCommand(echo(revision)).replace(/^dragoman /, `printf '%s\\0' `))
+    const isOldest = revision === '2024-11-05'
+    expect(words.split('\0')).toEqual([
+      'call',
+      `${gateway.url}/default${isOldest ? '/sse' : ''}`,
+      'example-echo',
+      JSON.stringify({ message: HOSTILE }),
+      '--revision',
+      revision,
+      ...(isOldest ? ['--transport', 'sse'] : []),
+      '',
+    ])
+  })
+
+  test('the dragoman command gets the answer', async () => {
+    const command = cliCommand(echo(revision)).replace(/^dragoman/, `${process.execPath} dist/main.js`)
+    expect(await shell(command)).toContain(`Echo: it's "$HOME"`)
+  })
+})
+
+describe('code', () => {
+  const CODE = {
+    v1: [sdkV1Code, '2025-11-25'],
+    'v1 over HTTP+SSE': [sdkV1Code, '2024-11-05'],
+    v2: [sdkV2Code, '2026-07-28'],
+  } as const
+  test.each(Object.entries(CODE))('SDK %s gets the answer', async (_name, [write, revision]) => {
+    const code = write(echo(revision)).replace('console.log(result)', 'console.log(JSON.stringify(result))')
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code])
+    expect(JSON.parse(stdout)).toMatchObject({ content: [{ type: 'text', text: `Echo: ${HOSTILE}` }] })
+  })
+
+  test('warns of numbers that JavaScript rounds', () => {
+    const params = { name: 'x', arguments: { id: new ExactNumber('9007199254740993') } }
+    expect(sdkV2Code(echo('2026-07-28', { params }))).toContain('JavaScript rounds numbers such as 9007199254740993')
+    expect(jsonRpcText(echo('2026-07-28', { params }))).toContain('"id": 9007199254740993')
+  })
+
+  test('has a variable in place of the token', () => {
+    const request = echo('2026-07-28', { needsToken: true })
+    expect(curlCommand(request)).toContain('-H "authorization: Bearer $DRAGOMAN_TOKEN"')
+    expect(cliCommand(request)).toContain('--token "$DRAGOMAN_TOKEN"')
+    expect(sdkV1Code(request)).toContain('Authorization: `Bearer ${process.env.DRAGOMAN_TOKEN}`')
+  })
+})
+
+test('prompts and resources have their own commands', () => {
+  const prompt = { method: 'prompts/get', params: { name: 'p', arguments: { a: 'b c' } } }
+  expect(cliCommand(echo('2026-07-28', prompt))).toContain(`dragoman prompt ${gateway.url}/default p 'a=b c'`)
+  const read = { method: 'resources/read', params: { uri: 'test://x y' } }
+  expect(cliCommand(echo('2026-07-28', read))).toContain(`dragoman read ${gateway.url}/default 'test://x y'`)
+  expect(sdkV2Code(echo('2026-07-28', read))).toContain('client.readResource({')
+})

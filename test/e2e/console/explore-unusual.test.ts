@@ -1,0 +1,258 @@
+import { afterAll, expect, test } from 'vitest'
+import { describeConsole } from '../../support/console.ts'
+import { type ExhibitTool, exhibit } from '../../support/exhibit-server.ts'
+import { longestDelay, RESPONSIVE_MS } from '../../support/longest-delay.ts'
+import { scriptedServer } from '../../support/scripted-server.ts'
+
+const CALL = 'Control+Enter'
+const MIB = 2 ** 20
+
+const node = {
+  type: 'object',
+  properties: {
+    label: { type: 'string' },
+    children: { type: 'array', items: { $ref: '#/$defs/node' } },
+    parent: { $ref: '#/$defs/node' },
+  },
+  required: ['label'],
+}
+
+const TOOLS: readonly ExhibitTool[] = [
+  {
+    definition: { name: 'large', inputSchema: { type: 'object' } },
+    run: { content: [{ type: 'text', text: `begin ${'0123456789abcdef'.repeat((20 * MIB) / 16)}` }] },
+  },
+  {
+    definition: { name: 'recursive', inputSchema: { ...node, $defs: { node } } },
+    run: ({ arrived, answer }) =>
+      answer({ content: [{ type: 'text', text: JSON.stringify(arrived.body.params?.arguments) }] }),
+  },
+  {
+    definition: {
+      name: 'shapes',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          contact: {
+            oneOf: [
+              {
+                title: 'Mail',
+                properties: { kind: { const: 'mail' }, address: { type: 'string', format: 'email' } },
+                required: ['kind', 'address'],
+              },
+              {
+                title: 'Phone',
+                properties: { kind: { const: 'phone' }, number: { type: 'string' } },
+                required: ['kind', 'number'],
+              },
+            ],
+          },
+          tags: { type: 'array', items: { type: 'string' } },
+          mood: {
+            oneOf: [
+              { const: 1, title: 'Good' },
+              { const: 2, title: 'Bad' },
+            ],
+          },
+          when: { type: 'string', format: 'date' },
+          note: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null },
+          limits: { type: 'object', additionalProperties: { type: 'integer' } },
+        },
+        required: ['contact', 'tags'],
+      },
+    },
+    run: ({ arrived, answer }) => answer({ structuredContent: arrived.body.params?.arguments ?? {}, content: [] }),
+  },
+  {
+    definition: { name: 'table', inputSchema: { type: 'object' } },
+    run: {
+      structuredContent: {
+        rows: [
+          { city: 'Rome', people: 2800000 },
+          { city: 'Oslo', people: 700000 },
+          { city: 'Cairo', people: 10000000 },
+        ],
+      },
+      content: [{ type: 'text', text: '# Cities\n\n* **Rome**\n* Oslo' }],
+    },
+  },
+  {
+    definition: { name: 'slow', inputSchema: { type: 'object' } },
+    run: ({ stream, token }) => {
+      const { notify } = stream()
+      notify('notifications/progress', { progressToken: token, progress: 1, total: 4, message: 'first step' })
+      notify('notifications/message', { level: 'warning', logger: 'slow', data: 'working' })
+    },
+  },
+]
+
+const server = await scriptedServer(exhibit({ tools: TOOLS }))
+const many = await scriptedServer(
+  exhibit({
+    tools: Array.from({ length: 10_000 }, (_, at) => ({
+      definition: { name: `tool_${at}`, description: `Does thing ${at}`, inputSchema: node },
+      run: { content: [] },
+    })),
+  }),
+)
+afterAll(async () => {
+  await Promise.all([server.close(), many.close()])
+})
+
+describeConsole(
+  'Explore with unusual servers',
+  site => {
+    test('10,000 tools are listed, searched and walked through without a wait', async () => {
+      const page = await site.openConsole('explore/many/tools')
+      await page.getByRole('tab', { name: /^Tools 10K$/ }).waitFor()
+      const walk = async () => {
+        for (let step = 0; step < 10; step++) await page.keyboard.press('j')
+        await page.keyboard.press('/')
+        await page.keyboard.type('thing 99')
+        await page.getByText(/\d+ of 10K/).waitFor()
+        await page.keyboard.press('ArrowDown')
+        await page.keyboard.press('End')
+        await page.getByRole('heading', { name: 'tool_9999' }).waitFor()
+        await page.getByRole('option', { name: /tool_9990/ }).click()
+        await page.getByRole('heading', { name: 'tool_9990' }).waitFor()
+      }
+      expect(await longestDelay(page, [walk])).toBeLessThan(RESPONSIVE_MS)
+    })
+
+    test('a result of 20 MiB is cut, can be saved, and leaves the page responsive', async () => {
+      const page = await site.openConsole('explore/odd/tools/large')
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.keyboard.press(CALL)
+      await page.getByText(/The first .* of 20\.0 MiB/).waitFor()
+      const isCut = page.getByText(/The first .* of 20\.0 MiB/)
+      const switchViews = async () => {
+        await page.getByRole('button', { name: 'Raw' }).click()
+        await isCut.waitFor()
+        await page.getByRole('button', { name: 'Result', exact: true }).click()
+        await isCut.waitFor()
+      }
+      expect(await longestDelay(page, [switchViews])).toBeLessThan(RESPONSIVE_MS)
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download' }).click(),
+      ])
+      const stream = await download.createReadStream()
+      let size = 0
+      for await (const chunk of stream) size += (chunk as Buffer).length
+      expect(size).toBe(20 * MIB + 6)
+    })
+
+    test('a recursive schema is a form, as deep as the user goes', async () => {
+      const page = await site.openConsole('explore/odd/tools/recursive')
+      await page.getByRole('textbox', { name: 'label', exact: true }).fill('root')
+      await page.getByRole('button', { name: 'Add children' }).click()
+      await page.getByRole('button', { name: 'Add item' }).click()
+      await page.getByRole('textbox', { name: 'label', exact: true }).nth(1).fill('first')
+      await page.getByRole('button', { name: 'Add children' }).click()
+      await page.getByRole('button', { name: 'Add item' }).first().click()
+      await page.getByRole('textbox', { name: 'label', exact: true }).nth(2).fill('deep')
+      await page.getByRole('button', { name: 'Add item' }).last().click()
+      await page.getByRole('textbox', { name: 'label', exact: true }).nth(3).fill('second')
+      await page.getByRole('button', { name: 'Move children 2 up' }).click()
+      await page.keyboard.press(CALL)
+      await page.locator('.result').getByRole('button', { name: 'Text' }).click()
+      const text = await page.getByRole('group', { name: 'Content 1', exact: true }).textContent()
+      expect(JSON.parse(text ?? '')).toEqual({
+        label: 'root',
+        children: [{ label: 'second' }, { label: 'first', children: [{ label: 'deep' }] }],
+      })
+    })
+
+    test('alternatives, lists, titled choices, dates, null and free members', async () => {
+      const page = await site.openConsole('explore/odd/tools/shapes')
+      const detail = page.locator('.item-detail')
+      await detail.getByRole('textbox', { name: 'address', exact: true }).fill('ann')
+      await page.getByText('Expected email, such as ann@example.com').waitFor()
+      await detail.getByLabel('Kind of contact').selectOption('Phone')
+      await detail.getByRole('textbox', { name: 'number', exact: true }).fill('123')
+      await detail.getByRole('button', { name: 'Add item' }).click()
+      await detail.getByRole('textbox', { name: 'tags 1' }).fill('one')
+      await detail.getByRole('combobox', { name: 'mood' }).selectOption('Bad')
+      await detail.getByLabel('when').fill('2026-02-28')
+      await detail.getByRole('button', { name: 'Add limits' }).click()
+      await detail.getByRole('button', { name: 'Add member' }).click()
+      await detail.getByLabel('Name of member name').fill('cpu')
+      await detail.getByLabel('Name of member name').blur()
+      await detail.getByRole('textbox', { name: 'cpu', exact: true }).fill('18446744073709551615')
+      await page.keyboard.press(CALL)
+      await page.getByRole('button', { name: 'Raw' }).click()
+      const raw = (await page.getByRole('group', { name: 'the message' }).textContent()) ?? ''
+      expect(server.arrivals.at(-1)?.text).toContain('"cpu":18446744073709551615')
+      expect((JSON.parse(raw) as { result: { structuredContent: object } }).result.structuredContent).toMatchObject({
+        contact: { kind: 'phone', number: '123' },
+        tags: ['one'],
+        mood: 2,
+        when: '2026-02-28',
+        note: null,
+      })
+    })
+
+    test('lists of objects are tables that can be sorted, Markdown can be plain text', async () => {
+      const page = await site.openConsole('explore/odd/tools/table')
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.keyboard.press(CALL)
+      const grid = page.getByRole('grid', { name: 'Structured content' })
+      await grid.getByRole('button', { name: 'people' }).click()
+      expect(await grid.getByRole('row').allTextContents()).toEqual([
+        'citypeople',
+        'Oslo700000',
+        'Rome2800000',
+        'Cairo10000000',
+      ])
+      await page.locator('.result').getByRole('heading', { name: 'Cities' }).waitFor()
+      await page.locator('.result').getByRole('button', { name: 'Text' }).click()
+      await page.getByText('# Cities').waitFor()
+    })
+
+    test.each(['2026-07-28', '2025-11-25'])('%s: a call is cancelled, at the server too', async revision => {
+      const page = await site.openConsole(`explore/odd/tools/slow?revision=${revision}`)
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      const before = server.of('tools/call').length
+      await page.keyboard.press(CALL)
+      await page.getByText('25 % (1 of 4) · first step').waitFor()
+      await page.getByRole('list', { name: 'Log messages' }).getByText('working').waitFor()
+      expect(Number(await page.getByRole('progressbar').getAttribute('value'))).toBe(0.25)
+      await page.keyboard.press('Escape')
+      await page.locator('.call-head').getByText('Cancelled', { exact: true }).waitFor()
+      await server.until(() => server.of('tools/call')[before]?.isGone === true, 'the end of the call')
+      await page.getByRole('button', { name: /^Messages/ }).click()
+      await page
+        .getByText(/notifications\/cancelled|stream was closed/)
+        .first()
+        .waitFor()
+    })
+
+    test('a silent call ends with a message after the limit', async () => {
+      const page = await site.openConsole('explore/odd/tools/slow', { isSingleUse: true })
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.clock.install()
+      await page.getByLabel('How long a call may be silent').selectOption('Limit 10 s')
+      await page.keyboard.press(CALL)
+      await page.clock.runFor(1000)
+      await page.getByText('first step').waitFor()
+      await page.clock.runFor(11_000)
+      await page.getByText('The server sent nothing for 10 s, so the call was cancelled.').waitFor()
+    })
+
+    test('a server that disappears leaves the form as it is', async () => {
+      site.allow(/status of (5\d\d|4\d\d)/)
+      const page = await site.openConsole('explore/odd/tools/recursive')
+      await page.getByRole('textbox', { name: 'label', exact: true }).fill('kept')
+      await server.close()
+      await page.keyboard.press(CALL)
+      await page.locator('.call-failure').waitFor()
+      expect(await page.getByRole('textbox', { name: 'label', exact: true }).inputValue()).toBe('kept')
+      await server.reopen()
+    })
+  },
+  {
+    config: {
+      mcpServers: { odd: { url: server.url }, many: { url: many.url } },
+    },
+  },
+)

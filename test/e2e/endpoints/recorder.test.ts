@@ -1,0 +1,220 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Recording, RecordingList } from '../../../src/admin/api/recorder.ts'
+import { connectV2 } from '../../support/client-v2.ts'
+import { modern, openSession, openStream, send } from '../../support/raw.ts'
+import { type Configured, startConfigured } from './configured.ts'
+
+const BOOKING = fileURLToPath(new URL('../../support/servers/booking.mjs', import.meta.url))
+
+let site: Configured
+beforeAll(async () => {
+  site = await startConfigured(
+    {
+      mcpServers: {
+        booking: { command: process.execPath, args: [BOOKING], env: { BOOKING_TOKEN: 'configured-secret-1' } },
+        demo: { builtin: 'demo' },
+      },
+    },
+    'data',
+  )
+  await site.gateway.ready
+})
+afterAll(() => site.close())
+
+const ask = async <T>(path: string, method = 'GET', body?: object): Promise<T> => {
+  const response = await fetch(`${site.origin}/admin/recordings${path}`, {
+    method,
+    headers: { authorization: `Bearer ${site.gateway.localSecret}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  expect(response.status).toBe(200)
+  return (await response.json()) as T
+}
+
+test('a modern client that calls a legacy server is recorded on both sides', async () => {
+  const client = await connectV2('SDK v2 modern', {
+    url: `${site.origin}/mcp/booking`,
+    answer: () => ({ action: 'accept', content: { nights: 3 } }),
+  })
+  const progress: unknown[] = []
+  const result = await client.call(
+    'book',
+    { city: 'Bern', password: 'hunter2hunter2' },
+    { onProgress: each => void progress.push(each) },
+  )
+  expect(result.content[0]).toMatchObject({ text: '3 nights in Bern' })
+  await client.close()
+  const { recordings } = await ask<RecordingList>('?method=tools/call&server=booking')
+  const [second, first] = recordings
+  expect(recordings).toMatchObject([
+    { outcome: 'ok', continues: first?.id, isTranslated: true, client: 'test-client-v2 1.0.0', subject: 'book' },
+    {
+      outcome: 'input_required',
+      continuedBy: second?.id,
+      dialect: 'stateless',
+      revision: '2026-07-28',
+      servers: [{ name: 'booking', dialect: 'stdio', revision: '2025-11-25' }],
+    },
+  ])
+  const shown = async (id = '') =>
+    (await ask<Recording>(`/${id}`)).all.map(({ side, direction, kind, key }) => `${side} ${direction} ${kind}: ${key}`)
+  expect(await shown(first?.id)).toEqual([
+    'client in request: request',
+    'server out request: request',
+    'server in notification: notifications/progress 1',
+    'client out notification: notifications/progress 1',
+    'server in question: question 1',
+    'client out result: question 1',
+  ])
+  expect(await shown(second?.id)).toEqual([
+    'client in request: answer 1',
+    'server out answer: answer 1',
+    'server in notification: notifications/progress 2',
+    'client out notification: notifications/progress 2',
+    'server in result: result',
+    'client out result: result',
+  ])
+  const { all } = await ask<Recording>(`/${first?.id}`)
+  expect(all[0]?.headers).toEqual([
+    ['mcp-protocol-version', '2026-07-28'],
+    ['mcp-method', 'tools/call'],
+    ['mcp-name', 'book'],
+  ])
+  expect(JSON.parse(all[1]?.text ?? '')).toEqual({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'book', arguments: { city: 'Bern', password: '[redacted]' }, _meta: { progressToken: 1 } },
+  })
+})
+
+const SECRETS: Readonly<Record<string, string>> = {
+  password: 'hunter2-in-arguments',
+  api_key: 'key-in-arguments-0123456789',
+  note: 'Authorization: Bearer bearer-in-text-0123456789',
+  url: 'https://ann:password-in-url@example.com/?access_token=token-in-query',
+  github: `ghp_${'githubTokenInText0123456789abcdefghij'}`,
+  configured: 'it is configured-secret-1',
+  nested: JSON.stringify({ client_secret: 'secret-in-nested-json' }),
+}
+const HIDDEN = [
+  ...['hunter2-in-arguments', 'key-in-arguments', 'bearer-in-text', 'password-in-url', 'token-in-query'],
+  ...['githubTokenInText', 'configured-secret-1', 'secret-in-nested-json', 'secret-in-meta', 'cookie-in-meta'],
+]
+
+const textOf = async (path: string, token = site.gateway.localSecret): Promise<string> =>
+  (await fetch(site.origin + path, { headers: { authorization: `Bearer ${token}` } })).text()
+
+test('no secret is in the list, in a recording, in the events, in a file, or found by a search', async () => {
+  const token = site.gateway.localSecret
+  const events = await openStream(`${site.origin}/admin/events`, {
+    method: 'GET',
+    headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+  })
+  const meta = { secret: 'secret-in-meta', 'set-cookie': ['cookie-in-meta'] }
+  const params = { name: 'example-echo', arguments: { message: JSON.stringify(SECRETS), ...SECRETS }, _meta: meta }
+  const echoed = await send(`${site.origin}/mcp/demo`, modern('secrets', 'tools/call', params))
+  for (const secret of ['hunter2-in-arguments', 'bearer-in-text']) expect(echoed.text).toContain(secret)
+  const named = modern(1, 'tools/call', { name: `ghp_${'githubTokenInText0123456789abcdefghij'}`, arguments: {} })
+  await send(`${site.origin}/mcp/demo`, named)
+  const [{ id = '' } = {}] = (await ask<RecordingList>('?subject=example-echo')).recordings
+  let told = ''
+  while (!told.includes('example-echo')) told += (await events.next())?.data ?? 'example-echo, but the stream has ended'
+  events.close()
+  const shown = [
+    ...[await textOf('/admin/recordings'), await textOf(`/admin/recordings/${id}`), told],
+    await textOf('/admin/recordings/export'),
+  ]
+  expect(shown[1]).toContain('[redacted]')
+  for (const text of shown) expect(HIDDEN.filter(secret => text.includes(secret))).toEqual([])
+  for (const secret of HIDDEN)
+    expect((await ask<RecordingList>(`?search=${encodeURIComponent(secret)}`)).recordings).toEqual([])
+  expect((await ask<RecordingList>('?search=EXAMPLE-echo')).recordings.length).toBe(1)
+})
+
+test('a viewer sees which calls were made, not what was said', async () => {
+  await send(`${site.origin}/mcp/demo`, modern(1, 'tools/call', { name: 'test_error_handling' }))
+  const status = async (path: string, method = 'GET') =>
+    (await fetch(`${site.origin}/admin/recordings${path}`, { method })).status // without a token, on this machine
+  const list = (await (await fetch(`${site.origin}/admin/recordings?outcome=tool_error`)).json()) as RecordingList
+  expect(list.recordings[0]).toMatchObject({ subject: 'test_error_handling' })
+  expect(list.recordings[0]).not.toHaveProperty('error')
+  const [{ id = '', error = '' } = {}] = (await ask<RecordingList>('?outcome=tool_error')).recordings
+  expect(error).not.toBe('')
+  expect([await status(`/${id}`), await status('/export')]).toEqual([403, 403])
+  expect([await status('', 'DELETE'), await status('', 'PATCH')]).toEqual([403, 403])
+})
+
+test('what a session says is recorded: its handshake, a call, a notification', async () => {
+  const { headers } = await openSession(`${site.origin}/mcp/demo`)
+  await send(`${site.origin}/mcp/demo`, {
+    headers,
+    body: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'example-ping' } },
+  })
+  await send(`${site.origin}/mcp/demo`, {
+    headers,
+    body: { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+  })
+  const found = async (method: string): Promise<Recording> => {
+    const [{ id = '' } = {}] = (await ask<RecordingList>(`?method=${method}`)).recordings
+    return ask<Recording>(`/${id}`)
+  }
+  const handshake = await found('initialize')
+  expect(handshake).toMatchObject({ dialect: 'streamable', outcome: 'ok', isTranslated: true })
+  expect(JSON.parse(handshake.all[0]?.text ?? '')).toMatchObject({
+    method: 'initialize',
+    params: { clientInfo: { name: 'test' } },
+  })
+  expect(JSON.parse(handshake.all.at(-1)?.text ?? '')).toMatchObject({ result: { protocolVersion: '2025-11-25' } })
+  const call = await found('tools/call')
+  expect(call.all.map(({ side, kind }) => `${side} ${kind}`)).toEqual([
+    ...['client request', 'server request', 'server result', 'client result'],
+  ])
+  const [, session = ''] = call.all[0]?.headers?.find(([name]) => name === 'mcp-session-id') ?? []
+  expect(session).toMatch(/^.{8}…$/)
+  expect(await found('notifications/roots/list_changed')).toMatchObject({ outcome: 'ok', messages: 1 })
+})
+
+test('REST calls are recorded as the messages they would be', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const url = `${site.origin}/actions/example-ping?workspace=demo`
+  expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(200)
+  const [{ id = '', dialect } = {}] = (await ask<RecordingList>('?subject=example-ping&limit=1')).recordings
+  expect(dialect).toBe('rest')
+  expect((await ask<Recording>(`/${id}`)).all.map(({ side, kind }) => `${side} ${kind}`)).toEqual([
+    ...['client request', 'server request', 'server result', 'client result'],
+  ])
+})
+
+test('pages follow one another, and wrong questions are answered', async () => {
+  for (let at = 0; at < 5; at++) await send(`${site.origin}/mcp/demo`, modern(at, 'tools/list'))
+  const first = await ask<RecordingList>('?method=tools/list&limit=2')
+  const second = await ask<RecordingList>(`?method=tools/list&limit=2&before=${first.next}`)
+  const orders = [...first.recordings, ...second.recordings].map(({ order }) => order)
+  expect(orders).toEqual([...orders].sort((a, b) => b - a))
+  expect(new Set(orders).size).toBe(4)
+  const refusal = async (path: string) => {
+    const response = await fetch(`${site.origin}/admin/recordings${path}`, {
+      headers: { authorization: `Bearer ${site.gateway.localSecret}` },
+    })
+    return `${response.status} ${((await response.json()) as { error: { message: string } }).error.message}`
+  }
+  expect(await refusal('?limit=0')).toMatch(/^400 "limit" is not valid: use a number from 1 to 500/)
+  expect(await refusal('?before=x')).toMatch(/^400 "before" is not valid: use the "next" of a page/)
+  expect(await refusal('?outcome=x')).toMatch(/^400 "outcome" is not valid: use one of running, ok/)
+  expect(await refusal(`?search=${'x'.repeat(300)}`)).toMatch(/^400 "search" is too long/)
+  expect(await refusal('/nothing')).toMatch(/^404 There is no recording "nothing": it was forgotten/)
+  expect(await refusal('/export?id=nothing')).toMatch(/^404 There is no recording/)
+})
+
+test('the owner switches it off and on, and clears it', async () => {
+  expect(await ask<RecordingList>('', 'PATCH', { isOn: false })).toMatchObject({ isOn: false })
+  const before = (await ask<RecordingList>('')).kept
+  await send(`${site.origin}/mcp/demo`, modern(1, 'tools/list'))
+  expect((await ask<RecordingList>('')).kept).toBe(before)
+  expect(await ask<RecordingList>('', 'DELETE')).toMatchObject({ isOn: false, kept: 0, keptBytes: 0 })
+  expect(await ask<RecordingList>('', 'PATCH', { isOn: true })).toMatchObject({ isOn: true })
+  await send(`${site.origin}/mcp/demo`, modern(1, 'tools/list'))
+  expect((await ask<RecordingList>('')).recordings).toMatchObject([{ method: 'tools/list' }])
+})

@@ -1,0 +1,3 @@
+import { watchersMissNothing } from './watchers.ts'
+
+watchersMissNothing(100, 20)
