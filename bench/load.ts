@@ -1,4 +1,5 @@
 // The load client's process: does one timing per message it gets, and answers with the figures.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Caller, openCaller } from './caller.ts'
 import { serveJobs } from './jobs.ts'
 import type { Dialect, Target } from './peer.ts'
@@ -15,6 +16,7 @@ export interface Job {
   readonly milliseconds: number
   readonly home?: string // the URL where sessions are opened, if it is not the target's
   readonly alsoCharged?: readonly number[] // further processes whose CPU counts
+  readonly settleMs?: number // after the last call, whose CPU counts, too: work that is done later
   readonly names?: readonly string[] // of the tools to call; none: the one the scenario is called after
 }
 
@@ -49,6 +51,7 @@ const time = async (job: Job, callers: readonly Caller[]): Promise<Figures> => {
   const start = performance.now()
   await Promise.all(callers.map(caller => repeat(caller, start + job.milliseconds, latencies)))
   const seconds = (performance.now() - start) / 1000
+  if (job.settleMs !== undefined) await sleep(job.settleMs)
   const cpu = cpuOfAll() - cpuBefore
   const sorted = Float64Array.from(latencies).sort()
   return {

@@ -8,6 +8,7 @@ export const SECTIONS = [
   'Many servers',
   'Durability',
   'Audit log and traces',
+  'Flight recorder',
   'Command line',
   'Idle channels',
   'Parked calls',

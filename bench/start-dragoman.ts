@@ -39,6 +39,7 @@ const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<vo
 interface Config {
   readonly store?: string
   readonly audit?: boolean
+  readonly recorder?: boolean
   readonly telemetry?: object
   readonly mcpServers: Readonly<Record<string, object>>
   readonly limits?: Readonly<Record<string, number>>
@@ -86,14 +87,18 @@ export const startProbedDragoman = async (config: Config, data?: string): Promis
 }
 
 /** Starts the built daemon; its commands find it by the data directory. */
-export const startDragomanWithData = async (config: Config): Promise<{ url: string; data: string }> => {
-  const { target, data } = await launch(config)
-  return { url: target.url, data }
+export const startDragomanWithData = async (config: Config): Promise<DragomanWithData> => {
+  const { target, data, child } = await launch(config)
+  return { ...target, data, child }
 }
 
 /** The built daemon as a process that is ended by hand. */
 export interface StartedDragoman extends Target {
   readonly child: ChildProcess
+}
+
+export interface DragomanWithData extends StartedDragoman {
+  readonly data: string
 }
 
 /** Starts the built daemon with further flags of `serve`, and on a data directory that outlives it. */

@@ -1,4 +1,4 @@
-// Prepares a clone: installs what package-lock.json names and builds src/ into dist/, each only where it is needed.
+// Prepares a clone: installs what package-lock.json names and builds src/ into dist/ (the console into dist/console/), each only where it is needed.
 //   (no flag)       before start, test and conformance
 //   --install-only  before check
 //   --prepare       after npm install: builds, unless the compiler is not installed (npm install --omit=dev)
@@ -18,7 +18,7 @@ const pathOf = entry => join(entry.parentPath, entry.name)
 /** When anything in a folder changed last. A folder changes when a file in it is removed. */
 const newestIn = folder =>
   filesIn(folder)
-    .filter(entry => entry.isDirectory() || !entry.name.endsWith('.test.ts'))
+    .filter(entry => entry.isDirectory() || !/\.test\.tsx?$/.test(entry.name))
     .reduce((newest, entry) => Math.max(newest, changedAt(pathOf(entry))), changedAt(folder))
 
 const run = (what, command, args, options = {}) => {
@@ -40,14 +40,25 @@ const install = () => {
 
 const compiler = at('node_modules', 'typescript', 'bin', 'tsc')
 
-const build = isForced => {
+const SETTINGS = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'scripts/ready.mjs',
+  'scripts/bundle-console.mjs',
+]
+
+const build = async isForced => {
   const stamp = at('dist', '.built')
-  const settings = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/ready.mjs']
-  const newest = Math.max(newestIn(at('src')), ...settings.map(name => changedAt(at(name))))
+  const newest = Math.max(newestIn(at('src')), ...SETTINGS.map(name => changedAt(at(name))))
   if (!isForced && existsSync(stamp) && readFileSync(stamp, 'utf8') === String(newest)) return
   rmSync(at('dist'), { recursive: true, force: true }) // of a file that is no longer in src/ nothing may remain
   run('building (tsc)', process.execPath, [compiler, '-p', 'tsconfig.build.json'])
   keepPublicTypes()
+  console.error('dragoman: bundling the console (esbuild)')
+  const { bundleConsole } = await import('./bundle-console.mjs') // its bundler is not installed with --omit=dev
+  await bundleConsole()
   // The time the sources had when the build began: a later change is built next time.
   writeFileSync(stamp, String(newest))
 }
@@ -72,9 +83,9 @@ const keepPublicTypes = () => {
 }
 
 const [mode] = process.argv.slice(2)
-if (mode === '--rebuild') build(true)
-else if (mode === '--prepare') existsSync(compiler) && build(false)
+if (mode === '--rebuild') await build(true)
+else if (mode === '--prepare') existsSync(compiler) && (await build(false))
 else {
   install()
-  if (mode !== '--install-only') build(false)
+  if (mode !== '--install-only') await build(false)
 }
