@@ -41,7 +41,7 @@ const isHealthy = (origin: string): Promise<boolean> =>
 
 /** A `dragoman stdio` that found no gateway starts one, which holds the data directory: true if there was one to end. */
 const endHolder = (log: string, run: string): boolean => {
-  const pid = Number(/in use by the dragoman with process id (\d+)/.exec(log)?.[1])
+  const pid = Number([...log.matchAll(/in use by the dragoman with process id (\d+)/g)].at(-1)?.[1])
   if (!livingWith(`CHAOS_RUN=${run}`).includes(pid)) return false
   process.kill(pid, 'SIGKILL')
   return true
