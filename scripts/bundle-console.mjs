@@ -1,10 +1,11 @@
 // Bundles src/console/ into dist/console/: hashed names, a file per page, and the page itself; all compressed by Brotli.
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants } from 'node:zlib'
+import { licensesOf } from './bundled-licenses.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = join(root, 'src', 'console')
@@ -34,7 +35,7 @@ export const bundleConsole = async () => {
     logLevel: 'warning',
   })
   const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({ name: basename(path), ...output }))
-  const licenses = await writeLicenses(Object.keys(metafile.inputs))
+  const licenses = await writeHashedLicenses(Object.keys(metafile.inputs))
   const page = join(target, 'index.html')
   await writeFile(page, fill(await readFile(join(source, 'index.html'), 'utf8'), outputs, licenses))
   const names = [...outputs.map(({ name }) => name), licenses, 'index.html']
@@ -47,17 +48,9 @@ export const bundleConsole = async () => {
   )
 }
 
-/** The licences of the packages in the bundle, as one text; returns its name. */
-const writeLicenses = async inputs => {
-  const found = inputs.map(path => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])
-  const packages = [...new Set(found.filter(name => name !== undefined))].sort()
-  const texts = packages.map(async name => {
-    const folder = join(root, 'node_modules', name)
-    const file = (await readdir(folder)).find(each => /^licen[cs]e/i.test(each))
-    const { version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-    return `${name} ${version} (${license})\n\n${file ? (await readFile(join(folder, file), 'utf8')).trim() : ''}\n`
-  })
-  const text = (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`)
+/** Writes the licences of the packages in the bundle; returns the name of their file. */
+const writeHashedLicenses = async inputs => {
+  const text = await licensesOf(inputs)
   const name = `licenses-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.txt`
   await writeFile(join(target, name), text)
   return name

@@ -1,4 +1,4 @@
-// Prepares a clone: installs what package-lock.json names and builds src/ into dist/ (the console into dist/console/), each only where it is needed.
+// Prepares a clone: installs what package-lock.json names and bundles src/ into dist/ (the console into dist/console/), each only where it is needed.
 //   (no flag)       before start, test and conformance
 //   --install-only  before check
 //   --prepare       after npm install: builds, unless the compiler is not installed (npm install --omit=dev)
@@ -47,6 +47,8 @@ const SETTINGS = [
   'tsconfig.build.json',
   'scripts/ready.mjs',
   'scripts/bundle-console.mjs',
+  'scripts/bundled-licenses.mjs',
+  'scripts/bundle-program.mjs',
 ]
 
 const build = async isForced => {
@@ -54,11 +56,12 @@ const build = async isForced => {
   const newest = Math.max(newestIn(at('src')), ...SETTINGS.map(name => changedAt(at(name))))
   if (!isForced && existsSync(stamp) && readFileSync(stamp, 'utf8') === String(newest)) return
   rmSync(at('dist'), { recursive: true, force: true }) // of a file that is no longer in src/ nothing may remain
-  run('building (tsc)', process.execPath, [compiler, '-p', 'tsconfig.build.json'])
+  run('building the types (tsc)', process.execPath, [compiler, '-p', 'tsconfig.build.json'])
   keepPublicTypes()
-  console.error('dragoman: bundling the console (esbuild)')
-  const { bundleConsole } = await import('./bundle-console.mjs') // its bundler is not installed with --omit=dev
-  await bundleConsole()
+  console.error('dragoman: bundling the program and the console (esbuild)')
+  const { bundleProgram } = await import('./bundle-program.mjs') // their bundler is not installed with --omit=dev
+  const { bundleConsole } = await import('./bundle-console.mjs')
+  await Promise.all([bundleProgram(), bundleConsole()])
   // The time the sources had when the build began: a later change is built next time.
   writeFileSync(stamp, String(newest))
 }

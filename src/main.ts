@@ -1,6 +1,8 @@
 #!/usr/bin/env node
+import module from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
-import { run } from './cli/run.ts'
 
 const LINGER_MS = 1000
 
@@ -10,6 +12,11 @@ setFlagsFromString('--no-allocation-site-pretenuring')
 // The reader of the output may close its end first: that must not crash the process.
 process.stdout.on('error', () => {})
 
+// Node.js 22.1 and newer can keep compiled code between starts. Its own folder for that is one that other users may write to.
+const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
+enableCompileCache?.(join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dragoman', 'compiled'))
+
+const { run } = await import('./cli/run.ts') // compiled after that
 process.exitCode = await run(process.argv.slice(2), {
   startGateway: async (snapshot, options) => (await import('./app/gateway.ts')).startGateway(snapshot, options),
   inspect: async (snapshot, options) => (await import('./app/check.ts')).checkServers(snapshot, options),

@@ -22,7 +22,6 @@ describe('source files', () => {
   const SHORT: ReadonlySet<string> = new Set([
     'src/servers/memory/thread-entry.ts', // a worker thread needs a file to start with
     'src/servers/define/failures.ts', // authors of servers import it alone
-    'src/std/version.ts', // read by the command line and by the embedding API
     'src/workspace/member.ts', // the type that every part of a workspace uses
   ])
   test('have at least 15 lines', () => {

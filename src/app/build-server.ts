@@ -8,6 +8,7 @@ import { demo } from '../servers/demo/demo.ts'
 import { files } from '../servers/files/files.ts'
 import type { MemoryOptions } from '../servers/memory/start.ts'
 import { startInThread } from '../servers/thread/upstream.ts'
+import { moduleUrl } from '../std/package.ts'
 import type { Log } from '../telemetry/log.ts'
 import { connectProcess } from '../upstreams/connect-process.ts'
 import { connectRemote } from '../upstreams/connect-remote.ts'
@@ -119,7 +120,7 @@ const buildBuiltin = (
       // Only the thread loads the memory server's modules.
       return startInThread({
         name: 'memory',
-        entry: new URL('../servers/memory/thread-entry', import.meta.url),
+        entry: moduleUrl('servers/memory/thread-entry'),
         data: { ...config, folder: join(data, 'memory'), version } satisfies Omit<MemoryOptions, 'log'>,
         log,
       })

@@ -4,7 +4,7 @@ import { loadConfig } from '../config/load.ts'
 import type { fileSchema } from '../config/schema.ts'
 import type { WorkspaceStatus } from '../protocol/status.ts'
 import type { DefinedServer } from '../servers/define/define.ts'
-import { readVersion } from '../std/version.ts'
+import { readVersion } from '../std/package.ts'
 import { type Log, SILENT } from '../telemetry/log.ts'
 import { startGateway } from './gateway.ts'
 

@@ -1,7 +1,7 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises' // keeps the command alive while it waits, unlike `sleep` of std
-import { z } from 'zod'
+import * as z from 'zod'
 import { ConfigError } from '../config/problems.ts'
 import { replaceFile } from '../config/replace-file.ts'
 import type { Token } from './token.ts'

@@ -1,5 +1,5 @@
 import { ConfigError, nearest } from '../config/problems.ts'
-import { readVersion } from '../std/version.ts'
+import { readVersion } from '../std/package.ts'
 import type { Programs, Run } from './command.ts'
 import { DaemonError } from './daemon-client.ts'
 import { columns, print, printError, UsageError } from './usage.ts'

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { fillInSection } from './fill-in-section.ts'
 import { ConfigError, type ConfigReport } from './problems.ts'
 import { readWith } from './read-with.ts'

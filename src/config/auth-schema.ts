@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isSecretSafe } from '../std/host.ts'
 import { flagSchema, listOf, mapOf, object, oneOfSchema, textList, textSchema } from './schema-parts.ts'
 

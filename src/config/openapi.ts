@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import type { CallerValues } from './caller-values.ts'
 import type { ConfigPath } from './json-text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ConfigPath } from './json-text.ts'
 import { type ConfigProblem, type ConfigReport, suggest } from './problems.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ConfigReport } from './problems.ts'
 import { readWith } from './read-with.ts'
 import { flagSchema, object, textList, wholeNumber } from './schema-parts.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 // Building blocks of the schemas, with error messages for the user of the file.
 

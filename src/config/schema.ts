@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import { auditSchema } from './audit.ts'
 import { authSchema, publicUrlSchema } from './auth-schema.ts'

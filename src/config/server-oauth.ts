@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isSecretSafe } from '../std/host.ts'
 import { scopeList } from './auth-schema.ts'
 import type { ConfigPath } from './json-text.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { fillInSection } from './fill-in-section.ts'
 import type { ConfigReport } from './problems.ts'
 import { readWith } from './read-with.ts'

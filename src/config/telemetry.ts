@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { SamplerName } from '../telemetry/sampling.ts'
 import { fillInSection } from './fill-in-section.ts'
 import { otelVariables } from './otel-variables.ts'

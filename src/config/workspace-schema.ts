@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema } from './schema-parts.ts'
 
 const MAX_TOOL_NAME = 128

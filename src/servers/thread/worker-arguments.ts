@@ -1,4 +1,5 @@
 import type { Worker, WorkerOptions } from 'node:worker_threads'
+import { isBuilt } from '../../std/package.ts'
 
 type WorkerFile = ConstructorParameters<typeof Worker>[0]
 
@@ -8,7 +9,7 @@ type WorkerFile = ConstructorParameters<typeof Worker>[0]
  */
 export const workerArguments = (entry: URL, data: unknown, name: string): [WorkerFile, WorkerOptions] => {
   const options = { workerData: data, name, execArgv: [] }
-  if (import.meta.url.endsWith('.js')) return [new URL(`${entry.href}.js`), options]
+  if (isBuilt) return [new URL(`${entry.href}.js`), options]
   const [loader, module] = [import.meta.resolve('tsx/esm/api'), `${entry.href}.ts`].map(url => JSON.stringify(url))
   return [
     `import(${loader}).then(({ register }) => { register(); return import(${module}) })`,

@@ -22,9 +22,16 @@ const recordLoads = () => {
   const file = join(folder, crypto.randomUUID())
   return {
     env: { NODE_OPTIONS: `--import=${RECORDER}`, DRAGOMAN_TEST_LOADS: file },
-    modules: async () => (await readFile(file, 'utf8')).trim().split('\n'),
+    modules: async () => {
+      const urls = (await readFile(file, 'utf8')).trim().split('\n')
+      return (await Promise.all(urls.map(async url => (url.includes('/dist/') ? sourcesIn(url) : url)))).flat()
+    },
   }
 }
+
+/** The modules of src/ that a file of the build holds: the bundler writes the path of each before its code. */
+const sourcesIn = async (url: string): Promise<string[]> =>
+  [...(await readFile(new URL(url), 'utf8')).matchAll(/^\/\/ (src\/\S+)$/gm)].map(([, path = '']) => path)
 
 const modulesOf = async (args: readonly string[]): Promise<string[]> => {
   const { env, modules } = recordLoads()
@@ -38,7 +45,7 @@ it.each([[['--version']], [['check', 'demo.json']]])(
   '%j loads no module of the memory server',
   async ([name, file]) => {
     const modules = await modulesOf([name ?? '', ...(file ? [join(folder, file)] : [])])
-    expect(modules.join('\n')).toContain('/dist/main.js')
+    expect(modules.join('\n')).toContain('src/main.ts')
     expect(ofMemory(modules)).toEqual([])
   },
 )
@@ -51,7 +58,7 @@ it.each([
   const { env, modules } = recordLoads()
   const gateway = await startServe(['--config', join(folder, 'demo.json'), ...flags], env)
   expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toMatchObject({ result: { tools: expect.any(Array) } })
-  expect((await modules()).join('\n')).toContain('/dist/servers/demo/')
+  expect((await modules()).join('\n')).toContain('src/servers/demo/')
   expect((await modules()).filter(url => unused.test(url))).toEqual([])
   gateway.signal('SIGTERM')
   await gateway.ended
@@ -61,8 +68,8 @@ it('tools of a running daemon loads the few modules that it needs', async () => 
   const data = join(folder, 'data')
   const gateway = await startServe(['--config', join(folder, 'demo.json'), '--data', data])
   const modules = await modulesOf(['tools', '--data', data])
-  const own = modules.filter(url => url.includes('/dist/'))
-  expect(own.join('\n')).toContain('/dist/app/client-daemon.js')
+  const own = modules.filter(url => url.startsWith('src/'))
+  expect(own.join('\n')).toContain('src/app/client-daemon.ts')
   expect(modules.filter(url => /node_modules|workspace\/|health\/|fronts\/|config\/load/.test(url))).toEqual([])
   expect(own.length).toBeLessThan(60)
   gateway.signal('SIGTERM')

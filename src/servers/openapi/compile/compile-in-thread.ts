@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { moduleUrl } from '../../../std/package.ts'
 import { Semaphore } from '../../../std/semaphore.ts'
 import { workerArguments } from '../../thread/worker-arguments.ts'
 import { type CompiledApi, type CompileSettings, DocumentProblem } from '../plan.ts'
@@ -23,7 +24,7 @@ export type FromCompiler =
 const MOST_MS = 60_000
 const compiling = new Semaphore(2) // each may need much memory
 const MEMORY_MIB = 1024
-const ENTRY = new URL('./thread-entry', import.meta.url)
+const ENTRY = moduleUrl('servers/openapi/compile/thread-entry')
 
 /**
  * Compiles a document in a thread of its own: a large one takes seconds, in which other calls must not wait, and a

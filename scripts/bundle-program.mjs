@@ -1,0 +1,51 @@
+// Bundles src/ into dist/: the command, the package's exports and the entries of threads, with the code they share in
+// dist/chunks/. Node.js needs longer to find and link hundreds of small modules than to run them (decision 61).
+import { readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { licensesOf } from './bundled-licenses.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const source = join(root, 'src')
+const target = join(root, 'dist')
+
+const ENTRIES = ['main.ts', 'index.ts', 'servers/memory/thread-entry.ts', 'servers/openapi/compile/thread-entry.ts']
+
+/** Installed for the types of the package's exports, which use its own; the code is bundled as that of development dependencies. */
+const TYPES_ONLY = 'zod'
+
+/** Bundled CommonJS modules require those of Node.js. */
+const REQUIRE =
+  "import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);"
+
+export const bundleProgram = async () => {
+  const { build } = await import('esbuild')
+  const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const { metafile } = await build({
+    entryPoints: ENTRIES.map(name => join(source, name)),
+    absWorkingDir: root,
+    outbase: source,
+    outdir: target,
+    bundle: true,
+    splitting: true,
+    external: Object.keys(dependencies).filter(name => name !== TYPES_ONLY),
+    mainFields: ['module', 'main'],
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    banner: { js: REQUIRE },
+    chunkNames: 'chunks/[name]-[hash]',
+    legalComments: 'none', // the file of licences has them
+    metafile: true,
+    logLevel: 'warning',
+  })
+  await writeFile(join(target, 'licenses.txt'), await licensesOf(Object.keys(metafile.inputs)))
+  await checkPlaces(Object.keys(metafile.outputs))
+}
+
+/** Modules find files as from src/<folder>/: code in another depth than that of dist/chunks/ would find none. */
+const checkPlaces = async outputs => {
+  for (const path of outputs.filter(each => dirname(each) !== 'dist/chunks'))
+    if (/new URL\(.*import\.meta\.url/.test(await readFile(join(root, path), 'utf8')))
+      throw new Error(`${path} uses import.meta.url, and is not in dist/chunks/`)
+}
