@@ -14,7 +14,7 @@ import { RegisteredClients } from './registered-clients.ts'
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 const PROOF = { client: 'c', redirectUri: undefined, verifier: VERIFIER, workspace: undefined }
-const WISH = { client: 'c', scopes: undefined, workspace: undefined }
+const WISH = { client: 'c', scopes: undefined, baseScopes: ['mcp'], workspace: undefined }
 
 /** Replicas on one database. */
 const openReplicas = async (count: number) => {

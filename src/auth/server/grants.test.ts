@@ -19,7 +19,7 @@ const CONTENT: NewGrant = {
   challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
 }
 const PROOF = { client: 'client-1', redirectUri: 'https://app.example/cb', verifier: VERIFIER, workspace: undefined }
-const WISH = { client: 'client-1', scopes: undefined, workspace: undefined }
+const WISH = { client: 'client-1', scopes: undefined, baseScopes: ['mcp'], workspace: undefined }
 
 let cluster: MemoryCluster
 let access: SubjectAccess | undefined

@@ -64,6 +64,7 @@ export interface CodeProof {
 export interface RefreshWish {
   readonly client: string
   readonly scopes: readonly string[] | undefined // undefined: those of the grant
+  readonly baseScopes: readonly string[] // that any access needs: a token without them would be of no use
   readonly workspace: string | undefined
 }
 
@@ -128,7 +129,7 @@ export class Grants implements GrantReader {
   }
 
   /** Rejects with an OAuthRejection. */
-  async refresh(text: string, { client, scopes, workspace }: RefreshWish): Promise<IssuedTokens> {
+  async refresh(text: string, { client, scopes, baseScopes, workspace }: RefreshWish): Promise<IssuedTokens> {
     const token = parseGrantSecret(text, 'drr_')
     const grant = token && (await this.#records.read(token.grant))
     if (!token || !grant?.refresh || grant.client !== client || !isIssuedRefreshToken(grant.seed, text))
@@ -136,7 +137,7 @@ export class Grants implements GrantReader {
     const id = token.grant
     if (judgeRefresh(grant.refresh, token.hash, Date.now()) === 'reused') return this.#endReused(id, grant)
     checkTarget(grant, workspace)
-    const wanted = scopes ?? grant.scopes
+    const wanted = scopes ? withBaseScopes(scopes, baseScopes, grant) : grant.scopes
     if (!wanted.every(scope => grant.scopes.includes(scope)))
       throw new OAuthRejection('invalid_scope', 'The scope exceeds what was granted: authorize again')
     if (grant.subject.kind === 'issuer') await this.#renew(id, grant.subject.session)
@@ -253,6 +254,10 @@ const describeGrant = (grant: GrantRecord): ConnectedClient => {
 }
 
 const invalidGrant = (message: string): OAuthRejection => new OAuthRejection('invalid_grant', message)
+
+const withBaseScopes = (wanted: readonly string[], base: readonly string[], { scopes }: GrantRecord): string[] => [
+  ...new Set([...base.filter(scope => scopes.includes(scope)), ...wanted]),
+]
 
 const checkTarget = (grant: GrantRecord, workspace: string | undefined): void => {
   if (workspace === undefined || grant.workspace === undefined || workspace === grant.workspace) return

@@ -17,6 +17,8 @@ const VERIFIER = /^[\w\-.~]{43,128}$/
 
 /** The token endpoint and the revocation endpoint. Both reject with an OAuthRejection. */
 export const createTokenEndpoint = ({ origin, scopes: known, workspaceAt, clients, grants }: TokenEndpointOptions) => {
+  const baseScopes = [...known].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
+
   /** The workspace that `resource` names; undefined: any that the grant is for. */
   const targetOf = (params: URLSearchParams): string | undefined => {
     const target = readResourceTarget(params.getAll('resource'), { origin: origin(), workspaceAt })
@@ -39,7 +41,7 @@ export const createTokenEndpoint = ({ origin, scopes: known, workspaceAt, client
         .get('scope')
         ?.split(' ')
         .filter(scope => known.has(scope))
-      const wanted = { client, scopes, workspace: targetOf(params) }
+      const wanted = { client, scopes, baseScopes, workspace: targetOf(params) }
       return grants.refresh(required(params, 'refresh_token'), wanted)
     },
   }

@@ -147,6 +147,13 @@ describe('a client', () => {
     expect([more.status, more.body.error]).toEqual([400, 'invalid_scope'])
   })
 
+  it('that repeats only scopes which are not known here keeps those that any access needs', async () => {
+    const { client, tokens } = await connect({ scope: 'openid offline_access' })
+    const form = { grant_type: 'refresh_token', client_id: client, refresh_token: tokens.refresh_token ?? '' }
+    const next = await gateway.post('/oauth/token', { ...form, scope: 'openid offline_access' })
+    expect([next.status, next.body.scope]).toEqual([200, 'mcp'])
+  })
+
   it('for every workspace may not see the state of the whole gateway, unlike the token it was allowed with', async () => {
     const { tokens } = await connect({ resource: gateway.origin })
     const seen = async (path: string, secret: string): Promise<number> =>
