@@ -120,6 +120,17 @@ describe('an authorization server', () => {
     )
   })
 
+  test('whose page for users is not encrypted gets no user', async () => {
+    const { issuer, call } = await start()
+    issuer.metadata.authorization_endpoint = 'http://login.example/authorize?tenant=1'
+    expect(await call('ada')).toEqual(
+      failed(
+        'needs a login, but the gateway does not go there: http://login.example/authorize is not encrypted (use https:).',
+      ),
+    )
+    expect(issuer.requests.map(({ path }) => path)).toEqual([METADATA])
+  })
+
   test('with metadata in OpenID form, below a path, is found', async () => {
     const { issuer, login } = await start()
     issuer.settings.path = '/realms/x'

@@ -13,6 +13,7 @@ import {
   loginKey,
 } from './login-records.ts'
 import { LOGIN_FAILURES, LoginProblem, loginNeeded } from './messages.ts'
+import { isSafeForUsers } from './metadata.ts'
 import type { ClientRegistry } from './register.ts'
 import type { LoginServer } from './server-tokens.ts'
 import { encodeRecord, type StoredClient } from './token-records.ts'
@@ -34,10 +35,12 @@ export const beginLogin = async (
   discovery: DiscoveredIssuer,
   scopes: readonly string[],
 ): Promise<LoginNeeded> => {
-  const { authServer, resource } = discovery
+  const { authServer, resource, from } = discovery
   const { issuer, authorizationEndpoint } = authServer
   const oauth = server.oauth?.grant === 'authorization_code' ? server.oauth : undefined
   if (authorizationEndpoint === undefined) throw new LoginProblem(LOGIN_FAILURES.noAuthorization(issuer))
+  if (!isSafeForUsers(authorizationEndpoint, from))
+    throw new LoginProblem(LOGIN_FAILURES.unencrypted(authorizationEndpoint))
   if (!authServer.supportsPkce && oauth?.pkce !== 'assumed') throw new LoginProblem(LOGIN_FAILURES.noPkce(issuer))
   const redirectUri = callbackUri(context.origin(), authServer)
   const client = await findClient(context, server, discovery, scopes)

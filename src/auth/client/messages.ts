@@ -59,6 +59,8 @@ export const LOGIN_FAILURES = {
     impossible(`needs a login, but ${urlText(issuer)} has no metadata of an authorization server.`),
   invalidIssuer: () => impossible('needs a login, but the authorization server in its metadata is no URL.'),
   addressRefused: (reason: string) => impossible(`needs a login, but the gateway does not go there: ${reason}.`),
+  unencrypted: (url: string) =>
+    LOGIN_FAILURES.addressRefused(`${urlText(url.replace(/[?#].*/, ''))} is not encrypted (use https:)`),
   otherIssuer: (issuer: string, bound: string) =>
     impossible(
       `needs a login, but it names ${urlText(issuer)} now, and its "clientId" was used at ${urlText(bound)}: put the right one as "issuer" under "oauth".`,

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { authorizationUrl } from './authorize.ts'
-import { coversUrl, isSameIssuer, issuerLocations, readIssuerMetadata, resourceLocations } from './metadata.ts'
+import {
+  coversUrl,
+  isSafeForUsers,
+  isSameIssuer,
+  issuerLocations,
+  readIssuerMetadata,
+  resourceLocations,
+} from './metadata.ts'
 import { chooseScopes, repeatedScopes } from './scopes.ts'
 
 const HOST = 'https://a.example'
@@ -73,6 +80,17 @@ test('members of a wrong type are left out', () => {
     authorization_endpoint: 'data:,',
   }
   expect(readIssuerMetadata(document)).toMatchObject({ scopes: undefined, authorizationEndpoint: undefined })
+})
+
+test.each([
+  ['https://as.example/authorize', 'https://a.example/mcp', true],
+  ['http://as.example/authorize', 'https://a.example/mcp', false],
+  ['http://127.0.0.1:1/authorize', 'https://a.example/mcp', false],
+  ['http://localhost:1/authorize', 'http://127.0.0.1:2/mcp', true],
+  ['http://10.0.0.1/authorize', 'http://10.0.0.1/mcp', true],
+  ['http://10.0.0.1:81/authorize', 'http://10.0.0.1/mcp', false],
+])('users are led to %s by the server %s: %s', (endpoint, from, expected) => {
+  expect(isSafeForUsers(endpoint, from)).toBe(expected)
 })
 
 describe('scopes', () => {

@@ -1,4 +1,5 @@
 import type { DeclaredEndpoints } from '../../protocol/oauth.ts'
+import { isLoopback } from '../../std/host.ts'
 
 /** A server as its protected-resource metadata describes it (RFC 9728). */
 export interface ResourceMetadata {
@@ -94,6 +95,16 @@ export const coversUrl = (resource: string, serverUrl: string): boolean => {
   if (covering?.origin !== url.origin) return false
   const folder = covering.pathname.replace(/\/$/, '')
   return url.pathname === folder || url.pathname.startsWith(`${folder}/`)
+}
+
+/**
+ * Whether users may be led to an authorization endpoint: by https, or where the configuration itself uses http, at the same
+ * origin or on this machine. The guarded fetch has the same rule for the gateway.
+ */
+export const isSafeForUsers = (authorizationEndpoint: string, from: string): boolean => {
+  const [url, configured] = [new URL(authorizationEndpoint), new URL(from)]
+  if (url.protocol === 'https:' || url.origin === configured.origin) return true
+  return isLoopback(url.hostname) && isLoopback(configured.hostname)
 }
 
 /** Whether metadata is that of the issuer; an empty path is the same as `/`, and nothing else is normalized. */
