@@ -85,19 +85,32 @@ export const identityProvider = (): Program => {
   return { ...program, start: (folder, args) => program.start(folder, [folder, ...args]) }
 }
 
-const GO_CLIENT = process.platform === 'win32' ? 'go-client.exe' : 'go-client'
+const EXECUTABLE = process.platform === 'win32' ? '.exe' : ''
+
+/** A Go program, with the modules that its `go.mod` names. */
+const goModule = (name: string, source: string): Program => {
+  const output = (folder: string): string => join(folder, name + EXECUTABLE)
+  return {
+    recipe: {
+      name,
+      toolchain: { command: 'go', args: ['version'] },
+      sources: [at(source)],
+      download: () => ({ command: 'go', args: ['mod', 'download'], cwd: at(source) }),
+      compile: folder => ({
+        command: 'go',
+        args: ['build', '-trimpath', '-ldflags=-s -w', '-o', output(folder), '.'],
+        cwd: at(source),
+      }),
+    },
+    start: (folder, args) => ({ command: output(folder), args }),
+  }
+}
 
 /** The Go client; its `go.mod` names the version of the SDK. */
-export const goProgram = (): Program => ({
-  recipe: {
-    name: 'go-sdk',
-    toolchain: { command: 'go', args: ['version'] },
-    sources: [at('go')],
-    download: () => ({ command: 'go', args: ['mod', 'download'], cwd: at('go') }),
-    compile: folder => ({ command: 'go', args: ['build', '-o', join(folder, GO_CLIENT), '.'], cwd: at('go') }),
-  },
-  start: (folder, args) => ({ command: join(folder, GO_CLIENT), args }),
-})
+export const goProgram = (): Program => goModule('go-sdk', 'go')
+
+/** The OpenTelemetry collector. */
+export const collectorProgram = (): Program => goModule('collector', 'collector')
 
 /** The Rust client; its `Cargo.lock` names the version of rmcp. */
 export const rustProgram = (): Program => ({
