@@ -86,6 +86,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
   }
 
   const token = (form: URLSearchParams, response: ServerResponse): void => {
+    secrets.push(form.get('client_assertion') ?? '')
     if (form.get('grant_type') === 'refresh_token') {
       const known = refresh.get(form.get('refresh_token') ?? '')
       if (!known) return send(response, 400, { error: 'invalid_grant' })
