@@ -24,6 +24,8 @@ export interface BrowserSession {
   readonly token: string // its id
   readonly isAdmin: boolean
   readonly onEnded: (end: () => void) => () => void
+  /** A bearer token for MCP, with the access of this user. */
+  createMcpToken(): string
   /** The header that keeps the user signed in for some hours more. */
   renew(): string
   end(): Promise<void>

@@ -20,8 +20,6 @@ export interface SessionEndpointsOptions {
   /** Opens a session with the access of a token, by its id; undefined if it is not an API token. */
   readonly openSession: (request: IncomingMessage, token: string) => BrowserSession | undefined
   readonly clearCookie: (request: IncomingMessage) => string
-  /** A bearer token with the access of another one, by its id. */
-  readonly createMcpToken: (token: string) => string
   readonly onSignedIn: (session: BrowserSession, request: IncomingMessage) => void
 }
 
@@ -53,12 +51,12 @@ const NO_API_TOKEN = new AdminError(
 export const createSessionEndpoints = (options: SessionEndpointsOptions): readonly AdminEndpoint[] => {
   const { version, isTokenRequired, isOwnerSecret } = options
 
-  const describe = ({ role, principal, token, session }: AdminCall['caller']): SessionInfo => ({
+  const describe = ({ role, principal, session }: AdminCall['caller']): SessionInfo => ({
     role,
     principal,
     version,
     needsToken: isTokenRequired(),
-    mcpToken: token !== undefined && isTokenRequired() ? options.createMcpToken(token) : undefined,
+    mcpToken: isTokenRequired() ? session?.createMcpToken() : undefined,
     csrf: session?.csrf,
   })
 

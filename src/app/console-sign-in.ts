@@ -43,6 +43,7 @@ export const createConsoleSignIn = (options: ConsoleSignInOptions): ConsoleSignI
     token: session.token.id,
     isAdmin: session.token.admin ?? false,
     onEnded: end => consoleSessions.onEnded(session, end),
+    createMcpToken: () => consoleSessions.createMcpToken(session),
     renew: () => {
       const { value, ms } = consoleSessions.seal(session)
       return jarFor(request).write(COOKIE, value, ms)
@@ -74,7 +75,6 @@ export const createConsoleSignIn = (options: ConsoleSignInOptions): ConsoleSignI
         return session && browserSession(request, session)
       },
       clearCookie: request => jarFor(request).remove(COOKIE),
-      createMcpToken: token => consoleSessions.createMcpToken(token),
       onSignedIn: ({ principal, token }, { socket }) => {
         log.info({ principal, token }, 'user signed in to the console')
         writeAudit?.('signed_in', { principal, token, address: socket.remoteAddress, to: 'console' })

@@ -9,6 +9,7 @@ import { createLastUsed } from './last-used.ts'
 import {
   type AuthRejection,
   type Challenge,
+  forbidden,
   invalidToken,
   missingToken,
   restrictedToken,
@@ -26,7 +27,7 @@ interface AuthenticatorOptions {
   readonly shared: Shared | undefined // where all replicas keep their tokens; undefined: in the data directory
   readonly required: boolean // a token is needed even while there is none
   readonly localToken: Token // valid besides those in the data directory
-  /** The token that another secret stands for. */
+  /** The token that another secret stands for, where MCP is served. */
   readonly findSubstitute: (secret: string) => Token | undefined
   readonly policyFor: PolicyFor
   readonly challenge: Challenge
@@ -57,6 +58,9 @@ export type RecordFailure = (
 
 export const bearerOf = ({ headers: { authorization } }: RequestInfo): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+
+/** Otherwise it could be renewed without end, and outlive the session of its page. */
+const FOR_MCP_ONLY = 'this token of the console is for MCP only'
 
 const openStore = async (
   data: string | undefined,
@@ -158,6 +162,8 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     check,
     /** Whether a request may see the state of the whole gateway: only with an unrestricted token. */
     checkOperator: (request: RequestInfo): Admission => {
+      const secret = bearerOf(request)
+      if (secret !== undefined && findSubstitute(secret)) return forbidden(request, FOR_MCP_ONLY)
       const token = authenticate(request, EVERY_WORKSPACE)
       if ('kind' in token) return token
       if (!canAccess(token, EVERY_WORKSPACE) || token.policy !== undefined) return restrictedToken(request)

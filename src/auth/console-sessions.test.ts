@@ -52,10 +52,10 @@ it('a cookie gives the session back, also to a gateway that was restarted', () =
 
 it('a cookie that was changed, sealed with another secret, or for another use gives none', () => {
   const { sessions, open } = create()
-  const { cookie } = open()
+  const { session, cookie } = open()
   expect(create(randomBytes(32)).sessions.find(cookie)).toBeUndefined()
   expect(sessions.find(`${cookie.slice(0, -2)}${cookie.endsWith('AA') ? 'BB' : 'AA'}`)).toBeUndefined()
-  for (const wrong of ['', 'x', sessions.createMcpToken('ann').slice('drg_console.'.length)])
+  for (const wrong of ['', 'x', sessions.createMcpToken(session).slice('drg_console.'.length)])
     expect(sessions.find(wrong)).toBeUndefined()
   expect(sessions.findMcpToken(`drg_console.${cookie}`)).toBeUndefined()
 })
@@ -110,14 +110,22 @@ it('what waits for the end of a session is told when its time is over', () => {
 })
 
 it('the token for /mcp stands for another one, for ten minutes, and ends with it', () => {
-  const { sessions, tokens } = create()
-  const secret = sessions.createMcpToken('ann')
+  const { sessions, tokens, open } = create()
+  const secret = sessions.createMcpToken(open().session)
   expect(sessions.findMcpToken(secret)).toBe(ANN)
   tokens.delete('ann')
   expect(sessions.findMcpToken(secret)).toBeUndefined()
   tokens.set('ann', ANN)
   vi.advanceTimersByTime(11 * 60_000)
   expect(sessions.findMcpToken(secret)).toBeUndefined()
+})
+
+it('the token for /mcp ends when its session is signed out, and no other', async () => {
+  const { sessions, open } = create()
+  const [left, kept] = [open().session, open().session]
+  const secrets = [left, kept].map(session => sessions.createMcpToken(session))
+  await sessions.end(left)
+  expect(secrets.map(secret => sessions.findMcpToken(secret))).toEqual([undefined, ANN])
 })
 
 it('an expired token opens no session', () => {

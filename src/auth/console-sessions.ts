@@ -35,6 +35,11 @@ interface SealedSession {
   readonly until: number
 }
 
+interface SealedMcpToken {
+  readonly session: string // the id
+  readonly token: string // the id
+}
+
 const IDLE_MS = 12 * 60 * 60_000 // an open page renews its session
 const LONGEST_MS = 7 * 24 * 60 * 60_000
 const MCP_MS = 10 * 60_000
@@ -124,16 +129,17 @@ export class ConsoleSessions {
     return release
   }
 
-  /** A bearer token with the access of another one, for some minutes: the page keeps it, and no API token. */
-  createMcpToken(token: string): string {
-    return MCP_PREFIX + this.#sealer.seal('console-mcp', { token }, MCP_MS)
+  /** A bearer token for MCP with the access of the session's one, for some minutes: the page keeps it, and no API token. */
+  createMcpToken({ id, token }: Pick<ConsoleSession, 'id' | 'token'>): string {
+    const content: SealedMcpToken = { session: id, token: token.id }
+    return MCP_PREFIX + this.#sealer.seal('console-mcp', content, MCP_MS)
   }
 
   /** The token that a token of `createMcpToken` stands for. */
   findMcpToken(secret: string): Token | undefined {
     if (!secret.startsWith(MCP_PREFIX)) return undefined
-    const sealed = this.#sealer.open<{ readonly token: string }>('console-mcp', secret.slice(MCP_PREFIX.length))
-    return sealed && this.#tokenOf(sealed.token)
+    const sealed = this.#sealer.open<SealedMcpToken>('console-mcp', secret.slice(MCP_PREFIX.length))
+    return sealed && !this.#isEnded(sealed.session) ? this.#tokenOf(sealed.token) : undefined
   }
 
   #check({ token: tokenId, ...session }: SealedSession): ConsoleSession | undefined {

@@ -23,6 +23,6 @@ export interface SessionInfo {
   readonly principal?: string | undefined
   readonly version: string // of the gateway
   readonly needsToken: boolean // callers without one are refused
-  readonly mcpToken?: string | undefined // a bearer token for `/mcp/…`, for some minutes; undefined: none is needed
+  readonly mcpToken?: string | undefined // a bearer token for `/mcp/…`, for some minutes; undefined: none is needed, or the caller has one
   readonly csrf?: string | undefined // the header `x-dragoman-csrf` of requests with the cookie, other than GET and HEAD
 }

@@ -266,6 +266,22 @@ describe('with tokens', () => {
         expect((await send(site.origin, 'GET', '/admin/status', { cookie })).status).toBe(401)
       })
 
+      test('the token of the session is for MCP only, and ends when the user signs out', async () => {
+        await accepts('admin')
+        const { answer, own } = await signIn(site, { token: secrets.admin })
+        const { mcpToken = '' } = infoOf(answer)
+        const headers = { authorization: `Bearer ${mcpToken}` }
+        const status = async (method: string, path: string, body?: object) =>
+          (await send(site.origin, method, path, headers, body)).status
+        expect(await status('GET', '/actions/openapi.json')).toBe(200)
+        for (const path of ['/admin/status', '/admin/tokens', '/metrics']) expect(await status('GET', path)).toBe(403)
+        expect(await status('POST', '/admin/tokens', { name: 'stolen', admin: true })).toBe(403)
+        expect((await signIn(site, { token: mcpToken })).answer.status).toBe(403)
+        expect(infoOf(await send(site.origin, 'GET', '/admin/session', headers))).toMatchObject({ role: 'none' })
+        expect((await send(site.origin, 'DELETE', '/admin/session', own)).status).toBe(204)
+        expect(await status('GET', '/actions/openapi.json')).toBe(401)
+      })
+
       test('an expired token brings the sign-in form, and then the same place', async () => {
         await accepts('admin')
         site.allow(/401|ERR_|Failed to load/)
