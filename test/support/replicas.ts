@@ -42,6 +42,7 @@ interface ReplicaOptions {
   readonly server?: (at: number) => Upstream
   /** The configured server of each replica, instead. */
   readonly entry?: (at: number) => ServerConfig
+  readonly others?: readonly ServerConfig[] // further servers of every workspace
   readonly labels?: (at: number) => readonly string[]
   readonly rules?: Partial<WorkspaceRules> // of every workspace
   readonly tasks?: TasksConfig
@@ -99,15 +100,22 @@ export const startReplicas = async (options: ReplicaOptions) => {
   return { shared, keys, replicas, start, url: `${balancer.origin}/mcp`, balancer, close }
 }
 
-const snapshotOf = (server: ServerConfig, cluster: ClusterConfig, { limits, rules, auth, tasks }: ReplicaOptions) => ({
+const snapshotOf = (
+  server: ServerConfig,
+  cluster: ClusterConfig,
+  { limits, rules, auth, tasks, others = [] }: ReplicaOptions,
+) => ({
   listen: { ...DEFAULT_LISTEN, port: 0 },
   auth,
   limits: { ...DEFAULT_LIMITS, shutdownMs: 300, ...limits },
   cluster,
   tasks,
-  servers: new Map([[server.name, server]]),
+  servers: new Map([server, ...others].map(each => [each.name, each])),
   workspaces: new Map(
-    ['default', 'other', 'servers'].map(name => [name, { name, servers: [server.name], ...defaultRules(1), ...rules }]),
+    ['default', 'other', 'servers'].map(name => {
+      const servers = [server, ...others].map(each => each.name)
+      return [name, { name, servers, ...defaultRules(servers.length), ...rules }]
+    }),
   ),
   policies: new Map([['nothing', NOTHING]]),
   warnings: [],
