@@ -10,6 +10,7 @@ const STORE = [
   'src/stores/state/postgres-*.test.ts',
   'src/auth/client/postgres-*.test.ts',
   'test/e2e/cluster/postgres-*.test.ts',
+  'test/e2e/login/postgres-*.test.ts',
 ]
 
 export default defineConfig({

@@ -15,6 +15,7 @@ import {
 import type { Upstream } from '../../src/protocol/exchange.ts'
 import type { Policy } from '../../src/protocol/policy.ts'
 import { MemoryCluster } from '../../src/stores/state/memory-state.ts'
+import type { OpenState } from '../../src/stores/state/open-state.ts'
 import { randomKeys } from '../../src/stores/state/secret.ts'
 import type { StateStore } from '../../src/stores/state/state-store.ts'
 import { type Log, SILENT } from '../../src/telemetry/log.ts'
@@ -42,6 +43,7 @@ interface ReplicaOptions {
   readonly server?: (at: number) => Upstream
   /** The configured server of each replica, instead. */
   readonly entry?: (at: number) => ServerConfig
+  readonly openState?: () => Promise<OpenState> // of one replica; in memory when absent
   readonly others?: readonly ServerConfig[] // further servers of every workspace
   readonly labels?: (at: number) => readonly string[]
   readonly rules?: Partial<WorkspaceRules> // of every workspace
@@ -69,12 +71,13 @@ export const startReplicas = async (options: ReplicaOptions) => {
     const upstream = options.server?.(replicas.length)
     const embedded = upstream && ({ name: 'demo', disabled: false, kind: 'embedded', upstream } as const)
     const server: ServerConfig = embedded ?? options.entry?.(replicas.length) ?? DEMO
-    const store = shared.join()
+    const state = (await options.openState?.()) ?? { store: shared.join(), keys }
+    const { store } = state
     const at = replicas.length
     const gateway = await startGateway(snapshotOf(server, cluster, options), {
       log: options.log ?? SILENT,
       data: options.data,
-      state: { store, keys },
+      state,
       onReload: () => options.onReload?.(at),
     })
     const kill = async (): Promise<void> => {
