@@ -181,6 +181,21 @@ describe('a request with an access token', () => {
   })
 })
 
+test('a refusal of another origin, which got no token, starts no login and replaces no token', async () => {
+  const elsewhere = await scriptedServer((_, response) =>
+    response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://evil.example/metadata"' }).end(),
+  )
+  const { logins, refusals } = credentials({ token: 'secret' })
+  const redirect: Script = ({ body }, response) => {
+    if (body.method === 'tools/call') response.writeHead(307, { location: `${elsewhere.origin}/mcp` }).end()
+    else modern(answer)({ body } as never, response)
+  }
+  const { upstream } = await connectScripted(redirect, { allowCrossOriginRedirect: true }, { logins })
+  const { data } = await exchangeWith(await upstream.open(caller), 'tools/call').failure()
+  await elsewhere.close()
+  expect([data, refusals]).toMatchObject([{ reason: 'upstream_auth' }, []])
+})
+
 describe('a server that wants a login', () => {
   test.each([
     ['modern', modern(answer), '2026-07-28'],

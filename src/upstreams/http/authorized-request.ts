@@ -75,7 +75,9 @@ export class AuthorizedRequest implements PendingRequest, ResponseReceiver {
   }
 
   status(status: number, headers: IncomingHttpHeaders, from: Redirect, sent: readonly string[]): void {
-    if (isRefusal(status, headers)) this.#held = { status, headers, from, sent, body: [], bytes: 0 }
+    // Elsewhere the token was not sent: the refusal says nothing about it, and its challenge is not that of the server.
+    if (from.keepsSecrets && isRefusal(status, headers))
+      this.#held = { status, headers, from, sent, body: [], bytes: 0 }
     else this.#receiver.status(status, headers, from, sent)
   }
 
