@@ -1,4 +1,5 @@
 import type { OAuthClients } from '../admin/token-endpoints.ts'
+import { EndedSignIns } from '../auth/ended-sign-ins.ts'
 import { createGuardedFetch } from '../auth/fetch/guarded-fetch.ts'
 import { accessOfClaims, createAccessOf } from '../auth/server/access.ts'
 import { createAuthEvents } from '../auth/server/auth-events.ts'
@@ -60,7 +61,8 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const login = createIssuerLogin(fetch, ({ name }) => `${origin()}/oauth/signed-in/${encodeURIComponent(name)}`)
   const sessions = createIssuerSessions({ store, issuers, login, accessOfClaims, log })
   const accessOf = createAccessOf(tokens, sessions)
-  const visitors = new Visitors(sealer, jar, accessOf)
+  const ended = new EndedSignIns(store.shared, log, () => {})
+  const visitors = new Visitors(sealer, jar, accessOf, ended)
   const byToken = config?.signIn.includes('token') ?? true
   const signIn = createSignIn({
     byToken,
@@ -80,6 +82,7 @@ export const createOAuthServer = (options: OAuthServerOptions): OAuthServer => {
   const grants = config && new Grants({ store, accessOf, sessions, record, log })
   const close = (): Promise<void> => {
     stopSweeping()
+    ended.close()
     grants?.close()
     return closeFetch()
   }

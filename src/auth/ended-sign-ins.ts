@@ -10,8 +10,8 @@ type Documents = Pick<Shared, 'document' | 'writeDocument' | 'on'>
 type Ids = ReadonlyMap<string, number> // with the time at which each expires anyway
 
 /**
- * The ids of sessions of the console that were signed out, and of one-time links that were used, in the store: every replica
- * knows them, also after a restart. A lookup reads a copy, which follows the store.
+ * The ids of sessions of the console and of browsers on the pages of OAuth that were signed out, and of one-time links that were
+ * used, in the store: every replica knows them, also after a restart. A lookup reads a copy, which follows the store.
  */
 export class EndedSignIns {
   readonly #documents: Documents

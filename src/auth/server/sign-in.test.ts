@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
 import type { Issuer } from '../../config/snapshot.ts'
 import type { BrowserResponse } from '../../protocol/sign-in.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { deriveKeys, newSecret } from '../../stores/state/secret.ts'
+import { SILENT } from '../../telemetry/log.ts'
+import { EndedSignIns } from '../ended-sign-ins.ts'
 import type { Token } from '../token.ts'
 import { createAccessOf } from './access.ts'
 import { createCookieJar } from './cookies.ts'
@@ -34,7 +37,12 @@ const createFor = (
     issuers: new Map(['corp', 'jag'].map(name => [name, issuer(name)])),
     offered: ['corp'],
     tokens,
-    visitors: new Visitors(sealer, jar, accessOf),
+    visitors: new Visitors(
+      sealer,
+      jar,
+      accessOf,
+      new EndedSignIns(new MemoryCluster().join().shared, SILENT, () => {}),
+    ),
     sessions: { create: failing },
     login: {
       begin: async ({ url }, isOffline = true) => ({

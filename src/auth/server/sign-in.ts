@@ -163,6 +163,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     signOut: async request => {
       const handle = openHandle(request)
       if (!handle) return EXPIRED
+      await visitors.signOut(request.cookies)
       return ask({ cookies: undefined }, handle.returnTo, handle.purpose, { issuer: handle.issuer }) // the new cookie replaces the old one
     },
   }

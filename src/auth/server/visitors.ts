@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Visitor } from '../../protocol/sign-in.ts'
+import type { EndedSignIns } from '../ended-sign-ins.ts'
 import type { AccessOf, Subject } from './access.ts'
 import type { CookieJar } from './cookies.ts'
 import type { Sealer } from './sealer.ts'
@@ -25,11 +26,13 @@ export class Visitors {
   readonly #sealer: Sealer
   readonly #jar: CookieJar
   readonly #accessOf: AccessOf
+  readonly #ended: Pick<EndedSignIns, 'has' | 'add'> // names of browsers that were signed out
 
-  constructor(sealer: Sealer, jar: CookieJar, accessOf: AccessOf) {
+  constructor(sealer: Sealer, jar: CookieJar, accessOf: AccessOf, ended: Pick<EndedSignIns, 'has' | 'add'>) {
     this.#sealer = sealer
     this.#jar = jar
     this.#accessOf = accessOf
+    this.#ended = ended
   }
 
   async signedIn(cookies: string | undefined): Promise<SignedIn | undefined> {
@@ -58,8 +61,15 @@ export class Visitors {
     return this.#write({ browser: newBrowser(), subject }, SIGNED_IN_MS)
   }
 
+  /** Ends the sign-in of a cookie, also for copies of it, at every replica. Rejects if the store is away. */
+  async signOut(cookies: string | undefined): Promise<void> {
+    const { browser, subject } = this.#read(cookies) ?? {}
+    if (browser !== undefined && subject) await this.#ended.add(browser, Date.now() + SIGNED_IN_MS)
+  }
+
   #read(cookies: string | undefined): BrowserCookie | undefined {
-    return this.#sealer.open<BrowserCookie>('visitor', this.#jar.read(cookies, COOKIE))
+    const cookie = this.#sealer.open<BrowserCookie>('visitor', this.#jar.read(cookies, COOKIE))
+    return cookie && !this.#ended.has(cookie.browser) ? cookie : undefined
   }
 
   #write(content: BrowserCookie, ttlMs: number): string {

@@ -236,6 +236,19 @@ describe('a visitor', () => {
     expect(asBen.text).toContain('<strong>ben</strong>')
   })
 
+  it('who signs out is signed out everywhere: a copy of the cookie is of no use', async () => {
+    const client = await gateway.register()
+    const url = gateway.authorizeUrl(client)
+    const consent = await gateway.signIn(browser, url, token)
+    const copy = gateway.browser()
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+    expect((await copy.open(url)).text).toContain('/oauth/consent')
+    await browser.submit(consent, '/oauth/sign-out')
+    expect((await copy.open(url)).text).toContain('name="token"')
+    const reused = await allow(consent, copy)
+    expect([reused.status, reused.leftTo]).toEqual([400, undefined])
+  })
+
   it('sees the clients that they have connected, and disconnects them', async () => {
     const { client, tokens } = await connect({ resource: `${gateway.origin}/mcp/other` })
     const page = await browser.open(`${gateway.origin}/oauth/clients`)
