@@ -102,6 +102,19 @@ describe('a token of another type than bearer', () => {
 })
 
 describe('a registration', () => {
+  test('does not grow with every scope that a server has asked for', async () => {
+    const { issuer, server, call } = await start()
+    issuer.answers.set('/register', (_, response) => sendJson(response, { client_id: 'a', scope: 'none' }, 201))
+    for (let round = 0; round < 5; round++) {
+      server.state.scope = Array.from({ length: 200 }, (_, at) => `s${round}-${at}`).join(' ')
+      expect(await call('ada')).toMatchObject({ kind: 'login' })
+    }
+    const last = issuer.requests.findLast(({ path }) => path === '/register')
+    const scopes: string[] = JSON.parse(last?.body ?? '{}').scope.split(' ')
+    expect(scopes).toEqual(expect.arrayContaining(['s4-0', 's4-199']))
+    expect(scopes.length).toBeLessThanOrEqual(500)
+  })
+
   test.each([{ client_id: 'a\ud800' }, { client_id: 'a\nb' }, { client_id: ['a'] }, { client_id: '' }, [], 'text'])(
     'answered with %j is refused',
     async reply => {

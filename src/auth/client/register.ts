@@ -31,6 +31,7 @@ interface Registration {
 }
 
 const KIND = 'oauth-client'
+const MOST_SCOPES = 500 // of one registration: a server may ask for others each time
 const NEVER = Number.POSITIVE_INFINITY
 
 const hashOf = (...parts: string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
@@ -98,7 +99,8 @@ export class ClientRegistry {
     const held = await this.#store.read(KIND, id)
     const known = held && readRegistration(held.body)
     if (known && isUsable(known, request.scopes)) return known.client
-    const asked = [...new Set([...request.scopes, ...(discovery.scopes ?? []), ...(known?.asked ?? [])])]
+    const wanted = new Set([...request.scopes, ...(discovery.scopes ?? []), ...(known?.asked ?? [])])
+    const asked = [...wanted].slice(0, MOST_SCOPES)
     const made = await this.#register(endpoint, discovery, request.redirectUri, asked)
     const body = encodeRecord(made)
     const options = { expires: made.expires, durable: true }
