@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createTestLog } from '../../../test/support/log.ts'
+import { XSS_PAYLOADS } from '../../../test/support/xss-corpus.ts'
 import type { Logins, LoginVisitor } from '../../protocol/oauth.ts'
 import type { SignIn } from '../../protocol/sign-in.ts'
 import { createLoginRoutes } from './login-routes.ts'
@@ -46,6 +47,27 @@ test('over https, the cookie of a login is one that no other host can set', asyn
   )
   await get('a=b; __Host-dragoman-login=value')
   expect(visitors.map(({ cookie }) => cookie)).toEqual([undefined, 'value'])
+})
+
+test.each(XSS_PAYLOADS)('script that an authorization server sends is text: %s', async quoted => {
+  const finish: Logins['finish'] = async () => ({ kind: 'refused', status: 400, text: `Denied (${quoted}).`, quoted })
+  const routes = createLoginRoutes({
+    logins: { finish } as Logins,
+    signIn: { visitorOf: async () => undefined } as unknown as SignIn,
+    isTokenRequired: () => true,
+    document: () => undefined,
+    isSecure: () => false,
+    log: createTestLog().log,
+  })
+  const server = createServer((raw, response) => routes['/oauth/callback']?.(raw, response, '/oauth/callback'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth/callback?state=x`)
+  const page = await response.text()
+  const shown = page.slice(page.indexOf('<p>') + '<p>'.length, page.indexOf('</p>'))
+  expect(shown).toMatch(/^Denied/)
+  expect(shown).not.toMatch(/[<>"]/)
+  expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^;]+;/)
 })
 
 test('a page that fails does not log the secret of its link', async () => {

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { MemoryCluster } from '../../../src/stores/state/memory-state.ts'
 import { randomKeys } from '../../../src/stores/state/secret.ts'
+import { modern, openStream } from '../../support/raw.ts'
 import type { ShownPage, TestBrowser } from '../../support/test-browser.ts'
 import { type ApiToken, CALLBACK, type OAuthGateway, responseIn, startOAuthGateway } from './oauth-gateway.ts'
 
@@ -163,6 +164,24 @@ describe('a client', () => {
     const headers = { authorization: `Bearer ${tokens.access_token}` }
     const ready = await (await fetch(`${gateway.origin}/readyz`, { headers })).json()
     expect(ready).not.toHaveProperty('servers')
+  })
+
+  it.each<[string, (client: string, access: string) => Promise<unknown>]>([
+    ['the API token of the visitor is revoked', () => gateway.revokeToken(token)],
+    [
+      'the visitor disconnects it',
+      async () => browser.submit(await browser.open(`${gateway.origin}/oauth/clients`), '/oauth/disconnect'),
+    ],
+    ['it revokes its token', (client, access) => gateway.post('/oauth/revoke', { client_id: client, token: access })],
+  ])('that listens is cut off when %s', async (_when, end) => {
+    const { client, tokens } = await connect()
+    const access = tokens.access_token ?? ''
+    const listen = modern(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const headers = { ...listen.headers, authorization: `Bearer ${access}` }
+    const stream = await openStream(`${gateway.origin}/mcp`, { ...listen, headers })
+    expect((await stream.next())?.json.method).toBe('notifications/subscriptions/acknowledged')
+    await end(client, access)
+    expect(await stream.next().catch(() => undefined)).toBeUndefined()
   })
 
   it('gets a grant that ends with the API token', async () => {
