@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext } from 'playwright-core'
@@ -24,6 +24,23 @@ const CONFIG = {
 const INSTALL_MS = 600_000
 
 afterAll(endPrograms)
+
+interface KeptTokens {
+  readonly file: string
+  readonly tokens: Readonly<Record<string, string>>
+}
+
+/** What mcp-remote keeps in its folder. */
+const keptTokens = (config: string): readonly KeptTokens[] =>
+  readdirSync(config, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('_tokens.json'))
+    .map(name => ({ file: join(config, name), tokens: JSON.parse(readFileSync(join(config, name), 'utf8')) }))
+
+/** As if the access tokens had ended; the refresh tokens stay. */
+const spoilAccessTokens = (config: string): void => {
+  for (const { file, tokens } of keptTokens(config))
+    writeFileSync(file, JSON.stringify({ ...tokens, access_token: `dro_${'x'.repeat(43)}` }))
+}
 
 describe('clients that log in at the embedded authorization server, in Chromium', () => {
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-clients-'))
@@ -105,22 +122,28 @@ describe('clients that log in at the embedded authorization server, in Chromium'
     })
   }
 
-  step('mcp-remote logs in for a client that only knows stdio, and needs no second login', async () => {
+  step('mcp-remote logs in for a client that only knows stdio, needs no second login, and refreshes', async () => {
     const installed = await install(identityProvider().recipe)
     if (installed.kind === 'skipped') return void process.stderr.write(`skipped: ${installed.reason}\n`)
     const port = await freePort()
-    for (const isFirst of [true, false]) {
-      const bridge = startMcpRemote(installed.folder, `${gateway.origin}/mcp`, port, join(folder, 'mcp-remote'))
+    const config = join(folder, 'mcp-remote')
+    const refreshTokens: (string | undefined)[] = []
+    for (const round of ['first', 'again', 'refresh']) {
+      if (round === 'refresh') spoilAccessTokens(config)
+      const bridge = startMcpRemote(installed.folder, `${gateway.origin}/mcp`, port, config)
       try {
-        if (isFirst) await visit(new URL(await bridge.link), `http://127.0.0.1:${port}/`)
+        if (round === 'first') await visit(new URL(await bridge.link), `http://127.0.0.1:${port}/`)
         await bridge.connected
         const { content } = await bridge.client.callTool({ name: 'example-ping' })
         expect(JSON.stringify(content)).toContain('pong')
-        if (!isFirst) expect(bridge.output()).not.toContain('visiting:')
+        if (round !== 'first') expect(bridge.output()).not.toContain('visiting:')
+        refreshTokens.push(keptTokens(config)[0]?.tokens.refresh_token)
       } finally {
         await bridge.close()
       }
     }
+    expect(refreshTokens[1]).toBe(refreshTokens[0])
+    expect(refreshTokens[2]).not.toBe(refreshTokens[1])
   })
 
   step('a revoked token ends what was granted by it', async () => {
