@@ -163,5 +163,5 @@ export const downError = (
   const next = ms > 0 ? `is tried again in ${Math.ceil(ms / 1000)} s` : 'is being tried again now'
   const message = `${fault.message}. It has been down since ${new Date(since).toISOString()} and ${next}`
   const data = Json.of({ reason: fault.reason, upstream: server, retryAfterMs: Math.round(ms) })
-  return rpcError('internal', message, data)
+  return new NoAnswer(rpcError('internal', message, data), { summary: fault.message, retryMs: ms })
 }

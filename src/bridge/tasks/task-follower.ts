@@ -9,7 +9,7 @@ import { Json } from '../../wire/json/json.ts'
 
 const POLL = { least: 100, most: 30_000 } // milliseconds
 const RETRY = { firstMs: 500, longestMs: 10_000 }
-const MAX_LOST = 8 // requests in a row without an answer
+const MAX_LOST = 8 // requests in a row without an answer, for a caller that waits; a task is asked for until it expires
 
 /** Follows the task that a server has made of one call, for a caller that waits for the answer of the call. */
 export class TaskFollower {
@@ -93,7 +93,9 @@ export class TaskFollower {
 
   /** A lost connection says nothing about the task: the server is asked again. */
   failed(error: RpcError): void | Promise<void> {
-    if (!(error instanceof NoAnswer) || ++this.#lost > MAX_LOST) return this.end({ kind: 'failure', error })
+    const isLost = error instanceof NoAnswer && (++this.#lost <= MAX_LOST || this.#exchange.task !== undefined)
+    if (!isLost) return this.end({ kind: 'failure', error })
+    if (this.ttlMs === 0) return this.giveUp(EXPIRED)
     this.#askLater(backoffMs(RETRY, this.#lost - 1))
   }
 
