@@ -39,8 +39,10 @@ export const legacyClient = async (
   url: string,
   capabilities: object = { elicitation: {} },
   revision = '2025-11-25',
+  credentials: Readonly<Record<string, string>> = {},
 ) => {
-  const { headers } = await openSession(url, revision, capabilities)
+  const session = await openSession(url, revision, capabilities, credentials)
+  const headers = { ...session.headers, ...credentials }
   let id = 100
   const ask = async (method: string, params: Members): Promise<Members> => {
     const json = answerIn(await send(url, { headers, body: { jsonrpc: '2.0', id: ++id, method, params } }))

@@ -64,6 +64,8 @@ export const startTaskServer = async (pollMs = 100, session?: string) => {
       }
       case 'tasks/get':
         return task ? { result: shown(task) } : { error: unknown }
+      case 'tasks/list':
+        return { result: { tasks: [...tasks.values()].map(shown) } }
       case 'tasks/cancel':
         if (task) task.status = 'cancelled'
         return task ? { result: shown(task) } : { error: unknown }

@@ -13,6 +13,7 @@ import { GatewayTasks } from './gateway-tasks.ts'
 import { listenToTasks, type TaskListenOptions } from './listen-to-tasks.ts'
 import { offerTasks } from './offer-tasks.ts'
 import { createTaskServer } from './serve-tasks.ts'
+import { StartedTasks } from './started-tasks.ts'
 import { TaskCalls } from './task-calls.ts'
 import { TaskHandles } from './task-handle.ts'
 import { callerOf } from './task-record.ts'
@@ -46,6 +47,7 @@ interface ServerTasks {
 /** The tasks of all servers. */
 export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOfBridge) => {
   const handles = new TaskHandles(home?.keys ?? [randomBytes(32)])
+  const started = new StartedTasks()
   const servers = new Map<string, ServerTasks['serve']>()
   const resumers = new Map<string, (task: GatewayTask, serverTask: string) => void>()
   const { store, log, afterMs } = given ?? { store: new MemoryCluster().join(), log: SILENT }
@@ -66,7 +68,7 @@ export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOf
           if (!exchange.signal.reason) peer.dispatch(exchange)
         })
         .catch((thrown: unknown) => failWith(exchange, thrown))
-    const calls = new TaskCalls({ server, tasks, handles, afterMs, questionTtlMs })
+    const calls = new TaskCalls({ server, tasks, handles, started, afterMs, questionTtlMs })
     resumers.set(server, (task, serverTask) => {
       const caller = callerOf(task.origin)
       const params = Json.of({ name: task.origin.tool, arguments: {} })
@@ -76,7 +78,7 @@ export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOf
       }
       calls.resume(task, serverTask, exchange, forward)
     })
-    const serve = createTaskServer({ server, tasks, handles, forward })
+    const serve = createTaskServer({ server, tasks, handles, started, forward })
     servers.set(server, serve)
     return { calls, serve }
   }

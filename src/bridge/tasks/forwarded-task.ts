@@ -1,27 +1,53 @@
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
 import type { Json } from '../../wire/json/json.ts'
+import type { StartedTasks } from './started-tasks.ts'
 import type { TaskHandles } from './task-handle.ts'
 
 interface ForwardedOptions {
   readonly server: string
   readonly handles: TaskHandles
+  readonly started: StartedTasks
 }
 
 const STATUS = 'notifications/tasks/status'
 
-/** The name that a caller gets for a task of a server. A replica that serves the server has named it already. */
-const nameFor = ({ server, handles }: ForwardedOptions, caller: Caller, id: string): string => {
-  if (handles.openFor(caller, id)?.server === server) return id
+/** A replica that serves the server has named the task already. */
+const isName = ({ server, handles }: ForwardedOptions, caller: Caller, id: string): boolean =>
+  handles.openFor(caller, id)?.server === server
+
+/** The name that a caller gets for a task of a server. */
+const nameFor = (options: ForwardedOptions, caller: Caller, id: string): string => {
+  if (isName(options, caller, id)) return id
+  const { server, handles } = options
   const { workspace, principal } = caller
   return handles.make({ kind: 'server', server, workspace, principal, id })
 }
 
+/** The name for a task that the caller has started; undefined for one of another caller. */
+const ownNameFor = (options: ForwardedOptions, caller: Caller, id: string): string | undefined =>
+  isName(options, caller, id) || options.started.has(options.server, caller, id)
+    ? nameFor(options, caller, id)
+    : undefined
+
 /** The exchange of a call that the server may make a task of: the client gets a name that only it can use. */
 export const forwardedCall = (options: ForwardedOptions, exchange: Exchange): Exchange => {
-  const rename = (id: string): string => nameFor(options, exchange.caller, id)
-  return { ...exchange, sink: frame => exchange.sink(renameIn(frame, rename)) }
+  const { caller, sink } = exchange
+  const rename = (id: string): string => nameFor(options, caller, id)
+  const renameStarted = (id: string): string => {
+    if (!isName(options, caller, id)) options.started.add(options.server, caller, id)
+    return rename(id)
+  }
+  return {
+    ...exchange,
+    sink: frame => sink(isTask(frame) ? renameIn(frame, renameStarted) : renameRelated(frame, rename)),
+  }
 }
+
+/** Whether the server has made a task of a call. Other results may have members of the same name. */
+const isTask = (frame: Frame): boolean =>
+  frame.kind === 'result' &&
+  (frame.result.get('resultType')?.isString('task') === true || frame.result.at('task', 'taskId') !== undefined)
 
 /** The exchange of a request about a task of the server, and of its answer. */
 export const forwardedRequest = (exchange: Exchange, id: string): Exchange => {
@@ -33,9 +59,12 @@ export const forwardedRequest = (exchange: Exchange, id: string): Exchange => {
   }
 }
 
-/** The exchange of `tasks/list`. */
+/** The exchange of `tasks/list`, whose answer keeps the tasks that the caller has started. */
 export const forwardedList = (options: ForwardedOptions, exchange: Exchange): Exchange => {
-  const rename = (task: Json): Json => withName(task, id => nameFor(options, exchange.caller, id))
+  const rename = (task: Json): Json | undefined => {
+    const name = ownNameFor(options, exchange.caller, task.get('taskId')?.asString() ?? '')
+    return name === undefined ? undefined : task.with('taskId', name)
+  }
   return {
     ...exchange,
     sink: frame => {
@@ -48,14 +77,14 @@ export const forwardedList = (options: ForwardedOptions, exchange: Exchange): Ex
 
 /** The exchange of a session's listener: a server of 2025-11-25 tells there how its tasks are. */
 export const forwardedListen = (options: ForwardedOptions, exchange: Exchange): Exchange => {
-  const rename = (id: string): string => nameFor(options, exchange.caller, id)
+  const { caller, sink } = exchange
   return {
     ...exchange,
     sink: frame => {
-      const isStatus = frame.kind === 'notice' && frame.method === STATUS
-      return exchange.sink(
-        isStatus ? { ...frame, params: withName(frame.params, rename) } : renameRelated(frame, rename),
-      )
+      if (frame.kind !== 'notice' || frame.method !== STATUS)
+        return sink(renameRelated(frame, id => nameFor(options, caller, id)))
+      const name = ownNameFor(options, caller, frame.params.get('taskId')?.asString() ?? '')
+      if (name !== undefined) return sink({ ...frame, params: frame.params.with('taskId', name) })
     },
   }
 }

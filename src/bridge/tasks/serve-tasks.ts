@@ -9,6 +9,7 @@ import { declaresTasks, isFinal, TASKS_NOT_DECLARED, type TaskState, UNKNOWN_TAS
 import { Json } from '../../wire/json/json.ts'
 import { forwardedList, forwardedRequest } from './forwarded-task.ts'
 import type { FoundTask, GatewayTasks } from './gateway-tasks.ts'
+import type { StartedTasks } from './started-tasks.ts'
 import type { TaskHandle, TaskHandles } from './task-handle.ts'
 import { waitForTask } from './wait-for-task.ts'
 
@@ -16,6 +17,7 @@ interface ServeTasksOptions {
   readonly server: string
   readonly tasks: GatewayTasks
   readonly handles: TaskHandles
+  readonly started: StartedTasks
   /** Sends a request to the server itself. */
   readonly forward: Dispatch
 }

@@ -8,6 +8,7 @@ import { forwardedCall, forwardedListen } from './forwarded-task.ts'
 import type { GatewayTask } from './gateway-task.ts'
 import { type GatewayTasks, TASK_PROCESS_ENDED } from './gateway-tasks.ts'
 import { createTask, LongCall } from './long-call.ts'
+import type { StartedTasks } from './started-tasks.ts'
 import type { TaskHandles } from './task-handle.ts'
 import type { TaskTools } from './task-tools.ts'
 
@@ -15,6 +16,7 @@ export interface TaskCallsOptions {
   readonly server: string
   readonly tasks: GatewayTasks
   readonly handles: TaskHandles
+  readonly started: StartedTasks
   readonly afterMs: number | undefined // a call of a client with the extension becomes a task then; undefined: never
   readonly questionTtlMs: number
 }

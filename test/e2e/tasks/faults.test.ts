@@ -222,3 +222,32 @@ test('a task of a server that was removed from the configuration is unknown, alo
     await expect(modernClient(after.url).ask('tasks/get', { taskId })).rejects.toMatchObject({ code: -32602 })
   }
 })
+
+test('E5: tasks/list shows a user only tasks that this user has started, although the server lists all', async () => {
+  const server = await startTaskServer()
+  const data = await newDataDirectory()
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  const [ann, ben] = [await createToken(data), await createToken(data)]
+  const cluster = await startReplicas({
+    ...{ size: 1, data },
+    entry: () => ({
+      ...{ name: 'tasks', disabled: false, kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto' },
+      timeoutMs: 60_000,
+    }),
+  })
+  onTestFinished(async () => {
+    await cluster.close()
+    await server.close()
+  })
+  const url = cluster.replicas[0]?.url ?? ''
+  const clients = await Promise.all([ann, ben].map(({ headers }) => legacyClient(url, undefined, undefined, headers)))
+  const [first, second] = clients as [(typeof clients)[0], (typeof clients)[0]]
+  const start = async ({ ask }: typeof first): Promise<unknown> =>
+    ((await ask('tools/call', { ...JOB, task: {} })) as { task: Members }).task.taskId
+  const listed = async ({ ask }: typeof first): Promise<unknown[]> =>
+    ((await ask('tasks/list', {})) as { tasks: Members[] }).tasks.map(({ taskId }) => taskId)
+  const [one, two] = [await start(first), await start(second)]
+  expect(server.tasks.size).toBe(2)
+  expect(await listed(first)).toEqual([one])
+  expect(await listed(second)).toEqual([two])
+})
