@@ -20,6 +20,8 @@ export interface Exchange {
   readonly login?: LoginProgress | undefined // of a call that was asked for a login before
   readonly task?: TaskWork | undefined // of a request that does the work of a task
   readonly wantsTask?: boolean | undefined // the caller wants a task at once; REST has no other way to say so
+  /** Ends the stream of the answer; its client comes back for the rest after that time. Absent where it could not. */
+  readonly closeStream?: ((retryMs: number) => void) | undefined
   readonly origin?: RequestOrigin | undefined // absent for requests of the gateway's own
   readonly record?: RequestRecord | undefined // undefined if it is not recorded; fronts write it out, because adding a member costs 2 µs
 }

@@ -163,6 +163,9 @@ export const encodeEvent = (fields: {
   return [Buffer.from(`${head}data: `), ...data.map(withoutLineBreaks), END_OF_EVENT]
 }
 
+/** Tells a client how long to wait before it connects again. */
+export const encodeRetry = (ms: number): Buffer => Buffer.from(`retry: ${Math.round(ms)}\n\n`)
+
 const END_OF_EVENT = Buffer.from('\n\n')
 
 const withoutBreaks = (text: string): string => text.replace(/[\0\r\n]/g, '')

@@ -180,6 +180,7 @@ const run = (
       signal: call,
       origin,
       record: undefined,
+      closeStream: writer.closeStream && (retryMs => writer.closeStream?.(retryMs)),
       sink: frame => (session.inFlight.get(id) === call ? take(frame) : undefined),
     })
   } catch (error) {

@@ -53,6 +53,8 @@ export interface ResponseWriter {
   expect(call: Abort, id: Json | undefined): Respond
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
+  /** Ends the stream, if the client can resume it; it should do so after that time. */
+  closeStream?(retryMs: number): void
 }
 
 /** What an HTTP request says about its client besides the message. */

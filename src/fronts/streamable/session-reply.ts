@@ -1,5 +1,6 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import type { RpcError } from '../../protocol/errors.ts'
+import { transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import { httpRejection, type RejectedResponse } from '../http/http-rejection.ts'
@@ -46,6 +47,12 @@ export class SessionReply extends ResponseCollector {
 
   send(pieces: Buffer[], merge?: string): void | Promise<void> {
     if (this.canSendMore) return this.#openStream().append(pieces, merge)
+  }
+
+  /** Without a priming event, a client could not resume the stream before its first message. */
+  closeStream(retryMs: number): void {
+    const { priming } = transportRulesOf(this.#session.caller.revision)
+    if (this.canSendMore && priming && !this.isComplete) this.#openStream().closeReader(retryMs)
   }
 
   protected override rejection(error: RpcError): RejectedResponse | undefined {

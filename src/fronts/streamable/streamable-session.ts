@@ -127,8 +127,8 @@ export class StreamableSession extends ClientSession {
 
   /**
    * Sends the event that opens every stream of 2025-11-25, so that a client can reconnect before the first message: an
-   * id and empty data. There is no `retry` line: it belongs before a close that the client is to resume, and the gateway
-   * closes no stream that way; Java SDK 1.0-2.0 fails a whole reply over a `retry` line.
+   * id and empty data. There is no `retry` line: it belongs before a close that the client is to resume, and Java SDK
+   * 1.0-2.0 fails a whole reply over it.
    */
   prime(log: EventLog): void {
     if (transportRulesOf(this.caller.revision).priming) void log.append([])

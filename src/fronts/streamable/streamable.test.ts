@@ -208,7 +208,7 @@ test('older revisions get ids and no empty event', async () => {
   expect(reply.text).not.toMatch(/retry|data: ?\n/)
 })
 
-test('the priming event has an id and empty data, and no stream has a retry time', async () => {
+test('the priming event has an id and empty data, and a stream that stays open has no retry time', async () => {
   const url = await start({
     'tools/call': exchange => {
       void progress(exchange, 1)
@@ -219,6 +219,41 @@ test('the priming event has an id and empty data, and no stream has a retry time
   const reply = await send(url, { headers, body: request(1) })
   expect(reply.text).toMatch(/^id: p1_1r31\.0\ndata: ?\n\n/)
   expect(reply.text).not.toContain('retry')
+})
+
+test('a server ends the stream of its call with a retry time; the client resumes it for the result', async () => {
+  const { hold, next } = held()
+  const url = await start({ 'tools/call': hold })
+  const { headers } = await openSession(url)
+  const pending = send(url, { headers, body: request(1) })
+  const exchange = await next()
+  void progress(exchange, 1)
+  exchange.closeStream?.(700)
+  const { text } = await pending
+  expect(text).toMatch(/^id: p1_1r31\.0\ndata: ?\n\n/)
+  expect(text).toMatch(/\n\nretry: 700\n\n$/)
+  expect(exchange.signal.reason).toBeUndefined()
+  exchange.closeStream?.(700) // without a reader there is nothing to end
+  const resume = { method: 'GET', headers: { ...headers, 'last-event-id': 'p1_1r31.1' } }
+  const resumed = await openStream(url, resume)
+  answer(exchange)
+  expect((await resumed.all()).map(({ json }) => json.id)).toEqual([1])
+})
+
+test.each([
+  ['of an older revision, which could not resume it before its first event', '2025-06-18', {}],
+  ['that takes no events', '2025-11-25', { accept: 'application/json' }],
+])('a server cannot end the stream of a client %s', async (_name, revision, accept) => {
+  const url = await start({
+    'tools/call': exchange => {
+      exchange.closeStream?.(1)
+      answer(exchange)
+    },
+  })
+  const { headers } = await openSession(url, revision)
+  const { text } = await send(url, { headers: { ...headers, ...accept }, body: request(1) })
+  expect(text).toContain('"content"')
+  expect(text).not.toContain('retry')
 })
 
 test('a call whose connection is lost goes on, and its client resumes the stream', async () => {

@@ -1,7 +1,7 @@
 import type { Limits } from '../../config/snapshot.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { COMMENT_BYTES, encodeEvent } from '../../wire/sse.ts'
+import { COMMENT_BYTES, encodeEvent, encodeRetry } from '../../wire/sse.ts'
 import type { StreamRetention } from './stream-retention.ts'
 
 /**
@@ -21,6 +21,7 @@ export class EventLog {
   readonly #replaced = new Set<StreamReader>() // readers that keep an idle socket until the stream ends
   #isBlocked = false
   #isFinished = false
+  #retryMs: number | undefined // the reader is to come back after this time, once it has taken everything
   #whenDrained: (() => void)[] = []
 
   /**
@@ -79,6 +80,7 @@ export class EventLog {
     this.#unblock()
     if (this.#reader) this.#replaced.add(this.#reader)
     this.#reader = reader
+    this.#retryMs = undefined
     this.#cursor = Math.max(sequence, this.#first)
     this.#pump()
   }
@@ -100,6 +102,13 @@ export class EventLog {
   keepAlive(): void {
     for (const reader of this.#replaced) reader.write([COMMENT_BYTES]) // otherwise a dead socket would go unnoticed
     if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([COMMENT_BYTES])
+  }
+
+  /** Ends the reader's response once it has taken everything; it should ask for the rest of the stream after `retryMs`. */
+  closeReader(retryMs: number): void {
+    if (!this.#reader) return
+    this.#retryMs = retryMs
+    this.#pump()
   }
 
   /** No event will follow: the reader's response ends once it has taken everything. */
@@ -155,7 +164,11 @@ export class EventLog {
     }
     if (this.#cursor < this.next) return
     if (this.#isFinished) this.#endReaders()
-    else if (!this.#isBlocked) this.#unblock()
+    else if (this.#retryMs !== undefined) {
+      reader.write([encodeRetry(this.#retryMs)])
+      this.#detachReader()
+      reader.end()
+    } else if (!this.#isBlocked) this.#unblock()
   }
 
   #unblock(): void {

@@ -24,6 +24,8 @@ export interface Call {
   can(capability: ClientCapability): boolean
   /** Fails the call unless the client declared all of these. */
   require(...capabilities: ClientCapability[]): void
+  /** Ends the stream of the answer, if the client can resume it: it comes back for the result after that time. */
+  closeStream(retryMs: number): void
   /** Goes on as a task, if the client has declared the extension: it polls for the result, and may disconnect. */
   becomeTask(task?: ToolTask): void
 }
@@ -66,6 +68,7 @@ export const startCall = (exchange: Exchange, changed: Changes, tasks: TaskBoard
     ask: createAsk(send, ended, exchange),
     can: capability => hasCapability(caller.capabilities, capability),
     require: (...capabilities) => requireCapabilities(caller.capabilities, capabilities),
+    closeStream: retryMs => exchange.closeStream?.(retryMs),
     becomeTask,
   }
   const end = (frame: Frame): void => {

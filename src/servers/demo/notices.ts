@@ -3,6 +3,7 @@ import { type Tool, tool } from '../define/tools.ts'
 import { type DemoState, WATCHED } from './resources.ts'
 
 const STEP_MS = 50
+const RETRY_MS = 100
 
 /** Tools that send progress or log messages while they run. */
 export const noticeTools: readonly Tool[] = [
@@ -39,9 +40,11 @@ export const noticeTools: readonly Tool[] = [
   }),
   tool({
     name: 'test_reconnection',
-    description: 'Takes a while, so that a client can lose its stream and resume it',
+    description: 'Ends its response stream during the call, so that the client resumes it for the result',
     run: async (_args, call) => {
-      await sleep(4 * STEP_MS, call.signal)
+      await sleep(STEP_MS, call.signal)
+      call.closeStream(RETRY_MS)
+      await sleep(3 * STEP_MS, call.signal)
       return 'Reconnection test completed successfully'
     },
   }),

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { FIXTURE_CELLS, type RunningCell, startCell } from '../../support/cells.ts'
+import { CELLS, FIXTURE_CELLS, type RunningCell, startCell } from '../../support/cells.ts'
 import { textOf } from '../../support/client.ts'
 import { type Relay, startRelay } from '../../support/relay.ts'
 
 const WATCHED = 'test://watched-resource'
 const isLegacy = (client: string): boolean => client === 'SDK v1' || client === 'SDK v2 legacy'
 
-const openCell = (cell: (typeof FIXTURE_CELLS)[number]) => {
+const openCell = (cell: (typeof CELLS)[number]) => {
   const state = {} as { running: RunningCell; relay: Relay }
   beforeAll(async () => {
     state.running = await startCell(cell)
@@ -59,6 +59,19 @@ describe.each(FIXTURE_CELLS.filter(({ client }) => isLegacy(client)))('$client w
     expect(client.asked).toHaveLength(1)
   })
 })
+
+describe.each(CELLS.filter(({ client, server }) => isLegacy(client) && server === 'demo'))(
+  '$client with demo',
+  cell => {
+    const state = openCell(cell)
+
+    it('comes back for its result where the server ends its stream during the call', async () => {
+      const client = await state.running.connect()
+      expect(textOf(await client.call('test_reconnection'))).toBe('Reconnection test completed successfully')
+      expect(client.requests.some(({ headers }) => headers.has('last-event-id'))).toBe(true)
+    })
+  },
+)
 
 describe.each(FIXTURE_CELLS.filter(({ client }) => !isLegacy(client)))('$client with $server, cut off', cell => {
   const state = openCell(cell)
