@@ -15,6 +15,7 @@ import {
   type SingleServerSubscriptions,
 } from '../subscriptions/single-server-subscriptions.ts'
 import { rejectWith, sendTo } from './send.ts'
+import { createHeaderCheck } from './single-server-headers.ts'
 
 type NamedList = (typeof LIST_KINDS)['tools' | 'prompts']
 
@@ -23,6 +24,7 @@ const CALLS: Readonly<Record<string, NamedList>> = {
   'tools/call': LIST_KINDS.tools,
   'prompts/get': LIST_KINDS.prompts,
 }
+const CALL = 'tools/call'
 const LISTEN = 'subscriptions/listen'
 
 interface SingleServerOptions {
@@ -44,6 +46,7 @@ export const createSingleServerRoute = (
 ): SingleServer => {
   const { server, bridged: upstream } = member
   const names = createListedNames(upstream)
+  const checkHeaders = createHeaderCheck(member)
   const send = mergePages(server, sendTo(upstream, log), createListFaultReport(log, onListFault))
   const subscriptions = createSingleServerSubscriptions(member, names.clear)
   const dispatch: Dispatch = exchange => {
@@ -54,6 +57,19 @@ export const createSingleServerRoute = (
     const missing =
       missingScopes && exchange.caller.scopes && missingScopes(exchange.caller, server, toolsIn(exchange, name, bare))
     if (missing) return rejectWith(exchange, missing)
+    const checking = exchange.method === CALL && name !== undefined ? checkHeaders(exchange, bare ?? name) : undefined
+    if (checking)
+      return void checking
+        .then(mismatch => (mismatch ? rejectWith(exchange, mismatch) : route(exchange, list, name, bare)))
+        .catch((thrown: unknown) => failWith(exchange, thrown))
+    route(exchange, list, name, bare)
+  }
+  const route = (
+    exchange: Exchange,
+    list: NamedList | undefined,
+    name: string | undefined,
+    bare: string | undefined,
+  ): void => {
     if (!list || name === undefined || bare === undefined) return send(exchange)
     // The name starts with the server's, but the server may itself list it like that.
     void names

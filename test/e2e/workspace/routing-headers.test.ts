@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { CLIENTS, serverOf } from '../../matrix/cells.ts'
+import { CLIENTS, inCell, serverOf } from '../../matrix/cells.ts'
+import type { MatrixServer } from '../../matrix/server.ts'
 import { sessionClient } from '../../matrix/session-client.ts'
 import { modern, send } from '../../support/raw.ts'
 import { amongMany, namesIn } from './many.ts'
@@ -62,3 +63,30 @@ test('H20: a tool with a broken annotation is not shown where it came over HTTP,
       })
     },
   ))
+
+test.each([serverOf('2025-06-18'), serverOf('2025-11-25', 'http-sse'), serverOf('2026-07-28', 'stdio')])(
+  'H20: headers are checked for a single server of $name, which does not see them',
+  kind => {
+    let header = 'Region'
+    const prepare = (server: MatrixServer): void => {
+      server.tools.set('x', () => ({ content: [] }))
+      server.methods.set('tools/list', () => ({ tools: [tool('x', header)] }))
+    }
+    return inCell(MODERN_OVER_HTTP, kind, { prepare }, async ({ server, url }) => {
+      const call = async (headers: Record<string, string>, name = 'x') => {
+        const request = modern(1, 'tools/call', { name, arguments: { region: 'eu' } })
+        const { status, json } = await send(url, { ...request, headers: { ...request.headers, ...headers } })
+        return [status, json.error?.code]
+      }
+      await expect.poll(() => call({})).toEqual([400, -32020]) // once the gateway has read the list
+      const before = server.of('tools/call').length
+      expect(await call({ 'mcp-param-region': 'us' })).toEqual([400, -32020])
+      expect(await call({ 'mcp-param-region': 'us' }, 'server__x')).toEqual([400, -32020])
+      expect(server.of('tools/call')).toHaveLength(before)
+      expect(await call({ 'mcp-param-region': 'eu' })).toEqual([200, undefined])
+      header = 'Place' // the list has changed since the gateway has read it
+      expect(await call({ 'mcp-param-place': 'eu' })).toEqual([200, undefined])
+      expect(server.of('tools/call')).toHaveLength(before + 2)
+    })
+  },
+)
