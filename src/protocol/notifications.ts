@@ -63,3 +63,7 @@ export interface ListChanges {
   /** Calls the listener for each list that has changed at another replica, until the returned function is called. */
   onChanged(listener: (server: string, list: ChangingList) => void): () => void
 }
+
+/** Whether a subscription to one resource includes updates of another: an update may name a part of what was subscribed to. */
+export const isPartOf = (uri: string, subscribed: string): boolean =>
+  uri === subscribed || uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`)

@@ -83,6 +83,15 @@ describe('clients that share a process', () => {
     await eventually(() => settingsOf(b)).toMatchObject({ watched: [] })
   })
 
+  it('get the updates of what is in a folder that they are subscribed to, however it is written', async () => {
+    const small = connectSmall()
+    const [a, b] = [await join(small, client('a')), await join(small, client('b'))]
+    await a.request('resources/subscribe', { uri: 'test://dir/' })
+    await b.request('resources/subscribe', { uri: 'test://dir' })
+    for (const uri of ['test://dir/part', 'test://directory']) await b.call('update', { uri })
+    for (const { seen } of [a, b]) expect(seen('notifications/resources/updated')).toEqual([{ uri: 'test://dir/part' }])
+  })
+
   it('all hear of changed lists', async () => {
     const small = connectSmall()
     const [a, b] = [await join(small, client('a')), await join(small, client('b'))]

@@ -55,7 +55,9 @@ export class InputRequired extends Error {
 export const isWanted = (filter: Record<string, unknown>, method: string, params: { uri?: string }): boolean => {
   const list = /notifications\/(\w+)\/list_changed/.exec(method)?.[1]
   if (list) return filter[`${list}ListChanged`] === true
-  return (filter.resourceSubscriptions as string[] | undefined)?.includes(params.uri ?? '') ?? false
+  const { uri = '' } = params
+  const watched = (filter.resourceSubscriptions ?? []) as string[]
+  return watched.some(own => uri === own || uri.startsWith(own.endsWith('/') ? own : `${own}/`))
 }
 
 /** A server made by hand, of one revision over one dialect; everything it read is kept. */

@@ -1,4 +1,10 @@
-import { CHANGING_LISTS, type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import {
+  CHANGING_LISTS,
+  type ChangingList,
+  isPartOf,
+  LIST_CHANGES,
+  NOTIFICATIONS,
+} from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const URIS = 'resourceSubscriptions'
@@ -59,7 +65,7 @@ export const isFor = ({ lists, uris }: ListenFilter, method: string, params: Jso
   if (method !== NOTIFICATIONS.resourceUpdated) return true
   const uri = params.get('uri')?.asString() ?? ''
   if (uris.has(uri)) return true
-  for (const own of uris) if (uri.startsWith(own.endsWith('/') ? own : `${own}/`)) return true
+  for (const own of uris) if (isPartOf(uri, own)) return true
   return false
 }
 

@@ -2,7 +2,7 @@ import { compactCaller } from '../../protocol/callers.ts'
 import { Abort } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
-import { LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { isPartOf, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { sendRequest } from '../../protocol/send-request.ts'
 import { within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -169,6 +169,5 @@ const isFor = ({ exchange, uris }: ModernListener, method: string, params: Json)
   if (flag !== undefined) return exchange.params.at('notifications', flag)?.asBoolean() === true
   const uri = params.get('uri')?.asString()
   if (method !== NOTIFICATIONS.resourceUpdated || uri === undefined) return false
-  // An update may name a part of what was subscribed to.
-  return [...uris].some(subscribed => uri === subscribed || uri.startsWith(`${subscribed}/`))
+  return [...uris].some(subscribed => isPartOf(uri, subscribed))
 }

@@ -1,6 +1,12 @@
 import { deliver } from '../../protocol/deliver.ts'
 import type { Exchange, Frame, Sink } from '../../protocol/exchange.ts'
-import { CHANGING_LISTS, type ChangingList, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import {
+  CHANGING_LISTS,
+  type ChangingList,
+  isPartOf,
+  LIST_CHANGES,
+  NOTIFICATIONS,
+} from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { failure, toRpcError } from './failures.ts'
 
@@ -81,7 +87,7 @@ export const createSubscriptions = (announceable: Announceable, result: Json): S
       resources: announceList('resources'),
       updated: uri =>
         announce(uri, notification(NOTIFICATIONS.resourceUpdated, Json.of({ uri })), ({ uris = [] }) =>
-          uris.some(subscribed => isWithin(uri, subscribed)),
+          uris.some(subscribed => isPartOf(uri, subscribed)),
         ),
     },
     listen,
@@ -92,9 +98,6 @@ export const createSubscriptions = (announceable: Announceable, result: Json): S
 }
 
 const notification = (method: string, params: Json): Frame => ({ kind: 'notice', method, params })
-
-const isWithin = (uri: string, folder: string): boolean =>
-  uri === folder || uri.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 
 /** Sends while the client keeps up; while it is behind, keeps the latest notification of each key. */
 const createQueue = (sink: Sink) => {

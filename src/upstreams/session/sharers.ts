@@ -2,7 +2,7 @@ import { areSameUser, ServedUsers } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { isCall, isLogSeverity, LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
-import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { isPartOf, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 
 /** One client session on a session with a server that several share. */
@@ -120,8 +120,7 @@ export class Sharers {
     if (!this.areSeveral || key === MODERN || method.endsWith('/list_changed')) return true
     if (method !== NOTIFICATIONS.resourceUpdated) return !this.areSeveralUsers
     const uri = params.get('uri')?.asString() ?? ''
-    // An update may name a part of what was subscribed to.
-    return [...(this.#byKey.get(key)?.uris ?? [])].some(own => uri === own || uri.startsWith(`${own}/`))
+    return [...(this.#byKey.get(key)?.uris ?? [])].some(own => isPartOf(uri, own))
   }
 
   /**

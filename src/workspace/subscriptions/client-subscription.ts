@@ -3,6 +3,7 @@ import type { Exchange, Frame } from '../../protocol/exchange.ts'
 import {
   CHANGING_LISTS,
   type ChangingList,
+  isPartOf,
   LIST_CHANGES,
   missedNotices,
   NOTIFICATIONS,
@@ -251,9 +252,7 @@ export class ClientSubscription {
   /** A legacy session subscribes with `resources/subscribe`: its server sends only what it wants. */
   #isWatched(uri: string): boolean {
     if (!isModern(this.#exchange.caller.revision)) return true
-    return [...this.#accepted].some(
-      watched => uri === watched || uri.startsWith(watched.endsWith('/') ? watched : `${watched}/`),
-    )
+    return [...this.#accepted].some(watched => isPartOf(uri, watched))
   }
 }
 

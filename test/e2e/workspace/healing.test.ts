@@ -181,6 +181,23 @@ test('a client that listens while the only server is down gets its changes once 
   expect((await client.heard(UPDATED)).params).toMatchObject({ mark: 'live' })
 })
 
+test.each<[string, () => Promise<MatrixServer>]>([
+  ['2026-07-28 over HTTP', statelessServer],
+  ['2026-07-28 over stdio', () => pipeServer(MODERN)],
+  ['2025-11-25 over Streamable HTTP', () => sessionServer('2025-11-25')],
+  ['2024-11-05 over HTTP+SSE', sseServer],
+  ['2025-06-18 over stdio', () => pipeServer('2025-06-18')],
+])('the update of a part reaches the subscribers of the whole (a server of %s)', async (_name, start) => {
+  const server = await start()
+  server.tools.set('old', () => ANSWER)
+  const [folder, part] = ['test://dir/', 'test://dir/part']
+  server.methods.set('resources/list', () => ({ resources: [{ uri: folder, name: 'dir' }] }))
+  const clients = await listenAll(await startBefore(server), [folder])
+  const all = clients.map(([name]) => name)
+  server.say(UPDATED, { uri: part })
+  await expect.poll(() => having(clients, ({ params }) => params?.uri === part)).toEqual(all)
+})
+
 test('a server that ends its streams at once is not asked again and again', async () => {
   const server = await statelessServer()
   const gateway = await startBefore(server)
