@@ -22,6 +22,10 @@ const TOO_LONG: Answer = {
   kind: 'error',
   error: rpcError('invalidParams', `The open questions of a task have at most ${MAX_QUESTION_BYTES} bytes`),
 }
+const TOO_MANY: Answer = {
+  kind: 'error',
+  error: rpcError('invalidParams', `A task asks at most ${TASK_LIMITS.questions} questions`),
+}
 const NO_LONGER: Answer = { kind: 'error', error: rpcError('internal', 'The task has ended') }
 
 /** Turns the frames of one request into the state of a task: questions wait for answers, the last frame ends it. */
@@ -100,6 +104,7 @@ export class RunningTask {
   }
 
   #ask(question: Question): void {
+    if (this.#used.size >= TASK_LIMITS.questions) return answerQuestion(question, TOO_MANY)
     if (this.#questionBytes() + question.params.retained > MAX_QUESTION_BYTES) return answerQuestion(question, TOO_LONG)
     const wanted = `${this.#options.keyPrefix ?? ''}${question.key ?? `q${this.#used.size + 1}`}`
     const key = this.#used.has(wanted) ? `${wanted}-${this.#used.size + 1}` : wanted

@@ -61,4 +61,5 @@ export const TASK_LIMITS = {
   pollMs: 1000,
   perPrincipal: 1000,
   resultBytes: 16 * 1024 * 1024,
+  questions: 1000, // of one task
 } as const

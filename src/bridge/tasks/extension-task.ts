@@ -4,7 +4,7 @@ import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Answer, Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { ENVELOPE, META, TASKS_EXTENSION } from '../../protocol/meta.ts'
-import { wantsTasks } from '../../protocol/tasks.ts'
+import { TASK_LIMITS, wantsTasks } from '../../protocol/tasks.ts'
 import { Json } from '../../wire/json/json.ts'
 import { resultOfError } from '../client-questions.ts'
 import { TaskFollower } from './task-follower.ts'
@@ -68,7 +68,8 @@ export class ExtensionTask {
   #updateQuestions(requests: Json): void {
     for (const [key, withdrawn] of this.#asked) if (!requests.has(key)) withdrawn.abort({ kind: 'cancelled' })
     for (const [key, request] of requests.entries()) {
-      if (this.#asked.has(key)) continue
+      if (this.#asked.has(key) || this.#follower.isOver) continue
+      if (this.#asked.size >= TASK_LIMITS.questions) return this.#follower.giveUp(TOO_MANY)
       const withdrawn = new Abort()
       this.#asked.set(key, withdrawn)
       const method = request.get('method')?.asString() ?? ''
@@ -87,6 +88,12 @@ export class ExtensionTask {
     this.#follower.giveUp(rpcError('internal', `The client refused ${method}: ${message}`))
   }
 }
+
+const TOO_MANY = rpcError(
+  'internal',
+  `The task of the server has asked more than ${TASK_LIMITS.questions} questions`,
+  Json.of({ reason: 'too_many_questions' }),
+)
 
 const lastFrame = (status: ServerTask['status'], message: string | undefined, task: Json): Frame | undefined => {
   switch (status) {

@@ -8,6 +8,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { GatewayTask } from './gateway-task.ts'
 import { readRecord, type TaskOrigin, type TaskRecord, writeRecord } from './task-record.ts'
+import { TaskWatchers } from './task-watchers.ts'
 
 export interface GatewayTasksOptions {
   readonly store: StateStore
@@ -42,18 +43,15 @@ export interface KnownTask {
   readonly state: TaskSummary
 }
 
-/** Gets the name of a task that its client knows. */
-type SessionListener = (name: string, state: TaskState) => void
-
 const KIND = 'task'
 const KEPT_BYTES = 256 * 1024 * 1024 // results of one principal
 const LIMITS = { perOwner: TASK_LIMITS.perPrincipal, bytesPerOwner: KEPT_BYTES, total: TASK_LIMITS.perPrincipal * 20 }
 const SWEEP_MS = 60_000
 const BATCH = 20 // records that are read at once; each may hold a result of 16 MiB
+const MOST_BATCHES = 1000 // of one sweep
 const RETRY_MS = 2000 // if the store is away while tasks of an ended process are looked for
 const SETTLE_MS = 50 // between two looks at tasks that a stop waits for
 const ABANDONED = 'tasks:abandoned'
-const topicOf = (id: string): string => `task:${id}`
 
 /** The failure of a task that no process can go on with. */
 export const TASK_PROCESS_ENDED: RpcError = rpcError(
@@ -68,9 +66,7 @@ export class GatewayTasks {
   readonly #running = new Map<string, TaskEntry>()
   readonly #counts = new Map<string, number>() // running tasks by owner
   readonly #quota = new Quota<TaskEntry>(LIMITS, ({ task }) => (task ? 1 : 0)) // results go before running tasks
-  readonly #watchers = new Map<string, Set<() => void>>()
-  readonly #sessions = new Map<string, Set<SessionListener>>()
-  readonly #sessionTells = new Map<string, () => void>() // by task: ends telling its session
+  readonly #watchers: TaskWatchers
   readonly #inboxes = new Map<string, () => void>()
   readonly #timer: NodeJS.Timeout
   #retry: NodeJS.Timeout | undefined
@@ -82,9 +78,10 @@ export class GatewayTasks {
   constructor(options: GatewayTasksOptions) {
     this.#options = options
     const { store, log } = options
+    this.#watchers = new TaskWatchers(store)
     this.#hooks = {
       ...{ store, log },
-      changed: task => this.#changed(task.id),
+      changed: task => this.#watchers.changed(task.id),
       ended: task => this.#forget(task),
       lost: task => this.#lose(task.id),
     }
@@ -161,30 +158,15 @@ export class GatewayTasks {
 
   /** Calls the listener after changes of a task, at any replica, and sometimes without one; returns the way to end that. */
   watch(id: string, listener: () => void): () => void {
-    const set = this.#watchers.get(id) ?? new Set()
-    this.#watchers.set(id, set.add(listener))
-    const stop = this.#running.has(id) ? undefined : this.#options.store.shared.on(topicOf(id), listener)
-    return () => {
-      stop?.()
-      if (set.delete(listener) && set.size === 0) this.#watchers.delete(id)
-    }
+    return this.#watchers.add(id, this.#running.has(id), listener)
   }
 
   /** Calls the listener after changes of tasks that `addToSession` was called for. */
-  watchSession(session: string, listener: SessionListener): () => void {
-    const set = this.#sessions.get(session) ?? new Set()
-    this.#sessions.set(session, set.add(listener))
-    return () => {
-      if (set.delete(listener) && set.size === 0) this.#sessions.delete(session)
-    }
-  }
+  watchSession: TaskWatchers['addSession'] = (session, listener) => this.#watchers.addSession(session, listener)
 
   /** The session that a task was started in, which knows it by that name. */
   addToSession(task: GatewayTask, session: string, name: string): void {
-    const tell = (): void => {
-      for (const listener of this.#sessions.get(session) ?? []) listener(name, task.state)
-    }
-    this.#sessionTells.set(task.id, this.watch(task.id, tell))
+    this.#watchers.tellSession(task, session, name)
   }
 
   /** Resolves when the tasks that run now and that no other process can go on with are over, or after `timeoutMs`. */
@@ -236,12 +218,6 @@ export class GatewayTasks {
     }
   }
 
-  #changed(id: string): void {
-    const { store } = this.#options
-    for (const listener of this.#watchers.get(id) ?? []) listener()
-    if (store.isShared) store.shared.notify(topicOf(id))
-  }
-
   /** Its result stays in the store, and counts for its owner until it expires. */
   #forget(task: GatewayTask, isLost = false): void {
     const entry = this.#running.get(task.id)
@@ -253,8 +229,7 @@ export class GatewayTasks {
     this.#quota.delete(entry)
     entry.task = undefined
     entry.last = summaryOf(task.state)
-    this.#sessionTells.get(task.id)?.()
-    this.#sessionTells.delete(task.id)
+    this.#watchers.ended(task.id)
     if (!isLost) this.#evict(this.#quota.add(entry.owner, entry, task.state.result?.retained ?? 0))
   }
 
@@ -276,6 +251,7 @@ export class GatewayTasks {
     if (!task) return
     task.release()
     this.#forget(task, true)
+    this.#watchers.moved(id)
   }
 
   /** Goes on with tasks of ended processes, or ends them. Calls meanwhile make it look once more. */
@@ -332,8 +308,11 @@ export class GatewayTasks {
 
   async #sweep(): Promise<void> {
     const { store } = this.#options
-    const expired = await store.takeAbandoned(KIND, 'expired', BATCH).catch(() => [])
-    for (const held of expired) await store.remove(held).catch(() => {})
+    for (let batch = 0; batch < MOST_BATCHES && !this.#isClosed; batch++) {
+      const expired = await store.takeAbandoned(KIND, 'expired', BATCH).catch(() => [])
+      for (const held of expired) await store.remove(held).catch(() => {})
+      if (expired.length < BATCH) break
+    }
     const now = Date.now()
     for (const entry of this.#quota.items) if (!entry.task && entry.expires < now) this.#quota.delete(entry)
   }

@@ -19,23 +19,21 @@ export const waitForTask = async (
   exchange: Exchange,
   name: string,
 ): Promise<FoundTask | undefined> => {
-  const over = new Abort()
-  const asked = new Set<string>()
-  let wake: () => void = () => {}
-  const stopWatching = tasks.watch(id, () => wake())
-  const stopListening = exchange.signal.onAbort(() => wake())
+  const asked = new Map<string, Abort>() // by key; aborted when it was answered, here or elsewhere
+  let changed = new Abort()
+  const wake = (): void => changed.abort({ kind: 'cancelled' })
+  const stopWatching = tasks.watch(id, wake)
+  const stopListening = exchange.signal.onAbort(wake)
   try {
     for (;;) {
-      const changed = new Promise<void>(resolve => {
-        wake = resolve
-      })
+      changed = new Abort()
       const found = await tasks.find(id)
       if (!found || exchange.signal.reason || isFinal(found.record.state.status)) return found
-      askOpenQuestions(tasks, id, found, exchange, name, asked, over)
-      await Promise.race([changed, sleep(POLL_MS)])
+      askOpenQuestions(tasks, id, found, exchange, name, asked)
+      await sleep(POLL_MS, changed)
     }
   } finally {
-    over.abort({ kind: 'cancelled' })
+    for (const withdrawn of asked.values()) withdrawn.abort({ kind: 'cancelled' })
     stopWatching()
     stopListening()
   }
@@ -47,25 +45,38 @@ const askOpenQuestions = (
   found: FoundTask,
   exchange: Exchange,
   name: string,
-  asked: Set<string>,
-  over: Abort,
+  asked: Map<string, Abort>,
 ): void => {
-  for (const [key, request] of found.record.state.inputs?.entries() ?? []) {
+  const inputs = found.record.state.inputs ?? Json.empty
+  for (const [key, withdrawn] of asked) if (!inputs.has(key)) withdrawn.abort({ kind: 'cancelled' })
+  for (const [key, request] of inputs.entries()) {
     if (asked.has(key)) continue
-    asked.add(key)
+    const withdrawn = new Abort()
+    asked.set(key, withdrawn)
     const answer = (reply: Answer): void => {
       if (reply.kind === 'progress') return
-      if (found.local) return found.local.answer(key, reply)
-      const result = reply.kind === 'result' ? reply.result : { action: 'cancel' }
-      void tasks.answerAll(id, found, Json.of({ [key]: result })).catch(() => {}) // the question stays open
+      void answerTask(tasks, id, key, reply).catch(() => {}) // the question stays open
     }
     const question: Question = {
       kind: 'question',
       method: request.get('method')?.asString() ?? '',
       params: withRelatedTask(request.get('params') ?? Json.empty, name),
-      withdrawn: over,
+      withdrawn,
       answer,
     }
     void deliver(exchange.sink, question)
   }
+}
+
+/** The task may run at another replica by now. */
+const answerTask = async (
+  tasks: GatewayTasks,
+  id: string,
+  key: string,
+  reply: Exclude<Answer, { kind: 'progress' }>,
+): Promise<void> => {
+  const found = await tasks.find(id)
+  if (found?.local) return found.local.answer(key, reply)
+  const result = reply.kind === 'result' ? reply.result : { action: 'cancel' }
+  if (found) await tasks.answerAll(id, found, Json.of({ [key]: result }))
 }

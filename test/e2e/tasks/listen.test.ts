@@ -140,6 +140,19 @@ test('a listener at another replica hears of changes', async () => {
   expect((await until('completed')).at(-1)).toMatchObject({ taskId, result: { content: [{ text: 'done' }] } })
 })
 
+test('a listener at a replica that has lost the task hears of changes from the one that has it now', async () => {
+  const entry = { name: 'tasks', disabled: false, kind: 'remote', url: server.url, type: 'auto', headers: {} } as const
+  const cluster = await startReplicas({ size: 2, entry: () => ({ ...entry, era: 'auto', timeoutMs: 30_000 }) })
+  onTestFinished(() => cluster.close())
+  const [home] = cluster.replicas as [TestReplica, TestReplica]
+  const { taskId } = await modernClient(home.url).ask('tools/call', JOB)
+  const { until } = await listen(home.url, { taskIds: [taskId] })
+  await server.arrived('tasks/get')
+  cluster.shared.lapse(home.store.members.self)
+  await setStatus('completed')
+  expect((await until('completed')).at(-1)).toMatchObject({ taskId, result: { content: [{ text: 'done' }] } })
+})
+
 test('a session of 2025-11-25 is told the status of tasks that the gateway runs for it', async () => {
   const { headers } = await openSession(gateway.url)
   const stream = await openStream(gateway.url, { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } })
