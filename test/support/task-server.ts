@@ -34,6 +34,7 @@ export const startTaskServer = async (pollMs = 100, session?: string) => {
     createdAt: new Date(0).toISOString(),
     lastUpdatedAt: new Date(0).toISOString(),
   })
+  let isHolding = false
   const unknown = { code: -32602, message: 'Task not found' }
 
   const respond = (method: string, params: Record<string, unknown>): { result?: unknown; error?: unknown } => {
@@ -103,6 +104,7 @@ export const startTaskServer = async (pollMs = 100, session?: string) => {
       })
       return
     }
+    if (body.method === 'tools/call' && isHolding) return
     const isAsking = body.method === 'tasks/result' && tasks.get(String(params.taskId))?.status === 'input_required'
     if (isAsking) {
       asked = id
@@ -126,6 +128,10 @@ export const startTaskServer = async (pollMs = 100, session?: string) => {
     called: async (): Promise<void> => {
       for (const start = Date.now(); open.length === 0; await sleep(5))
         if (Date.now() - start > PATIENCE_MS) throw new Error('waited in vain for a call')
+    },
+    /** From now on does not answer calls of `job`. */
+    holdCalls: (): void => {
+      isHolding = true
     },
     /** Asks a question in the call of `asking`. */
     ask: (): void => ask?.(),

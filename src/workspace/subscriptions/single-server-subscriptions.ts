@@ -3,6 +3,7 @@ import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
 import { missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
+import { withBoundedUris } from './bounded-uris.ts'
 import { UpstreamSubscription } from './upstream-subscription.ts'
 
 /** All subscriptions of a workspace with one server and no rules. */
@@ -35,7 +36,7 @@ export const createSingleServerSubscriptions = (
   }
 
   return {
-    dispatch: listen,
+    dispatch: exchange => listen(withBoundedUris(exchange)),
     onRecovered: () => {
       for (const { upstream } of subscriptions) upstream.reconnect()
     },

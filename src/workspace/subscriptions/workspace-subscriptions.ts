@@ -4,6 +4,7 @@ import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
 import type { CacheChange, Catalog } from '../catalog/catalog.ts'
 import type { Member } from '../member.ts'
 import type { LocateResource } from '../routing/route-resources.ts'
+import { withBoundedUris } from './bounded-uris.ts'
 import { ClientSubscription, type SubscriptionContext, type WatchedUris } from './client-subscription.ts'
 
 interface SubscriptionsOptions extends SubscriptionContext {
@@ -56,7 +57,8 @@ export const createWorkspaceSubscriptions = (options: SubscriptionsOptions): Wor
   }
 
   return {
-    dispatch: exchange => {
+    dispatch: given => {
+      const exchange = withBoundedUris(given)
       const uris = urisIn(exchange)
       if (uris) listen(exchange, uris).catch((thrown: unknown) => failWith(exchange, thrown))
       else void deliver(exchange.sink, { kind: 'failure', error: INVALID })

@@ -99,6 +99,34 @@ describe.each(['stop', 'crash'] as const)('after a restart (%s)', how => {
     expect(server.answers).toContainEqual(answer)
   })
 
+  test('a task whose server had not answered the call yet has failed, and the tool is not called again', async () => {
+    const first = await start()
+    await modernClient(first.url).ask('tools/list', {}) // so that the gateway is connected
+    server.holdCalls()
+    const { taskId } = await modernClient(first.url).ask('tools/call', JOB)
+    await server.arrived('tools/call')
+    await first[how]()
+    expect(await modernClient((await start()).url).over(taskId)).toMatchObject({
+      status: 'failed',
+      error: { code: -32603, data: { reason: 'gateway_restarted' } },
+    })
+    expect(server.of('tools/call')).toHaveLength(1)
+  })
+
+  test('a task that had failed before has failed with the same error', async () => {
+    const first = await start()
+    const { ask, over } = modernClient(first.url)
+    const { taskId } = await ask('tools/call', JOB)
+    await server.arrived('tasks/get')
+    const task = server.tasks.get('t1')
+    if (task) task.error = { code: -32001, message: 'broken' }
+    await set('failed')
+    const before = await over(taskId)
+    expect(before).toMatchObject({ status: 'failed', error: { code: -32001, message: 'broken' } })
+    await first[how]()
+    expect(await modernClient((await start()).url).ask('tasks/get', { taskId })).toEqual(before)
+  })
+
   test('a task of a server without tasks has failed, and says why', async () => {
     const first = await start()
     const client = await legacyClient(first.url)

@@ -130,6 +130,22 @@ describe('a modern server', () => {
     expect(await ask('tasks/get', { taskId })).toMatchObject({ status: 'cancelled' })
   })
 
+  test('cancelling a task after its end changes nothing: acknowledged for a modern client, refused for one of 2025-11-25', async () => {
+    const legacy = await legacyClient(gateway.url)
+    const call = { name: 'greet', arguments: { name: 'Ann' } }
+    const { task } = (await legacy.ask('tools/call', { ...call, task: {} })) as { task: Members }
+    const { taskId } = task
+    for (const _ of [1, 2, 3]) expect(textIn(await legacy.ask('tasks/result', { taskId }))).toBe('Hello, Ann!')
+    await expect(legacy.ask('tasks/cancel', { taskId })).rejects.toMatchObject({ code: -32602 })
+    const modernOne = modernClient(gateway.url)
+    const { taskId: own } = await modernOne.ask('tools/call', { name: 'slow_compute', arguments: { seconds: 1 } })
+    for (const id of [taskId, own]) {
+      expect(await modernOne.over(id)).toMatchObject({ status: 'completed' })
+      expect(await modernOne.ask('tasks/cancel', { taskId: id })).toMatchObject({ resultType: 'complete' })
+      expect(await modernOne.ask('tasks/get', { taskId: id })).toMatchObject({ status: 'completed' })
+    }
+  })
+
   test('cancelling a task of 2025-11-25 twice is refused the second time', async () => {
     const { ask } = await legacyClient(gateway.url)
     const call = { name: 'slow_compute', arguments: { seconds: 60 }, task: {} }
