@@ -53,19 +53,37 @@ export const CLIENTS: readonly ClientKind[] = [
   })),
 ]
 
+const MODERN_HTTP: ServerKind = { name: `${MODERN} stateless`, revision: MODERN, start: statelessServer }
+const streamable = (revision: Revision): ServerKind => ({
+  name: `${revision} streamable`,
+  revision,
+  start: () => sessionServer(revision),
+})
+const httpSse = (revision: Revision): ServerKind => ({
+  name: `${revision} http-sse`,
+  revision,
+  start: () => sseServer(revision),
+})
+const stdio = (revision: Revision): ServerKind => ({
+  name: `${revision} stdio`,
+  revision,
+  start: () => pipeServer(revision),
+})
+
+/** Every revision over Streamable HTTP, and some over each other transport: times the clients, these are the cells. */
 export const SERVERS: readonly ServerKind[] = [
-  { name: `${MODERN} stateless`, revision: MODERN, start: statelessServer },
-  ...LEGACY.map(revision => ({ name: `${revision} streamable`, revision, start: () => sessionServer(revision) })),
-  ...(['2024-11-05', '2025-11-25'] as const).map(revision => ({
-    name: `${revision} http-sse`,
-    revision,
-    start: () => sseServer(revision),
-  })),
-  ...(['2025-06-18', MODERN] as const).map(revision => ({
-    name: `${revision} stdio`,
-    revision,
-    start: () => pipeServer(revision),
-  })),
+  MODERN_HTTP,
+  ...LEGACY.map(streamable),
+  ...(['2024-11-05', '2025-11-25'] as const).map(httpSse),
+  ...(['2025-06-18', MODERN] as const).map(stdio),
+]
+
+/** Every revision over every transport that it can have. */
+export const ALL_SERVERS: readonly ServerKind[] = [
+  MODERN_HTTP,
+  ...LEGACY.map(streamable),
+  ...LEGACY.map(httpSse),
+  ...REVISIONS.map(stdio),
 ]
 
 /** Both ends of a conversation through a gateway. */

@@ -1,10 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isMethodOf } from '../../src/protocol/methods.ts'
+import { isModern, MODERN, OLDEST, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
 import { runCli, startCli, startTestDaemon } from '../support/cli.ts'
-import { SERVERS } from './cells.ts'
+import { ALL_SERVERS, serverOf } from './cells.ts'
 import { type MatrixServer, ToolError } from './server.ts'
 import { sessionServer } from './session-server.ts'
 
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const SLOW = { timeout: 10_000 } // on a busy machine
 
 const FORM = {
@@ -21,45 +24,81 @@ const lineTo = ({ config }: MatrixServer, command: string, ...words: string[]): 
   throw new Error(`no words for ${config.kind}`)
 }
 
-describe('call completes questions, progress, logs and cancellation', () => {
-  test.each(SERVERS.map(kind => [kind.name, kind] as const))('at a server of %s', async (_, { revision, start }) => {
-    const server = await start()
-    try {
-      const elicits = isMethodOf('elicitation/create', revision)
-      server.tools.set('ask', async call => {
-        call.progress(1, { total: 2, message: 'half' })
-        call.log('info', 'about to ask')
-        const answer = elicits
-          ? await call.ask('n', 'elicitation/create', FORM)
-          : await call.ask('n', 'sampling/createMessage', SAMPLE)
-        return { content: [{ type: 'text', text: JSON.stringify(answer) }], other: 12345678901234567890n.toString() }
-      })
-      const answer = elicits ? ['--answer', 'name=Ann'] : ['--sampling-command', 'printf Ann']
-      const done = await runCli(lineTo(server, 'call', 'ask', ...answer), { isTerminal: true })
-      expect(done.code, done.stderr).toBe(0)
-      expect(done.stdout).toContain('Ann')
-      expect(done.stderr).toContain('[############------------]  50% half')
-      expect(done.stderr).toContain('info: about to ask')
+/** A call with a question, progress and a log message, then one that is cancelled; `line` is the command line of a call. */
+const completeCalls = async (server: MatrixServer, revision: Revision, line: (...words: string[]) => string[]) => {
+  const elicits = isMethodOf('elicitation/create', revision)
+  server.tools.set('ask', async call => {
+    call.progress(1, { total: 2, message: 'half' })
+    call.log('info', 'about to ask')
+    const answer = elicits
+      ? await call.ask('n', 'elicitation/create', FORM)
+      : await call.ask('n', 'sampling/createMessage', SAMPLE)
+    return { content: [{ type: 'text', text: JSON.stringify(answer) }], other: 12345678901234567890n.toString() }
+  })
+  const answer = elicits ? ['--answer', 'name=Ann'] : ['--sampling-command', 'printf Ann']
+  const done = await runCli(line('ask', ...answer), { isTerminal: true })
+  expect(done.code, done.stderr).toBe(0)
+  expect(done.stdout).toContain('Ann')
+  // Progress got its message in 2025-03-26.
+  expect(done.stderr).toContain(`[############------------]  50%${revision === OLDEST ? '' : ' half'}`)
+  expect(done.stderr).toContain('info: about to ask')
 
-      server.arrivals.length = 0
-      server.tools.set('slow', call => {
-        call.progress(1)
-        return new Promise(() => {})
-      })
-      const slow = startCli(lineTo(server, 'call', 'slow'))
-      const arrived = await server.arrived('tools/call')
-      slow.interrupt()
-      expect(await slow.ended).toEqual({ code: 130, stdout: '', stderr: 'dragoman: cancelled while calling\n' })
-      const isTold = () => arrived.isGone || server.of('notifications/cancelled').length > 0
-      await expect.poll(isTold, SLOW).toBe(true)
+  server.arrivals.length = 0
+  server.tools.set('slow', call => {
+    call.progress(1)
+    return new Promise(() => {})
+  })
+  const slow = startCli(line('slow'))
+  const arrived = await server.arrived('tools/call')
+  slow.interrupt()
+  expect(await slow.ended).toEqual({ code: 130, stdout: '', stderr: 'dragoman: cancelled while calling\n' })
+  const isTold = () => arrived.isGone || server.of('notifications/cancelled').length > 0
+  await expect.poll(isTold, SLOW).toBe(true)
+}
+
+describe('call completes questions, progress, logs and cancellation', () => {
+  test.each(ALL_SERVERS.map(kind => [kind.name, kind] as const))('at a server of %s', async (_, kind) => {
+    const server = await kind.start()
+    try {
+      await completeCalls(server, kind.revision, (...words) => lineTo(server, 'call', ...words))
     } finally {
       await server.close()
     }
   })
+
+  const LEGACY = REVISIONS.filter(revision => !isModern(revision))
+  const SPOKEN: readonly (readonly [Revision, string])[] = [
+    ...REVISIONS.map(revision => [revision, 'http'] as const),
+    ...LEGACY.map(revision => [revision, 'sse'] as const),
+    ...REVISIONS.map(revision => [revision, 'stdio'] as const),
+  ]
+
+  describe.each(['2025-11-25', MODERN] as const)('at the gateway before a server of %s', upstream => {
+    let server: MatrixServer
+    let daemon: Awaited<ReturnType<typeof startTestDaemon>>
+    beforeAll(async () => {
+      server = await serverOf(upstream).start()
+      daemon = await startTestDaemon({ mcpServers: { server: { url: (server.config as { url: string }).url } } })
+    })
+    afterAll(async () => {
+      await daemon.close()
+      await server.close()
+    })
+
+    test.each(SPOKEN)('in %s over %s', async (revision, transport) => {
+      const chosen = ['--revision', revision, '--transport', transport]
+      const { origin, data } = daemon
+      await completeCalls(server, revision, (...words) =>
+        transport === 'stdio'
+          ? ['call', ...words, ...chosen, '--', process.execPath, MAIN, 'stdio', '--data', data]
+          : ['call', `${origin}/${transport === 'sse' ? 'sse' : 'mcp'}`, ...words, ...chosen],
+      )
+    })
+  })
 })
 
 describe('the other commands', () => {
-  test.each(SERVERS.map(kind => [kind.name, kind] as const))('work with a server of %s', async (_, { start }) => {
+  test.each(ALL_SERVERS.map(kind => [kind.name, kind] as const))('work with a server of %s', async (_, { start }) => {
     const server = await start()
     try {
       const lines = [
