@@ -14,6 +14,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1:8765'],
   [/\bcode=[\w-]+/g, 'code=<code>'],
   [/\b\d+(\.\d+)? ms\b/g, '1 ms'],
+  [/"(\w+Ms)": [\d.]+/g, '"$1": 1'],
   [/\b\d+\.\d+ s\b/g, '1.0 s'],
   [/\bup [\dhms ]+(?=,)/g, 'up 1m'],
   [/\bprocess \d+/g, 'process 1234'],

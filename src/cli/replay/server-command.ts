@@ -34,7 +34,8 @@ export const runServerReplay = async (args: readonly string[], context: CommandC
   const note = (text: string): void => void process.stderr.write(`dragoman: ${text}\n`)
   const port = textOf(flags, 'port')
   if (port !== undefined) return serveAtPort(resolve(file), server, readPort(port), context)
-  note(`plays ${server.name} (${server.revision}): ${server.scripts.length} recorded answers`)
+  const { length } = server.scripts
+  note(`plays ${server.name} (${server.revision}): ${length} recorded ${length === 1 ? 'answer' : 'answers'}`)
   await replayAsServer(server, { input: process.stdin, output: process.stdout, note })
   return 0
 }

@@ -12,6 +12,7 @@ import { endPrograms, startProgram, startServe } from './program.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+const MAIN = join(ROOT, 'dist/main.js')
 const SMALL = fileURLToPath(new URL('../../support/servers/stdio/server.mjs', import.meta.url))
 
 const outputs = new Map<string, string>()
@@ -57,6 +58,7 @@ const runExample = async (line: string): Promise<string> => {
     XDG_CONFIG_HOME: at('.config'),
     DRAGOMAN_DATA: at('data'),
     GITHUB_TOKEN: 'x',
+    KEY: 'x',
     BROWSER: 'true',
   }
   const { code, stdout, stderr } = await runCommand(readShell(line).args, { env })
@@ -68,6 +70,7 @@ const check = async (line: string): Promise<void> => compare(line, await runExam
 
 const ADD = "dragoman add github https://example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'"
 const ADD_OPENAPI = 'dragoman add pets --openapi https://example.com/openapi.json'
+const ADD_KEY = `${ADD_OPENAPI} --header 'X-API-Key: \${KEY}'`
 const SERVE_URL = 'dragoman serve https://example.com/mcp --header "Authorization: Bearer $TOKEN"'
 const NPX = '-- npx -y @modelcontextprotocol/server-everything'
 
@@ -81,6 +84,32 @@ it('the examples of the configuration', async () => {
     'dragoman import',
   ])
     await check(line)
+  await runExample('dragoman remove pets')
+  await check(ADD_KEY)
+})
+
+it('the examples of the doctor', async () => {
+  write('examined/dragoman.json', { mcpServers: { github: { url: upstream.url } } })
+  const { origin } = new URL(upstream.url)
+  const examples: readonly (readonly [string, readonly string[]])[] = [
+    ['dragoman doctor http://127.0.0.1:8765/mcp', [upstream.url]],
+    [`dragoman doctor ${NPX}`, ['--', process.execPath, EVERYTHING]],
+    [
+      'dragoman doctor github --config dragoman.json --json',
+      ['github', '--config', at('examined/dragoman.json'), '--json'],
+    ],
+  ]
+  for (const [line, args] of examples) {
+    const { code, stdout } = await runCommand(['doctor', ...args])
+    expect([line, code]).toEqual([line, 0])
+    compare(
+      line,
+      stdout
+        .replaceAll(origin, 'http://127.0.0.1:8765')
+        .replace('demo unknown', 'demo 1.0.0')
+        .replace('"unknown"', '"1.0.0"'),
+    )
+  }
 })
 
 it('the examples of clients', async () => {
@@ -116,7 +145,17 @@ it('the examples of recordings', async () => {
   const exported = await fetch(`${origin}/admin/recordings/export?method=tools/call`, { headers })
   writeFileSync(at('recordings.jsonl'), await exported.text())
   await check('dragoman replay recordings.jsonl')
-  const program = startProgram(['replay', at('recordings.jsonl'), '--as', 'server', '--port', '0'])
+  const replay = async (line: string, ...args: string[]): Promise<void> => {
+    const { code, stdout, stderr } = await runCommand(['replay', ...args])
+    expect([line, code]).toEqual([line, 0])
+    compare(line, stdout + stderr)
+  }
+  const file = at('recordings.jsonl')
+  await replay('dragoman replay https://example.com/mcp recordings.jsonl', upstream.url, file)
+  const stdio = ['--', process.execPath, MAIN, 'stdio', '--data', at('data')]
+  await replay('dragoman replay recordings.jsonl -- node server.js', file, ...stdio)
+  await replay('dragoman replay recordings.jsonl --as server', file, '--as', 'server')
+  const program = startProgram(['replay', file, '--as', 'server', '--port', '0'])
   await program.saw(/plays .*\n/)
   compare(
     'dragoman replay recordings.jsonl --as server --port 8766',
@@ -152,6 +191,25 @@ it.each<[string, readonly string[], number]>([
 it.each(['bash', 'zsh', 'fish'])('dragoman completion %s', async shell => {
   const { code, stdout } = await runCommand(['completion', shell])
   expect([code, stdout.includes('dragoman')]).toEqual([0, true])
+})
+
+it('every example of --help is run by a test, and the page has its output', async () => {
+  const { stdout } = await runCommand(['help'])
+  const commands = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name = '']) => name)
+  expect(commands).toContain('replay')
+  const examples: string[] = []
+  for (const command of commands) {
+    const { stdout: help } = await runCommand([command, '--help'])
+    const [, block = ''] = /^Examples:\n((?: +dragoman .*\n)+)/m.exec(help) ?? []
+    examples.push(
+      ...block
+        .trimEnd()
+        .split('\n')
+        .map(line => line.trim().replace(/ {3,}\S.*$/, '')),
+    )
+  }
+  const known = documentedOutputs()
+  expect(examples.filter(line => line !== '' && !known.has(line))).toEqual([])
 })
 
 it('every line of docs/cli.md is run by a test, and the page has its output', () => {
