@@ -133,7 +133,8 @@ const connectOne = (server: Server, options: SharedOptions, limit: ProcessLimit)
 
   const modern = new ModernProcesses({
     share: server.share ?? 'user',
-    create: onClosed => new ModernProcess(link, { limit, bounds, start: openModern, onClosed }),
+    create: (onClosed, capabilities) =>
+      new ModernProcess(link, { limit, bounds, start: openModern, onClosed, capabilities }),
   })
   const pool = new SessionPool<LegacySession<Pipe>>({
     name: server.name,

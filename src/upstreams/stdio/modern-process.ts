@@ -25,6 +25,8 @@ interface ModernProcessOptions extends SupervisorOptions {
   /** Starts a process of a server that is modern; rejects with UpstreamFailure. */
   start(signal: Signal): Promise<Pipe>
   readonly onClosed: () => void
+  /** Of the server, as another of its processes told: given, this one is not started before it is needed. */
+  readonly capabilities?: Json | undefined
 }
 
 const COMPLETE: Frame = { kind: 'result', result: Json.of({ resultType: 'complete' }) }
@@ -45,7 +47,7 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   readonly #acknowledged = new WeakSet<UpstreamCall<Pipe>>() // listens
   readonly #dormant = new Set<UpstreamCall<Pipe>>() // listens that are sent as soon as a process runs
   #capabilities: Json | undefined // of the server, as it last told
-  #isIdle = false // the process was ended because it was not used
+  #isIdle: boolean // no process runs because none was used, or needed yet
   #lastId = 0
   #lastUsed = Date.now()
   #hasCalled = false
@@ -54,7 +56,18 @@ export class ModernProcess implements Pooled, CallTransport<Pipe>, CallOwner<Pip
   constructor(link: StdioLink, options: ModernProcessOptions) {
     this.link = link
     this.#options = options
+    this.#capabilities = options.capabilities
+    this.#isIdle = options.capabilities !== undefined
     this.#supervisor = new ProcessSupervisor(link, this, options)
+  }
+
+  get capabilities(): Json | undefined {
+    return this.#capabilities
+  }
+
+  /** Whether it serves callers without a process: a listen waits, and the first call starts one. */
+  get isDormant(): boolean {
+    return this.#isIdle && this.#capabilities !== undefined && !this.#isClosed
   }
 
   get isRunning(): boolean {

@@ -1,12 +1,14 @@
 import type { ProcessSharing } from '../../config/snapshot.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
+import type { Json } from '../../wire/json/json.ts'
 import { leaseSession } from '../session/lease.ts'
 import type { ModernProcess } from './modern-process.ts'
 import type { Pipe } from './pipe.ts'
 
 interface ModernProcessesOptions {
   readonly share: ProcessSharing
-  create(onClosed: () => void): ModernProcess
+  /** `capabilities`: of the server, if one of its processes has told them. */
+  create(onClosed: () => void, capabilities: Json | undefined): ModernProcess
 }
 
 interface OwnedProcess {
@@ -38,12 +40,12 @@ export class ModernProcesses {
     return owned?.process.isRunning ? owned.peer : undefined
   }
 
-  /** Starts a process for this caller if it has none; rejects with UpstreamFailure. */
+  /** Starts a process for this caller if it has none, unless its first call can; rejects with UpstreamFailure. */
   async open(caller: Caller): Promise<Peer> {
     const owner = this.#ownerOf(caller)
     if (owner === undefined && !caller.isHealthCheck) return this.#isolate(caller)
     const owned = caller.isHealthCheck ? (this.#findForHealthCheck() ?? this.#createSpare()) : this.#assign(owner ?? '')
-    await owned.process.ensure(caller)
+    if (caller.isHealthCheck || !owned.process.isDormant) await owned.process.ensure(caller)
     return owned.peer
   }
 
@@ -78,7 +80,8 @@ export class ModernProcesses {
   }
 
   #create(): OwnedProcess {
-    const process: ModernProcess = this.#options.create(() => void this.#isolated.delete(process))
+    const capabilities = this.all.find(other => other.capabilities)?.capabilities
+    const process: ModernProcess = this.#options.create(() => void this.#isolated.delete(process), capabilities)
     return { process, peer: Promise.resolve<Peer>(process) }
   }
 

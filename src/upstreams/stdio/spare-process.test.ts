@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { callTool, closeAll, connectSmall, eventually } from '../../../test/support/processes.ts'
 import { callerOf, exchangeWith } from '../../../test/support/scripted-server.ts'
 import { Abort } from '../../protocol/cancellation.ts'
+import type { Caller } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 
 afterEach(closeAll)
@@ -33,6 +34,28 @@ describe.each(['legacy', 'modern'])('the process that a health check started (%s
     expect(small.upstream.status().processes).toHaveLength(1)
     await eventually(small.living).toEqual([])
     expect(await callTool(await small.open(client), 'echo', { text: 'hello' }, client)).toBe('hello')
+  })
+})
+
+describe('a modern server whose process has ended', () => {
+  const LISTS = { notifications: { toolsListChanged: true } }
+
+  it('is not started by clients that listen for changed lists; a call starts it, and they listen there', async () => {
+    const small = connectSmall({ era: 'modern' }, { limits: { idleMs: 100 } })
+    const discovered = await small.open(healthCheck)
+    await exchangeWith(discovered, 'server/discover', { caller: healthCheck }).result()
+    await eventually(small.living).toEqual([])
+    const [ann, bob] = [callerOf({ principal: 'ann' }), callerOf({ principal: 'bob' })]
+    const listen = async (caller: Caller) => {
+      const listening = exchangeWith(await small.open(caller), 'subscriptions/listen', { params: LISTS, caller })
+      await listening.notice('notifications/subscriptions/acknowledged')
+      return listening
+    }
+    const [, ofBob] = [await listen(ann), await listen(bob)]
+    expect(small.upstream.status().processes).toEqual([])
+    await callTool(await small.open(bob), 'change', {}, bob)
+    await ofBob.notice('notifications/tools/list_changed')
+    expect(small.upstream.status().processes).toHaveLength(1)
   })
 })
 
