@@ -130,6 +130,9 @@ const createSql = (query: (sql: string, values?: unknown[]) => Promise<pg.QueryR
       const values = Object.keys(into.columns).map((_, column) => rows.map(row => row[column] ?? null))
       return (await run(sql, values)).rows.map(row => row.id as number)
     },
+    runEach: async (sql, rows) => {
+      for (const row of rows) await run(sql, row)
+    },
     exec: async sql => void (await query(sql)),
   }
 }

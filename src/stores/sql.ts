@@ -60,6 +60,8 @@ export interface Sql {
   insert(sql: string, ...values: readonly SqlValue[]): Promise<number | undefined>
   /** Inserts many rows in one round trip. */
   insertAll(into: InsertTarget, rows: readonly (readonly (string | number | null)[])[]): Promise<number[]>
+  /** Runs one statement with each list of values, in order. */
+  runEach(sql: string, rows: readonly (readonly SqlValue[])[]): Promise<void>
   /** Runs several statements without values. */
   exec(sql: string): Promise<void>
 }

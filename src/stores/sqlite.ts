@@ -110,6 +110,11 @@ const createSql = (connection: Connection, prepared: Map<string, Statement>): Sq
       inserts.set(into, sql)
       return rows.map(row => Number(run(sql, row).lastInsertRowid))
     },
+    runEach: async (sql, rows) =>
+      guarded(() => {
+        const statement = prepare(sql)
+        for (const row of rows) statement.run(...row.map(boundValue))
+      }),
     exec: async sql => guarded(() => connection.exec(sql)),
   }
 }
@@ -185,6 +190,7 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
     run: (...args) => alone(() => sql.run(...args)),
     insert: (...args) => alone(() => sql.insert(...args)),
     insertAll: (...args) => alone(() => sql.insertAll(...args)),
+    runEach: (...args) => alone(() => sql.runEach(...args)),
     exec: text => alone(() => sql.exec(text)),
     transaction: async (work, given = {}) => {
       // Without BEGIN each statement sees the latest commit of other processes, as in PostgreSQL.

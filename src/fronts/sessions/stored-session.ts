@@ -1,8 +1,6 @@
 import { within } from '../../std/time.ts'
-import { STATE_LIMITS } from '../../stores/state/limits.ts'
 import { type Claim, type JournalEvent, StateError, type StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { joinBuffers } from '../../wire/json-rpc.ts'
 
 const WAIT_MS = 2000 // for the store, before a client is answered all the same
 
@@ -65,10 +63,7 @@ export class StoredSession {
   /** Stores an event of a stream, or another in its place; a promise means that the store is behind. */
   append(stream: string, sequence: number, data: readonly Buffer[]): undefined | Promise<void> {
     if (!this.#claim || this.#isOver) return undefined
-    let size = 0
-    for (const { length } of data) size += length
-    if (size > STATE_LIMITS.event) return undefined // would be joined in vain
-    return this.#options.store.journal.append(this.#claim, stream, sequence, [joinBuffers(data)])
+    return this.#options.store.journal.append(this.#claim, stream, sequence, data)
   }
 
   /** Events after a sequence number; an empty list means that there are no more. */

@@ -1,17 +1,11 @@
+import type { HeldStream } from './journal-queue.ts'
 import type { RecordRow } from './sql-records.ts'
 import type { Claim, RecordKind } from './state-store.ts'
 
 /** What is known of the journal of a record. */
 export interface JournalSizes {
   bytes: number
-  readonly streams: Map<string, number> // bytes, by the stream's hash
-}
-
-/** A stream of this replica. */
-export interface HeldStream {
-  readonly name: string // hashed
-  last: number // the highest number of an event
-  revisions: number // how often events were replaced
+  readonly streams: Map<string, number> // bytes, by the stored name
 }
 
 /** A record of this replica, as it is stored or is to be stored. */

@@ -24,16 +24,14 @@ export class MemoryJournal {
     this.#most = most
   }
 
-  append(key: string, name: string, seq: number, data: readonly Buffer[]): void {
+  append(key: string, name: string, seq: number, pieces: readonly Buffer[]): void {
     const record = this.#records.get(key) ?? { streams: new Map<string, StoredStream>(), bytes: 0 }
     this.#records.set(key, record)
     const stream = record.streams.get(name) ?? { record, events: [], bytes: 0 }
     record.streams.set(name, stream)
     this.#streams.add(stream)
-    for (const [at, event] of data.entries()) {
-      if (event.length > STATE_LIMITS.event) continue
-      this.#put(stream, { seq: seq + at, data: event })
-    }
+    const data = Buffer.concat(pieces)
+    if (data.length <= STATE_LIMITS.event) this.#put(stream, { seq, data })
     this.#shrink([stream], () => stream.bytes > STATE_LIMITS.stream)
     this.#shrink(record.streams.values(), () => record.bytes > STATE_LIMITS.session)
     this.#shrink(this.#streams, () => this.bytes > this.#most)

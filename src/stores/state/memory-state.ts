@@ -82,8 +82,8 @@ class MemoryStore implements StateStore {
     this.members = member
     const { journal, topics } = cluster
     this.journal = {
-      append: (claim, stream, seq, data) => {
-        if (this.#owned(claim)) journal.append(keyOf(claim), stream, seq, data)
+      append: (claim, stream, seq, pieces) => {
+        if (this.#owned(claim)) journal.append(keyOf(claim), stream, seq, pieces)
         return undefined
       },
       read: async (claim, stream, after, limit) => journal.read(keyOf(claim), stream, after, limit),

@@ -15,39 +15,35 @@ export interface StoredEvents {
   readonly data: Uint8Array
 }
 
-// Of one statement: fewer round trips in PostgreSQL. SQLite has none, and copies the values of several rows once more.
-const rowsPerInsert = ({ dialect }: Sql): number => (dialect === POSTGRES ? 32 : 1)
+// Of one statement: fewer round trips in PostgreSQL. SQLite has none, and would look at the values of several rows twice.
+const ROWS_PER_INSERT = 32
 
-// One text for each number of rows; drivers keep the statements they have prepared.
 const insertOf = perDialect(
   dialect => `INSERT INTO ${stateTables({ dialect }).event} (id, stream, seq, revision, last, at, bytes, data) VALUES `,
 )
 const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?)'
-// A row may be there already: the connection was lost while it was written.
+// One text for each number of rows; drivers keep the statements they have prepared. A row may be there already: the
+// connection was lost while it was written.
 const insertText = (sql: Sql, rows: number): string =>
   `${insertOf(sql)}${Array(rows).fill(VALUES).join(', ')} ON CONFLICT DO NOTHING`
 
-export const insertEvents = async (sql: Sql, rows: readonly StoredEvents[]): Promise<void> => {
+export const insertEvents = async (sql: Sql, events: readonly StoredEvents[]): Promise<void> => {
   const now = Date.now()
-  const most = rowsPerInsert(sql)
-  for (let from = 0; from < rows.length; from += most) {
-    const part = rows.slice(from, from + most)
-    const values = part.flatMap((row): SqlValue[] => [
-      row.id,
-      row.stream,
-      row.seq,
-      row.revision,
-      row.last,
-      now,
-      row.bytes,
-      row.data,
-    ])
-    await sql.run(insertText(sql, part.length), ...values)
+  const rows = events.map((row): SqlValue[] => {
+    const { id, stream, seq, revision, last, bytes, data } = row
+    return [id, stream, seq, revision, last, now, bytes, data]
+  })
+  if (sql.dialect !== POSTGRES) return sql.runEach(insertText(sql, 1), rows)
+  for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
+    const part = rows.slice(from, from + ROWS_PER_INSERT)
+    await sql.run(insertText(sql, part.length), ...part.flat())
   }
 }
 
-export const deleteStream = async (sql: Sql, id: string, stream: string): Promise<void> =>
-  void (await sql.run(`DELETE FROM ${stateTables(sql).event} WHERE id = ? AND stream = ?`, id, stream))
+const DELETE = perDialect(dialect => `DELETE FROM ${stateTables({ dialect }).event} WHERE id = ? AND stream = ?`)
+
+export const deleteStreams = (sql: Sql, streams: readonly (readonly [id: string, stream: string])[]): Promise<void> =>
+  sql.runEach(DELETE(sql), streams)
 
 const SOME = perDialect(dialect => {
   const { event } = stateTables({ dialect })

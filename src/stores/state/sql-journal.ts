@@ -1,18 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../../telemetry/log.ts'
 import type { Sql, SqlDatabase } from '../sql.ts'
-import type { HeldRecord, HeldRecords, HeldStream, JournalSizes } from './held-records.ts'
-import {
-  decodeEvents,
-  type EventRow,
-  encodeEvents,
-  gatherRows,
-  type JournalBatch,
-  type QueuedEvents,
-} from './journal-rows.ts'
+import type { HeldRecord, HeldRecords, JournalSizes } from './held-records.ts'
+import { type DroppedStream, type EventRow, type HeldStream, type JournalBatch, JournalQueue } from './journal-queue.ts'
+import { decodeEvents, encodeEvents } from './journal-rows.ts'
 import { READ_BYTES, STATE_LIMITS } from './limits.ts'
 import type { Sealing } from './sealing.ts'
-import { deleteStream, insertEvents, readEvents, readSizes, totalBytes, trimOldest, trimStream } from './sql-events.ts'
+import { deleteStreams, insertEvents, readEvents, readSizes, totalBytes, trimOldest, trimStream } from './sql-events.ts'
 import { ownedEpochs } from './sql-records.ts'
 import type { Claim, Journal, JournalEvent } from './state-store.ts'
 import type { StoreContact } from './store-contact.ts'
@@ -23,6 +17,8 @@ export interface JournalOptions {
   readonly sealing: Sealing
   readonly held: HeldRecords
   readonly self: () => string
+  /** Whether no other replica can take a record of this one. */
+  readonly isOnly: boolean
   readonly log: Log
   readonly limits?: Partial<JournalLimits> | undefined
 }
@@ -35,21 +31,13 @@ const BATCH_BYTES = 256 * 1024
 const QUEUE_BYTES = 16 * 1024 * 1024
 const RESUME_BYTES = QUEUE_BYTES / 2
 const CHECK_BYTES = 16 * 1024 * 1024 // written between two looks at the size of all journals
-const EVENT_BYTES = 64 // of the queue itself
-
-const sizeOf = ({ data }: QueuedEvents): number => {
-  let size = EVENT_BYTES
-  if (data) for (const { length } of data) size += length + EVENT_BYTES
-  return size
-}
 
 /** Writes events behind: in batches, each one transaction. */
 export class SqlJournal implements Journal {
   readonly #options: JournalOptions
   readonly #limits: JournalLimits
   readonly #waiting: (() => void)[] = []
-  #queue: QueuedEvents[] = []
-  #queuedBytes = 0
+  readonly #queue: JournalQueue
   #failed: JournalBatch | undefined // written again as it is: part of it may be stored
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
@@ -59,10 +47,11 @@ export class SqlJournal implements Journal {
   constructor(options: JournalOptions) {
     this.#options = options
     this.#limits = { ...STATE_LIMITS, ...options.limits }
+    this.#queue = new JournalQueue(this.#limits.event)
   }
 
   get queuedBytes(): number {
-    return this.#queuedBytes
+    return this.#queue.bytes
   }
 
   /** The size of all journals, as far as known. */
@@ -70,23 +59,35 @@ export class SqlJournal implements Journal {
     return this.#total
   }
 
-  append(claim: Claim, stream: string, seq: number, data: readonly Buffer[]): undefined | Promise<void> {
-    return this.#add(claim, stream, seq, data)
+  append(claim: Claim, stream: string, seq: number, pieces: readonly Buffer[]): undefined | Promise<void> {
+    const record = this.#options.held.of(claim)
+    if (!record) return undefined
+    this.#queue.append(record, claim.epoch, this.#streamOf(record, stream), seq, pieces)
+    return this.#scheduleWrite()
   }
 
   drop(claim: Claim, stream: string): void {
-    void this.#add(claim, stream, 0, undefined)
+    const record = this.#options.held.of(claim)
+    if (!record) return
+    const known = record.streams?.get(stream) ?? { ...newStream(this.#options.sealing, stream), isStored: true }
+    this.#queue.drop(record, claim.epoch, known)
+    record.streams?.delete(stream)
+    void this.#scheduleWrite()
   }
 
   async read(claim: Claim, stream: string, after: number, limit: number): Promise<JournalEvent[]> {
     const { database, contact, sealing } = this.#options
-    while (this.#queue.length > 0 && !contact.isAway) await this.flush()
-    const [id, name] = [sealing.recordName(claim.kind, claim.id), sealing.nameOf(`stream:${stream}`)]
-    const rows = await contact.run(() => readEvents(database, id, name, after, limit))
+    while (!this.#queue.isEmpty && !contact.isAway) await this.flush()
+    const id = sealing.recordName(claim.kind, claim.id)
     const found = new Map<number, JournalEvent>()
-    for (const { seq, revision, data } of rows) {
-      const encoded = sealing.open(placeOf(id, name, seq, revision), data)
-      for (const event of encoded ? decodeEvents(seq, encoded) : []) if (event.seq > after) found.set(event.seq, event)
+    for (const name of new Set([storedName(sealing, stream), hashedName(sealing, stream)])) {
+      const rows = await contact.run(() => readEvents(database, id, name, after, limit))
+      for (const { seq, revision, data } of rows) {
+        const encoded = sealing.open(placeOf(id, name, seq, revision), data)
+        for (const event of encoded ? decodeEvents(seq, encoded) : [])
+          if (event.seq > after) found.set(event.seq, event)
+      }
+      if (rows.length > 0) break
     }
     return firstOf(
       [...found.values()].sort((a, b) => a.seq - b.seq),
@@ -101,24 +102,19 @@ export class SqlJournal implements Journal {
     await this.#flushing
     this.#flushing ??= this.#writeQueue().finally(() => {
       this.#flushing = undefined
-      if (this.#queue.length > 0 && !this.#options.contact.isAway) this.#schedule(BATCH_MS) // added at the last moment
+      if (!this.#queue.isEmpty && !this.#options.contact.isAway) this.#schedule(BATCH_MS) // added at the last moment
       this.#release()
     })
     await this.#flushing
   }
 
-  #add(claim: Claim, stream: string, seq: number, data: readonly Buffer[] | undefined): undefined | Promise<void> {
-    const { held, contact } = this.#options
-    const record = held.of(claim)
-    if (!record) return undefined
-    const queued = { record, epoch: claim.epoch, stream: this.#streamOf(record, stream), seq, data }
-    if (!data) record.streams?.delete(stream)
-    this.#queue.push(queued)
-    this.#queuedBytes += sizeOf(queued)
-    if (contact.isAway) return this.#shrink()
-    if (this.#queuedBytes >= BATCH_BYTES && !this.#flushing) this.#schedule(0)
+  #scheduleWrite(): undefined | Promise<void> {
+    // While the database is away, callers do not wait for it: the oldest events are given up.
+    if (this.#options.contact.isAway) return void this.#queue.shrink(QUEUE_BYTES)
+    const { bytes } = this.#queue
+    if (bytes >= BATCH_BYTES && !this.#flushing) this.#schedule(0)
     else if (this.#timer === undefined && !this.#flushing) this.#schedule(BATCH_MS)
-    return this.#queuedBytes > QUEUE_BYTES ? new Promise(resolve => this.#waiting.push(resolve)) : undefined
+    return bytes > QUEUE_BYTES ? new Promise(resolve => this.#waiting.push(resolve)) : undefined
   }
 
   #streamOf(record: HeldRecord, stream: string): HeldStream {
@@ -126,9 +122,7 @@ export class SqlJournal implements Journal {
     record.streams = streams
     const known = streams.get(stream)
     if (known) return known
-    // Each home has streams of its own, so nothing of a new one is stored.
-    const name = this.#options.sealing.nameOf(`stream:${stream}`)
-    const added = { name, last: Number.NEGATIVE_INFINITY, revisions: 0 }
+    const added = newStream(this.#options.sealing, stream)
     streams.set(stream, added)
     return added
   }
@@ -138,24 +132,15 @@ export class SqlJournal implements Journal {
     this.#timer = setTimeout(() => void this.flush(), ms)
   }
 
-  /** While the database is away, callers do not wait for it: the oldest events are given up. */
-  #shrink(): undefined {
-    let given = 0
-    while (this.#queuedBytes > QUEUE_BYTES && given < this.#queue.length - 1)
-      this.#queuedBytes -= sizeOf(this.#queue[given++] as QueuedEvents)
-    if (given > 0) this.#queue = this.#queue.slice(given)
-    return undefined
-  }
-
   #release(): void {
-    if (this.#queuedBytes > RESUME_BYTES && !this.#options.contact.isAway) return
+    if (this.#queue.bytes > RESUME_BYTES && !this.#options.contact.isAway) return
     for (const resume of this.#waiting.splice(0)) resume()
   }
 
   async #writeQueue(): Promise<void> {
     const { contact, database, log } = this.#options
-    while ((this.#failed || this.#queue.length > 0) && !contact.isAway) {
-      const batch = this.#failed ?? this.#nextBatch()
+    while ((this.#failed || !this.#queue.isEmpty) && !contact.isAway) {
+      const batch = this.#failed ?? this.#queue.take(BATCH_BYTES)
       this.#failed = batch
       try {
         await contact.run(() => database.transaction(sql => this.#write(sql, batch)))
@@ -170,34 +155,34 @@ export class SqlJournal implements Journal {
     }
   }
 
-  /** Takes about a batch from the queue. */
-  #nextBatch(): JournalBatch {
-    let [count, bytes] = [0, 0]
-    while (count < this.#queue.length && bytes < BATCH_BYTES) bytes += sizeOf(this.#queue[count++] as QueuedEvents)
-    const taken = this.#queue.splice(0, count)
-    this.#queuedBytes -= bytes
-    return gatherRows(taken, this.#limits.event)
-  }
-
-  async #write(sql: Sql, { drops, rows }: JournalBatch): Promise<void> {
-    const { self, sealing } = this.#options
-    const all = [...drops.values(), ...rows]
-    const epochs = await ownedEpochs(sql, self(), [...new Set(all.map(({ record }) => record.id))])
-    const isOwn = ({ record, epoch }: EventRow | QueuedEvents): boolean => epochs.get(record.id) === epoch
-    for (const dropped of drops.values()) {
-      if (!isOwn(dropped)) continue
-      await deleteStream(sql, dropped.record.id, dropped.stream.name)
-      forgetStream(dropped)
-    }
-    const own = rows.filter(isOwn)
+  async #write(sql: Sql, batch: JournalBatch): Promise<void> {
+    const { sealing } = this.#options
+    const isOwn = await this.#ownership(sql, batch)
+    const dropped = batch.drops.filter(isOwn)
+    await deleteStreams(
+      sql,
+      dropped.map(({ record, stream }) => [record.id, stream.name]),
+    )
+    for (const each of dropped) forgetStream(each)
+    const own = batch.rows.filter(isOwn)
     await insertEvents(
       sql,
-      own.map(({ record: { id }, stream: { name: stream }, seq, revision, last, bytes, data }) => {
-        const sealed = sealing.seal(placeOf(id, stream, seq, revision), encodeEvents(data))
-        return { id, stream, seq, revision, last, bytes, data: sealed }
+      own.map(({ record: { id }, stream: { name: stream }, seq, revision, last, bytes, events }) => {
+        const data = sealing.seal(placeOf(id, stream, seq, revision), encodeEvents(events))
+        return { id, stream, seq, revision, last, bytes, data }
       }),
     )
     await this.#trim(sql, own)
+  }
+
+  /** Tells which records are those of this replica still. */
+  async #ownership(sql: Sql, { drops, rows }: JournalBatch): Promise<(of: DroppedStream) => boolean> {
+    const { isOnly, held, self } = this.#options
+    if (isOnly)
+      return ({ record, epoch }) => record.epoch === epoch && held.get(record.kind, record.claim.id) === record
+    const ids = new Set([...drops, ...rows].map(({ record }) => record.id))
+    const epochs = await ownedEpochs(sql, self(), [...ids])
+    return ({ record, epoch }) => epochs.get(record.id) === epoch
   }
 
   /** Keeps streams and records within their limits. */
@@ -249,7 +234,7 @@ export class SqlJournal implements Journal {
 const readJournal = async (sql: Sql, { journal, id }: HeldRecord): Promise<JournalSizes> =>
   journal === 'unread' ? readSizes(sql, id) : { bytes: 0, streams: new Map() }
 
-const forgetStream = ({ record: { journal: sizes }, stream: { name } }: QueuedEvents): void => {
+const forgetStream = ({ record: { journal: sizes }, stream: { name } }: DroppedStream): void => {
   if (typeof sizes === 'string') return
   sizes.bytes -= sizes.streams.get(name) ?? 0
   sizes.streams.delete(name)
@@ -268,3 +253,24 @@ const firstOf = (events: readonly JournalEvent[], limit: number): JournalEvent[]
 
 const placeOf = (id: string, stream: string, seq: number, revision: number): string =>
   `event:${id}:${stream}:${seq}:${revision}`
+
+// Counters of the gateway, and request ids that are numbers, written in hex.
+const COUNTED = /^[a-z]+\d+(?:_\d+)?(?:r(?:3\d)+)?$/
+
+/**
+ * The name of a stream in the database. One that says nothing is stored as it is: that saves the hash, and the streams
+ * of a record, which come one after the other, are written side by side. Before, all were hashed.
+ */
+const storedName = (sealing: Sealing, stream: string): string =>
+  COUNTED.test(stream) ? stream : hashedName(sealing, stream)
+
+const hashedName = (sealing: Sealing, stream: string): string => sealing.nameOf(`stream:${stream}`)
+
+/** Each home has streams of its own, so nothing of a new one is stored. */
+const newStream = (sealing: Sealing, stream: string): HeldStream => ({
+  name: storedName(sealing, stream),
+  last: Number.NEGATIVE_INFINITY,
+  revisions: 0,
+  queued: [],
+  isStored: false,
+})

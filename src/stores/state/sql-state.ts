@@ -92,7 +92,8 @@ export class SqlState implements StateStore {
     const self = () => members.self
     this.#claims = new SqlClaims({ database, contact, sealing, members, sync: options.sync ?? (async () => {}) })
     const { held } = this.#claims
-    this.journal = new SqlJournal({ database, contact, sealing, held, self, log, limits: options.limits })
+    const { isOnly = false, limits } = options
+    this.journal = new SqlJournal({ database, contact, sealing, held, self, isOnly, log, limits })
     this.inbox = createSqlInbox({ database, contact, sealing, held, self, notify: topic => this.#topics.notify(topic) })
     this.shared = createSqlShared({ database, contact, sealing, topics: this.#topics })
     contact.onBack(() => void this.#saveAll())

@@ -79,11 +79,11 @@ export interface StateStore {
 /** The stored copies of the events of streams, written behind: an event is stored within one batch. */
 export interface Journal {
   /**
-   * Adds the events `seq`, `seq + 1`, … of a stream, or replaces those that are stored under these numbers. A promise is
-   * backpressure: wait for it before sending more.
+   * Adds an event, given in pieces, or replaces the one that is stored under its number. The pieces must not change. A
+   * promise is backpressure: wait for it before sending more.
    * Events beyond the limits are not stored, or push out the oldest ones of their stream; the reader sees a gap.
    */
-  append(claim: Claim, stream: string, seq: number, data: readonly Buffer[]): undefined | Promise<void>
+  append(claim: Claim, stream: string, seq: number, pieces: readonly Buffer[]): undefined | Promise<void>
   /** Events after `after` in order, at most `limit` and about a mebibyte; an empty list means that there are no more. */
   read(claim: Claim, stream: string, after: number, limit: number): Promise<JournalEvent[]>
   drop(claim: Claim, stream: string): void
