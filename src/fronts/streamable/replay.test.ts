@@ -222,6 +222,22 @@ test.each([
   expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringMatching(reason)])
 })
 
+test.each(['of another session', 'of another request'])(
+  'a Last-Event-ID %s shows nothing of the stream it is taken from',
+  async of => {
+    const { first, headers, events } = await startCall()
+    const { headers: others } = await openSession(first.url)
+    await first.crash()
+    const second = await start()
+    const id = events[0]?.id ?? ''
+    const isForeign = of === 'of another session'
+    const resumed = await resume(second, isForeign ? others : headers, isForeign ? id : id.replace('r37', 'r38'))
+    // The id says which request its client waits for, so that one gets its error, and no client hangs.
+    expect(told(await resumed.all())).toEqual(['-32603 gateway_restarted'])
+    expect(told(await (await resume(second, headers, id)).all())).toEqual([2, 3, '-32603 gateway_restarted'])
+  },
+)
+
 test('a Last-Event-ID whose next events are gone gets 400', async () => {
   const { first, headers, events } = await startCall()
   await first.crash()

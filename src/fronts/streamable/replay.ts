@@ -9,7 +9,7 @@ import { type EventId, serverStreamKey, streamHeadKey } from '../streams/event-i
 import { encodeLogEvent } from '../streams/event-log.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
-const AT_ONCE = 100 // events read from the store
+const AT_ONCE = 1000 // events read from the store, which opens a row of thousands for each read
 const MOST_EPOCHS = 32 // homes whose server-to-client streams are replayed
 
 /** The errors of a resumption. */

@@ -32,7 +32,7 @@ export interface JournalBatch {
   readonly rows: readonly EventRow[]
 }
 
-const ROW_BYTES = 256 * 1024
+const ROW_BYTES = 256 * 1024 // as counted in the queue, so that a row of small events has few thousand
 const ROW_OVERHEAD = 128 // counted for each row, so that many small ones reach the limits, too
 const DROP_BYTES = 64
 const EVENT_BYTES = 64 // of the queue itself
@@ -65,7 +65,7 @@ export class JournalQueue {
     const row = stream.queued.at(-1)
     const isSame = row !== undefined && row.epoch === epoch
     if (isSame && seq >= row.seq && seq <= row.last) return this.#replace(row, seq - row.seq, pieces, size)
-    if (isSame && row.revision === 0 && row.last === seq - 1 && row.bytes + size <= ROW_BYTES) {
+    if (isSame && row.revision === 0 && row.last === seq - 1 && queuedBytes(row) + size <= ROW_BYTES) {
       row.last = seq
       row.bytes += size
       row.events.push(pieces)

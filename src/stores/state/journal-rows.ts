@@ -38,11 +38,12 @@ export const encodeEvents = (events: readonly (readonly Buffer[])[]): Buffer => 
   return encoded
 }
 
-export const decodeEvents = (seq: number, encoded: Buffer): JournalEvent[] => {
+/** The events of a row that begins with `seq`, without those up to `after`. */
+export const decodeEvents = (seq: number, encoded: Buffer, after: number): JournalEvent[] => {
   const events: JournalEvent[] = []
-  for (let at = 0; at + LENGTH <= encoded.length; ) {
+  for (let at = 0, next = seq; at + LENGTH <= encoded.length; next++) {
     const end = at + LENGTH + encoded.readUInt32BE(at)
-    events.push({ seq: seq + events.length, data: encoded.subarray(at + LENGTH, end) })
+    if (next > after) events.push({ seq: next, data: encoded.subarray(at + LENGTH, end) })
     at = end
   }
   return events

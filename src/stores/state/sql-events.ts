@@ -56,7 +56,7 @@ const READ = perDialect(
     `SELECT seq, revision, data FROM ${stateTables({ dialect }).event} WHERE id = ? AND stream = ? AND seq BETWEEN ? AND ? ORDER BY revision, seq`,
 )
 
-/** Rows with events after `after`, about a mebibyte; those that replace others come later. */
+/** Rows with the next events after `after`, enough for `limit` and at most about a mebibyte; those that replace others come later. */
 export const readEvents = async (
   sql: Sql,
   id: string,
@@ -69,7 +69,7 @@ export const readEvents = async (
   if (!first) return []
   let [last, bytes] = [first.last, 0]
   for (const row of found) {
-    if (bytes >= READ_BYTES) break
+    if (bytes >= READ_BYTES || (bytes > 0 && last - after >= limit)) break
     last = Math.max(last, row.last)
     bytes += row.bytes
   }

@@ -8,7 +8,7 @@ import { encodeEvents } from './journal-rows.ts'
 import { openState } from './open-state.ts'
 import { Sealing } from './sealing.ts'
 import { deriveStoreKeys, readSecretFile } from './secret.ts'
-import { insertEvents } from './sql-events.ts'
+import { insertEvents, readEvents } from './sql-events.ts'
 import type { Claim, StateStore } from './state-store.ts'
 import { claimIdentity } from './store-identity.ts'
 
@@ -87,4 +87,22 @@ test('a stream that is dropped before it was written costs no statement; one tha
   store.journal.drop(claim, 'p1_2')
   expect(await textsOf(store, claim, 'p1_2')).toEqual([])
   expect(await database.get('SELECT count(*) AS events FROM event')).toEqual({ events: 0 })
+})
+
+test('100,000 events of one stream are stored in few rows, and read from any of them on', async () => {
+  const { store, database } = await openStore()
+  const claim = await store.create('session', 'a', bytes('x'), NEVER)
+  for (let seq = 0; seq < 100_000; seq++) await store.journal.append(claim, 'g1', seq, [bytes(`event ${seq}`)])
+  let next = 0
+  for (;;) {
+    const events = await store.journal.read(claim, 'g1', next - 1, 10_000)
+    if (events.length === 0) break
+    for (const { seq, data } of events) if (seq !== next || `${data}` !== `event ${next++}`) throw new Error(`${data}`)
+  }
+  expect(next).toBe(100_000)
+  expect((await store.journal.read(claim, 'g1', 54_320, 1)).map(({ seq }) => seq)).toEqual([54_321])
+  const found = await database.all<{ id: string }>('SELECT id FROM event')
+  expect(found.length).toBeLessThan(1000)
+  // No more than it needs: a client that resumes reads a long stream in many steps.
+  expect((await readEvents(database, found[0]?.id ?? '', 'g1', 54_320, 100)).length).toBeLessThanOrEqual(2)
 })

@@ -84,8 +84,7 @@ export class SqlJournal implements Journal {
       const rows = await contact.run(() => readEvents(database, id, name, after, limit))
       for (const { seq, revision, data } of rows) {
         const encoded = sealing.open(placeOf(id, name, seq, revision), data)
-        for (const event of encoded ? decodeEvents(seq, encoded) : [])
-          if (event.seq > after) found.set(event.seq, event)
+        for (const event of encoded ? decodeEvents(seq, encoded, after) : []) found.set(event.seq, event)
       }
       if (rows.length > 0) break
     }
