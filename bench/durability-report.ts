@@ -111,7 +111,7 @@ export const durabilitySection = (results: DurabilityResults): string => {
   const { sessions, each } = results.idle
   return `${factsLine(results, OURS_ALONE)}
 
-${results.rounds} rounds with fresh processes, warmed up, the cases timed three times turn by turn in rotated order on 16 connections; ratios are those of
+${results.rounds} rounds with fresh processes, each warmed up by as many calls, the cases timed three times turn by turn in rotated order on 16 connections; ratios are those of
 the medians of a round: median with lowest and highest. CPU is that of all replicas. Two replicas share one PostgreSQL; \`memory\` is \`--ephemeral\`.
 The same code differs by a tenth from process to process, so a ratio is above its bar only if it is in every round.
 
