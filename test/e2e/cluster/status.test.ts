@@ -1,6 +1,12 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { GatewayStatus } from '../../../src/protocol/status.ts'
-import { openSession } from '../../support/raw.ts'
+import { openState } from '../../../src/stores/state/open-state.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+import { openSession, send } from '../../support/raw.ts'
 import { startReplicas } from '../../support/replicas.ts'
 
 const start = async () => {
@@ -47,4 +53,24 @@ test('/metrics counts claims, replicas and the requests that others serve', asyn
       expect.stringMatching(/^dragoman_store_journal_bytes \d+$/),
     ]),
   )
+})
+
+test('/readyz says that a damaged file is not used, and sessions are served from memory', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'dragoman-damaged-'))
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  await writeFile(join(data, 'state.db'), 'no database')
+  const state = await openState({ kind: 'sqlite', data }, SILENT)
+  const gateway = await startTestGateway(undefined, state)
+  onTestFinished(() => gateway.close().then(() => state.store.close()))
+  const ready = await fetch(new URL('/readyz', gateway.url))
+  expect([ready.status, await ready.json()]).toMatchObject([
+    200,
+    {
+      status: 'ready',
+      store: { engine: 'sqlite', state: 'memory-only', reason: expect.stringMatching(/not changed/) },
+    },
+  ])
+  const { headers } = await openSession(gateway.url)
+  const reply = await send(gateway.url, { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } })
+  expect(reply.json.result).toBeDefined()
 })
