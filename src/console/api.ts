@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { stringifyExact } from './exact-json.ts'
 
 /** An answer of the admin API that is no success, or none at all (status 0). */
 export class ApiError extends Error {
@@ -48,7 +49,7 @@ export const send = async (
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
-    body: body === undefined ? null : JSON.stringify(body),
+    body: body === undefined ? null : stringifyExact(body),
     signal: signal ?? null,
   }).catch((error: unknown) => {
     throw isAbort(error) ? error : new ApiError(0, UNREACHABLE)

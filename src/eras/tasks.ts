@@ -1,7 +1,8 @@
 import { META } from '../protocol/meta.ts'
 import { type Revision, taskSupportOf } from '../protocol/revisions.ts'
+import { isTaskStatus, type TaskStatus } from '../protocol/task-info.ts'
 import { taskMembers, writeCreatedTask, writeTask } from '../protocol/task-json.ts'
-import { isTaskStatus, type TaskState, type TaskStatus } from '../protocol/tasks.ts'
+import type { TaskState } from '../protocol/tasks.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 
 /** In 2025-11-25 a task has failed if its tool has. */

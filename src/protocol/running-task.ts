@@ -4,7 +4,8 @@ import { answerQuestion } from './deliver.ts'
 import { type RpcError, rpcError } from './errors.ts'
 import type { Answer, Frame, Question } from './exchange.ts'
 import { NOTIFICATIONS } from './notifications.ts'
-import { isFinal, TASK_LIMITS, type TaskState, type TaskStatus } from './tasks.ts'
+import { isFinal, type TaskStatus } from './task-info.ts'
+import { TASK_LIMITS, type TaskState } from './tasks.ts'
 
 interface RunningTaskOptions {
   readonly ttlMs: number

@@ -1,6 +1,15 @@
-// Tasks that the gateway runs, as `/admin/tasks` shows them to the console and to `dragoman tasks`.
+// The states of tasks, and tasks that the gateway runs as `/admin/tasks` shows them to the console and to `dragoman tasks`.
 
-import type { TaskStatus } from './tasks.ts'
+/** Where a task is; the last three are final. */
+export type TaskStatus = (typeof TASK_STATUSES)[number]
+const TASK_STATUSES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const
+
+const FINAL: ReadonlySet<TaskStatus> = new Set(['completed', 'failed', 'cancelled'])
+
+export const isFinal = (status: TaskStatus): boolean => FINAL.has(status)
+
+export const isTaskStatus = (text: string | undefined): text is TaskStatus =>
+  text !== undefined && (TASK_STATUSES as readonly string[]).includes(text)
 
 /** A task that this replica runs, or whose result it keeps. */
 export interface TaskInfo {

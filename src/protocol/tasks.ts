@@ -1,10 +1,7 @@
 import { Json } from '../wire/json/json.ts'
 import { type RpcError, rpcError } from './errors.ts'
 import { TASKS_EXTENSION } from './meta.ts'
-
-/** Where a task is; the last three are final. */
-export type TaskStatus = (typeof TASK_STATUSES)[number]
-export const TASK_STATUSES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const
+import type { TaskStatus } from './task-info.ts'
 
 /** One task, in the form of no revision: `eras/tasks.ts` writes it for a client. */
 export interface TaskState {
@@ -18,13 +15,6 @@ export interface TaskState {
   readonly result?: Json | undefined // of `completed`
   readonly error?: RpcError | undefined // of `failed`
 }
-
-const FINAL: ReadonlySet<TaskStatus> = new Set(['completed', 'failed', 'cancelled'])
-
-export const isFinal = (status: TaskStatus): boolean => FINAL.has(status)
-
-export const isTaskStatus = (text: string | undefined): text is TaskStatus =>
-  text !== undefined && (TASK_STATUSES as readonly string[]).includes(text)
 
 /** Whether capabilities, of a client or of a server of 2026-07-28, include the tasks extension. */
 export const declaresTasks = (capabilities: Json): boolean =>

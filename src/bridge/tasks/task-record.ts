@@ -1,6 +1,7 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import { isRevision, MODERN, type Revision } from '../../protocol/revisions.ts'
-import { isTaskStatus, TASK_LIMITS, type TaskState } from '../../protocol/tasks.ts'
+import { isTaskStatus } from '../../protocol/task-info.ts'
+import { TASK_LIMITS, type TaskState } from '../../protocol/tasks.ts'
 import { Json } from '../../wire/json/json.ts'
 
 /** What a task is about, and for whom it runs: enough to go on with it in another process. */

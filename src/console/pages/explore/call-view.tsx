@@ -62,7 +62,7 @@ export const CallView = ({ record }: { readonly record: CallRecord }) => {
       {phase !== 'running' && tab === 'result' && (
         <>
           {error && <Failure state={state} />}
-          {result && <ResultView record={record} result={result.result} />}
+          {result && <ResultView target={record.target} result={result.result} />}
         </>
       )}
       {phase !== 'running' && tab === 'raw' && <Raw state={state} />}

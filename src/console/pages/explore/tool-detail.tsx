@@ -13,6 +13,7 @@ import { CopyMenu } from './copy-menu.tsx'
 import { forgetForm, formKey, formOf, keepForm } from './forms.ts'
 import { Definitions, ItemHead } from './item-head.tsx'
 import type { ExploreItem } from './kinds.ts'
+import { TaskButton } from './task-button.tsx'
 
 export interface ItemDetailProps {
   readonly item: ExploreItem
@@ -96,6 +97,7 @@ export const ToolDetail = ({ item, target }: ItemDetailProps) => {
             inputSchema: schema,
           })}
         />
+        <TaskButton target={target} tool={name} canStart={!isUnreadable} args={() => formArguments(form)} />
         {warned && problems.length > 0 && (
           <span class="call-warning" role="status">
             {plural(problems.length, 'problem')} in the arguments.{' '}

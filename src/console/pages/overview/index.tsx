@@ -12,28 +12,39 @@ import { SplitView } from '../../parts/split-view.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { hrefTo, navigate, type PageProps } from '../../router.ts'
 import { liveStatusAt, useLiveStatus } from './live-status.ts'
+import { filterTasks, useLiveTasks } from './live-tasks.ts'
 import { OverviewDetail } from './overview-detail.tsx'
 import { filterServers, overviewRows } from './overview-rows.ts'
 import { ServerTable } from './server-table.tsx'
+import { TaskDetail } from './task-detail.tsx'
+import { TaskTable } from './task-table.tsx'
 import { TotalsStrip } from './totals-strip.tsx'
 import { WorkspaceTable } from './workspace-table.tsx'
 
-type OverviewTab = 'servers' | 'workspaces'
+const TABS = ['servers', 'workspaces', 'tasks'] as const
+type OverviewTab = (typeof TABS)[number]
 
-/** The page Overview: servers and workspaces, live. Its address is `overview/<server>?q=&workspace=&tab=`. */
+/** The page Overview: servers, workspaces and tasks, live. Its address is `overview/<server or task>?q=&workspace=&tab=`. */
 export const OverviewPage = ({ path: [selected], query }: PageProps) => {
   const status = useLiveStatus()
   const text = query.get('q') ?? ''
   const workspace = query.get('workspace') ?? undefined
-  const tab: OverviewTab = query.get('tab') === 'workspaces' ? 'workspaces' : 'servers'
+  const tab: OverviewTab = TABS.find(id => id === query.get('tab')) ?? 'servers'
+  const isTasks = tab === 'tasks'
   const rows = useMemo(() => (status ? overviewRows(status) : []), [status])
   const shown = useMemo(() => filterServers(rows, { text, workspace }), [rows, text, workspace])
   const row = rows.find(({ name }) => name === selected)
+  const { value: list, error } = useLiveTasks(isTasks)
+  const tasks = useMemo(() => filterTasks(list?.tasks ?? [], { text, workspace }), [list, text, workspace])
+  const isFiltered = text !== '' || workspace !== undefined
 
-  const go = (server: string | undefined, change: Readonly<Record<string, string | undefined>> = {}): void => {
+  const toolOf = (id: string): string => list?.tasks.find(task => task.id === id)?.tool ?? id.slice(0, 12)
+  const go = (item: string | undefined, change: Readonly<Record<string, string | undefined>> = {}): void => {
     const next = { q: text || undefined, workspace, tab: tab === 'servers' ? undefined : tab, ...change }
-    navigate(hrefTo('overview', server === undefined ? [] : [server], next), { replace: true })
+    navigate(hrefTo('overview', item === undefined ? [] : [item], next), { replace: true })
   }
+
+  const listTab = { tab: isTasks ? 'tasks' : undefined } // workspaces are neither searched nor filtered
 
   const toolbar = (
     <>
@@ -44,13 +55,17 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
           { value: '', label: 'All workspaces' },
           ...(status?.workspaces ?? []).map(({ name }) => ({ value: name, label: name })),
         ]}
-        onChange={value => go(selected, { workspace: value || undefined, tab: undefined })}
+        onChange={value => go(selected, { workspace: value || undefined, ...listTab })}
       />
       <Search
-        label="Search servers"
+        label={isTasks ? 'Search tasks' : 'Search servers'}
         value={text}
-        onInput={value => go(selected, { q: value || undefined, tab: undefined })}
-        count={{ shown: shown.length, total: rows.length }}
+        onInput={value => go(selected, { q: value || undefined, ...listTab })}
+        count={
+          isTasks
+            ? { shown: tasks.length, total: list?.tasks.length ?? 0 }
+            : { shown: shown.length, total: rows.length }
+        }
       />
     </>
   )
@@ -70,16 +85,19 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
         </Callout>
       )}
       <SplitView
-        label={selected === undefined ? 'Server' : `Server ${selected}`}
+        label={selected === undefined ? 'Details' : isTasks ? `Task ${toolOf(selected)}` : `Server ${selected}`}
         title={
           selected !== undefined && (
             <>
-              {row && <StateDot state={row.dot} label={row.word} isBare />} {selected}
+              {!isTasks && row && <StateDot state={row.dot} label={row.word} isBare />}{' '}
+              {isTasks ? toolOf(selected) : selected}
             </>
           )
         }
         detail={
-          selected === undefined ? undefined : row ? (
+          selected === undefined ? undefined : isTasks ? (
+            <TaskDetail key={selected} id={selected} />
+          ) : row ? (
             <OverviewDetail key={selected} row={row} />
           ) : (
             <GoneServer name={selected} onClose={() => go(undefined)} />
@@ -94,17 +112,23 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
           tabs={[
             { id: 'servers', label: 'Servers', count: rows.length },
             { id: 'workspaces', label: 'Workspaces', count: status.workspaces.length },
+            { id: 'tasks', label: 'Tasks', count: list?.tasks.length ?? status.tasks },
           ]}
           value={tab}
-          onChange={id => go(selected, { tab: id === 'workspaces' ? id : undefined })}
+          onChange={id =>
+            go(isTasks || id === 'tasks' ? undefined : selected, { tab: id === 'servers' ? undefined : id })
+          }
         >
-          {tab === 'servers' ? (
-            <ServerTable
-              rows={shown}
+          {isTasks && error !== undefined && <Callout kind="error">{error}.</Callout>}
+          {isTasks ? (
+            <TaskTable
+              tasks={tasks}
               selected={selected}
-              isFiltered={text !== '' || workspace !== undefined}
-              onSelect={({ name }) => go(name)}
+              isFiltered={isFiltered && (list?.tasks.length ?? 0) > 0}
+              onSelect={({ id }) => go(id)}
             />
+          ) : tab === 'servers' ? (
+            <ServerTable rows={shown} selected={selected} isFiltered={isFiltered} onSelect={({ name }) => go(name)} />
           ) : (
             <WorkspaceTable
               workspaces={status.workspaces}

@@ -3,22 +3,20 @@ import { isSameJson, parseExact } from '../../../exact-json.ts'
 import { isObject, type JsonObject } from '../../../mcp/messages.ts'
 import { Badge } from '../../../parts/badge.tsx'
 import { JsonTree } from '../../../parts/json-tree.tsx'
-import type { CallRecord } from '../calls.ts'
 import { Fold } from '../item-head.tsx'
 import { ContentBlock, ResourceContents } from './content-block.tsx'
 import { DataTable } from './data-table.tsx'
 import { findTable } from './table-rows.ts'
 
 export interface ResultViewProps {
-  readonly record: CallRecord
+  readonly target: string // where links to resources lead
   readonly result: JsonObject
 }
 
 const MOST_BLOCKS = 100
 
 /** A result as its kind is read: content, messages, or contents of a resource. */
-export const ResultView = ({ record, result }: ResultViewProps) => {
-  const { target } = record
+export const ResultView = ({ target, result }: ResultViewProps) => {
   const { content, messages, contents, structuredContent, _meta, isError, description } = result
   const known = [content, messages, contents].some(Array.isArray) || structuredContent !== undefined
   return (
