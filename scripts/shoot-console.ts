@@ -80,7 +80,14 @@ const use = async (folder: string, origin: string): Promise<void> => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ text }),
     })
-  for (let i = 1; i <= 8; i++) call('everything/get-sum', `a=${i}`, `b=${i * i}`, '--revision', '2026-07-28')
+  // The charts have a point for each ten seconds.
+  for (let round = 0; round < 5; round++) {
+    if (round > 0) await new Promise(done => setTimeout(done, 8000))
+    for (let i = 1; i <= 3; i++) call('everything/get-sum', `a=${i}`, `b=${round}`, '--revision', '2026-07-28')
+    call('demo/example-echo', `message=round ${round}`)
+    call('files/list')
+  }
+  call('demo/test_structured_content', '--task')
   call('demo/test_structured_content')
   call('demo/test_error_handling')
   call('demo/test_elicitation', 'message=Who are you?', '--answer', 'username=ann', '--answer', 'email=ann@example.com')
@@ -95,9 +102,12 @@ const SHOTS: readonly Shot[] = [
     name: 'explore',
     place: 'explore/everything/tools/get-structured-content',
     act: async page => {
-      await page.locator('main select').last().selectOption({ index: 1 })
+      await page.locator('.item-detail select').selectOption({ index: 1 })
       await page.getByRole('button', { name: /^Call/ }).click()
-      await page.waitForTimeout(1500)
+      await page.waitForTimeout(1000)
+      const roots = page.getByRole('button', { name: /^Send \d root/ }) // asked for by the first call of a session
+      if (await roots.isVisible()) await roots.click()
+      await page.locator('.result').waitFor()
     },
   },
   { name: 'recorder', place: 'recorder' },
@@ -109,7 +119,7 @@ const SHOTS: readonly Shot[] = [
       await page.waitForTimeout(1000)
     },
   },
-  { name: 'memory', place: 'memory' },
+  { name: 'memory', place: 'memory/search?q=where+does+Ann+work' },
   { name: 'memory-graph', place: 'memory/graph' },
   { name: 'connect', place: 'connect/clients/cursor' },
   { name: 'configuration', place: 'configuration/servers/everything' },

@@ -53,6 +53,12 @@ const STEPS = [
   [DATED_MS, DAY, 'd'],
 ] as const
 
+/** 18 s, 2 min, 3 h, 40 d: a figure that is short and changes rarely. */
+export const formatAge = (ms: number): string => {
+  const [, unit, name] = STEPS.find(([below]) => ms < below) ?? STEPS[3]
+  return `${formatCount(Math.floor(ms / unit))} ${name}`
+}
+
 /** 12 s ago, in 5 min; what is more than a month away is a date. */
 export const formatRelative = (at: number, now: number): string => {
   const away = Math.abs(now - at)

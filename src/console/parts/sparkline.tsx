@@ -38,7 +38,7 @@ export const Sparkline = (props: SparklineProps) => {
   )
 }
 
-/** A line through neighbours; a value that stands alone is a dot. */
+/** A line through neighbours; a value that stands alone is a bar, because a dot would not be seen. */
 const drawing = (values: SparklineProps['values'], width: number, height: number, max: number | undefined): string => {
   const top = max ?? values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0)
   const step = values.length > 1 ? (width - 2 * INSET) / (values.length - 1) : 0
@@ -56,7 +56,7 @@ const drawing = (values: SparklineProps['values'], width: number, height: number
       const isAlone = !isJoined && (values[index + 1] ?? null) === null
       const command = isJoined ? 'L' : 'M'
       isJoined = true
-      return `${command}${at(index, value)}${isAlone ? 'h0' : ''}`
+      return `${command}${at(index, value)}${isAlone ? `V${height - INSET}` : ''}`
     })
     .join('')
 }

@@ -28,6 +28,8 @@ export const MarkBadge = ({ mark }: { readonly mark: EntryMark }) =>
 
 const stateOf = (row: ServerRow): string => (row.isDisabled ? 'disabled' : (row.status?.state ?? 'not saved'))
 
+const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
 const COLUMNS: readonly TableColumn<ServerRow>[] = [
   {
     id: 'name',
@@ -46,7 +48,7 @@ const COLUMNS: readonly TableColumn<ServerRow>[] = [
     title: 'State',
     width: '110px',
     compare: (a, b) => stateOf(a).localeCompare(stateOf(b)),
-    cell: row => <StateDot state={DOTS[stateOf(row)] ?? 'off'} label={stateOf(row)} />,
+    cell: row => <StateDot state={DOTS[stateOf(row)] ?? 'off'} label={capitalized(stateOf(row))} />,
   },
   {
     id: 'target',

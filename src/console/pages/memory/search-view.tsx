@@ -22,7 +22,7 @@ export const SearchView = ({ place }: { readonly place: MemoryPlace }) => {
   const path = query === '' ? undefined : `admin/memory/search${memoryQuery(place, { q: query.slice(0, 1000) })}`
   const { data, error, isLoading } = useMemoryData<MemorySearch>(path, DEBOUNCE_MS)
 
-  if (query === '') return <SearchHint />
+  if (query === '') return <SearchHint place={place} />
   if (error !== undefined) return <MemoryFailure message={error} />
   if (!data) return <MemoryLoading />
   const { facts, entities, passages } = data
@@ -62,12 +62,19 @@ export const SearchView = ({ place }: { readonly place: MemoryPlace }) => {
   )
 }
 
-const SearchHint = () => (
+const SearchHint = ({ place }: { readonly place: MemoryPlace }) => (
   <Empty
     icon="search"
     title="Search the memory"
     text="Ask in plain words, as agents do: “Where did Ann park?”. Facts, entities and the original texts are searched at once. With a date, only what was true then is found."
-  />
+  >
+    <a class="button button-plain" href={memoryHref({ ...place, view: 'timeline' })}>
+      Latest memories
+    </a>
+    <a class="button button-plain" href={memoryHref({ ...place, view: 'graph' })}>
+      Graph
+    </a>
+  </Empty>
 )
 
 /** The arrow keys, `j` and `k` move between results. */

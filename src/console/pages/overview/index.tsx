@@ -112,7 +112,7 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
           tabs={[
             { id: 'servers', label: 'Servers', count: rows.length },
             { id: 'workspaces', label: 'Workspaces', count: status.workspaces.length },
-            { id: 'tasks', label: 'Tasks', count: list?.tasks.length ?? status.tasks },
+            { id: 'tasks', label: 'Tasks', count: list?.tasks.length ?? (status.tasks || undefined) },
           ]}
           value={tab}
           onChange={id =>

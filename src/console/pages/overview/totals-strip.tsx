@@ -1,5 +1,5 @@
 import type { GatewayStatus, StateStatus } from '../../../protocol/status.ts'
-import { formatBytes, formatCount, formatDuration } from '../../parts/format.ts'
+import { formatAbsolute, formatAge, formatBytes, formatCount } from '../../parts/format.ts'
 import { clock } from '../../parts/quantities.tsx'
 
 interface Total {
@@ -32,7 +32,11 @@ const totalsOf = (status: GatewayStatus, now: number): readonly Total[] => {
     },
     { name: 'Parked', value: formatCount(parkedCalls), title: 'Calls that wait for an answer of their user' },
     { name: 'Memory', value: formatBytes(memoryBytes), title: 'Of the gateway, without the processes of servers' },
-    { name: 'Uptime', value: formatDuration(Math.max(1000, now - startedAt)), title: `Process ${status.pid}` },
+    {
+      name: 'Uptime',
+      value: formatAge(Math.max(1000, now - startedAt)),
+      title: `Process ${status.pid}, started ${formatAbsolute(startedAt)}`,
+    },
     ...(state ? [storeTotal(state)] : []),
     {
       name: 'Replicas',

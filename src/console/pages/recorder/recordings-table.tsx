@@ -40,9 +40,17 @@ interface DialectNameProps extends Omit<RecordedServer, 'name'> {
 
 /** A name, and in which revision and how it is spoken to. */
 export const DialectName = ({ name, dialect, revision }: DialectNameProps) => (
-  <span title={[name, revision, dialect].filter(Boolean).join(' ')}>
-    {name !== undefined && <span>{name}</span>}
+  <span class="rec-party" title={[name, revision, dialect].filter(Boolean).join(' ')}>
+    {name !== undefined && <span class="truncate">{name}</span>}
     <span class="quiet rec-dialect">{[revision, dialect].filter(Boolean).join(' ')}</span>
+  </span>
+)
+
+/** The same in a column: what the name leaves no room for is the title. */
+const RevisionName = ({ name, dialect, revision }: DialectNameProps) => (
+  <span class="rec-party" title={[name, revision, dialect].filter(Boolean).join(' ')}>
+    <span class="truncate">{name ?? dialect}</span>
+    <span class="quiet rec-dialect">{revision}</span>
   </span>
 )
 
@@ -61,16 +69,16 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'client',
     title: 'Client',
-    width: 'minmax(120px, 1.9fr)',
+    width: 'minmax(120px, 1.8fr)',
     hideBelow: 860,
-    cell: ({ client, dialect, revision }) => <DialectName name={client} dialect={dialect} revision={revision} />,
+    cell: ({ client, dialect, revision }) => <RevisionName name={client} dialect={dialect} revision={revision} />,
   },
-  { id: 'method', title: 'Method', width: '118px', hideBelow: 520, cell: ({ method }) => method },
+  { id: 'method', title: 'Method', width: '144px', hideBelow: 520, cell: ({ method }) => method },
   {
     id: 'subject',
     title: 'Subject',
-    width: 'minmax(100px, 1.35fr)',
-    cell: ({ subject, method }) => subject ?? <span class="quiet">{method}</span>,
+    width: 'minmax(100px, 1.1fr)',
+    cell: ({ subject, method }) => subject ?? <span class="quiet rec-no-subject">{method}</span>,
   },
   {
     id: 'translated',
@@ -86,19 +94,19 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'servers',
     title: 'Server',
-    width: 'minmax(110px, 1.2fr)',
+    width: 'minmax(110px, 1.3fr)',
     hideBelow: 720,
     cell: ({ servers }) => {
       const [first, ...more] = servers
       if (!first) return <span class="quiet">gateway</span>
       if (more.length > 0) return servers.map(({ name }) => name).join(', ')
-      return <DialectName name={first.name} dialect={first.dialect} revision={first.revision} />
+      return <RevisionName name={first.name} dialect={first.dialect} revision={first.revision} />
     },
   },
   {
     id: 'outcome',
     title: 'Outcome',
-    width: '100px',
+    width: '96px',
     cell: ({ outcome, error }) => (
       <span title={error}>
         <StateDot {...OUTCOMES[outcome]} />
@@ -108,7 +116,7 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'duration',
     title: 'Duration',
-    width: '108px',
+    width: '96px',
     isNumber: true,
     hideBelow: 460,
     cell: ({ durationMs }) => <Duration ms={durationMs} longest={longestInSight} />,
@@ -116,7 +124,7 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'bytes',
     title: 'Size',
-    width: '76px',
+    width: '72px',
     isNumber: true,
     hideBelow: 960,
     cell: ({ bytes }) => <Bytes value={bytes} />,

@@ -15,7 +15,7 @@ interface ViewSize {
 const MARGIN = 40
 const MOST_SCALE = 6
 const LEAST_SCALE = 0.05
-const LARGEST_FIT = 1.4 // a small graph is not blown up
+const LARGEST_FIT = 2 // a small graph is not blown up
 
 /** Shows the whole graph. */
 export const fitCamera = ({ x, y }: GraphLayout, { width, height }: ViewSize): GraphCamera => {

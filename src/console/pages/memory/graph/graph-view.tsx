@@ -54,7 +54,7 @@ const ShownGraph = ({ graph, place }: { readonly graph: MemoryGraph; readonly pl
         <div class="graph-zoom">
           <IconButton icon="plus" label="Zoom in" onClick={press(1.4)} />
           <IconButton icon="minus" label="Zoom out" onClick={press(1 / 1.4)} />
-          <IconButton icon="system" label="Show all" onClick={press(0)} />
+          <IconButton icon="fit" label="Show all" onClick={press(0)} />
         </div>
         <Legend graph={graph} shown={community} onShow={setCommunity} />
       </div>
