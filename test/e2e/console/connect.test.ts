@@ -53,8 +53,11 @@ describeConsole('the page Connect: clients', site => {
     expect(page.url()).toContain('#/connect/clients/cursor?workspace=demo')
     const pane = page.getByRole('region', { name: 'Cursor' })
     await pane.getByRole('combobox', { name: 'Transport' }).selectOption('HTTP')
-    const snippet = await textOf(pane.getByRole('group', { name: 'the entry' }))
-    expect(JSON.parse(snippet)).toEqual({ mcpServers: { 'dragoman-demo': { url: `${site.origin}/mcp/demo` } } })
+    const entry = pane.getByRole('group', { name: 'the entry' })
+    await entry.getByText('"url"').waitFor()
+    expect(JSON.parse(await textOf(entry))).toEqual({
+      mcpServers: { 'dragoman-demo': { url: `${site.origin}/mcp/demo` } },
+    })
     expect(await textOf(pane)).toContain(file)
     await pane.getByRole('button', { name: 'Link…' }).click()
     const dialog = dialogOf(page)

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { REVISIONS } from '../../../src/protocol/revisions.ts'
-import { axe, describeConsole } from '../../support/console.ts'
+import { axe, describeConsole, showAs } from '../../support/console.ts'
 
 const CALL = 'Control+Enter'
 
@@ -93,8 +93,9 @@ describeConsole('Explore', site => {
     })
   })
 
-  describe.each(REVISIONS)('as a client of %s', revision => {
-    test('calls with progress and log messages', async () => {
+  test.each(REVISIONS)(
+    'as a client of %s: calls with progress and log messages, answers an elicitation',
+    async revision => {
       const page = await site.openConsole(toolPath('test_tool_with_logging', revision))
       await callTool(page)
       await resultOf(page).getByText('Tool with logging executed successfully').waitFor()
@@ -103,10 +104,8 @@ describeConsole('Explore', site => {
       await page.getByText('Tool processing data').waitFor()
       await page.getByRole('tab', { name: 'Server' }).click()
       await page.getByRole('region', { name: 'Instructions' }).getByText('Call example-ping').waitFor()
-    })
 
-    test('answers an elicitation', async () => {
-      const page = await site.openConsole(toolPath('test_elicitation', revision))
+      await page.goto(`${site.origin}/#/${toolPath('test_elicitation', revision)}`)
       await field(page, 'message').fill('Who are you?')
       await page.keyboard.press(CALL)
       const question = page.getByRole('region', { name: 'The server asks you' })
@@ -117,8 +116,8 @@ describeConsole('Explore', site => {
       await field(page, 'email').fill('ann@example.com')
       await question.getByRole('button', { name: 'Accept' }).click()
       await resultOf(page).getByText('action=accept, content={"username":"ann","email":"ann@example.com"}').waitFor()
-    })
-  })
+    },
+  )
 
   test.each(['2026-07-28', '2025-11-25'])('%s: declines, dismisses, samples, sends roots', async revision => {
     const page = await site.openConsole(toolPath('test_streaming_elicitation', revision))
@@ -303,17 +302,17 @@ describeConsole('Explore', site => {
     expect(await field(page, 'message').inputValue()).toBe('first')
   })
 
-  test.each([
-    ['light', 1280],
-    ['dark', 400],
-  ] as const)('%s, %i px: no serious violation on any view', async (theme, width) => {
-    const page = await site.openConsole('explore/demo', { theme, width })
+  test('no serious violation on any view, light and wide, dark and narrow', async () => {
+    const page = await site.openConsole('explore/demo')
     for (const view of ['tools/json_schema_2020_12_tool', 'server', 'calls', 'prompts', 'resources', 'templates']) {
       await page.goto(`${site.origin}/#/explore/demo/${view}`)
       const [kind = ''] = view.split('/')
       await page.getByRole('tab', { name: new RegExp(`^${kind}`, 'i'), selected: true }).waitFor()
       await page.locator('.list, .item-detail, .empty').first().waitFor()
-      expect(await axe(page), view).toEqual([])
+      await showAs(page, 'light', 1280)
+      expect(await axe(page), `${view}, light`).toEqual([])
+      await showAs(page, 'dark', 400)
+      expect(await axe(page), `${view}, dark`).toEqual([])
     }
   })
 })

@@ -24,8 +24,10 @@ describeConsole('hostile texts in a memory', site => {
       { type: 'relation', from: `${at} ${payload}`, to: 'Ann', relationType: payload },
     ])
     await post('import?name=hostile.jsonl', lines.map(line => JSON.stringify(line)).join('\n'))
-    for (const payload of PAYLOADS)
-      await post('episodes', JSON.stringify({ name: payload, text: `${payload}\nAnn wrote ${payload} to Bob.` }))
+    for (let at = 0; at < PAYLOADS.length; at += 4) {
+      const name = PAYLOADS.slice(at, at + 4).join(' ')
+      await post('episodes', JSON.stringify({ name, text: `${name}\nAnn wrote ${name} to Bob.` }))
+    }
     const { nodes } = await read<MemoryGraph>('graph')
     const { items } = await read<MemoryTimeline>('timeline?kind=episode&limit=500')
     expect(nodes.length).toBeGreaterThan(PAYLOADS.length)

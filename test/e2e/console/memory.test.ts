@@ -193,7 +193,7 @@ describeConsole('the page Memory', site => {
   test('the old address of a memory page leads here', async () => {
     const page = await site.openConsole('overview')
     await page.goto(`${site.origin}/mem`)
-    await page.getByRole('heading', { name: 'Memory' }).waitFor()
+    await page.getByRole('heading', { name: 'Memory', level: 1 }).waitFor()
     expect(page.url()).toBe(`${site.origin}/#/memory`)
   })
 })
