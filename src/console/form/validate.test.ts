@@ -127,6 +127,7 @@ test('the problems of the chosen alternative are shown', () => {
 })
 
 describe('hostile schemas end soon', () => {
+  // The bound is generous, because the machine may be busy: this finds work that grows without one.
   const within = (ms: number, run: () => unknown): void => {
     const started = performance.now()
     run()
@@ -137,11 +138,11 @@ describe('hostile schemas end soon', () => {
     const tree = { $ref: '#/$defs/node', $defs: { node: { properties: { next: { $ref: '#/$defs/node' } } } } }
     let value: object = {}
     for (let depth = 0; depth < 1000; depth++) value = { next: value }
-    within(1000, () => problemsOf(tree, value))
-    within(1000, () => problemsOf({ $ref: '#' }, 1))
-    within(1000, () => problemsOf({ allOf: [{ $ref: '#' }] }, 1))
-    within(1000, () => problemsOf({ anyOf: [{ $ref: '#' }, { $ref: '#' }] }, 1))
-    within(1000, () => problemsOf({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, 1))
+    within(8000, () => problemsOf(tree, value))
+    within(8000, () => problemsOf({ $ref: '#' }, 1))
+    within(8000, () => problemsOf({ allOf: [{ $ref: '#' }] }, 1))
+    within(8000, () => problemsOf({ anyOf: [{ $ref: '#' }, { $ref: '#' }] }, 1))
+    within(8000, () => problemsOf({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, 1))
   })
 
   test.each(['^(a+)+$', '^(a|aa)+$', '^(a|a)*$', '^((a*)b?)*$', '(.*)*x', '\\d*\\d*\\d*\\d*\\d*x', '(a)\\1*'])(

@@ -12,6 +12,21 @@ export interface DialogProps {
   readonly onSubmit?: (() => void) | undefined
 }
 
+const FIRST_CONTROLS = [
+  '[autofocus]',
+  '.dialog-body :is(input, textarea, select):not(:disabled)',
+  '.dialog-foot .button-primary:not(:disabled)',
+  '.dialog-foot button', // the one that does nothing, where the main one cannot be undone
+]
+
+/** Where the keyboard is in a dialog that opens; the browser would choose the cross. */
+const focusFirst = (dialog: HTMLElement): void => {
+  for (const selector of FIRST_CONTROLS) {
+    const found = dialog.querySelector<HTMLElement>(selector)
+    if (found) return found.focus()
+  }
+}
+
 /** A modal dialog; it is open while it is rendered. */
 export const Dialog = ({ title, onClose, children, footer, size = 'small', onSubmit }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null)
@@ -19,6 +34,7 @@ export const Dialog = ({ title, onClose, children, footer, size = 'small', onSub
   useEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
+    if (ref.current) focusFirst(ref.current)
     return () => {
       if (before instanceof HTMLElement) before.focus()
     }

@@ -228,6 +228,33 @@ describeConsole('the page Configuration', site => {
     await page.getByText('The text is for owners').waitFor()
   })
 
+  test('the keyboard alone adds a server, reviews and saves it', async () => {
+    const page = await site.openConsole('overview')
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.getByRole('button', { name: 'Add server' }).waitFor()
+    const tabTo = async (name: string): Promise<void> => {
+      const isThere = () => page.evaluate<string>('document.activeElement.textContent')
+      for (let presses = 0; presses < 40 && (await isThere()) !== name; presses++) await page.keyboard.press('Tab')
+      expect(await isThere()).toBe(name)
+    }
+    await tabTo('Add server')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('https://typed.example.com/mcp')
+    await page.getByLabel('Name').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('typed')
+    await page.keyboard.press('Enter')
+    await row(page, 'typed').waitFor()
+    await page.keyboard.press('Control+s')
+    await page.getByRole('dialog', { name: 'Review and save' }).getByText('server typed').waitFor()
+    await page.keyboard.press('Control+s')
+    await page.getByText('Saved and applied.').waitFor()
+    expect(await textOf(site)).toContain('"typed": {\n      "url": "https://typed.example.com/mcp"')
+  })
+
   test('no tab has a serious violation, nor has the review', async () => {
     const page = await site.openConsole('configuration')
     for (const [place, width, theme] of [
