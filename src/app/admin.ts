@@ -11,6 +11,7 @@ import { createLoginEndpoints } from '../admin/login-endpoints.ts'
 import type { MemoryEndpointsOptions } from '../admin/memory-access.ts'
 import { createMemoryEndpoints } from '../admin/memory-endpoints.ts'
 import { describeEndpoints } from '../admin/openapi.ts'
+import { createPinEndpoints, type PinEndpointsOptions } from '../admin/pin-endpoints.ts'
 import { createRecorderEndpoints, type RecorderEndpointsOptions } from '../admin/recorder-endpoints.ts'
 import { createServerEndpoints, type ServerEndpointsOptions } from '../admin/server-endpoints.ts'
 import { createSessionEndpoints } from '../admin/session-endpoints.ts'
@@ -30,6 +31,7 @@ interface AdminOptions extends GatewayEndpointsOptions, ConnectAdmin, ConsoleSig
   readonly config: ConfigEditorOptions
   readonly memory: MemoryEndpointsOptions
   readonly tasks: TaskEndpointsOptions
+  readonly pins: PinEndpointsOptions
 }
 
 interface Admin {
@@ -57,6 +59,7 @@ export const createAdmin = (options: AdminOptions): Admin => {
     ...createEventEndpoints(events),
     ...createMemoryEndpoints(memory),
     ...createTaskEndpoints(options.tasks),
+    ...createPinEndpoints(options.pins),
   ]
   const description: AdminEndpoint = {
     method: 'GET',

@@ -30,6 +30,7 @@ import type { Admit, RequestInfo } from '../protocol/admission.ts'
 import type { Dispatch } from '../protocol/exchange.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { SERVER_STATES, STORE_STATES } from '../protocol/status.ts'
+import { ToolPins } from '../safety/tool-pins.ts'
 import { isLoopback, originOf } from '../std/host.ts'
 import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
@@ -102,7 +103,9 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     findIdToken: (...person) => oauthServer.findIdToken(...person),
     ...{ store, writeAudit, log },
   })
+  const pins = new ToolPins({ store, writeAudit, log })
   const runtime = createRuntime(snapshot, {
+    pins,
     log,
     version,
     data,
@@ -286,6 +289,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     config: config.editor,
     memory: createMemoryServers(runtime, inbound),
     tasks: createTaskAdmin(runtime),
+    pins: { pins, servers: () => runtime.snapshot.servers, isLasting: state.isLasting },
     writeAudit,
     log,
   })

@@ -8,10 +8,10 @@ import type { ServerConfig, Snapshot, WorkspaceConfig } from '../config/snapshot
 import { createHealth, type Health } from '../health/health.ts'
 import { deliver, failWith } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
-import type { Caller, Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
+import type { Dispatch, Exchange, Upstream } from '../protocol/exchange.ts'
 import { CHANGING_LISTS, type ChangingList, type ListChanges } from '../protocol/notifications.ts'
-import { absentPolicy, type Policy } from '../protocol/policy.ts'
 import type { ServerStatus } from '../protocol/status.ts'
+import type { ToolPins } from '../safety/tool-pins.ts'
 import type { StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ServerCalls } from '../telemetry/server-calls.ts'
@@ -27,7 +27,9 @@ import { openWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { buildServer, transportOf } from './build-server.ts'
 import { createHotSwap, type HotSwap, type HotSwapStep } from './hot-swap.ts'
 import { LearntServers } from './learnt-servers.ts'
+import { createCallerRenewal, keepEqualPolicies } from './renew-policies.ts'
 import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
+import { pinServer, type ServerPinning, withPins } from './server-pinning.ts'
 import type { ServerReplicas } from './server-replicas.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
 
@@ -44,6 +46,7 @@ interface RuntimeOptions {
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
   readonly tasks?: BridgeTasksOptions | undefined // undefined: tasks end with the process
+  readonly pins?: ToolPins | undefined // undefined: no server is pinned
   readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
 }
 
@@ -102,6 +105,7 @@ interface ServerEntry {
   readonly send: Dispatch // to the server, above the bridge
   readonly learnt: LearntSource | undefined
   readonly logins: LoginParts | undefined
+  readonly pinning: ServerPinning | undefined
 }
 
 interface WorkspaceEntry {
@@ -113,7 +117,7 @@ interface WorkspaceEntry {
 
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
-  const { cursorKeys = [randomBytes(32)], replicas, oauth } = options
+  const { cursorKeys = [randomBytes(32)], replicas, oauth, pins } = options
   const bridge = createBridge({ ...first.limits, home: options.parking, tasks: options.tasks })
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -141,7 +145,9 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
       ? createLoginParts(config, oauth, principal => loginChanged(config.name, principal))
       : undefined
     const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records, placement }
-    const built = buildServer(config, { ...shared, logins: logins?.upstream })
+    const unpinned = buildServer(config, { ...shared, logins: logins?.upstream })
+    const pinning = isHere ? pinServer(config, unpinned, pins, logins) : undefined
+    const built = pinning?.upstream ?? unpinned
     const access = learnt.accessTo(config, built)
     const guarded = health.add(config, built, { readLists: access?.readLists, standIn: logins?.standIn })
     const again: Dispatch = exchange => send(exchange)
@@ -152,12 +158,19 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
       login: logins?.standIn && logins.questions(again),
     })
     const send = sendTo(bridged, log)
-    return { config, built, native, bridged, send, learnt: access?.source, logins }
+    return { config, built, native, bridged, send, learnt: access?.source, logins, pinning }
   }
 
   const loginChanged = (server: string, principal: string | undefined): void => {
     for (const { workspace } of workspaces.values()) workspace.onLoginChanged(server, principal)
   }
+
+  /** What a server lists has changed here, without a word of the server. */
+  const listChanged = (server: string): void => {
+    health.readAgain(server)
+    for (const { workspace } of workspaces.values()) workspace.onToolsChanged(server)
+  }
+  const stopApprovals = pins?.onApproved(listChanged)
 
   const memberOf = (workspace: WorkspaceConfig, server: string): Member[] => {
     const entry = servers.get(server)
@@ -175,6 +188,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         overlays: workspace.overlays.get(server) ?? new Map(),
         learnt: entry.learnt,
         isUp: () => health.isUp(server),
+        quarantineOf: entry.pinning?.quarantineOf,
       },
     ]
   }
@@ -237,6 +251,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     workspaces = new Map([...next.workspaces].map(([name, config]) => [name, addWorkspace(config, step)]))
     snapshot = next
     learnt.keepOnly(next.servers.values())
+    pins?.keepOnly(new Set([...next.servers.values()].flatMap(({ name, pin }) => (pin ? name : []))))
     for (const name of switched.keys()) if (!next.servers.has(name)) switched.delete(name)
     for (const [name, entry] of oldWorkspaces) if (!workspaces.has(name)) removeWorkspace(entry, drained)
     for (const [name, entry] of oldServers) {
@@ -259,6 +274,8 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   }, log)
 
   const close = async (): Promise<void> => {
+    stopApprovals?.()
+    pins?.close()
     for (const { workspace } of workspaces.values()) workspace.close()
     for (const { logins } of servers.values()) logins?.close()
     bridge.close()
@@ -272,8 +289,9 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const entry = servers.get(server)
     const processes = entry?.built.processCount?.()
     const toolSize = toolSizes.ofServer(server)
+    const pinned = pins?.statusOf(server)
     return {
-      ...health.statusOf(server),
+      ...withPins(health.statusOf(server), pinned),
       ...(toolSize && { toolSize }),
       ...(processes !== undefined && { processes }),
       ...(entry && { transport: transportOf(entry.config) }),
@@ -354,29 +372,4 @@ const changedLists = (
 const rejectRemoved = ({ kind, caller, sink }: Exchange): void => {
   const error = rpcError('invalidRequest', `There is no workspace ${JSON.stringify(caller.workspace)} any more`)
   if (kind === 'request') void deliver(sink, { kind: 'failure', error })
-}
-
-type Policies = Snapshot['policies']
-
-/** The new policies, with the old objects where they are equal: caches are keyed by these objects. */
-export const keepEqualPolicies = (before: Policies, after: Policies): Policies =>
-  after &&
-  new Map(
-    [...after].map(([name, policy]) => {
-      const old = before?.get(name)
-      return [name, old && isDeepStrictEqual(old, policy) ? old : policy]
-    }),
-  )
-
-/** Makes the function that gives a caller the new policy of its token. */
-export const createCallerRenewal = (before: Snapshot, after: Snapshot): ((caller: Caller) => Caller) => {
-  const changed = new Map<Policy, Policy>()
-  for (const name of new Set([...(before.policies?.keys() ?? []), ...(after.policies?.keys() ?? [])])) {
-    const [old, next] = [before, after].map(({ policies }) => policies?.get(name) ?? absentPolicy(name))
-    if (old && next && old !== next) changed.set(old, next)
-  }
-  return caller => {
-    const policy = caller.policy && changed.get(caller.policy)
-    return policy ? { ...caller, policy } : caller
-  }
 }

@@ -25,6 +25,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   logout: { summary: 'end a login at a server', load: () => import('./logout.ts') },
   status: { summary: 'show the servers, sessions and calls of the running daemon', load: () => import('./status.ts') },
   console: { summary: 'open the console of the running daemon in a browser', load: () => import('./console.ts') },
+  approve: {
+    summary: 'show and approve tools that have changed, of pinned servers',
+    load: () => import('./approve.ts'),
+  },
   logs: { summary: 'show the log of the running daemon and what its servers print', load: () => import('./logs.ts') },
   reload: { summary: 'make the running daemon read its configuration again', load: () => import('./reload.ts') },
   restart: { summary: 'restart the running daemon', load: () => import('./restart.ts') },

@@ -53,6 +53,7 @@ export const describeStatus = (status: GatewayStatus, now: number): string => {
     '\n',
     table([['WORKSPACE', 'SERVERS', 'TOOLS', 'LISTED', 'TOKENS', 'URL'], ...workspaces.map(workspaceRow)]),
     largeLists(workspaces),
+    quarantines(servers),
     ...(state && state.replicas.length > 1 ? ['\n', replicaTable(state.replicas)] : []),
   ].join('')
 }
@@ -84,6 +85,18 @@ const largeLists = (workspaces: readonly WorkspaceStatus[]): string =>
   workspaces
     .flatMap(({ name, toolList }) => (toolList && isLargeList(toolList) ? `\n${largeListText(name, toolList)}\n` : []))
     .join('')
+
+/** Servers with tools that wait for an approval. */
+const quarantines = (servers: readonly ServerStatus[]): string =>
+  servers
+    .flatMap(({ name, pins }) =>
+      pins && pins.quarantined > 0
+        ? `\n${name}: ${countText(pins.quarantined)} in quarantine; see "dragoman approve ${name}"\n`
+        : [],
+    )
+    .join('')
+
+const countText = (tools: number): string => (tools === 1 ? '1 tool is' : `${tools} tools are`)
 
 const serverRow = (status: ServerStatus, now: number): string[] => {
   const { name, state, since, revision, tools, toolSize, processes, reason, retryAt } = status

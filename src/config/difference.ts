@@ -112,7 +112,7 @@ const mapValues = <T>(things: ReadonlyMap<string, T>, read: (thing: T) => Settin
 
 /** Settings of a server that cannot be secrets; an address, an argument or a header may be one. */
 const PUBLIC = new Set(
-  `kind type era timeout pool disabled on concurrency builtin root showHidden tenant group reason limits allowCrossOriginEndpoint allowCrossOriginRedirect`.split(
+  `kind type era timeout pool disabled on concurrency pin builtin root showHidden tenant group reason limits allowCrossOriginEndpoint allowCrossOriginRedirect`.split(
     ' ',
   ),
 )

@@ -247,6 +247,11 @@ export const serverSchema = looseObject({
     .optional()
     .describe('Only these tools of the server are shown, "*" standing for any characters.'),
   disabledTools: textList.optional().describe('These tools of the server are hidden, "*" standing for any characters.'),
+  pin: flagSchema
+    .optional()
+    .describe(
+      'Whether tools are pinned: one whose definition changes, or that is new, is hidden until it is approved with "dragoman approve".',
+    ),
   builtin: oneOfSchema(['demo', 'files', 'memory']).optional().describe('A server that comes with the gateway.'),
   root: textSchema
     .min(1, { error: 'expected a folder' })

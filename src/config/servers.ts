@@ -70,7 +70,7 @@ export const readServer = (
   }
   const about = [...warnings.map(warning => `: ${warning}`), ...warningsOf(entry)]
   report.warnings.push(...about.map(warning => `${formatPath(path)}${warning}`))
-  const { disabled, on, concurrency, enabledTools, disabledTools } = entry
+  const { disabled, on, concurrency, enabledTools, disabledTools, pin } = entry
   return {
     name,
     disabled,
@@ -78,6 +78,7 @@ export const readServer = (
     ...(concurrency !== undefined && { concurrency }),
     ...(enabledTools && { enabledTools }),
     ...(disabledTools && { disabledTools }),
+    ...(pin && { pin }),
     ...readKind(entry, path, context, report),
   }
 }

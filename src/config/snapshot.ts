@@ -160,6 +160,7 @@ export type ServerConfig = {
   readonly concurrency?: number | undefined // calls at the same time; undefined: no limit
   readonly enabledTools?: readonly string[] | undefined // globs of the tools that are shown; undefined: all
   readonly disabledTools?: readonly string[] | undefined // globs of the tools that are hidden
+  readonly pin?: boolean | undefined // tools are hidden that are new or have changed, until they are approved
 } & (RemoteServer | OpenapiServer | ProcessServer | BuiltinServer | EmbeddedServer | UnavailableServer)
 
 /**

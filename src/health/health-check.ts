@@ -176,6 +176,11 @@ export const createHealthCheck = (options: HealthCheckOptions) => {
       if (state.kind === 'ready' || state.kind === 'disabled' || state.kind === 'unavailable') return
       await within(PROBE_MS, probe(), () => undefined)
     },
+    /** Reads its lists again in the background, if it is there. */
+    readAgain: (): void => {
+      if (state.kind === 'ready' || state.kind === 'degraded')
+        probeServer(upstream, self, readLists).then(connected, () => {}) // the next probe finds out what is wrong
+    },
     /** Measures its answer, however it is; rejects with RpcFailure. */
     ping: (): Promise<ServerPing> => answered(isProcess ? START_MS : PROBE_MS, pingServer(upstream, self)),
     /** Probes a server that is down. Resolves if calls may be sent after all; rejects with RpcFailure. */

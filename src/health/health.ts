@@ -23,6 +23,8 @@ export interface Health {
   probeAll(): Promise<void>
   /** Probes one server at once, unless it is ready; resolves when the probe has ended or takes too long. */
   probeNow(server: string): Promise<void>
+  /** Reads the lists of a server again in the background: they have changed. */
+  readAgain(server: string): void
   /** Measures how long a server takes to answer, also one that is down; rejects with RpcFailure. */
   ping(server: string): Promise<ServerPing>
   statusOf(server: string): ServerStatus
@@ -108,6 +110,7 @@ export const createHealth = (identity: Json, log: Log = SILENT, calls?: ServerCa
     },
     probeAll: async () => void (await Promise.all([...entries.values()].map(({ check }) => check.firstProbe()))),
     probeNow: async server => entries.get(server)?.check.probeNow(),
+    readAgain: server => entries.get(server)?.check.readAgain(),
     ping: async server => {
       const entry = entries.get(server)
       if (entry) return entry.check.ping()

@@ -32,6 +32,7 @@ interface ServerValues {
   readonly revision?: string | undefined
   readonly figures?: Partial<Record<ServerCounter, number | undefined>> | undefined
   readonly toolSize?: SizeValues | undefined
+  readonly pins?: { readonly quarantined: number } | undefined
 }
 
 interface SizeValues {
@@ -64,6 +65,7 @@ const FAMILIES = {
   server_calls_waiting: ['gauge', 'Calls in the queue of servers whose concurrency is limited'],
   server_tool_bytes: ['gauge', 'Bytes of the definitions of all tools of each server'],
   server_tool_tokens: ['gauge', 'Estimated tokens of the definitions of all tools of each server'],
+  tools_quarantined: ['gauge', 'Tools of each pinned server that wait for an approval'],
   workspace_tool_bytes: ['gauge', 'Bytes of all tools of each workspace (scope all), and of its list (scope listed)'],
   workspace_tool_tokens: ['gauge', 'Estimated tokens of all tools of each workspace, and of its list, by scope'],
   server_info: ['gauge', 'The revision of the protocol that each server speaks'],
@@ -137,6 +139,8 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
       servers().flatMap(({ name, toolSize }) => sizeSamples('bytes', toolSize, { server: name })),
     server_tool_tokens: () =>
       servers().flatMap(({ name, toolSize }) => sizeSamples('tokens', toolSize, { server: name })),
+    tools_quarantined: () =>
+      servers().flatMap(({ name, pins }) => (pins ? sample(pins.quarantined, { server: name }) : [])),
     workspace_tool_bytes: () => workspaces().flatMap(workspace => workspaceSamples('bytes', workspace)),
     workspace_tool_tokens: () => workspaces().flatMap(workspace => workspaceSamples('tokens', workspace)),
     server_info: () =>

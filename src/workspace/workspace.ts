@@ -48,6 +48,8 @@ export interface Workspace {
   readonly snapshots: ListSnapshots | undefined // only for one with the same rules
   /** The login of a principal at a server came or went; undefined: of every principal. */
   onLoginChanged(server: string, principal: string | undefined): void
+  /** The tools of a server have changed, and the server has not announced it. */
+  onToolsChanged(server: string): void
   close(): void
 }
 
@@ -86,6 +88,10 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
     onLoginChanged: (server, principal) => {
       if (server === only.server) subscriptions.onLoginChanged(principal)
       ruled?.onLoginChanged(server, principal)
+    },
+    onToolsChanged: server => {
+      if (server === only.server) subscriptions.onToolsChanged()
+      ruled?.onToolsChanged(server)
     },
     close: () => {
       stopListening?.()
@@ -179,6 +185,11 @@ export const createWorkspace = (
       if (!members.some(member => member.server === server)) return
       catalog.forgetLogin(server, principal)
       subscriptions.onLoginChanged(server, principal)
+    },
+    onToolsChanged: server => {
+      if (!members.some(member => member.server === server)) return
+      catalog.markOutdated(server, 'tools')
+      subscriptions.onToolsChanged(server)
     },
     close: () => {
       stopListening?.()

@@ -113,7 +113,7 @@ const getOnly =
 
 const describeWorkspace = ({ name, toolList }: WorkspaceStatus) => ({ name, ...toolList })
 
-const describeServer = ({ name, state, since, reason, retryAt, revision, tools, toolSize }: ServerStatus) => ({
+const describeServer = ({ name, state, since, reason, retryAt, revision, tools, toolSize, pins }: ServerStatus) => ({
   name,
   state,
   since: isoTime(since),
@@ -122,6 +122,7 @@ const describeServer = ({ name, state, since, reason, retryAt, revision, tools, 
   revision,
   tools,
   toolSize,
+  quarantined: pins?.quarantined,
 })
 
 /** A store that is away does not make the gateway unready: its sessions go on. */

@@ -48,8 +48,25 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     if (!isRefetched) return routeUnknown(exchange, name)
     const target = unlistedTarget(exchange, name)
     if (target) return forward(exchange, name, target.member, target.original)
+    const quarantine = kind === 'tools' && quarantineOf(exchange, name)
+    if (quarantine) return rejectWith(exchange, quarantine)
     recordHiddenName(context, exchange, name, list)
     rejectParams(exchange, `Unknown ${NOUN[kind]}: ${name}`)
+  }
+
+  /** The error for a tool that is not in the list because it waits for an approval, as far as the caller may see it. */
+  const quarantineOf = (exchange: Exchange, name: string): RpcError | undefined => {
+    const { caller, record } = exchange
+    const rules = context.rulesOf(caller)
+    const bare = context.members.map(member => ({ member, original: name }))
+    for (const { member, original } of [...targetsOf(exchange, name), ...bare]) {
+      const error = member.quarantineOf?.(caller, original)
+      const isHidden = member.overlays.get(original)?.hidden || !rules.allows('tools', member.server, original)
+      if (!error || isHidden) continue
+      record?.denied()
+      return error
+    }
+    return undefined
   }
 
   /** An app calls the tools of its own server by their bare names. */

@@ -119,6 +119,12 @@ export class ClientSubscription {
     }
   }
 
+  /** A list of a server has changed, and the server has not announced it. */
+  onListChanged(server: string, list: ChangingList): void {
+    if (!this.#wanted.has(list)) return
+    for (const { member } of this.#upstreams) if (member.server === server) this.#onListChanged(member, list)
+  }
+
   /** Ends the subscription; `hasLeft` if the client has ended it, and expects no result. */
   end(hasLeft: boolean): void {
     if (this.#isOver) return

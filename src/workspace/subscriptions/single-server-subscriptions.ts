@@ -1,6 +1,6 @@
 import { deliver } from '../../protocol/deliver.ts'
 import type { Dispatch, Exchange, Frame } from '../../protocol/exchange.ts'
-import { missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
+import { LIST_CHANGES, missedNotices, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import { withBoundedUris } from './bounded-uris.ts'
@@ -13,6 +13,8 @@ export interface SingleServerSubscriptions {
   onRecovered(): void
   /** The login of a principal came or went: its lists are others now. Undefined: of every principal. */
   onLoginChanged(principal: string | undefined): void
+  /** The tools have changed, and the server has not announced it. */
+  onToolsChanged(): void
   close(): void
 }
 
@@ -45,6 +47,10 @@ export const createSingleServerSubscriptions = (
       for (const subscription of [...subscriptions])
         if (principal === undefined || subscription.principal === principal) subscription.announceChanges()
     },
+    onToolsChanged: () => {
+      onListChanged()
+      for (const subscription of [...subscriptions]) subscription.announce(LIST_CHANGES.tools.method)
+    },
     close: () => {
       for (const subscription of [...subscriptions])
         subscription.end({ kind: 'result', result: Json.of({ resultType: 'complete' }) })
@@ -76,9 +82,14 @@ class SingleServerSubscription {
   /** Announces changes of all lists: not every server announces them itself. */
   announceChanges(): void {
     this.upstream.reconnect()
+    this.announce('/list_changed')
+  }
+
+  /** Sends the notifications whose method ends like that, as far as the client wants them. */
+  announce(ending: string): void {
     if (!this.#isAcknowledged) return
     for (const notice of missedNotices(this.#exchange.params))
-      if (notice.method.endsWith('/list_changed')) void deliver(this.#exchange.sink, notice)
+      if (notice.method.endsWith(ending)) void deliver(this.#exchange.sink, notice)
   }
 
   start(): void {

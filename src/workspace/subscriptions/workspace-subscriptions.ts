@@ -19,6 +19,8 @@ export interface WorkspaceSubscriptions {
   onRecovered(server: string): void
   /** The login of a principal at a server came or went; undefined: of every principal. */
   onLoginChanged(server: string, principal: string | undefined): void
+  /** The tools of a server have changed, and the server has not announced it. */
+  onToolsChanged(server: string): void
   close(): void
 }
 
@@ -72,6 +74,9 @@ export const createWorkspaceSubscriptions = (options: SubscriptionsOptions): Wor
     onLoginChanged: (server, principal) => {
       for (const subscription of subscriptions)
         if (principal === undefined || subscription.principal === principal) subscription.onRecovered(server)
+    },
+    onToolsChanged: server => {
+      for (const subscription of subscriptions) subscription.onListChanged(server, 'tools')
     },
     close: () => {
       isClosed = true

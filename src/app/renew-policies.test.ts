@@ -3,7 +3,7 @@ import { callerOf } from '../../test/support/workspace.ts'
 import { DEFAULT_LIMITS, DEFAULT_LISTEN, type Snapshot } from '../config/snapshot.ts'
 import { absentPolicy, EVERYTHING, type Policy } from '../protocol/policy.ts'
 import { createPolicy } from '../workspace/policy/policy.ts'
-import { createCallerRenewal, keepEqualPolicies } from './runtime.ts'
+import { createCallerRenewal, keepEqualPolicies } from './renew-policies.ts'
 
 const snapshot = (policies: Record<string, Policy>): Snapshot => ({
   listen: DEFAULT_LISTEN,
