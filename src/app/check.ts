@@ -20,6 +20,7 @@ import { EMPTY_READING, type ListReading, readList } from '../workspace/catalog/
 import { usableTool } from '../workspace/routing/call-headers.ts'
 import { buildServer, transportOf } from './build-server.ts'
 import { usesOAuth } from './server-logins.ts'
+import { createToolFlags } from './tool-flags.ts'
 import { sizedTools } from './tool-sizes.ts'
 
 interface CheckOptions {
@@ -78,6 +79,10 @@ export const checkServers = async (
   return {
     servers: checked.map(({ report }) => report),
     workspaces: [...snapshot.workspaces.values()].map(config => previewWorkspace(config, lists)),
+    flags: createToolFlags(
+      server => lists.get(server)?.tools,
+      () => snapshot.workspaces.values(),
+    ).all(),
   }
 }
 

@@ -31,6 +31,7 @@ import { createCallerRenewal, keepEqualPolicies } from './renew-policies.ts'
 import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
 import { pinServer, type ServerPinning, withPins } from './server-pinning.ts'
 import type { ServerReplicas } from './server-replicas.ts'
+import { createToolFlags } from './tool-flags.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
 
 interface RuntimeOptions {
@@ -127,6 +128,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const health = createHealth(identity, log, calls)
   const placement = { cluster: first.cluster, connect: replicas?.connect }
   const toolSizes = createToolSizes(health.toolsOf)
+  const toolFlags = createToolFlags(health.toolsOf, () => snapshot.workspaces.values())
   const draining = new Set<Upstream>()
   let snapshot = first
   let servers: ReadonlyMap<string, ServerEntry> = new Map()
@@ -290,9 +292,11 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const processes = entry?.built.processCount?.()
     const toolSize = toolSizes.ofServer(server)
     const pinned = pins?.statusOf(server)
+    const flags = toolFlags.ofServer(server)
     return {
       ...withPins(health.statusOf(server), pinned),
       ...(toolSize && { toolSize }),
+      ...(flags.length > 0 && { flags }),
       ...(processes !== undefined && { processes }),
       ...(entry && { transport: transportOf(entry.config) }),
       ...(entry?.logins?.isDemanded() && { hasLogin: true }),
@@ -360,10 +364,13 @@ const changedLists = (
   config: WorkspaceConfig,
   members: WorkspaceEntry['servers'],
 ): readonly ChangingList[] => {
-  const { servers, names, policy } = before.config
+  const { servers, names, nameLength, policy } = before.config
   const isRebuilt =
     !isSame(members, before.servers) ||
-    !isDeepStrictEqual([servers, names, policy], [config.servers, config.names, config.policy])
+    !isDeepStrictEqual(
+      [servers, names, nameLength, policy],
+      [config.servers, config.names, config.nameLength, config.policy],
+    )
   if (isRebuilt) return CHANGING_LISTS
   return isDeepStrictEqual(before.config.overlays, config.overlays) ? [] : ['tools']
 }

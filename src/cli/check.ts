@@ -1,9 +1,11 @@
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
+import { type FlaggedTool, flagText } from '../protocol/pins.ts'
 import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/status.ts'
 import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
 import { SILENT } from '../telemetry/log.ts'
+import { safeLine } from './client/terminal.ts'
 import type { Inspect, Run } from './command.ts'
 import {
   CONFIG_FLAG,
@@ -123,13 +125,14 @@ const showProgress = (total: number) => {
   }
 }
 
-const describe = ({ ok, file, problem, warnings, servers, workspaces }: CheckResult): string => {
+const describe = ({ ok, file, problem, warnings, servers, workspaces, flags = [] }: CheckResult): string => {
   if (problem !== undefined) return `${problem}\n`
   const parts = [
     ...(warnings.length > 0 ? [`${warnings.map(warning => `warning: ${warning}`).join('\n')}\n`] : []),
     ...(servers ? [table([SERVER_COLUMNS, ...servers.map(serverRow)]), flaws(servers), printedLines(servers)] : []),
     ...(workspaces ? [table([WORKSPACE_COLUMNS, ...workspaces.map(workspaceRow)]), nameProblems(workspaces)] : []),
     largeLists(servers, workspaces),
+    flagLines(flags),
     ok ? `${file} is valid.\n` : `${file} has problems${unhealthyText(servers)}.\n`,
   ]
   return parts.filter(part => part !== '').join('\n')
@@ -190,6 +193,15 @@ const largeLists = (servers: readonly ServerReport[] = [], workspaces: readonly 
   const largest = `largest tools: ${tools.map(({ name, tokens }) => `${name} (${tokenText(tokens)})`).join(', ')}`
   return [...large.map(({ name, toolList }) => largeListText(name, toolList)), largest, ''].join('\n')
 }
+
+const MOST_FLAGS = 20
+
+/** Tools whose definitions break a rule of docs/tool-safety.md; a warning, because rules find honest tools, too. */
+const flagLines = (flags: readonly FlaggedTool[]): string =>
+  [
+    ...flags.slice(0, MOST_FLAGS).map(flag => `warning: ${safeLine(flagText(flag))}\n`),
+    ...(flags.length > MOST_FLAGS ? [`and ${flags.length - MOST_FLAGS} more warnings; --json lists all\n`] : []),
+  ].join('')
 
 const hiddenText = ({ policy, overlays }: WorkspaceReport['hidden']): string =>
   [...(policy ? [`${policy} by policy`] : []), ...(overlays ? [`${overlays} by overlays`] : [])].join(', ') || '-'

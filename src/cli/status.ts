@@ -1,5 +1,7 @@
+import { flagText } from '../protocol/pins.ts'
 import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus, WorkspaceStatus } from '../protocol/status.ts'
 import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
+import { safeLine } from './client/terminal.ts'
 import type { Run } from './command.ts'
 import { daemonOf, requestDaemon } from './daemon-client.ts'
 import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags, table } from './usage.ts'
@@ -54,6 +56,7 @@ export const describeStatus = (status: GatewayStatus, now: number): string => {
     table([['WORKSPACE', 'SERVERS', 'TOOLS', 'LISTED', 'TOKENS', 'URL'], ...workspaces.map(workspaceRow)]),
     largeLists(workspaces),
     quarantines(servers),
+    flagged(servers),
     ...(state && state.replicas.length > 1 ? ['\n', replicaTable(state.replicas)] : []),
   ].join('')
 }
@@ -95,6 +98,16 @@ const quarantines = (servers: readonly ServerStatus[]): string =>
         : [],
     )
     .join('')
+
+const MOST_FLAGS = 10
+
+/** Tools whose definitions break a rule of docs/tool-safety.md. */
+const flagged = (servers: readonly ServerStatus[]): string => {
+  const flags = servers.flatMap(server => server.flags ?? [])
+  const lines = flags.slice(0, MOST_FLAGS).map(flag => `warning: ${safeLine(flagText(flag))}\n`)
+  const rest = flags.length > MOST_FLAGS ? `and ${flags.length - MOST_FLAGS} more warnings; --json lists all\n` : ''
+  return flags.length === 0 ? '' : `\n${lines.join('')}${rest}`
+}
 
 const countText = (tools: number): string => (tools === 1 ? '1 tool is' : `${tools} tools are`)
 

@@ -124,8 +124,16 @@ const serverSettings = ({ name: _name, ...config }: ServerConfig): Setting[] => 
   return [...settingsIn({ ...rest, timeout }, [], ([key = '']) => PUBLIC.has(key)), ...credentials]
 }
 
-const workspaceSettings = ({ servers, names, strict, instructions, policy, overlays }: WorkspaceConfig): Setting[] => [
-  ...settingsIn({ servers, names, strict }, [], showAll),
+const workspaceSettings = ({
+  servers,
+  names,
+  nameLength,
+  strict,
+  instructions,
+  policy,
+  overlays,
+}: WorkspaceConfig): Setting[] => [
+  ...settingsIn({ servers, names, nameLength, strict }, [], showAll),
   ...settingsIn({ instructions }, [], hideAll),
   ...policySettings(policy, ['policy']),
   ...[...overlays].flatMap(([server, tools]) =>

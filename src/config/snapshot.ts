@@ -305,6 +305,7 @@ export interface WorkspaceConfig extends WorkspaceRules {
 /** What a workspace shows of its servers, and under which names. */
 export interface WorkspaceRules {
   readonly names: NameStyle
+  readonly nameLength?: number | undefined // most characters of a name; undefined: 64, with a prefix only
   readonly instructions?: string | undefined // instead of what the servers say
   readonly strict: boolean // a list fails when a server is missing from it
   readonly policy: Policy
@@ -313,6 +314,9 @@ export interface WorkspaceRules {
 
 /** How tools and prompts are called: `<server>__<name>`, `<server>/<name>`, or as their servers call them. */
 export type NameStyle = 'prefix' | 'slash' | 'plain'
+
+/** Widely used model APIs reject longer names. */
+export const DEFAULT_NAME_LENGTH = 64
 
 /** How one tool is shown and called differently from what its server says. */
 export interface Overlay {

@@ -1,7 +1,8 @@
 import * as z from 'zod'
-import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema } from './schema-parts.ts'
+import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema, wholeNumber } from './schema-parts.ts'
 
 const MAX_TOOL_NAME = 128
+const LEAST_NAME_LENGTH = 40 // a prefix and a hash take 31 of them
 
 /** Names of workspaces are part of a URL. */
 export const WORKSPACE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -54,6 +55,11 @@ export const workspaceSchema = object({
     .optional()
     .describe(
       'How tools and prompts are called: "<server>__<name>" (prefix), "<server>/<name>" (slash), or as their servers call them (plain). When absent: prefix for several servers, plain for one.',
+    ),
+  nameLength: wholeNumber(LEAST_NAME_LENGTH, MAX_TOOL_NAME)
+    .optional()
+    .describe(
+      'Most characters of a name; a longer one is cut and gets a hash. 64 for names with a prefix when absent; 48 for clients that add a prefix of their own.',
     ),
   instructions: textSchema.optional().describe('Sent to clients instead of what the servers say.'),
   strict: flagSchema.default(false).describe('A list fails when a server is missing from it.'),

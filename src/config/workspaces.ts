@@ -43,6 +43,7 @@ export const readWorkspace = (
     name,
     servers,
     names: entry.names ?? defaults.names,
+    ...(entry.nameLength === undefined ? {} : { nameLength: entry.nameLength }),
     ...(entry.instructions === undefined ? {} : { instructions: entry.instructions }),
     strict: entry.strict,
     policy: policy ?? defaults.policy,

@@ -36,6 +36,17 @@ export interface ToolFlag {
   readonly detail: string // what was found there, without hidden characters
 }
 
+/** A flag of one tool. */
+export interface FlaggedTool {
+  readonly server: string
+  readonly tool: string
+  readonly flag: ToolFlag
+}
+
+/** The flag as one line. */
+export const flagText = ({ server, tool, flag: { rule, at, detail } }: FlaggedTool): string =>
+  `${server}/${tool}: ${TOOL_RULES[rule] ?? rule} (${rule}), in its ${at}: ${detail}`
+
 /** The rules by name, with what each one finds. */
 export const TOOL_RULES = {
   'hidden-text': 'characters that people do not see',

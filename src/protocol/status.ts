@@ -1,5 +1,5 @@
 import type { CallActivity } from '../telemetry/server-calls.ts'
-import type { PinStatus } from './pins.ts'
+import type { FlaggedTool, PinStatus } from './pins.ts'
 import type { SizedTool, ToolListSize, ToolSize } from './tool-size.ts'
 
 /** The current state of a configured server. */
@@ -16,6 +16,7 @@ export interface ServerStatus {
   readonly figures?: ServerCounters | undefined
   readonly transport?: string | undefined // http, sse, stdio, built-in
   readonly isStopped?: boolean | undefined // by its owner, until it is started or the gateway restarts
+  readonly flags?: readonly FlaggedTool[] | undefined // its tools that break a rule of docs/tool-safety.md
   readonly pins?: PinStatus | undefined // undefined: its tools are not pinned
   readonly hasLogin?: boolean | undefined // it wants a login of its users
   readonly activity?: CallActivity | undefined // only in the list of all servers; undefined: it was not called
@@ -100,6 +101,7 @@ export interface ReplicaStatus {
 export interface CheckReport {
   readonly servers: readonly ServerReport[]
   readonly workspaces: readonly WorkspaceReport[]
+  readonly flags: readonly FlaggedTool[] // tools that break a rule of docs/tool-safety.md
 }
 
 /** What `check` found at one server. */

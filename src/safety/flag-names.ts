@@ -1,4 +1,4 @@
-import type { ToolFlag } from '../protocol/pins.ts'
+import type { FlaggedTool, ToolFlag } from '../protocol/pins.ts'
 import type { Json } from '../wire/json/json.ts'
 import { oneLine, toolTextsOf } from './flag-tool.ts'
 import { findHidden } from './hidden-text.ts'
@@ -7,13 +7,6 @@ import { findHidden } from './hidden-text.ts'
 export interface ListedServer {
   readonly server: string
   readonly tools: readonly Json[]
-}
-
-/** A flag of one tool. */
-export interface FlaggedTool {
-  readonly server: string
-  readonly tool: string
-  readonly flag: ToolFlag
 }
 
 const SEPARATORS = ['__', '/', '.', ':'] // that gateways and clients put between the name of a server and of a tool

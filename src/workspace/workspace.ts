@@ -102,8 +102,9 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   }
 }
 
-const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceConfig): boolean =>
+const isPlain = ({ servers, names, nameLength, instructions, policy, overlays }: WorkspaceConfig): boolean =>
   servers.length === 1 &&
+  nameLength === undefined &&
   names === 'plain' &&
   instructions === undefined &&
   createPolicy(policy).isOpen &&
@@ -202,8 +203,8 @@ export const createWorkspace = (
 }
 
 /** Equal for configurations that show the lists of servers in the same way. */
-const rulesKeyOf = ({ names, policy, overlays }: WorkspaceConfig): string =>
-  JSON.stringify([names, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
+const rulesKeyOf = ({ names, nameLength, policy, overlays }: WorkspaceConfig): string =>
+  JSON.stringify([names, nameLength, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
 
 const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
 

@@ -42,6 +42,7 @@ export interface MergeRules {
   readonly kind: ListKind
   readonly revision: Revision
   readonly style: NameStyle
+  readonly nameLength?: number | undefined // undefined: 64, with a prefix only
   readonly servers: readonly string[] // all servers of the workspace's configuration
   readonly rules: PolicyRules
 }
@@ -166,14 +167,14 @@ const pick = (member: Member, { items }: MemberList, { kind, rules }: MergeRules
 
 type ExposedNames = readonly (readonly string[])[]
 
-const namesOf = (picks: readonly PickedItems[], { kind, style, servers }: MergeRules): ExposedNames => {
+const namesOf = (picks: readonly PickedItems[], { kind, style, nameLength, servers }: MergeRules): ExposedNames => {
   const nameOf = ({ overlays }: Member, original: string): string =>
     (kind === 'tools' ? overlays.get(original)?.name : undefined) ?? original
   const offers = picks.map(({ member, list, at }) => ({
     server: member.server,
     names: at.map(i => nameOf(member, (list.items[i] as MemberItem).original)),
   }))
-  return exposedNames(style, offers, servers)
+  return exposedNames(style, offers, servers, nameLength)
 }
 
 /** URIs stay as they are, because models and hosts use them outside the gateway; only a duplicate gets an alias. */

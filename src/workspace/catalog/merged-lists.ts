@@ -161,8 +161,8 @@ export class MergedLists implements ListView {
     const key = [kind, revision, policyKey(caller.policy), ...parts.map(({ list }) => list?.hash ?? '-')].join('\n')
     const known = this.#built.get(key)?.deref()
     if (known) return known
-    const { names: style, servers } = this.#config
-    const list = buildMergedList(parts, { kind, revision, style, servers, rules: this.rulesOf(caller) })
+    const { names: style, nameLength, servers } = this.#config
+    const list = buildMergedList(parts, { kind, revision, style, nameLength, servers, rules: this.rulesOf(caller) })
     if (this.#built.size >= MOST_VIEWS)
       for (const [old, reference] of this.#built) if (!reference.deref()) this.#built.delete(old)
     this.#built.set(key, new WeakRef(list))

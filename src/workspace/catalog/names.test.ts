@@ -146,6 +146,36 @@ describe('for any servers and names', () => {
     )
   })
 
+  test('no prefixed name changes when a server joins the configuration, wherever it is written', () => {
+    const slugOf = (server: string): string => namespacesOf([server]).get(server) ?? ''
+    const distinct = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 30 }), { maxLength: 5, selector: slugOf })
+    fc.assert(
+      fc.property(distinct.chain(offersOf), fc.nat(), fc.constantFrom(40, 48, 64, 128), (offers, at, most) => {
+        const joined = at % Math.max(1, offers.length)
+        const before = offers.filter((_, i) => i !== joined)
+        const [few, all] = [before, offers].map(some => exposedNames('prefix', some, undefined, most))
+        before.forEach((offer, i) => {
+          expect(few?.[i]).toEqual(all?.[offers.indexOf(offer)])
+        })
+      }),
+    )
+  })
+
+  test('no name is longer than the setting, and each leads back to its item', () => {
+    fc.assert(
+      fc.property(
+        someOffers,
+        fc.constantFrom('prefix' as const, 'slash' as const, 'plain' as const),
+        fc.constantFrom(40, 48, 64),
+        (offers, style, most) => {
+          const shown = exposedNames(style, offers, undefined, most)
+          for (const exposed of shown.flat()) expect(exposed.length).toBeLessThanOrEqual(most)
+          expect(new Set(shown.flat()).size).toBe(shown.flat().length)
+        },
+      ),
+    )
+  })
+
   test('plain names lead back too, and the first server that has one keeps it', () => {
     fc.assert(
       fc.property(someOffers, offers => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { NameStyle } from '../../config/snapshot.ts'
+import { DEFAULT_NAME_LENGTH, type NameStyle } from '../../config/snapshot.ts'
 import type { Member } from '../member.ts'
 
 /** The names of one server's tools or prompts. */
@@ -8,7 +8,6 @@ export interface ServerNames {
   readonly names: readonly string[]
 }
 
-const MOST = 64 // characters: widely used model APIs reject longer names
 const MOST_OF_SERVER = 20
 const PORTABLE = /^[A-Za-z0-9_-]+$/
 const NAMESPACE = /^[a-z0-9-]{1,20}$/
@@ -47,16 +46,18 @@ const slug = (server: string, most: number): string =>
 
 /**
  * The exposed names of every offer, in its order. `servers` are all of the workspace's configuration: no name may depend on
- * which servers are connected.
+ * which servers are connected. `most` characters; undefined: 64, and names without a prefix stay as they are.
  */
 export const exposedNames = (
   style: NameStyle,
   offers: readonly ServerNames[],
   servers: readonly string[] = offers.map(({ server }) => server),
+  most?: number | undefined,
 ): readonly (readonly string[])[] => {
   const namespaces = namespacesOf(servers)
+  const length = most ?? DEFAULT_NAME_LENGTH
   const prefixed = ({ server }: ServerNames, name: string, separator: string): string =>
-    portable(server, namespaces.get(server) ?? server, name, separator)
+    portable(server, namespaces.get(server) ?? server, name, separator, length)
   if (style !== 'plain') {
     const separator = style === 'slash' ? '/' : '__'
     return offers.map(offer => offer.names.map(name => prefixed(offer, name, separator)))
@@ -64,9 +65,9 @@ export const exposedNames = (
   const owners = firstOwners(offers)
   return offers.map(offer =>
     offer.names.map(name => {
-      if (owners.get(name) === offer.server) return name
+      if (owners.get(name) === offer.server && name.length <= (most ?? name.length)) return name
       const other = prefixed(offer, name, '__')
-      return owners.has(other) ? hashed(offer.server, namespaces.get(offer.server) ?? '', name, '__') : other
+      return owners.has(other) ? hashed(offer.server, namespaces.get(offer.server) ?? '', name, '__', length) : other
     }),
   )
 }
@@ -77,16 +78,16 @@ const firstOwners = (offers: readonly ServerNames[]): ReadonlyMap<string, string
   return owners
 }
 
-const portable = (server: string, namespace: string, name: string, separator: string): string => {
+const portable = (server: string, namespace: string, name: string, separator: string, most: number): string => {
   const exposed = `${namespace}${separator}${name}`
-  return exposed.length <= MOST && PORTABLE.test(name) ? exposed : hashed(server, namespace, name, separator)
+  return exposed.length <= most && PORTABLE.test(name) ? exposed : hashed(server, namespace, name, separator, most)
 }
 
 /** The hash makes the name unique; the end of the original name lets a person recognize it. */
-const hashed = (server: string, namespace: string, name: string, separator: string): string => {
+const hashed = (server: string, namespace: string, name: string, separator: string, most: number): string => {
   const head = `${namespace}${separator}${digest(DIGEST, server, name)}_`
   const tail = [...name].map(character => (PORTABLE.test(character) ? character : '_'))
-  return head + tail.slice(-(MOST - head.length)).join('')
+  return head + tail.slice(-(most - head.length)).join('')
 }
 
 const SEPARATORS = ['__', '/']

@@ -30,7 +30,7 @@ export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<str
       return { server, shown: items.filter(item => item.kind === 'shown') }
     })
     const names = offers.map(({ server, shown }) => ({ server, names: shown.map(({ name }) => name) }))
-    const exposed = exposedNames(config.names, names, config.servers)
+    const exposed = exposedNames(config.names, names, config.servers, config.nameLength)
     return offers.flatMap(({ server, shown }, o) =>
       shown.map(({ kind: _, ...item }, i) => ({ ...item, server, as: exposed[o]?.[i] ?? '' })),
     )
