@@ -1,9 +1,9 @@
 import { createClientCommand } from './client/client-command.ts'
 import { listCommand } from './client/list-command.ts'
+import type { Run } from './command.ts'
 
-/** Lists tools. */
-export const run = createClientCommand({
-  usage: ['tools [TARGET]', 'tools -- COMMAND…'],
+const list = createClientCommand({
+  usage: ['tools [TARGET]', 'tools -- COMMAND…', 'tools --pick [--workspace NAME]'],
   about: 'Lists the tools of every server, or of one.',
   examples: [
     ['dragoman tools', 'the tools of the running daemon, or of the configuration'],
@@ -11,7 +11,16 @@ export const run = createClientCommand({
     ['dragoman tools https://example.com/mcp', 'of the server at a URL'],
     ['dragoman tools -- npx -y @modelcontextprotocol/server-everything', 'of a server that a command starts'],
   ],
+  flags: { pick: { help: 'choose tools of a workspace, and write them into the configuration file' } },
   words: [0, 1],
   hasServerWord: true,
   run: client => listCommand(client, ['tools']),
 })
+
+/** Lists tools, or lets the user choose some. */
+export const run: Run = async (args, context) => {
+  const end = args.indexOf('--')
+  if (!args.slice(0, end < 0 ? args.length : end).includes('--pick')) return list(args, context)
+  const { pickTools } = await import('./pick/pick-tools.ts')
+  return pickTools(args, context)
+}
