@@ -92,7 +92,9 @@ export const pinUpstream = (upstream: Upstream, { pins, ownerOf }: PinnedUpstrea
     if (name === undefined) return peer.dispatch(exchange) // the server's own error
     const known = pins.listOf(ownerOf(exchange.caller))
     const decide = ({ rejected }: SeenList): void => {
-      const isAllowed = !rejected.has(name) && known.hasApproved(name)
+      const hash = rejected.get(name)
+      const isRejected = hash !== undefined && !known.isApproved({ name, hash }) // it may have been approved since
+      const isAllowed = !isRejected && known.hasApproved(name)
       if (isAllowed) return peer.dispatch({ ...exchange, sink: watchChanges(exchange) })
       exchange.record?.denied()
       failWith(exchange, new RpcFailure(quarantineError(pins.server, name, known.hasApproved(name))))

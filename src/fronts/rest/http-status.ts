@@ -14,6 +14,8 @@ const BY_REASON: ReadonlyMap<string | undefined, number> = new Map([
   ['login_required', 424], // not 401, which would be about the caller's own token
   ['login_impossible', 424],
   ['login_unavailable', 503],
+  ['quarantined', 403],
+  ['pins_unavailable', 503],
   ['upstream_timeout', 504],
   ['upstream_busy', 503],
   ['unavailable', 503],

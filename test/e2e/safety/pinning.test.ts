@@ -65,7 +65,7 @@ describe.each([
 
   test('hides a changed and a new tool, says why, and shows both once they are approved', async () => {
     const { start, setTools } = await setup({ tools: [READ, WRITE] })
-    const { connect, quarantine, approve } = await start({ config })
+    const { connect, quarantine, approve, gateway } = await start({ config })
     const client = await connect()
     await expect.poll(() => ownTools(client)).toEqual([`${prefix}read`, `${prefix}write`])
     expect(await textOf(client, `${prefix}write`)).toContain('write')
@@ -80,6 +80,13 @@ describe.each([
         /rejected: .*in quarantine: the server has changed.*dragoman approve files\/write/,
       )
     expect(await textOf(client, `${prefix}extra`)).toMatch(/rejected: .*not among the tools that were approved/)
+
+    const rest = await fetch(`${gateway.origin}/actions/default/${prefix}write`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect([rest.status, await rest.text()]).toEqual([403, expect.stringContaining('dragoman approve files/write')])
 
     const tools = await quarantine()
     expect(tools.map(({ name, isNew }) => [name, isNew])).toEqual([
@@ -139,13 +146,15 @@ describe('pins', () => {
 
   test('hold for a server that does not announce what it changes', async () => {
     const { start, setTools } = await setup({ tools: [READ, WRITE], silent: true })
-    const { connect, gateway } = await start()
+    const { connect, gateway, quarantine, approve } = await start()
     await expect.poll(async () => (await connect()).toolNames()).toEqual(['read', 'write'])
     await setTools({ tools: [READ, POISONED], silent: true })
     // Another client calls at once, without a list: its session is new, so that the list is compared first.
     const client = await connect({ roots: {} })
     expect(await textOf(client, 'write')).toContain('quarantine')
     expect(gateway.status()[0]?.servers[0]?.pins).toMatchObject({ pinned: 2, quarantined: 1 })
+    await approve(await quarantine())
+    expect(await textOf(client, 'write')).not.toContain('rejected') // without another list
   })
 
   test('keep back a tool that only clients with other capabilities get, until it is approved', async () => {

@@ -10,6 +10,7 @@ import { NamedTab } from './named-tab.tsx'
 import { entrySchema } from './schema.ts'
 import { MarkBadge } from './servers-tab.tsx'
 import { canEdit, change, draft, issues, schema } from './store.ts'
+import { ToolPicker } from './tool-picker.tsx'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
@@ -17,6 +18,9 @@ const membersText = (entry: ConfigObject): string => {
   const members = membersOf(entry)
   return members === '*' ? 'all that are not disabled' : members.join(', ')
 }
+
+const pickable = (members: '*' | readonly string[], servers: readonly string[]): readonly string[] =>
+  members === '*' ? servers : members
 
 const policyText = ({ policy }: ConfigObject): string =>
   typeof policy === 'string' ? policy : policy === undefined ? '' : 'its own'
@@ -89,6 +93,7 @@ const WorkspaceDetail = ({ row: { path, entry } }: { readonly row: EntryRow }) =
           }
           onChange={members => set({ ...entry, servers: members })}
         />
+        <ToolPicker entry={entry} servers={pickable(membersOf(entry), servers)} onChange={set} />
         <FieldList path={path} fields={fields} value={entry} issues={issues.value} onChange={set} />
       </fieldset>
     </form>

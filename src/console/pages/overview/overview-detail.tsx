@@ -12,6 +12,7 @@ import { Facts, NEEDS_OWNER, PaneSection } from '../connect/pane-parts.tsx'
 import { errorShare, type OverviewRow } from './overview-rows.ts'
 import { ServerActions } from './server-actions.tsx'
 import { ServerLog, useServerLog } from './server-log.tsx'
+import { ToolSafety } from './tool-safety.tsx'
 
 const STDERR_LINES = 8
 const SOON_MS = 3000
@@ -31,6 +32,7 @@ export const OverviewDetail = ({ row }: { readonly row: OverviewRow }) => {
         <Facts rows={factsOf(row)} />
       </PaneSection>
       <LastError row={row} stderr={stderr.map(({ text }) => text)} />
+      <ToolSafety status={row.status} />
       <PaneSection title="Workspaces">
         <p class="server-links">
           {row.workspaces.map(workspace => (
