@@ -18,8 +18,9 @@ import { type InstalledServer, installServer } from './install-servers.ts'
 import { REAL_SERVERS } from './real-servers.ts'
 
 const [folder = join(tmpdir(), 'real-servers')] = process.argv.slice(2)
-const START_MS = 60_000
-const AT_ONCE = 2
+const START_MS = 30_000
+const AT_ONCE = 3
+setInterval(() => {}, 1000) // the timers of the gateway keep no process alive
 
 const installed: InstalledServer[] = []
 const failed: string[] = []
@@ -35,7 +36,6 @@ const install = async (): Promise<void> => {
 await Promise.all(Array.from({ length: AT_ONCE }, install))
 installed.sort((a, b) => (a.name < b.name ? -1 : 1))
 
-/** One after the other: servers that compete for the processor would time out. */
 const lists = new Map<string, { readonly tools: readonly Json[] | undefined; readonly reason?: string }>()
 const self = gatewayCaller(Json.of({ name: 'dragoman', version: 'flag-servers' }))
 const listOf = async ({ name, entry }: InstalledServer) => {
@@ -58,15 +58,19 @@ const listOf = async ({ name, entry }: InstalledServer) => {
     await upstream.close().catch(() => {})
   }
 }
-for (const server of installed) {
-  const found = await listOf(server).then(
-    ({ tools }) => ({ tools, reason: 'it listed no tools' }),
-    (error: Error) => ({ tools: undefined, reason: error.message }),
-  )
-  if (found.tools && found.tools.length > 0) lists.set(server.name, found)
-  else failed.push(`${server.name} ${server.version}: ${String(found.reason ?? 'no tools').split('\n')[0]}`)
-  process.stderr.write(`${server.name} ${found.tools?.length ?? '-'}\n`)
+const waiting = [...installed]
+const listNext = async (): Promise<void> => {
+  for (let server = waiting.shift(); server; server = waiting.shift()) {
+    const found = await listOf(server).then(
+      ({ tools }) => ({ tools, reason: 'it listed no tools' }),
+      (error: Error) => ({ tools: undefined, reason: error.message }),
+    )
+    if (found.tools && found.tools.length > 0) lists.set(server.name, found)
+    else failed.push(`${server.name} ${server.version}: ${String(found.reason).split('\n')[0]}`)
+    process.stderr.write(`${server.name} ${found.tools?.length ?? '-'}\n`)
+  }
 }
+await Promise.all(Array.from({ length: AT_ONCE }, listNext))
 
 const names = [...lists.keys()]
 const { workspaces } = await loadConfig({

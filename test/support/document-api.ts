@@ -1,0 +1,73 @@
+import { Validator } from '@cfworker/json-schema'
+import { scriptedServer } from './scripted-server.ts'
+
+type Obj = Readonly<Record<string, unknown>>
+
+const objectOf = (value: unknown): Obj =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Obj) : {}
+const listOf = (value: unknown): readonly Obj[] => (Array.isArray(value) ? value.map(objectOf) : [])
+
+/** The server of an OpenAPI document that checks each request by it, and answers `{}`. */
+export const startDocumentApi = async (document: Obj) => {
+  const problems: string[] = []
+  const resolve = (value: Obj): Obj => {
+    const { $ref } = value
+    if (typeof $ref !== 'string') return value
+    return resolve(
+      objectOf(
+        $ref
+          .slice(2)
+          .split('/')
+          .reduce<unknown>((at, step) => objectOf(at)[step.replaceAll('~1', '/')], document),
+      ),
+    )
+  }
+  const paths = Object.entries(objectOf(document.paths)).map(([path, item]) => ({
+    path,
+    literal: path.replace(/\{[^}]*\}/g, '').length,
+    pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]*\}/g, '[^?]+')}$`),
+    item: resolve(objectOf(item)),
+  }))
+  paths.sort((a, b) => b.literal - a.literal) // of several that fit, the most specific one is meant
+
+  const schemaProblem = (schema: unknown, value: unknown): string | undefined => {
+    const { components, definitions } = document
+    const whole = { components, definitions, allOf: [objectOf(schema)] }
+    const { valid, errors } = new Validator(whole, '2020-12', true).validate(value)
+    return valid ? undefined : errors.map(({ error, instanceLocation }) => `${instanceLocation} ${error}`).at(-1)
+  }
+
+  const checkBody = (operation: Obj, parameters: readonly Obj[], type: string, text: string): string | undefined => {
+    const body = resolve(objectOf(operation.requestBody))
+    const media = Object.entries(objectOf(body.content)).find(([name]) => type.startsWith(name.split(';')[0] ?? ''))
+    const inBody = parameters.find(parameter => parameter.in === 'body')
+    if (text === '') return body.required === true || inBody?.required === true ? 'the body is missing' : undefined
+    if (!type.startsWith('application/json')) return undefined
+    const schema = media ? objectOf(media[1]).schema : inBody?.schema
+    if (operation.requestBody && !media) return `the type ${type} is not in the document`
+    return schema === undefined ? undefined : schemaProblem(schema, JSON.parse(text))
+  }
+
+  const check = (method: string, url: URL, headers: Obj, text: string): string | undefined => {
+    const found = paths.find(({ pattern, item }) => pattern.test(decodeURI(url.pathname)) && item[method] !== undefined)
+    if (!found) return 'there is no such operation'
+    const operation = objectOf(found.item[method])
+    const parameters = [...listOf(found.item.parameters), ...listOf(operation.parameters)].map(resolve)
+    const form = new URLSearchParams(String(headers['content-type']).includes('urlencoded') ? text : '')
+    for (const { name, required, in: place } of parameters) {
+      const isThere = { query: url.searchParams, formData: form }[String(place)]?.has(String(name))
+      const isPresent = place === 'header' ? headers[String(name).toLowerCase()] !== undefined : isThere
+      const isList = [...url.searchParams.keys()].some(key => key.startsWith(`${name}[`))
+      if (required === true && isPresent === false && !isList) return `the ${place} parameter ${name} is missing`
+    }
+    return checkBody(operation, parameters, String(headers['content-type'] ?? ''), text)
+  }
+
+  const server = await scriptedServer(({ method, url, headers, text }, response) => {
+    const at = new URL(url, 'http://api.test')
+    const problem = check(method.toLowerCase(), at, headers, text)
+    if (problem !== undefined) problems.push(`${method} ${at.pathname}: ${problem}`)
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  return { url: new URL(server.url).origin, problems, arrivals: server.arrivals, close: server.close }
+}

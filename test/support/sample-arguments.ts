@@ -1,0 +1,72 @@
+type Schema = Readonly<Record<string, unknown>>
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': '2026-01-02T03:04:05Z',
+  date: '2026-01-02',
+  email: 'a@example.com',
+  uri: 'https://example.com/a',
+  uuid: '3b241101-e2bb-4255-8caf-4136c566a962',
+}
+const DEEPEST = 12
+
+const objectOf = (value: unknown): Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : {}
+
+/** A value that a JSON Schema accepts, with required members only; good enough for schemas of real APIs. */
+export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): unknown => {
+  const { $ref, ...own } = objectOf(schema)
+  if (typeof $ref === 'string' && depth < DEEPEST) return sampleOf({ ...resolve($ref, root), ...own }, root, depth + 1)
+  if ('const' in own) return own.const
+  if (Array.isArray(own.enum)) return own.enum.find(value => value !== null)
+  for (const key of ['oneOf', 'anyOf'])
+    if (Array.isArray(own[key]) && own.properties === undefined)
+      return sampleOf(
+        own[key].find(each => objectOf(each).type !== 'null'),
+        root,
+        depth + 1,
+      )
+  if (Array.isArray(own.allOf)) {
+    const parts = own.allOf.map(part => flatten(part, root))
+    return sampleOf({ ...own, ...Object.assign({}, ...parts), ...merged(parts), allOf: undefined }, root, depth + 1)
+  }
+  const types = Array.isArray(own.type) ? own.type.filter(type => type !== 'null') : [own.type]
+  switch (types[0] ?? (own.properties ? 'object' : own.items ? 'array' : 'string')) {
+    case 'object': {
+      const properties = objectOf(own.properties)
+      const required = (Array.isArray(own.required) ? own.required : []) as string[]
+      if (depth > DEEPEST) return {}
+      const members = required.map(name => [name, sampleOf(properties[name] ?? {}, root, depth + 1)])
+      return Object.fromEntries(members)
+    }
+    case 'array':
+      return Array.from({ length: Number(own.minItems ?? 0) }, () => sampleOf(own.items ?? {}, root, depth + 1))
+    case 'integer':
+    case 'number':
+      return Math.max(Number(own.minimum ?? 1), 1)
+    case 'boolean':
+      return true
+    default:
+      return (FORMATS[String(own.format)] ?? 'a').padEnd(Number(own.minLength ?? 0), 'a')
+  }
+}
+
+const resolve = (ref: string, root: unknown): Schema =>
+  objectOf(
+    ref
+      .replace(/^#\/?/, '')
+      .split('/')
+      .reduce<unknown>(
+        (value, step) => objectOf(value)[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')],
+        root,
+      ),
+  )
+
+const flatten = (schema: unknown, root: unknown): Schema => {
+  const { $ref, ...own } = objectOf(schema)
+  return typeof $ref === 'string' ? { ...resolve($ref, root), ...own } : own
+}
+
+const merged = (parts: readonly Schema[]): Schema => ({
+  properties: Object.assign({}, ...parts.map(({ properties }) => objectOf(properties))),
+  required: parts.flatMap(({ required }) => (Array.isArray(required) ? required : [])),
+})
