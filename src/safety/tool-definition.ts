@@ -5,7 +5,7 @@ import type { Json } from '../wire/json/json.ts'
 const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
 
 /** The definition as text: equal for definitions that differ in white space, escapes or the order of members only. */
-export const definitionText = (tool: Json): string =>
+const definitionText = (tool: Json): string =>
   `{${DEFINING.flatMap(name => {
     const value = tool.get(name)
     return value ? `${JSON.stringify(name)}:${canonicalText(value)}` : []

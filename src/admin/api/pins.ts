@@ -11,12 +11,7 @@ export interface PinnedServer extends PinStatus {
   readonly name: string
 }
 
-/** The body of `POST /admin/quarantine/approve`. A tool is named with the hash that was shown. */
-export interface Approval {
-  readonly tools: readonly PinnedTool[]
-}
-
-/** The answer to it. */
+/** The answer to `POST /admin/quarantine/approve`. */
 export interface ApprovalResult {
   readonly approved: readonly PinnedTool[]
 }
