@@ -30,10 +30,43 @@ export const startDocumentApi = async (document: Obj) => {
   }))
   paths.sort((a, b) => b.literal - a.literal) // of several that fit, the most specific one is meant
 
+  /** A property that is read only may be required, but in answers alone. */
+  const forRequest = (schema: Obj): Obj =>
+    JSON.parse(JSON.stringify(schema), (_, value: unknown) => {
+      const { properties, required } = objectOf(value)
+      if (!Array.isArray(required) || properties === undefined) return value
+      const isWritten = (name: string): boolean => resolve(objectOf(objectOf(properties)[name])).readOnly !== true
+      return { ...objectOf(value), required: required.filter(isWritten) }
+    }) as Obj
+
+  /** A schema with the parts of the document that it refers to; a validator reads all that it is given. */
+  const withReferences = (schema: unknown): Obj => {
+    const whole: Record<string, unknown> = { allOf: [forRequest(objectOf(schema))] }
+    const known = new Set<string>()
+    const visit = (value: unknown): void => {
+      if (Array.isArray(value)) return value.forEach(visit)
+      for (const [name, member] of Object.entries(objectOf(value)))
+        if (name === '$ref' && typeof member === 'string' && !known.has(member)) add(member)
+        else visit(member)
+    }
+    const add = (ref: string): void => {
+      known.add(ref)
+      const steps = ref.slice(2).split('/')
+      let place = whole
+      for (const step of steps.slice(0, -1)) {
+        place[step] ??= {}
+        place = place[step] as Record<string, unknown>
+      }
+      const found = forRequest(resolve({ $ref: ref }))
+      place[steps.at(-1) ?? ''] = found
+      visit(found)
+    }
+    visit(schema)
+    return whole
+  }
+
   const schemaProblem = (schema: unknown, value: unknown): string | undefined => {
-    const { components, definitions } = document
-    const whole = { components, definitions, allOf: [objectOf(schema)] }
-    const { valid, errors } = new Validator(whole, '2020-12', true).validate(value)
+    const { valid, errors } = new Validator(withReferences(schema), '2020-12', true).validate(value)
     return valid ? undefined : errors.map(({ error, instanceLocation }) => `${instanceLocation} ${error}`).at(-1)
   }
 

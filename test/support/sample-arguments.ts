@@ -9,6 +9,9 @@ const FORMATS: Readonly<Record<string, string>> = {
 }
 const DEEPEST = 12
 
+/** No value is made for a pattern. */
+export class NoSample extends Error {}
+
 const objectOf = (value: unknown): Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : {}
 
@@ -18,13 +21,13 @@ export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): un
   if (typeof $ref === 'string' && depth < DEEPEST) return sampleOf({ ...resolve($ref, root), ...own }, root, depth + 1)
   if ('const' in own) return own.const
   if (Array.isArray(own.enum)) return own.enum.find(value => value !== null)
-  for (const key of ['oneOf', 'anyOf'])
-    if (Array.isArray(own[key]) && own.properties === undefined)
-      return sampleOf(
-        own[key].find(each => objectOf(each).type !== 'null'),
-        root,
-        depth + 1,
-      )
+  const options = [own.oneOf, own.anyOf].find(each => Array.isArray(each)) as unknown[] | undefined
+  const first = options?.find(each => objectOf(each).type !== 'null')
+  if (options && own.properties === undefined) return sampleOf(first, root, depth + 1)
+  if (options) {
+    const parts = [own, flatten(first, root)] // the options of an object often say what is required, only
+    return sampleOf({ ...own, ...merged(parts), oneOf: undefined, anyOf: undefined }, root, depth + 1)
+  }
   if (Array.isArray(own.allOf)) {
     const parts = own.allOf.map(part => flatten(part, root))
     return sampleOf({ ...own, ...Object.assign({}, ...parts), ...merged(parts), allOf: undefined }, root, depth + 1)
@@ -45,8 +48,11 @@ export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): un
       return Math.max(Number(own.minimum ?? 1), 1)
     case 'boolean':
       return true
-    default:
-      return (FORMATS[String(own.format)] ?? 'a').padEnd(Number(own.minLength ?? 0), 'a')
+    default: {
+      const text = (FORMATS[String(own.format)] ?? 'a').padEnd(Number(own.minLength ?? 0), 'a')
+      if (typeof own.pattern === 'string' && !new RegExp(own.pattern, 'u').test(text)) throw new NoSample(own.pattern)
+      return text
+    }
   }
 }
 
