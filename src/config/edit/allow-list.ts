@@ -4,7 +4,7 @@ import type { Snapshot } from '../snapshot.ts'
 import type { JsonChange } from './json-members.ts'
 
 /** A tool of a server, by its own name. */
-export interface NamedTool {
+interface AllowedTool {
   readonly server: string
   readonly tool: string
 }
@@ -17,7 +17,7 @@ export const allowListChanges = (
   root: unknown,
   { workspaces }: Pick<Snapshot, 'workspaces'>,
   workspace: string,
-  tools: readonly NamedTool[],
+  tools: readonly AllowedTool[],
 ): readonly JsonChange[] => {
   const allowed = tools.map(({ server, tool }) => `${server}/${tool}`)
   const written = isRawObject(root) && isRawObject(root.workspaces) ? root.workspaces : undefined
