@@ -42,7 +42,7 @@ test.each([
   expect(resourceSubscriptions.filter(uri => !first.has(uri))).toEqual([])
   // A legacy server gets a request for each, and those that are not answered within five seconds are not acknowledged.
   if (server.revision === '2026-07-28') expect(resourceSubscriptions).toHaveLength(1000)
-  expect(askedFor(server).sort()).toEqual([...first].sort())
+  await expect.poll(() => askedFor(server).sort(), { timeout: 20_000 }).toEqual([...first].sort())
   server.say(UPDATED, { uri: resourceSubscriptions.at(-1) })
   await client.heard(UPDATED)
   expect((await client.call('tools/list')).error).toBeUndefined()
