@@ -30,6 +30,7 @@ import { LearntServers } from './learnt-servers.ts'
 import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
 import type { ServerReplicas } from './server-replicas.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
+import type { ToolUsages } from './tool-usage.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -43,6 +44,7 @@ interface RuntimeOptions {
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
+  readonly usages?: ToolUsages | undefined // undefined: the use of tools is not counted
   readonly tasks?: BridgeTasksOptions | undefined // undefined: tasks end with the process
   readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
 }
@@ -122,7 +124,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
   const placement = { cluster: first.cluster, connect: replicas?.connect }
-  const toolSizes = createToolSizes(health.toolsOf)
+  const toolSizes = createToolSizes(health.toolsOf, config => options.usages?.of(config)?.mostUsed() ?? [])
   const draining = new Set<Upstream>()
   let snapshot = first
   let servers: ReadonlyMap<string, ServerEntry> = new Map()
@@ -199,6 +201,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         onListFault: health.setListFault,
         serverOfTask: bridge.serverOfTask,
         listChanges: options.listChanges,
+        usage: options.usages?.of(config),
         previous: before?.workspace,
       },
     )
@@ -347,7 +350,8 @@ const changedLists = (
     !isSame(members, before.servers) ||
     !isDeepStrictEqual([servers, names, policy], [config.servers, config.names, config.policy])
   if (isRebuilt) return CHANGING_LISTS
-  return isDeepStrictEqual(before.config.overlays, config.overlays) ? [] : ['tools']
+  const { overlays, budget } = before.config
+  return isDeepStrictEqual([overlays, budget], [config.overlays, config.budget]) ? [] : ['tools']
 }
 
 /** The workspace was removed after the caller was admitted. */

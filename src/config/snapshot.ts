@@ -308,6 +308,13 @@ export interface WorkspaceRules {
   readonly strict: boolean // a list fails when a server is missing from it
   readonly policy: Policy
   readonly overlays: ReadonlyMap<string, ReadonlyMap<string, Overlay>> // by server, then by the tool's own name
+  readonly budget?: ToolBudget | undefined // undefined: all tools are listed
+}
+
+/** How large the list of tools may be. Above it, most tools are found by a search. */
+export interface ToolBudget {
+  readonly tokens: number
+  readonly favourites?: readonly string[] | undefined // globs of `<server>/<tool>`; undefined: the most used tools
 }
 
 /** How tools and prompts are called: `<server>__<name>`, `<server>/<name>`, or as their servers call them. */

@@ -3,7 +3,7 @@ import { EVERYTHING, type Patterns, type Policy } from '../protocol/policy.ts'
 import type { ConfigPath } from './json-text.ts'
 import { type ConfigReport, nearest, quoteAll, suggest } from './problems.ts'
 import { readWith } from './read-with.ts'
-import { defaultRules, type Overlay, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
+import { defaultRules, type Overlay, type ServerConfig, type ToolBudget, type WorkspaceConfig } from './snapshot.ts'
 import { type overlaySchema, policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 const MAX_NAME = 64
@@ -47,8 +47,14 @@ export const readWorkspace = (
     strict: entry.strict,
     policy: policy ?? defaults.policy,
     overlays: readOverlays(entry.tools ?? {}, servers, [...path, 'tools'], report),
+    ...(entry.budget && { budget: budgetOf(entry.budget) }),
   }
 }
+
+const budgetOf = ({ tokens, favourites }: NonNullable<z.output<typeof workspaceSchema>['budget']>): ToolBudget => ({
+  tokens,
+  ...(favourites && { favourites }),
+})
 
 const readServerNames = (
   given: '*' | readonly string[],

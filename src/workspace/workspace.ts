@@ -4,6 +4,9 @@ import type { ListChanges } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Json } from '../wire/json/json.ts'
+import { createGatewayToolRoute } from './budget/gateway-tool-route.ts'
+import { ShownLists } from './budget/shown-lists.ts'
+import type { ToolUsage } from './budget/tool-usage.ts'
 import { Catalog } from './catalog/catalog.ts'
 import { CACHE_TIMES, type CacheTimes } from './catalog/freshness.ts'
 import { listKindOf } from './catalog/list-kinds.ts'
@@ -37,6 +40,7 @@ export interface WorkspaceDeps {
   readonly listChanges?: ListChanges | undefined // of other replicas; undefined: there are none
   /** The server that a task of a caller belongs to. */
   readonly serverOfTask?: (caller: Caller, taskId: string) => string | undefined
+  readonly usage?: ToolUsage | undefined // of the tools of a workspace with a budget; undefined: it is not counted
 }
 
 /** Several servers as one, or one server with rules. */
@@ -96,8 +100,9 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   }
 }
 
-const isPlain = ({ servers, names, instructions, policy, overlays }: WorkspaceConfig): boolean =>
+const isPlain = ({ servers, names, instructions, policy, overlays, budget }: WorkspaceConfig): boolean =>
   servers.length === 1 &&
+  budget === undefined &&
   names === 'plain' &&
   instructions === undefined &&
   createPolicy(policy).isOpen &&
@@ -117,6 +122,7 @@ export const createWorkspace = (
     onListFault,
     listChanges,
     serverOfTask,
+    usage,
   }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
@@ -130,12 +136,15 @@ export const createWorkspace = (
   if (previous?.catalog) catalog.copyFrom(previous.catalog)
   const merged = new MergedLists(config, members, catalog)
   const provenance = previous?.provenance ?? new Provenance()
+  const shown = new ShownLists({ lists: merged, budget: config.budget, mostUsed: usage?.mostUsed })
+  const missingScopes = createScopeCheck(scopes)
   const routes = createRoutes(members, merged, {
     config,
     log,
     provenance,
-    missingScopes: createScopeCheck(scopes),
+    missingScopes,
     serverOfTask,
+    onCall: usage?.count,
     capabilities: (caller, member) => catalog.discovery(member, caller).value?.result.get('capabilities'),
   })
   const refetcher = createRefetcher(catalog)
@@ -145,6 +154,7 @@ export const createWorkspace = (
     members,
     catalog,
     lists: merged,
+    shown,
     refetcher,
     isAggregate,
     announceChange: listChanges?.announce,
@@ -153,7 +163,7 @@ export const createWorkspace = (
   const rulesKey = rulesKeyOf(config)
   const snapshots = previous?.snapshots?.rulesKey === rulesKey ? previous.snapshots : createListSnapshots(rulesKey)
   const lists = createLists({
-    lists: merged,
+    lists: shown,
     snapshots,
     pages: new ListPages(cursorKeys),
     isStrict: config.strict,
@@ -163,8 +173,23 @@ export const createWorkspace = (
   const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
   const stopChanges = listChanges?.onChanged((server, list) => catalog.markOutdated(server, list))
 
+  const stopUsage = usage?.onChanged(() =>
+    subscriptions.onCacheChange({ kind: 'tools', server: '', scope: { kind: 'all' } }),
+  )
+  const callTool = config.budget
+    ? createGatewayToolRoute({
+        lists: merged,
+        route: routes.dispatch,
+        log,
+        instructionsOf: (caller, member) =>
+          catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
+        missingScopes,
+      })
+    : routes.dispatch
+
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
+    if (method === 'tools/call') return callTool
     if (listKindOf(method)) return lists
     if (method === 'server/discover') return discover
     return method === 'subscriptions/listen' ? subscriptions.dispatch : routes.dispatch
@@ -183,6 +208,7 @@ export const createWorkspace = (
     close: () => {
       stopListening?.()
       stopChanges?.()
+      stopUsage?.()
       subscriptions.close()
       refetcher.close()
       catalog.close()
@@ -191,8 +217,8 @@ export const createWorkspace = (
 }
 
 /** Equal for configurations that show the lists of servers in the same way. */
-const rulesKeyOf = ({ names, policy, overlays }: WorkspaceConfig): string =>
-  JSON.stringify([names, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
+const rulesKeyOf = ({ names, policy, overlays, budget }: WorkspaceConfig): string =>
+  JSON.stringify([names, policy, budget, [...overlays].map(([server, tools]) => [server, [...tools]])])
 
 const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
 

@@ -192,6 +192,8 @@ const finding = (
         original,
         exposed: exposed[at]?.[i] ?? '',
         definition: Json.empty,
+        identity: Json.empty,
+        size: { bytes: 2, tokens: 1 },
         revision: MODERN,
       }),
     )

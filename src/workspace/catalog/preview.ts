@@ -2,6 +2,8 @@ import type { WorkspaceConfig } from '../../config/snapshot.ts'
 import type { NameCollision, ShadowedTool, WorkspaceReport } from '../../protocol/status.ts'
 import { sumOfSizes, type ToolListSize } from '../../protocol/tool-size.ts'
 import type { Json } from '../../wire/json/json.ts'
+import { chooseTools } from '../budget/choose-tools.ts'
+import { GATEWAY_TOOLS, GATEWAY_TOOLS_SIZE } from '../budget/gateway-tools.ts'
 import { showOverlay } from '../policy/overlays.ts'
 import { createPolicy, type PolicyRules } from '../policy/policy.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
@@ -20,7 +22,11 @@ interface PreviewItem {
 }
 
 /** What a workspace would show of the servers that answered. */
-export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<string, ServerLists>): WorkspaceReport => {
+export const previewWorkspace = (
+  config: WorkspaceConfig,
+  lists: ReadonlyMap<string, ServerLists>,
+  mostUsed: readonly string[] = [], // `<server>/<tool>`, the most used first
+): WorkspaceReport => {
   const rules = createPolicy(config.policy)
   const hidden = { policy: 0, overlays: 0 }
   const itemsOf = (kind: ListKind): PreviewItem[] => {
@@ -41,7 +47,7 @@ export const previewWorkspace = (config: WorkspaceConfig, lists: ReadonlyMap<str
     servers: config.servers,
     names: config.names,
     tools: [...new Set(tools.map(({ as }) => as))],
-    toolList: sizeOfList(config, lists, tools),
+    toolList: sizeOfList(config, lists, tools, mostUsed),
     prompts: prompts.map(({ as }) => as),
     resources: itemsOf('resources').length + itemsOf('templates').length,
     hidden,
@@ -65,13 +71,22 @@ const show = (config: WorkspaceConfig, rules: PolicyRules, kind: ListKind, serve
 }
 
 const sizeOfList = (
-  { servers }: WorkspaceConfig,
+  { servers, budget }: WorkspaceConfig,
   lists: ReadonlyMap<string, ServerLists>,
   tools: readonly PreviewItem[],
+  mostUsed: readonly string[],
 ): ToolListSize => {
-  const all = sumOfSizes(tools.map(({ as, ...tool }) => sizeOfNamed({ ...tool, exposed: as })))
+  const sized = tools.map(({ as: exposed, ...tool }) => {
+    const named = { ...tool, exposed }
+    return { ...named, size: sizeOfNamed(named) }
+  })
+  const all = sumOfSizes(sized.map(({ size }) => size))
   const unknown = servers.filter(server => !lists.has(server))
-  return { tools: tools.length, all, listed: all, listedTools: tools.length, unknown }
+  const sizes = { tools: tools.length, all, unknown, ...(budget && { budget: budget.tokens }) }
+  const chosen = budget && chooseTools(sized, budget, mostUsed)
+  if (!chosen) return { ...sizes, listed: all, listedTools: tools.length }
+  const listed = sumOfSizes([GATEWAY_TOOLS_SIZE, ...chosen.map(({ size }) => size)])
+  return { ...sizes, listed, listedTools: GATEWAY_TOOLS.length + chosen.length }
 }
 
 /** Groups of items with an equal name, of more than one item. */

@@ -1,0 +1,112 @@
+import { type QueryTerm, queryTerms } from '../../text/query.ts'
+import { rarity } from '../../text/rank.ts'
+import type { Json } from '../../wire/json/json.ts'
+import type { ListItem, MergedList } from '../catalog/merged-list.ts'
+import type { Member } from '../member.ts'
+import { serverTerms, type TextTerms, termId, toolTerms, weightOf } from './tool-terms.ts'
+
+interface SearchOptions {
+  readonly limit: number
+  /** What a server says about itself. */
+  readonly about: (member: Member) => string | undefined
+}
+
+/** What a search has found. */
+export type FoundTools =
+  | { readonly kind: 'tools'; readonly items: readonly ListItem[]; readonly matching: number } // the best first
+  | { readonly kind: 'overview'; readonly servers: readonly SearchedServer[]; readonly isForQuery: boolean } // nothing was asked for, or found
+
+/** A server in an overview. */
+export interface SearchedServer {
+  readonly member: Member
+  readonly tools: number
+  readonly instructions: string | undefined
+}
+
+const BUSY_MS = 10 // the longest time in which the event loop is not released
+const SATURATION = 1.5 // a word that counts twice as much raises the score by less
+const releaseEventLoop = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+/** Ranks the tools of a list by a query. Only what the caller may see is in the list. */
+export type SearchTools = (list: MergedList, query: string, options: SearchOptions) => Promise<FoundTools>
+
+/** Makes the search of one workspace. Each definition is read once, for all callers and all later lists that have it. */
+export const createToolSearch = (): SearchTools => {
+  const known = new WeakMap<Json, TextTerms>()
+  return async (list, query, { limit, about }) => {
+    const terms = queryTerms(query)
+    if (terms.length === 0) return overviewOf(list, about, false)
+    const [tools, servers] = [await termsOfAll(list, known), serversOf(list, about)]
+    const scored = scoresOf(list, tools, servers, terms)
+    const best = scored.filter(({ score }) => score > 0).sort(byScore)
+    if (best.length === 0) return overviewOf(list, about, true)
+    return { kind: 'tools', items: best.slice(0, limit).map(({ item }) => item), matching: best.length }
+  }
+}
+
+interface ScoredTool {
+  readonly item: ListItem
+  readonly score: number
+}
+
+/** Equally good ones by their names, so that a search has one answer. */
+const byScore = (a: ScoredTool, b: ScoredTool): number =>
+  b.score - a.score || (a.item.exposed < b.item.exposed ? -1 : 1)
+
+/** Reads the tools that no search has read before, in pieces that do not hold up other requests. */
+const termsOfAll = async ({ items }: MergedList, known: WeakMap<Json, TextTerms>): Promise<readonly TextTerms[]> => {
+  const all: TextTerms[] = []
+  let begun = performance.now()
+  for (const item of items) {
+    const terms = known.get(item.identity) ?? toolTerms(item.exposed, item.definition)
+    known.set(item.identity, terms)
+    all.push(terms)
+    if (performance.now() - begun < BUSY_MS) continue
+    await releaseEventLoop()
+    begun = performance.now()
+  }
+  return all
+}
+
+type ServerTerms = ReadonlyMap<Member, TextTerms>
+
+const serversOf = ({ items }: MergedList, about: SearchOptions['about']): ServerTerms => {
+  const found = new Map<Member, TextTerms>()
+  for (const { member } of items)
+    if (!found.has(member)) found.set(member, serverTerms(member.server, about(member) ?? ''))
+  return found
+}
+
+/** The score of each tool: rare words of the query count more, and so do words in important places. */
+const scoresOf = (
+  { items }: MergedList,
+  tools: readonly TextTerms[],
+  servers: ServerTerms,
+  terms: readonly QueryTerm[],
+): ScoredTool[] => {
+  const ids = terms.map(({ stem }) => termId(stem))
+  const found = ids.map(id => {
+    const ofServers = new Map([...servers].map(([member, of]) => [member, weightOf(of, id)]))
+    return tools.map((tool, at) => weightOf(tool, id) + (ofServers.get((items[at] as ListItem).member) ?? 0))
+  })
+  const rarities = found.map(weights => rarity(weights.filter(weight => weight > 0).length, tools.length))
+  const all = rarities.reduce((sum, each) => sum + each, 0)
+  return items.map((item, at) => {
+    let [score, covered] = [0, 0]
+    for (const [t, weights] of found.entries()) {
+      const weight = weights[at] as number
+      if (weight === 0) continue
+      const rare = rarities[t] as number
+      score += (rare * weight) / (weight + SATURATION)
+      covered += rare
+    }
+    return { item, score: all === 0 ? 0 : score * Math.sqrt(covered / all) }
+  })
+}
+
+const overviewOf = ({ items }: MergedList, about: SearchOptions['about'], isForQuery: boolean): FoundTools => {
+  const counts = new Map<Member, number>()
+  for (const { member } of items) counts.set(member, (counts.get(member) ?? 0) + 1)
+  const servers = [...counts].map(([member, tools]) => ({ member, tools, instructions: about(member) }))
+  return { kind: 'overview', servers, isForQuery }
+}
