@@ -37,8 +37,7 @@ export const createToolSearch = (): SearchTools => {
     const terms = queryTerms(query)
     if (terms.length === 0) return overviewOf(list, about, false)
     const [tools, servers] = [await termsOfAll(list, known), serversOf(list, about)]
-    const scored = scoresOf(list, tools, servers, terms)
-    const best = scored.filter(({ score }) => score > 0).sort(byScore)
+    const best = scoresOf(list, tools, servers, terms).sort(byScore)
     if (best.length === 0) return overviewOf(list, about, true)
     return { kind: 'tools', items: best.slice(0, limit).map(({ item }) => item), matching: best.length }
   }
@@ -53,12 +52,15 @@ interface ScoredTool {
 const byScore = (a: ScoredTool, b: ScoredTool): number =>
   b.score - a.score || (a.item.exposed < b.item.exposed ? -1 : 1)
 
+/** Without the prefix of its server, which has words of its own. */
+const nameOf = ({ member, original }: ListItem): string => member.overlays.get(original)?.name ?? original
+
 /** Reads the tools that no search has read before, in pieces that do not hold up other requests. */
 const termsOfAll = async ({ items }: MergedList, known: WeakMap<Json, TextTerms>): Promise<readonly TextTerms[]> => {
   const all: TextTerms[] = []
   let begun = performance.now()
   for (const item of items) {
-    const terms = known.get(item.identity) ?? toolTerms(item.exposed, item.definition)
+    const terms = known.get(item.identity) ?? toolTerms(nameOf(item), item.definition)
     known.set(item.identity, terms)
     all.push(terms)
     if (performance.now() - begun < BUSY_MS) continue
@@ -68,13 +70,31 @@ const termsOfAll = async ({ items }: MergedList, known: WeakMap<Json, TextTerms>
   return all
 }
 
-type ServerTerms = ReadonlyMap<Member, TextTerms>
+/** The terms of each server, and for each tool which of them is its own. */
+interface ServerTerms {
+  readonly all: readonly TextTerms[]
+  readonly of: Uint32Array
+}
 
 const serversOf = ({ items }: MergedList, about: SearchOptions['about']): ServerTerms => {
-  const found = new Map<Member, TextTerms>()
-  for (const { member } of items)
-    if (!found.has(member)) found.set(member, serverTerms(member.server, about(member) ?? ''))
-  return found
+  const places = new Map<Member, number>()
+  const all: TextTerms[] = []
+  const of = Uint32Array.from(items, ({ member }) => {
+    const known = places.get(member)
+    if (known !== undefined) return known
+    places.set(member, all.length)
+    return all.push(serverTerms(member.server, about(member) ?? '')) - 1
+  })
+  return { all, of }
+}
+
+/** How much each tool has of a term, and how rare the term is. */
+const matchesOf = (id: number, tools: readonly TextTerms[], servers: ServerTerms) => {
+  const ofServers = servers.all.map(terms => weightOf(terms, id))
+  const weights = Float32Array.from(tools, (tool, at) => weightOf(tool, id) + (ofServers[servers.of[at] ?? 0] ?? 0))
+  let count = 0
+  for (const weight of weights) if (weight > 0) count++
+  return { weights, rare: rarity(count, tools.length) }
 }
 
 /** The score of each tool: rare words of the query count more, and so do words in important places. */
@@ -84,24 +104,20 @@ const scoresOf = (
   servers: ServerTerms,
   terms: readonly QueryTerm[],
 ): ScoredTool[] => {
-  const ids = terms.map(({ stem }) => termId(stem))
-  const found = ids.map(id => {
-    const ofServers = new Map([...servers].map(([member, of]) => [member, weightOf(of, id)]))
-    return tools.map((tool, at) => weightOf(tool, id) + (ofServers.get((items[at] as ListItem).member) ?? 0))
-  })
-  const rarities = found.map(weights => rarity(weights.filter(weight => weight > 0).length, tools.length))
-  const all = rarities.reduce((sum, each) => sum + each, 0)
-  return items.map((item, at) => {
+  const matches = terms.map(({ stem }) => matchesOf(termId(stem), tools, servers))
+  const all = matches.reduce((sum, { rare }) => sum + rare, 0)
+  const found: ScoredTool[] = []
+  for (const [at, item] of items.entries()) {
     let [score, covered] = [0, 0]
-    for (const [t, weights] of found.entries()) {
+    for (const { weights, rare } of matches) {
       const weight = weights[at] as number
       if (weight === 0) continue
-      const rare = rarities[t] as number
       score += (rare * weight) / (weight + SATURATION)
       covered += rare
     }
-    return { item, score: all === 0 ? 0 : score * Math.sqrt(covered / all) }
-  })
+    if (score > 0) found.push({ item, score: score * Math.sqrt(covered / all) })
+  }
+  return found
 }
 
 const overviewOf = ({ items }: MergedList, about: SearchOptions['about'], isForQuery: boolean): FoundTools => {
