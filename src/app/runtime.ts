@@ -175,6 +175,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         runsFor: entry.config.kind === 'process' ? entry.built.runsFor : undefined,
         wantsLogins: entry.logins?.standIn !== undefined,
         overlays: workspace.overlays.get(server) ?? new Map(),
+        trim: workspace.trim,
         learnt: entry.learnt,
         isUp: () => health.isUp(server),
       },
@@ -350,8 +351,9 @@ const changedLists = (
     !isSame(members, before.servers) ||
     !isDeepStrictEqual([servers, names, policy], [config.servers, config.names, config.policy])
   if (isRebuilt) return CHANGING_LISTS
-  const { overlays, budget } = before.config
-  return isDeepStrictEqual([overlays, budget], [config.overlays, config.budget]) ? [] : ['tools']
+  const { overlays, budget, trim } = before.config
+  const isSameTools = isDeepStrictEqual([overlays, budget, trim], [config.overlays, config.budget, config.trim])
+  return isSameTools ? [] : ['tools']
 }
 
 /** The workspace was removed after the caller was admitted. */

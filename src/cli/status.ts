@@ -1,5 +1,5 @@
 import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus, WorkspaceStatus } from '../protocol/status.ts'
-import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
+import { isLargeList, largeListText, tokenText, trimmedText } from '../protocol/tool-size.ts'
 import type { Run } from './command.ts'
 import { daemonOf, requestDaemon } from './daemon-client.ts'
 import { DATA_FLAG, type Flags, flagHelp, JSON_FLAG, print, printJson, readFlags, table } from './usage.ts'
@@ -79,10 +79,17 @@ const workspaceRow = ({ name, url, servers, toolList }: WorkspaceStatus): string
   url,
 ]
 
-/** Advice on workspaces whose lists are too large for models. */
+/** What trimming saves, and advice on workspaces whose lists are too large for models. */
 const largeLists = (workspaces: readonly WorkspaceStatus[]): string =>
   workspaces
-    .flatMap(({ name, toolList }) => (toolList && isLargeList(toolList) ? `\n${largeListText(name, toolList)}\n` : []))
+    .flatMap(({ name, toolList }) => {
+      if (!toolList) return []
+      const saved = trimmedText(name, toolList)
+      return [
+        ...(saved === undefined ? [] : [`\n${saved}\n`]),
+        ...(isLargeList(toolList) ? [`\n${largeListText(name, toolList)}\n`] : []),
+      ]
+    })
     .join('')
 
 const serverRow = (status: ServerStatus, now: number): string[] => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema, wholeNumber } from './schema-parts.ts'
+import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema } from './schema-parts.ts'
+import { budgetSchema, trimSchema } from './tool-list.ts'
 
 const MAX_TOOL_NAME = 128
 
@@ -43,19 +44,6 @@ export const overlaySchema = object({
   }).optional(),
 }).describe('How one tool is shown and called differently from what its server says.')
 
-const LEAST_BUDGET = 1000 // tokens: the gateway's own tools take about half of it
-
-const budgetSchema = object({
-  tokens: wholeNumber(LEAST_BUDGET).describe('Tokens, estimated, that the list of tools may have.'),
-  favourites: textList
-    .optional()
-    .describe(
-      'Tools that are listed when the others are not, as "<server>/<tool>", "*" standing for any characters. When absent: the most used ones.',
-    ),
-}).describe(
-  'A list of tools above this size is replaced by tools that search, describe and call the others, and by favourites.',
-)
-
 const SERVERS = { error: 'expected an array of names of servers, or "*" for all' }
 
 /** One entry of `workspaces`. */
@@ -75,5 +63,9 @@ export const workspaceSchema = object({
     .optional()
     .describe('What callers see and use here: the name of one of policies, or a policy.'),
   budget: budgetSchema.optional(),
+  trim: z
+    .union([flagSchema, trimSchema], { error: 'expected true, false or an object' })
+    .default(false)
+    .describe('Shortens the definitions of tools that are listed; describe_tool returns the whole ones.'),
   tools: mapOf(overlaySchema).optional().describe('How single tools are shown and called, by "<server>/<tool>".'),
 })

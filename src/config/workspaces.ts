@@ -3,7 +3,8 @@ import { EVERYTHING, type Patterns, type Policy } from '../protocol/policy.ts'
 import type { ConfigPath } from './json-text.ts'
 import { type ConfigReport, nearest, quoteAll, suggest } from './problems.ts'
 import { readWith } from './read-with.ts'
-import { defaultRules, type Overlay, type ServerConfig, type ToolBudget, type WorkspaceConfig } from './snapshot.ts'
+import { defaultRules, type Overlay, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
+import { DEFAULT_TRIM, type ToolBudget } from './tool-list.ts'
 import { type overlaySchema, policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 const MAX_NAME = 64
@@ -48,6 +49,7 @@ export const readWorkspace = (
     policy: policy ?? defaults.policy,
     overlays: readOverlays(entry.tools ?? {}, servers, [...path, 'tools'], report),
     ...(entry.budget && { budget: budgetOf(entry.budget) }),
+    ...(entry.trim && { trim: entry.trim === true ? DEFAULT_TRIM : entry.trim }),
   }
 }
 

@@ -100,9 +100,10 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   }
 }
 
-const isPlain = ({ servers, names, instructions, policy, overlays, budget }: WorkspaceConfig): boolean =>
+const isPlain = ({ servers, names, instructions, policy, overlays, budget, trim }: WorkspaceConfig): boolean =>
   servers.length === 1 &&
   budget === undefined &&
+  trim === undefined &&
   names === 'plain' &&
   instructions === undefined &&
   createPolicy(policy).isOpen &&
@@ -136,7 +137,8 @@ export const createWorkspace = (
   if (previous?.catalog) catalog.copyFrom(previous.catalog)
   const merged = new MergedLists(config, members, catalog)
   const provenance = previous?.provenance ?? new Provenance()
-  const shown = new ShownLists({ lists: merged, budget: config.budget, mostUsed: usage?.mostUsed })
+  const { budget, trim } = config
+  const shown = new ShownLists({ lists: merged, budget, isTrimmed: trim !== undefined, mostUsed: usage?.mostUsed })
   const missingScopes = createScopeCheck(scopes)
   const routes = createRoutes(members, merged, {
     config,
@@ -176,16 +178,17 @@ export const createWorkspace = (
   const stopUsage = usage?.onChanged(() =>
     subscriptions.onCacheChange({ kind: 'tools', server: '', scope: { kind: 'all' } }),
   )
-  const callTool = config.budget
-    ? createGatewayToolRoute({
-        lists: merged,
-        route: routes.dispatch,
-        log,
-        instructionsOf: (caller, member) =>
-          catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
-        missingScopes,
-      })
-    : routes.dispatch
+  const callTool =
+    budget || trim
+      ? createGatewayToolRoute({
+          lists: merged,
+          route: routes.dispatch,
+          log,
+          instructionsOf: (caller, member) =>
+            catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
+          missingScopes,
+        })
+      : routes.dispatch
 
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
@@ -217,8 +220,8 @@ export const createWorkspace = (
 }
 
 /** Equal for configurations that show the lists of servers in the same way. */
-const rulesKeyOf = ({ names, policy, overlays, budget }: WorkspaceConfig): string =>
-  JSON.stringify([names, policy, budget, [...overlays].map(([server, tools]) => [server, [...tools]])])
+const rulesKeyOf = ({ names, policy, overlays, budget, trim }: WorkspaceConfig): string =>
+  JSON.stringify([names, policy, budget, trim, [...overlays].map(([server, tools]) => [server, [...tools]])])
 
 const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
 

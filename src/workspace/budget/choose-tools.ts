@@ -1,4 +1,4 @@
-import type { ToolBudget } from '../../config/snapshot.ts'
+import type { ToolBudget } from '../../config/tool-list.ts'
 import type { ToolSize } from '../../protocol/tool-size.ts'
 import { compileGlob } from '../policy/globs.ts'
 import { GATEWAY_TOOLS_SIZE } from './gateway-tools.ts'

@@ -28,7 +28,7 @@ const PREFIX = 'dragoman__' // of a tool whose plain name a server has
 const mayBeOwn = (name: string): boolean =>
   (GATEWAY_TOOLS as readonly string[]).includes(name) || name.startsWith(PREFIX)
 
-/** Serves calls of the gateway's own tools in a workspace with a budget; passes on all others. */
+/** Serves calls of the gateway's own tools in a workspace with a budget or with trimming; passes on all others. */
 export const createGatewayToolRoute = (options: GatewayToolOptions): Dispatch => {
   const { lists, route, log } = options
   let loaded: Promise<SearchTools> | undefined
@@ -90,7 +90,7 @@ const describe: AnswerTool = async (_options, { params }, list) => {
   const name = params.at('arguments', 'name')?.asString()
   if (name === undefined) return wrong('`name` must be the name of a tool')
   const found = list.find(name)
-  if (found && !('candidates' in found)) return { text: found.definition.toString() }
+  if (found && !('candidates' in found)) return { text: found.whole.toString() }
   if (found)
     return wrong(
       `Several servers have a tool ${name}: name one of ${found.candidates.map(({ exposed }) => exposed).join(', ')}`,

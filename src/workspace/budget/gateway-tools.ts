@@ -2,7 +2,7 @@ import { sizeOfTool } from '../../protocol/measure-tool.ts'
 import { NEWEST_LEGACY, type Revision } from '../../protocol/revisions.ts'
 import { sumOfSizes, type ToolSize } from '../../protocol/tool-size.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
-import { createMemberList } from '../catalog/member-list.ts'
+import { createMemberList, type MemberItem } from '../catalog/member-list.ts'
 import type { MergedList, ShownItem } from '../catalog/merged-list.ts'
 import { exposedNames } from '../catalog/names.ts'
 
@@ -77,6 +77,8 @@ const LIST = createMemberList('tools', NEWEST_LEGACY, {
 
 export const GATEWAY_TOOLS_SIZE: ToolSize = sumOfSizes(LIST.items.map(({ shown }) => sizeOfTool(shown)))
 
+export const DESCRIBE_TOOL_SIZE: ToolSize = sizeOfTool((LIST.items[1] as MemberItem).shown)
+
 const OWN_SERVER = 'dragoman'
 
 /** The names of the gateway's tools by what they are. The tools of servers keep theirs: a duplicate gets a prefix here. */
@@ -95,8 +97,13 @@ export const gatewayToolNames = (list: Pick<MergedList, 'find'>): ReadonlyMap<st
 }
 
 /** The gateway's tools as a caller sees them. */
-export const gatewayToolItems = (names: ReadonlyMap<string, GatewayTool>, revision: Revision): readonly ShownItem[] =>
-  [...names.keys()].map((exposed, at) => {
+export const gatewayToolItems = (
+  names: ReadonlyMap<string, GatewayTool>,
+  revision: Revision,
+  wanted: readonly GatewayTool[] = GATEWAY_TOOLS,
+): readonly ShownItem[] =>
+  [...names].flatMap(([exposed, tool], at) => {
+    if (!wanted.includes(tool)) return []
     const definition = LIST.in(revision, at)
-    return { exposed, definition: exposed === GATEWAY_TOOLS[at] ? definition : definition.with('name', exposed) }
+    return { exposed, definition: exposed === tool ? definition : definition.with('name', exposed) }
   })

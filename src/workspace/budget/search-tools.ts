@@ -60,7 +60,7 @@ const termsOfAll = async ({ items }: MergedList, known: WeakMap<Json, TextTerms>
   const all: TextTerms[] = []
   let begun = performance.now()
   for (const item of items) {
-    const terms = known.get(item.identity) ?? toolTerms(nameOf(item), item.definition)
+    const terms = known.get(item.identity) ?? toolTerms(nameOf(item), item.whole)
     known.set(item.identity, terms)
     all.push(terms)
     if (performance.now() - begun < BUSY_MS) continue

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { ToolBudget } from '../../config/snapshot.ts'
+import type { ToolBudget } from '../../config/tool-list.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { OnWait } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/list-kinds.ts'
-import type { ListItem, MergedList, ShownList } from '../catalog/merged-list.ts'
+import type { ListItem, MergedList, ShownItem, ShownList } from '../catalog/merged-list.ts'
 import type { MergedLists, MergedView, ShownView } from '../catalog/merged-lists.ts'
 import { chooseTools } from './choose-tools.ts'
-import { gatewayToolItems, gatewayToolNames } from './gateway-tools.ts'
+import { type GatewayTool, gatewayToolItems, gatewayToolNames } from './gateway-tools.ts'
 
 interface ShownListsOptions {
   readonly lists: MergedLists
   readonly budget?: ToolBudget | undefined
+  readonly isTrimmed: boolean // definitions are listed without some of their parts
   /** `<server>/<tool>`, the most used first; the same array until the choice changes. */
   readonly mostUsed?: (() => readonly string[]) | undefined
 }
@@ -32,10 +33,15 @@ export class ShownLists {
     this.#options = options
   }
 
+  /** Whether lists of tools may differ from the merged ones. */
+  get #changes(): boolean {
+    return this.#options.budget !== undefined || this.#options.isTrimmed
+  }
+
   /** The list for a client; `isWhole` for one that also wants the tools that the budget leaves out. */
   view(caller: Caller, kind: ListKind, isWhole: boolean, onWait?: OnWait): ShownView | Promise<ShownView> {
     const view = this.#options.lists.view(caller, kind, onWait)
-    if (kind !== 'tools' || !this.#options.budget) return view
+    if (kind !== 'tools' || !this.#changes) return view
     const show = (made: MergedView): ShownView => {
       const { list, whole } = this.#shown(made.list, caller)
       return { ...made, list: isWhole ? whole : list }
@@ -46,26 +52,29 @@ export class ShownLists {
   /** The hash of the cached list as clients see it; empty if there is none. */
   cachedHash(caller: Caller, kind: ListKind): string {
     const list = this.#options.lists.cached(caller, kind)
-    if (!list || kind !== 'tools' || !this.#options.budget) return list?.hash ?? ''
+    if (!list || kind !== 'tools' || !this.#changes) return list?.hash ?? ''
     return this.#shown(list, caller).list.hash
   }
 
   /** Whether the cached list of tools leaves out some of them. */
   isShortened(caller: Caller): boolean {
     const list = this.#options.budget && this.#options.lists.cached(caller, 'tools')
-    return list !== undefined && this.#shown(list, caller).list !== list
+    return list !== undefined && this.#shown(list, caller).list.leftOut !== undefined
   }
 
   #shown(list: MergedList, { revision }: Caller): BudgetedList {
-    const { budget, mostUsed: usage } = this.#options
+    const { budget, isTrimmed, mostUsed: usage } = this.#options
     const mostUsed = usage?.() ?? NONE
     const known = this.#budgeted.get(list)
     if (known?.mostUsed === mostUsed) return known
     const chosen = budget && chooseTools(list.items.map(choosable), budget, mostUsed)
-    const own = chosen ? gatewayToolItems(gatewayToolNames(list), revision) : []
-    const made: BudgetedList = chosen
-      ? { mostUsed, list: shortList(list, own, chosen), whole: withOwnTools(list, own) }
-      : { mostUsed, list, whole: list }
+    const ownTools = (wanted?: readonly GatewayTool[]) => gatewayToolItems(gatewayToolNames(list), revision, wanted)
+    const own = chosen ? ownTools() : isTrimmed && list.items.length > 0 ? ownTools(['describe_tool']) : []
+    const made: BudgetedList = {
+      mostUsed,
+      list: chosen ? shortList(list, own, chosen) : withOwnTools(list, own),
+      whole: withOwnTools(list, own, isTrimmed),
+    }
     this.#budgeted.set(list, made)
     return made
   }
@@ -82,12 +91,24 @@ const choosable = (item: ListItem) => ({
   },
 })
 
-const withOwnTools = (list: MergedList, own: ShownList['items']): ShownList => ({
-  items: [...own, ...list.items],
-  missingServers: list.missingServers,
-  bytes: list.bytes,
-  get hash() {
-    return `${list.hash} with own tools`
+/** The list after the gateway's own tools; `isWhole`: with definitions as they were before trimming. */
+const withOwnTools = (list: MergedList, own: ShownList['items'], isWhole = false): ShownList => {
+  if (own.length === 0) return list
+  return {
+    items: [...own, ...(isWhole ? list.items.map(wholeItem) : list.items)],
+    missingServers: list.missingServers,
+    bytes: list.bytes,
+    get hash() {
+      return [list.hash, isWhole, ...own.map(({ exposed }) => exposed)].join(' ')
+    },
+  }
+}
+
+const wholeItem = (item: ListItem): ShownItem => ({
+  exposed: item.exposed,
+  member: item.member,
+  get definition() {
+    return item.whole
   },
 })
 

@@ -7,9 +7,10 @@ import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import type { PolicyRules } from '../policy/policy.ts'
 import { aliasFor, createAppLinks, type RenameUri, rewriteTool } from '../routing/uris.ts'
+import { showOf } from './fetch.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
 import { sizeOfNamed } from './list-size.ts'
-import type { MemberItem, MemberList } from './member-list.ts'
+import { convertItem, type MemberItem, type MemberList } from './member-list.ts'
 import { type AmbiguousName, createFinder, exposedNames, namespacesOf } from './names.ts'
 
 /** One item of a list that clients get. */
@@ -23,7 +24,8 @@ export interface ShownItem {
 export interface ListItem extends ShownItem {
   readonly member: Member
   readonly original: string // its name, URI or URI template at the server
-  readonly native?: Json | undefined // the definition before the overlay; undefined: no overlay
+  readonly native?: Json | undefined // the definition before the overlay and trimming; undefined: there are none
+  readonly whole: Json // the definition as callers see it, before trimming
   readonly identity: Json // the same object for one definition, whatever the revision and the name are
   readonly size: ToolSize // the same for every revision
   readonly revision: Revision // of its definition
@@ -138,6 +140,15 @@ class LazyItem implements ListItem {
     return native === shown ? undefined : native
   }
 
+  get whole(): Json {
+    const { kind, member, list, revision } = this.#source
+    const { native } = this
+    const shown =
+      native && member.trim ? showOf({ ...member, trim: undefined }, kind)(this.original, native) : undefined
+    if (!shown || !('item' in shown)) return this.definition
+    return definitionOf(this.#source, this.original, convertItem(kind, shown.item, list.revision, revision))
+  }
+
   get identity(): Json {
     return (this.#source.list.items[this.#source.at] as MemberItem).shown
   }
@@ -153,8 +164,11 @@ class LazyItem implements ListItem {
   }
 }
 
-const definitionOf = ({ kind, member, list, at, exposed, revision, relink }: ItemSource, original: string): Json => {
-  const listed = list.in(revision, at)
+const definitionOf = (
+  { kind, member, list, at, exposed, revision, relink }: ItemSource,
+  original: string,
+  listed: Json = list.in(revision, at),
+): Json => {
   const named =
     exposed === original ? listed : withName(listed, kind, exposed, { server: member.server, name: original })
   return relink ? rewriteTool(named, relink) : named

@@ -192,6 +192,7 @@ const finding = (
         original,
         exposed: exposed[at]?.[i] ?? '',
         definition: Json.empty,
+        whole: Json.empty,
         identity: Json.empty,
         size: { bytes: 2, tokens: 1 },
         revision: MODERN,

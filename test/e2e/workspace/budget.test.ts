@@ -42,6 +42,39 @@ const start = async (config: object = {}) => {
 const through = (id: number, name: string, args: object) =>
   modern(id, 'tools/call', { name: 'call_tool', arguments: { name, arguments: args } })
 
+test('the file sets budget and trimming, and wrong values are named', async () => {
+  const read = (workspace: object) =>
+    loadConfig({ value: { ...CONFIG, workspaces: { default: { servers: ['demo'], ...workspace } } }, env: {} })
+  const rules = async (workspace: object) => (await read(workspace)).workspaces.get('default')
+  expect(await rules({})).not.toHaveProperty('trim')
+  expect(await rules({ trim: false })).not.toHaveProperty('trim')
+  expect((await rules({ trim: true, budget: { tokens: 5000 } }))?.trim).toEqual({
+    descriptions: 300,
+    schemas: true,
+    outputSchema: 'drop',
+  })
+  expect((await rules({ trim: { descriptions: 80, outputSchema: 'keep' } }))?.trim).toEqual({
+    descriptions: 80,
+    schemas: true,
+    outputSchema: 'keep',
+  })
+  for (const wrong of [{ trim: 'yes' }, { trim: { schema: true } }, { budget: { tokens: 10 } }, { budget: 20_000 }])
+    await expect(read(wrong)).rejects.toThrow(/trim|budget|tokens/)
+})
+
+test('a single server with trimming is described as it was', async () => {
+  const { url } = await start({ workspaces: { default: { servers: ['demo'], trim: { descriptions: 40 } } } })
+  const list = (await send(url(), modern(1, 'tools/list', {}))).json.result as { tools: { name: string }[] }
+  const described = await send(
+    url(),
+    modern(2, 'tools/call', { name: 'describe_tool', arguments: { name: 'json_schema_2020_12_tool' } }),
+  )
+  const shown = list.tools.find(({ name }) => name === 'json_schema_2020_12_tool')
+  expect(JSON.stringify(shown)).not.toContain('$schema')
+  expect(JSON.stringify(described.json.result)).toContain('$schema')
+  expect((await send(url(), modern(3, 'tools/call', { name: 'test_simple_text' }))).status).toBe(200)
+})
+
 describe('over REST', () => {
   const post = async (origin: string, tool: string, body: object) => {
     const response = await fetch(`${origin}/actions/${tool}`, {
