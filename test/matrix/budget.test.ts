@@ -76,3 +76,14 @@ everyCell(
   },
   { ...options, only: client => client >= '2025-06-18' },
 )
+
+everyCell(
+  'a tool that is called through the gateway runs as a task',
+  async ({ client }) => {
+    const started = await client.call('tools/call', { ...through('echo', { n: 1 }), task: { ttl: 60_000 } })
+    const { taskId } = (started.result?.task ?? {}) as { taskId?: string }
+    const { result } = await client.call('tasks/result', { taskId })
+    expect(result).toMatchObject({ content: [{ type: 'text', text: '{"n":1}' }] })
+  },
+  { ...options, only: client => client === '2025-11-25' },
+)

@@ -235,3 +235,18 @@ test('describe_tool gives the definition', async () => {
   )
   expect(await call(w, 'describe_tool', {})).toMatchObject({ isError: true })
 })
+
+test('a tool that needs a scope says so when it is found, and is not called without it', async () => {
+  const scopes = new Map([['write', { tools: ['github/create_*'] }]])
+  const github = member('github', [issue, ...filler(40)])
+  const w = opened(workspaceOf([github], { budget: BUDGET }, { scopes }))
+  const caller = { scopes: new Set(['read']) }
+  expect(textOf(await call(w, 'search_tools', { query: 'create issue' }, caller))).toContain(
+    'needs a token with the scope write',
+  )
+  const through = { name: 'create_issue', arguments: { repository: 'r', title: 't' } }
+  const direct = await call(w, 'create_issue', through.arguments, caller)
+  expect(direct).toMatchObject({ data: { reason: 'insufficient_scope', scopes: ['write'] } })
+  expect(await call(w, 'call_tool', through, caller)).toMatchObject({ code: direct.code, data: direct.data })
+  expect(github.count('tools/call')).toBe(0)
+})

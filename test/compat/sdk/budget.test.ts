@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CELLS, type RunningCell, startCell } from '../../support/cells.ts'
+import { CELLS, FIXTURE_CELLS, type RunningCell, startCell } from '../../support/cells.ts'
 import { type TestClient, textOf } from '../../support/client.ts'
 
 // Real clients find and call tools that the budget of a workspace hides.
@@ -56,5 +56,21 @@ describe.each(CELLS)('$client with $server', cell => {
       code: -32602,
       message: expect.stringContaining('Did you mean test_simple_text'),
     })
+  })
+})
+
+describe.each(FIXTURE_CELLS)('$client with $server', cell => {
+  let running: RunningCell
+  beforeAll(async () => {
+    running = await startCell(cell, RULES)
+  })
+  afterAll(() => running.close())
+
+  it('cancels a call through the gateway, and the server sees it', async () => {
+    const client = await running.connect()
+    const giveUp = new AbortController()
+    const options = { signal: giveUp.signal, onProgress: () => giveUp.abort('no longer needed') }
+    await expect(client.call('call_tool', { name: 'wait', arguments: {} }, options)).rejects.toThrow('no longer needed')
+    expect(await running.journal.seen({ kind: 'cancelled', name: 'wait' })).toBeDefined()
   })
 })
