@@ -71,7 +71,7 @@ export const loadMemory = async (): Promise<Memory> => {
   const { ftsQuery, queryTerms } = await load<{
     ftsQuery(terms: unknown): string
     queryTerms(query: string): unknown
-  }>('servers/memory/text/query.js')
+  }>('text/query.js')
   const { readQuestion } = await load<{ readQuestion(query: string, now: number): unknown }>(
     'servers/memory/search/question.js',
   )

@@ -9,6 +9,7 @@ export const SECTIONS = [
   'Durability',
   'Audit log and traces',
   'Flight recorder',
+  'Tool search',
   'Command line',
   'Idle channels',
   'Parked calls',

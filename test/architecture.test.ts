@@ -9,6 +9,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   std: [],
   wire: [],
   stores: [],
+  text: [],
   telemetry: [],
   protocol: ['wire'],
   eras: ['protocol', 'wire'],
@@ -17,13 +18,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fronts: ['protocol', 'wire', 'stores', 'config'],
   console: ['admin', 'protocol'], // types of admin/, and tables of protocol/: it runs in browsers
   admin: ['fronts', 'protocol', 'wire', 'config'],
-  workspace: ['eras', 'protocol', 'wire', 'config'],
+  workspace: ['eras', 'protocol', 'wire', 'config', 'text'],
   health: ['protocol', 'wire', 'config'],
   observe: ['protocol', 'wire'],
   safety: ['protocol', 'wire', 'stores'],
   bridge: ['eras', 'protocol', 'wire', 'stores'],
   upstreams: ['protocol', 'wire', 'stores', 'config', 'auth'],
-  servers: ['protocol', 'wire', 'stores'],
+  servers: ['protocol', 'wire', 'stores', 'text'],
   doctor: ['upstreams', 'config', 'protocol', 'wire'],
   app: [
     'admin',

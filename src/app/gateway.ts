@@ -60,6 +60,8 @@ import { createTaskAdmin } from './task-admin.ts'
 
 export type { Gateway } from './gateway-options.ts'
 
+import { createToolUsages } from './tool-usage.ts'
+
 const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may take to finish
 
 /** Starts a gateway from a checked configuration. Only this function knows the order of the layers. */
@@ -104,6 +106,8 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     ...{ store, writeAudit, log },
   })
   const pins = new ToolPins({ store, writeAudit, log })
+  const usages = createToolUsages({ documents: store.shared, isShared: store.isShared, log })
+  await usages.load(snapshot.workspaces.values())
   const runtime = createRuntime(snapshot, {
     pins,
     log,
@@ -117,6 +121,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     parking: { keys: keys.ids, self: () => store.members.self, send: replicas?.sendToHome ?? isGone },
     replicas,
     listChanges: sharedLists,
+    usages,
     tasks: { store, log, afterMs: snapshot.tasks?.afterMs },
     oauth: serverOAuth,
   })
@@ -177,7 +182,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     context.keepAlive.stop()
     sharedConfig?.close()
     sharedLists?.close()
-    await Promise.all([runtime.close(), inbound.close(), cluster?.close(), replicas?.close()])
+    await Promise.all([runtime.close(), usages.close(), inbound.close(), cluster?.close(), replicas?.close()])
     await Promise.all([oauth?.close(), oauthServer.close(), observability.close()])
     throw error
   }
@@ -354,6 +359,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await sessions.stop()
     channels.endAll('shutdown')
     await runtime.close()
+    await usages.close()
     await replicas?.close()
     await handOver({ store, sessions, activeCalls: context.activeCalls, graceMs: limits.shutdownMs, log })
     await cluster?.close()

@@ -33,6 +33,7 @@ import { pinServer, type ServerPinning, withPins } from './server-pinning.ts'
 import type { ServerReplicas } from './server-replicas.ts'
 import { createToolFlags } from './tool-flags.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
+import type { ToolUsages } from './tool-usage.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -46,6 +47,7 @@ interface RuntimeOptions {
   readonly parking?: ParkingHome | undefined // undefined: parked calls are known to this process only
   readonly replicas?: ServerReplicas | undefined // undefined: there are no others
   readonly listChanges?: ListChanges | undefined // of other replicas
+  readonly usages?: ToolUsages | undefined // undefined: the use of tools is not counted
   readonly tasks?: BridgeTasksOptions | undefined // undefined: tasks end with the process
   readonly pins?: ToolPins | undefined // undefined: no server is pinned
   readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
@@ -127,7 +129,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const identity = Json.of({ name: 'dragoman', version })
   const health = createHealth(identity, log, calls)
   const placement = { cluster: first.cluster, connect: replicas?.connect }
-  const toolSizes = createToolSizes(health.toolsOf)
+  const toolSizes = createToolSizes(health.toolsOf, config => options.usages?.of(config)?.mostUsed() ?? [])
   const toolFlags = createToolFlags(health.toolsOf, () => snapshot.workspaces.values())
   const draining = new Set<Upstream>()
   let snapshot = first
@@ -188,6 +190,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         runsFor: entry.config.kind === 'process' ? entry.built.runsFor : undefined,
         wantsLogins: entry.logins?.standIn !== undefined,
         overlays: workspace.overlays.get(server) ?? new Map(),
+        trim: workspace.trim,
         learnt: entry.learnt,
         isUp: () => health.isUp(server),
         quarantineOf: entry.pinning?.quarantineOf,
@@ -215,6 +218,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         onListFault: health.setListFault,
         serverOfTask: bridge.serverOfTask,
         listChanges: options.listChanges,
+        usage: options.usages?.of(config),
         previous: before?.workspace,
       },
     )
@@ -372,7 +376,9 @@ const changedLists = (
       [config.servers, config.names, config.nameLength, config.policy],
     )
   if (isRebuilt) return CHANGING_LISTS
-  return isDeepStrictEqual(before.config.overlays, config.overlays) ? [] : ['tools']
+  const { overlays, budget, trim } = before.config
+  const isSameTools = isDeepStrictEqual([overlays, budget, trim], [config.overlays, config.budget, config.trim])
+  return isSameTools ? [] : ['tools']
 }
 
 /** The workspace was removed after the caller was admitted. */

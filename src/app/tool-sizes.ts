@@ -25,20 +25,24 @@ export const sizedTools = (tools: readonly Json[]): readonly SizedTool[] =>
 interface KnownSize {
   readonly config: WorkspaceConfig
   readonly tools: readonly (readonly Json[] | undefined)[]
+  readonly mostUsed: readonly string[]
   readonly size: ToolListSize
 }
 
 /** Computes sizes from the tools that servers have listed to the gateway; each is computed once for each list. */
-export const createToolSizes = (toolsOf: ToolsOf): ToolSizes => {
+export const createToolSizes = (
+  toolsOf: ToolsOf,
+  mostUsedIn: (config: WorkspaceConfig) => readonly string[],
+): ToolSizes => {
   const servers = new WeakMap<readonly Json[], ToolSize>()
   const workspaces = new Map<string, KnownSize>()
 
-  const measure = (config: WorkspaceConfig, tools: KnownSize['tools']): ToolListSize => {
+  const measure = (config: WorkspaceConfig, tools: KnownSize['tools'], mostUsed: readonly string[]): ToolListSize => {
     const lists = config.servers.flatMap((server, at) => {
       const listed = tools[at]
       return listed ? [[server, { tools: listed, prompts: [], resources: [], templates: [] }] as const] : []
     })
-    return previewWorkspace(config, new Map(lists)).toolList
+    return previewWorkspace(config, new Map(lists), mostUsed).toolList
   }
 
   return {
@@ -52,11 +56,15 @@ export const createToolSizes = (toolsOf: ToolsOf): ToolSizes => {
     ofTools: server => sizedTools(toolsOf(server) ?? []),
     ofWorkspace: config => {
       const tools = config.servers.map(toolsOf)
+      const mostUsed = mostUsedIn(config)
       const before = workspaces.get(config.name)
-      const isSame = before?.tools.length === tools.length && before.tools.every((list, at) => list === tools[at])
+      const isSame =
+        before?.mostUsed.join('\n') === mostUsed.join('\n') &&
+        before.tools.length === tools.length &&
+        before.tools.every((list, at) => list === tools[at])
       if (isSame && (before.config === config || isDeepStrictEqual(before.config, config))) return before.size
-      const size = measure(config, tools)
-      workspaces.set(config.name, { config, tools, size })
+      const size = measure(config, tools, mostUsed)
+      workspaces.set(config.name, { config, tools, mostUsed, size })
       return size
     },
   }

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/problems.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { type FlaggedTool, flagText } from '../protocol/pins.ts'
 import type { CheckReport, ServerReport, WorkspaceReport } from '../protocol/status.ts'
-import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
+import { isLargeList, largeListText, tokenText, trimmedText } from '../protocol/tool-size.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { safeLine } from './client/terminal.ts'
 import type { Inspect, Run } from './command.ts'
@@ -182,16 +182,17 @@ const workspaceRow = ({ toolList, ...report }: WorkspaceReport): string[] => [
 
 const MOST_LARGE = 5
 
-/** Advice on lists that are too large for models, with the tools that cost most. */
+/** What trimming saves, and advice on lists that are too large for models, with the tools that cost most. */
 const largeLists = (servers: readonly ServerReport[] = [], workspaces: readonly WorkspaceReport[] = []): string => {
+  const saved = workspaces.flatMap(({ name, toolList }) => trimmedText(name, toolList) ?? [])
   const large = workspaces.filter(({ toolList }) => isLargeList(toolList))
-  if (large.length === 0) return ''
+  if (large.length === 0) return saved.map(line => `${line}\n`).join('')
   const tools = servers
     .flatMap(({ name, toolSizes = [] }) => toolSizes.map(tool => ({ ...tool, name: `${name}/${tool.name}` })))
     .sort((a, b) => b.tokens - a.tokens)
     .slice(0, MOST_LARGE)
   const largest = `largest tools: ${tools.map(({ name, tokens }) => `${name} (${tokenText(tokens)})`).join(', ')}`
-  return [...large.map(({ name, toolList }) => largeListText(name, toolList)), largest, ''].join('\n')
+  return [...saved, ...large.map(({ name, toolList }) => largeListText(name, toolList)), largest, ''].join('\n')
 }
 
 const MOST_FLAGS = 20

@@ -67,7 +67,7 @@ const listed = async (kind: NameKind, context: CommandContext): Promise<readonly
     },
   })
   const terminal = { input: new PassThrough(), output, error: new PassThrough(), env: {}, onInterrupt: () => () => {} }
-  await run(['--json', '--timeout', '3'], { ...context, terminal })
+  await run(['--json', '--timeout', '3', ...(kind === 'prompt' ? [] : ['--all'])], { ...context, terminal })
   const items: readonly ListedItem[] = Object.values(JSON.parse(text || '{}') as Record<string, ListedItem[]>).flat()
   return items.map(({ name, inputSchema, arguments: args, _meta }) => {
     const origin = _meta?.['dragoman/origin']

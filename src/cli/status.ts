@@ -1,6 +1,6 @@
 import { flagText } from '../protocol/pins.ts'
 import type { GatewayStatus, ReplicaStatus, ServerStatus, StateStatus, WorkspaceStatus } from '../protocol/status.ts'
-import { isLargeList, largeListText, tokenText } from '../protocol/tool-size.ts'
+import { isLargeList, largeListText, tokenText, trimmedText } from '../protocol/tool-size.ts'
 import { safeLine } from './client/terminal.ts'
 import type { Run } from './command.ts'
 import { daemonOf, requestDaemon } from './daemon-client.ts'
@@ -83,10 +83,17 @@ const workspaceRow = ({ name, url, servers, toolList }: WorkspaceStatus): string
   url,
 ]
 
-/** Advice on workspaces whose lists are too large for models. */
+/** What trimming saves, and advice on workspaces whose lists are too large for models. */
 const largeLists = (workspaces: readonly WorkspaceStatus[]): string =>
   workspaces
-    .flatMap(({ name, toolList }) => (toolList && isLargeList(toolList) ? `\n${largeListText(name, toolList)}\n` : []))
+    .flatMap(({ name, toolList }) => {
+      if (!toolList) return []
+      const saved = trimmedText(name, toolList)
+      return [
+        ...(saved === undefined ? [] : [`\n${saved}\n`]),
+        ...(isLargeList(toolList) ? [`\n${largeListText(name, toolList)}\n`] : []),
+      ]
+    })
     .join('')
 
 /** Servers with tools that wait for an approval. */

@@ -5,6 +5,7 @@ import type { CallerValues } from './caller-values.ts'
 import type { OpenapiServer } from './openapi.ts'
 import type { RecorderConfig } from './recorder.ts'
 import type { TelemetryConfig } from './telemetry.ts'
+import type { ToolBudget, ToolTrim } from './tool-list.ts'
 
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
@@ -310,6 +311,8 @@ export interface WorkspaceRules {
   readonly strict: boolean // a list fails when a server is missing from it
   readonly policy: Policy
   readonly overlays: ReadonlyMap<string, ReadonlyMap<string, Overlay>> // by server, then by the tool's own name
+  readonly budget?: ToolBudget | undefined // undefined: all tools are listed
+  readonly trim?: ToolTrim | undefined // undefined: definitions are listed as servers send them
 }
 
 /** How tools and prompts are called: `<server>__<name>`, `<server>/<name>`, or as their servers call them. */

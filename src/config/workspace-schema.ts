@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { flagSchema, mapOf, object, oneOfSchema, textList, textSchema, wholeNumber } from './schema-parts.ts'
+import { budgetSchema, trimSchema } from './tool-list.ts'
 
 const MAX_TOOL_NAME = 128
 const LEAST_NAME_LENGTH = 40 // a prefix and a hash take 31 of them
@@ -67,5 +68,10 @@ export const workspaceSchema = object({
     .union([textSchema, policySchema], { error: 'expected the name of a policy, or an object' })
     .optional()
     .describe('What callers see and use here: the name of one of policies, or a policy.'),
+  budget: budgetSchema.optional(),
+  trim: z
+    .union([flagSchema, trimSchema], { error: 'expected true, false or an object' })
+    .default(false)
+    .describe('Shortens the definitions of tools that are listed; describe_tool returns the whole ones.'),
   tools: mapOf(overlaySchema).optional().describe('How single tools are shown and called, by "<server>/<tool>".'),
 })

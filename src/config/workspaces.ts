@@ -4,6 +4,7 @@ import type { ConfigPath } from './json-text.ts'
 import { type ConfigReport, nearest, quoteAll, suggest } from './problems.ts'
 import { readWith } from './read-with.ts'
 import { defaultRules, type Overlay, type ServerConfig, type WorkspaceConfig } from './snapshot.ts'
+import { DEFAULT_TRIM, type ToolBudget } from './tool-list.ts'
 import { type overlaySchema, policySchema, WORKSPACE_NAME, workspaceSchema } from './workspace-schema.ts'
 
 const MAX_NAME = 64
@@ -48,8 +49,15 @@ export const readWorkspace = (
     strict: entry.strict,
     policy: policy ?? defaults.policy,
     overlays: readOverlays(entry.tools ?? {}, servers, [...path, 'tools'], report),
+    ...(entry.budget && { budget: budgetOf(entry.budget) }),
+    ...(entry.trim && { trim: entry.trim === true ? DEFAULT_TRIM : entry.trim }),
   }
 }
+
+const budgetOf = ({ tokens, favourites }: NonNullable<z.output<typeof workspaceSchema>['budget']>): ToolBudget => ({
+  tokens,
+  ...(favourites && { favourites }),
+})
 
 const readServerNames = (
   given: '*' | readonly string[],

@@ -56,7 +56,8 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
   readonly #recorders: RequestRecorders
   readonly #dialect: string
   readonly #exchange: Exchange
-  readonly #target: RequestTarget | undefined
+  #target: RequestTarget | undefined
+  #call: Exchange
   readonly #traced: ReturnType<RequestTracing['begin']> | undefined
   #server: string | undefined
   #hasSeveral = false
@@ -67,6 +68,7 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
     this.#recorders = recorders
     this.#dialect = dialect
     this.#exchange = exchange
+    this.#call = exchange
     this.#target = requestTarget(exchange)
     this.#traced = recorders.tracing?.begin(exchange, dialect, this.#target)
     this.trace = this.#traced?.changesContext ? this.#traced : undefined
@@ -77,6 +79,13 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
     if (this.#server !== undefined && this.#server !== server) this.#hasSeveral = true
     this.#server = server
     this.tap?.sentTo(server)
+  }
+
+  calls(call: Exchange): void {
+    this.#call = call
+    this.#target = requestTarget(call)
+    this.#traced?.calls(call.method, this.#target)
+    this.tap?.calls(call)
   }
 
   denied(): void {
@@ -131,7 +140,7 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
         bytesOut: this.#bytesOut,
         traceId: this.#traced?.traceId,
         replica: replica(),
-        arguments: hasArguments ? auditedContent(exchange.params.get('arguments')) : undefined,
+        arguments: hasArguments ? auditedContent(this.#call.params.get('arguments')) : undefined,
         result: hasResults && frame?.kind === 'result' ? auditedContent(frame.result) : undefined,
       }),
     )

@@ -112,6 +112,13 @@ class TracedRequest implements RequestTrace {
     return this.#state.span !== undefined || this.#state.isRoot
   }
 
+  /** The request calls another tool than it names. */
+  calls(method: string, target: RequestTarget | undefined): void {
+    const { span } = this.#state
+    span?.rename(spanName(method, target))
+    span?.setAttributes(targetAttributes(method, target))
+  }
+
   send(exchange: Exchange, server: string): Exchange {
     const { span, traceId } = this.#state
     if (!span) {

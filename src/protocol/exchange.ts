@@ -39,6 +39,8 @@ export interface RequestOrigin {
 export interface RequestRecord {
   /** A server gets the request; a request such as `logging/setLevel` goes to several. */
   sentTo(server: string): void
+  /** The request is served as this call: what is recorded names its tool. */
+  calls?(call: Exchange): void
   /** A policy or a missing scope is why the request will fail. The client may not be told. */
   denied(): void
   readonly tap?: MessageTap | undefined // gets what is sent to servers, and what they send

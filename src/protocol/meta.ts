@@ -13,6 +13,7 @@ export const META = {
   origin: 'dragoman/origin', // of an item shown under another name: its server, and what it is called there
   login: 'dragoman/login', // on the tool that starts a login, with why it cannot; on a result: the server, and the link to log in
   unavailable: 'dragoman/unavailable', // on a list: the servers it lacks
+  allTools: 'dragoman/allTools', // in a request for a list, true: also tools that the budget leaves out; false: the list has their number here
   servers: 'dragoman/servers', // true in a request for a list: the list has the server of each of its items here
 } as const
 

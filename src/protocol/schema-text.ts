@@ -59,40 +59,65 @@ export const requiredOf = (schema: Json): ReadonlySet<string> =>
 
 const MOST_MEMBERS = 8
 const MOST_CHOICES = 8
+const MOST_ALTERNATIVES = 8
+const MOST_NESTED = 4 // arrays and alternatives: a schema may contain itself
+const LONGEST_VALUE = 100 // characters of one choice
+
+/** How much deeper a type is written. */
+interface TypeDepth {
+  readonly objects: number
+  readonly nested: number
+}
 
 /** A type as people read it: `string`, `"a" | "b"`, `integer[]`, `{street?: string}`. */
-export const typeText = (given: Json | undefined, root: Json, depth = 2): string => {
+export const typeText = (
+  given: Json | undefined,
+  root: Json,
+  depth: TypeDepth = { objects: 2, nested: MOST_NESTED },
+): string => {
   const schema = resolveSchema(given, root)
   if (!schema?.isObject) return 'any'
-  if (schema.has('const')) return String(schema.get('const'))
+  const constant = schema.get('const')
+  if (constant) return valueText(constant)
   const choices = choicesOf(schema)
   if (choices) {
-    const shown = choices.slice(0, MOST_CHOICES).map(({ value }) => value.toString())
+    const shown = choices.slice(0, MOST_CHOICES).map(({ value }) => valueText(value))
     return [...shown, ...(choices.length > MOST_CHOICES ? ['…'] : [])].join(' | ')
   }
+  if (depth.nested === 0) return 'any'
   const alternatives = alternativesOf(schema, root)
-  if (alternatives.length > 1) return [...new Set(alternatives.map(each => typeText(each, root, depth)))].join(' | ')
+  if (alternatives.length > 1) {
+    const inner = { ...depth, nested: depth.nested - 1 }
+    const shown = alternatives.slice(0, MOST_ALTERNATIVES).map(each => typeText(each, root, inner))
+    return [...new Set(shown), ...(alternatives.length > MOST_ALTERNATIVES ? ['…'] : [])].join(' | ')
+  }
   const [only = schema] = alternatives
   const types = typesOf(only)
   if (types.length === 0) return only.has('properties') ? objectText(only, root, depth) : 'any'
   return types.map(type => oneType(type, only, root, depth)).join(' | ')
 }
 
-const oneType = (type: SchemaType, schema: Json, root: Json, depth: number): string => {
+const valueText = (value: Json): string => {
+  const text = value.toString()
+  return text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE)}…`
+}
+
+const oneType = (type: SchemaType, schema: Json, root: Json, depth: TypeDepth): string => {
   if (type === 'array') {
-    const item = typeText(schema.get('items'), root, depth)
+    const item = typeText(schema.get('items'), root, { ...depth, nested: depth.nested - 1 })
     return item.includes(' ') ? `(${item})[]` : `${item}[]`
   }
   return type === 'object' ? objectText(schema, root, depth) : type
 }
 
-const objectText = (schema: Json, root: Json, depth: number): string => {
+const objectText = (schema: Json, root: Json, depth: TypeDepth): string => {
   const properties = schema.get('properties')?.entries() ?? []
-  if (properties.length === 0 || depth === 0) return 'object'
+  if (properties.length === 0 || depth.objects === 0) return 'object'
   const required = requiredOf(schema)
+  const inner = { ...depth, objects: depth.objects - 1 }
   const members = properties
     .slice(0, MOST_MEMBERS)
-    .map(([name, each]) => `${name}${required.has(name) ? '' : '?'}: ${typeText(each, root, depth - 1)}`)
+    .map(([name, each]) => `${name}${required.has(name) ? '' : '?'}: ${typeText(each, root, inner)}`)
   return `{${[...members, ...(properties.length > MOST_MEMBERS ? ['…'] : [])].join(', ')}}`
 }
 

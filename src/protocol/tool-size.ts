@@ -46,6 +46,10 @@ export const isLargeList = ({ listed }: Pick<ToolListSize, 'listed'>): boolean =
 export const largeListText = (workspace: string, { listed, listedTools }: ToolListSize): string =>
   `warning: the list of ${workspace} has about ${tokenText(listed.tokens)} tokens in ${listedTools} tools, which every client of it reads; set a "budget" for this workspace`
 
+/** What trimming saves in a list; undefined if it is off. */
+export const trimmedText = (workspace: string, { trimmed }: ToolListSize): string | undefined =>
+  trimmed && `trimming saves about ${tokenText(trimmed.tokens)} tokens in the definitions of ${workspace}`
+
 /** `195k`, `1.2k`, `640`: a number of tokens for people. */
 export const tokenText = (tokens: number): string => {
   if (tokens < 1000) return `${tokens}`

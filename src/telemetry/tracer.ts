@@ -4,6 +4,7 @@ import { RandomIds, type TraceContext } from './trace-context.ts'
 
 /** A span that goes on. */
 export interface Span extends TraceContext {
+  rename(name: string): void
   setAttributes(attributes: SpanAttributes): void
   /** A span of the same trace, within this one. */
   child(name: string, kind: EndedSpan['kind'], attributes: SpanAttributes): Span
@@ -73,6 +74,7 @@ class RunningSpan implements Span {
   readonly #ids: RandomIds
   readonly #clock: SpanClock
   readonly #started: StartedSpan
+  #name: string
   #attributes: SpanAttributes
   #isEnded = false
 
@@ -81,6 +83,7 @@ class RunningSpan implements Span {
     this.#ids = ids
     this.#clock = clock
     this.#started = started
+    this.#name = started.name
     this.#attributes = started.attributes
   }
 
@@ -90,6 +93,10 @@ class RunningSpan implements Span {
 
   get spanId(): string {
     return this.#started.spanId
+  }
+
+  rename(name: string): void {
+    this.#name = name
   }
 
   setAttributes(attributes: SpanAttributes): void {
@@ -116,6 +123,6 @@ class RunningSpan implements Span {
     if (this.#isEnded) return
     this.#isEnded = true
     const all = { ...this.#attributes, ...attributes }
-    this.#take(encodeSpan({ ...this.#started, attributes: all, endUs: this.#clock.now(), isError }))
+    this.#take(encodeSpan({ ...this.#started, name: this.#name, attributes: all, endUs: this.#clock.now(), isError }))
   }
 }

@@ -63,8 +63,17 @@ const singleResult = (options: DiscoverOptions, caller: Caller, cached: CachedDi
   const { hints } = cached.entry
   const converted = convertFor(caller, discovery)
   const ttlMs = hints && converted.has('ttlMs') ? remainingTtl(promisedUntil(hints), false, Date.now()) : undefined
-  const result = ttlMs === undefined ? converted : converted.with('ttlMs', ttlMs)
+  const timed = ttlMs === undefined ? converted : converted.with('ttlMs', ttlMs)
+  const result = options.config.budget ? withToolChanges(timed) : timed
   return instructions === undefined ? result : result.with('instructions', instructions)
+}
+
+/** A list with favourites may change although its server announces no changes. */
+const withToolChanges = (result: Json): Json => {
+  const capabilities = result.get('capabilities')
+  const tools = capabilities?.get('tools')
+  if (!capabilities || !tools?.isObject) return result
+  return result.with('capabilities', capabilities.with('tools', tools.with('listChanged', true)))
 }
 
 const mergedResult = (options: DiscoverOptions, caller: Caller, all: readonly CachedDiscovery[]): Json => {

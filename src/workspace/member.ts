@@ -1,4 +1,5 @@
 import type { Overlay } from '../config/snapshot.ts'
+import type { ToolTrim } from '../config/tool-list.ts'
 import type { RpcError } from '../protocol/errors.ts'
 import type { Caller, Upstream } from '../protocol/exchange.ts'
 import type { LearntSource } from './catalog/learnt-server.ts'
@@ -14,6 +15,7 @@ export interface Member {
   readonly runsFor?: ((caller: Caller) => boolean) | undefined
   readonly wantsLogins?: boolean | undefined // callers may have to log in, and the gateway asks them to
   readonly overlays: ReadonlyMap<string, Overlay> // by the tool's original name
+  readonly trim?: ToolTrim | undefined // undefined: definitions are shown whole
   readonly learnt?: LearntSource | undefined // undefined: what the server lists depends on the caller
   /** The error for a tool that waits for an approval of its definition; undefined: no tool does. */
   readonly quarantineOf?: ((caller: Caller, tool: string) => RpcError | undefined) | undefined

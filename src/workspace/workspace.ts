@@ -4,6 +4,9 @@ import type { ListChanges } from '../protocol/notifications.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Json } from '../wire/json/json.ts'
+import { createGatewayToolRoute } from './budget/gateway-tool-route.ts'
+import { ShownLists } from './budget/shown-lists.ts'
+import type { ToolUsage } from './budget/tool-usage.ts'
 import { Catalog } from './catalog/catalog.ts'
 import { CACHE_TIMES, type CacheTimes } from './catalog/freshness.ts'
 import { listKindOf } from './catalog/list-kinds.ts'
@@ -37,6 +40,7 @@ export interface WorkspaceDeps {
   readonly listChanges?: ListChanges | undefined // of other replicas; undefined: there are none
   /** The server that a task of a caller belongs to. */
   readonly serverOfTask?: (caller: Caller, taskId: string) => string | undefined
+  readonly usage?: ToolUsage | undefined // of the tools of a workspace with a budget; undefined: it is not counted
 }
 
 /** Several servers as one, or one server with rules. */
@@ -102,13 +106,19 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   }
 }
 
-const isPlain = ({ servers, names, nameLength, instructions, policy, overlays }: WorkspaceConfig): boolean =>
-  servers.length === 1 &&
-  nameLength === undefined &&
-  names === 'plain' &&
-  instructions === undefined &&
-  createPolicy(policy).isOpen &&
-  [...overlays.values()].every(tools => tools.size === 0)
+const isPlain = (config: WorkspaceConfig): boolean => {
+  const { servers, names, nameLength, instructions, policy, overlays, budget, trim } = config
+  return (
+    servers.length === 1 &&
+    nameLength === undefined &&
+    budget === undefined &&
+    trim === undefined &&
+    names === 'plain' &&
+    instructions === undefined &&
+    createPolicy(policy).isOpen &&
+    [...overlays.values()].every(tools => tools.size === 0)
+  )
+}
 
 export const createWorkspace = (
   config: WorkspaceConfig,
@@ -124,6 +134,7 @@ export const createWorkspace = (
     onListFault,
     listChanges,
     serverOfTask,
+    usage,
   }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
@@ -137,12 +148,16 @@ export const createWorkspace = (
   if (previous?.catalog) catalog.copyFrom(previous.catalog)
   const merged = new MergedLists(config, members, catalog)
   const provenance = previous?.provenance ?? new Provenance()
+  const { budget, trim } = config
+  const shown = new ShownLists({ lists: merged, budget, isTrimmed: trim !== undefined, mostUsed: usage?.mostUsed })
+  const missingScopes = createScopeCheck(scopes)
   const routes = createRoutes(members, merged, {
     config,
     log,
     provenance,
-    missingScopes: createScopeCheck(scopes),
+    missingScopes,
     serverOfTask,
+    onCall: usage?.count,
     capabilities: (caller, member) => catalog.discovery(member, caller).value?.result.get('capabilities'),
   })
   const refetcher = createRefetcher(catalog)
@@ -152,6 +167,7 @@ export const createWorkspace = (
     members,
     catalog,
     lists: merged,
+    shown,
     refetcher,
     isAggregate,
     announceChange: listChanges?.announce,
@@ -160,7 +176,7 @@ export const createWorkspace = (
   const rulesKey = rulesKeyOf(config)
   const snapshots = previous?.snapshots?.rulesKey === rulesKey ? previous.snapshots : createListSnapshots(rulesKey)
   const lists = createLists({
-    lists: merged,
+    lists: shown,
     snapshots,
     pages: new ListPages(cursorKeys),
     isStrict: config.strict,
@@ -170,8 +186,24 @@ export const createWorkspace = (
   const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
   const stopChanges = listChanges?.onChanged((server, list) => catalog.markOutdated(server, list))
 
+  const stopUsage = usage?.onChanged(() =>
+    subscriptions.onCacheChange({ kind: 'tools', server: '', scope: { kind: 'all' } }),
+  )
+  const callTool =
+    budget || trim
+      ? createGatewayToolRoute({
+          lists: merged,
+          route: routes.dispatch,
+          log,
+          instructionsOf: (caller, member) =>
+            catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
+          missingScopes,
+        })
+      : routes.dispatch
+
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
+    if (method === 'tools/call') return callTool
     if (listKindOf(method)) return lists
     if (method === 'server/discover') return discover
     return method === 'subscriptions/listen' ? subscriptions.dispatch : routes.dispatch
@@ -195,6 +227,7 @@ export const createWorkspace = (
     close: () => {
       stopListening?.()
       stopChanges?.()
+      stopUsage?.()
       subscriptions.close()
       refetcher.close()
       catalog.close()
@@ -203,8 +236,15 @@ export const createWorkspace = (
 }
 
 /** Equal for configurations that show the lists of servers in the same way. */
-const rulesKeyOf = ({ names, nameLength, policy, overlays }: WorkspaceConfig): string =>
-  JSON.stringify([names, nameLength, policy, [...overlays].map(([server, tools]) => [server, [...tools]])])
+const rulesKeyOf = ({ names, nameLength, policy, overlays, budget, trim }: WorkspaceConfig): string =>
+  JSON.stringify([
+    names,
+    nameLength,
+    policy,
+    budget,
+    trim,
+    [...overlays].map(([server, tools]) => [server, [...tools]]),
+  ])
 
 const DOWN: ReadonlySet<ServerStatus['state']> = new Set(['down', 'disabled', 'unavailable'])
 

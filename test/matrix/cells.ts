@@ -6,6 +6,7 @@ import {
   defaultRules,
   type Limits,
   type ServerConfig,
+  type WorkspaceRules,
 } from '../../src/config/snapshot.ts'
 import { isModern, MODERN, REVISIONS, type Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
@@ -98,17 +99,22 @@ export interface Cell {
 interface CellOptions {
   readonly capabilities?: object
   readonly limits?: Partial<Limits>
+  readonly rules?: Partial<WorkspaceRules>
   readonly prepare?: (server: MatrixServer) => void
 }
 
 /** A gateway before one server, which has been tried once. */
-export const gatewayBefore = async (config: ServerConfig, limits: Partial<Limits> = {}): Promise<Gateway> => {
+export const gatewayBefore = async (
+  config: ServerConfig,
+  limits: Partial<Limits> = {},
+  rules: Partial<WorkspaceRules> = {},
+): Promise<Gateway> => {
   const gateway = await startGateway(
     {
       listen: { ...DEFAULT_LISTEN, port: 0 },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200, ...limits },
       servers: new Map([['server', config]]),
-      workspaces: new Map([['default', { name: 'default', servers: ['server'], ...defaultRules(1) }]]),
+      workspaces: new Map([['default', { name: 'default', servers: ['server'], ...defaultRules(1), ...rules }]]),
       warnings: [],
     },
     { log: SILENT },
@@ -124,11 +130,11 @@ interface Station {
   close(): Promise<void>
 }
 
-const startStation = async ({ start }: ServerKind, { limits, prepare }: CellOptions): Promise<Station> => {
+const startStation = async ({ start }: ServerKind, { limits, rules, prepare }: CellOptions): Promise<Station> => {
   const server = await start()
   prepare?.(server)
   const prepared = { tools: [...server.tools], methods: [...server.methods] }
-  const gateway = await gatewayBefore(server.config, limits)
+  const gateway = await gatewayBefore(server.config, limits, rules)
   const reset = (): void => {
     server.tools.clear()
     server.methods.clear()

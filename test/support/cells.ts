@@ -1,3 +1,4 @@
+import type { WorkspaceRules } from '../../src/config/snapshot.ts'
 import type { ClientKind, ClientOptions, TestClient } from './client.ts'
 import { connectV1 } from './client-v1.ts'
 import { connectV2 } from './client-v2.ts'
@@ -38,9 +39,12 @@ export interface RunningCell {
 }
 
 /** Starts a cell's server and the gateway in front of it. */
-export const startCell = async ({ client, server }: Cell): Promise<RunningCell> => {
+export const startCell = async (
+  { client, server }: Cell,
+  rules: Partial<WorkspaceRules> = {},
+): Promise<RunningCell> => {
   const fixture = server === 'demo' ? undefined : await FIXTURES[server]()
-  const gateway = await startTestGateway(fixture?.url)
+  const gateway = await startTestGateway(fixture?.url, undefined, undefined, rules)
   const clients: TestClient[] = []
   return {
     url: gateway.url,

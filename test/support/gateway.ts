@@ -6,6 +6,7 @@ import {
   defaultRules,
   type ServerConfig,
   type TasksConfig,
+  type WorkspaceRules,
 } from '../../src/config/snapshot.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 
@@ -14,14 +15,16 @@ export const startTestGateway = (
   upstream?: string,
   state?: Parameters<typeof startGateway>[1]['state'],
   tasks?: TasksConfig,
+  rules?: Partial<WorkspaceRules>,
 ): Promise<{ url: string; close(): Promise<void> }> =>
-  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)], state, tasks)
+  startGatewayBefore([upstream === undefined ? DEMO : remote(upstream)], state, tasks, rules)
 
 /** A gateway in this process, on a port of its own, with these servers in one workspace. */
 export const startGatewayBefore = async (
   servers: readonly ServerConfig[],
   state?: Parameters<typeof startGateway>[1]['state'],
   tasks?: TasksConfig,
+  rules: Partial<WorkspaceRules> = {},
 ): Promise<{ url: string; close(): Promise<void> }> => {
   const names = servers.map(({ name }) => name)
   const snapshot = {
@@ -29,7 +32,7 @@ export const startGatewayBefore = async (
     limits: { ...DEFAULT_LIMITS, shutdownMs: 500 },
     tasks,
     servers: new Map(servers.map(server => [server.name, server])),
-    workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length) }]]),
+    workspaces: new Map([['default', { name: 'default', servers: names, ...defaultRules(names.length), ...rules }]]),
     warnings: [],
   }
   const gateway = await startGateway(snapshot, { log: SILENT, state })

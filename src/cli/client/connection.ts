@@ -6,7 +6,7 @@ import { META } from '../../protocol/meta.ts'
 import { isMethodOf, type LogSeverity } from '../../protocol/methods.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { listItems } from '../../protocol/send-request.ts'
-import { Json } from '../../wire/json/json.ts'
+import { Json, type PlainObject } from '../../wire/json/json.ts'
 import type { ClientPeer, WatchRequest } from '../command.ts'
 import { ClientRequest, type FrameHandlers, refusalOf } from './client-request.ts'
 import { ClientError, type ClientState, EXIT, STATE_WORDS, toClientError } from './exit-codes.ts'
@@ -27,6 +27,7 @@ interface ServedItem {
 /** One connection of a command: sends requests, answers questions, and ends what takes too long. */
 export class ServerConnection {
   readonly missingServers = new Set<string>() // whose items the lists of the daemon lack
+  leftOut = 0 // tools that the daemon leaves out of the list, because of a budget
   readonly #options: ConnectionOptions
   readonly #caller: Caller
   readonly #peer: ClientPeer
@@ -71,14 +72,15 @@ export class ServerConnection {
     }
   }
 
-  /** All items of a list, page by page; with the server of each, if `isOfMany` and the daemon knows it. */
-  async list(method: string, member: string, isOfMany: boolean): Promise<ServedItem[]> {
+  /** All items of a list, page by page; with the server of each, if `meta` asks for that and the daemon knows it. */
+  async list(method: string, member: string, meta: PlainObject): Promise<ServedItem[]> {
     const [items, servers]: [Json[], (string | undefined)[]] = [[], []]
     const fetchPage = async (params: Json): Promise<Json> => {
-      const asked = isOfMany ? params.with('_meta', Json.of({ [META.servers]: true })) : params
+      const asked = Object.keys(meta).length > 0 ? params.with('_meta', Json.of(meta)) : params
       const page = await this.request(method, asked, 'listing')
       const missing = page.at('_meta', META.unavailable)?.elements() ?? []
       for (const server of missing) this.missingServers.add(server.asString() ?? '')
+      this.leftOut = page.at('_meta', META.allTools)?.asNumber() ?? this.leftOut
       servers.push(...(page.at('_meta', META.servers)?.elements() ?? []).map(server => server.asString()))
       return page
     }

@@ -40,11 +40,16 @@ const listItemsOf = async (
   source: TargetSource,
   session: ServerConnection,
   list: ListName,
+  isWhole: boolean,
 ): Promise<readonly Item[]> => {
   const { method, member, key, capability } = LISTS[list]
   const isWorkspace = source.connection.kind === 'daemon'
   if (!isWorkspace && !(await session.discover()).get('capabilities')?.has(capability)) return []
-  const listed = await session.list(method, member, source.servers.length > 1).catch((error: unknown) => {
+  const meta = {
+    ...((source.servers.length > 1 || (isWorkspace && list === 'tools')) && { [META.servers]: true }),
+    ...(isWorkspace && list === 'tools' && { [META.allTools]: isWhole }),
+  }
+  const listed = await session.list(method, member, meta).catch((error: unknown) => {
     if (list === 'templates' && error instanceof ClientError && error.code === EXIT.protocol) return [] // many servers lack it
     throw error
   })
@@ -52,7 +57,7 @@ const listItemsOf = async (
     const sentName = definition.get(key)?.asString() ?? ''
     const origin = definition.at('_meta', META.origin)
     const only = source.servers.length === 1 ? source.servers[0] : undefined
-    const server = origin?.get('server')?.asString() ?? named ?? only
+    const server = origin?.get('server')?.asString() ?? (named === '' ? undefined : (named ?? only)) // empty: of the gateway
     return { server, name: origin?.get('name')?.asString() ?? sentName, sentName, definition, session }
   })
 }
@@ -62,24 +67,26 @@ export interface Found {
   readonly items: readonly Item[]
   readonly errors: readonly ClientError[]
   readonly missing: readonly string[] // servers that the daemon cannot list yet
+  readonly leftOut: number // tools that a budget leaves out
 }
 
-/** Reads lists of every connection at the same time. */
+/** Reads lists of every connection at the same time; also tools that a budget leaves out, unless `isWhole` is false. */
 export const findItems = async (
   client: Client,
   lists: readonly ListName[],
   open: (source: TargetSource) => Promise<ServerConnection> = source => client.connect(source),
+  isWhole = true,
 ): Promise<Found> => {
   const { sources } = client
   const results = await Promise.all(
     sources.all.map(async source => {
       try {
         const session = await open(source)
-        const read = await Promise.all(lists.map(list => listItemsOf(source, session, list)))
-        return { items: read.flat(), errors: [], missing: [...session.missingServers] }
+        const read = await Promise.all(lists.map(list => listItemsOf(source, session, list, isWhole)))
+        return { items: read.flat(), errors: [], missing: [...session.missingServers], leftOut: session.leftOut }
       } catch (error) {
         if (!(error instanceof ClientError) || error.code === EXIT.cancelled) throw error
-        return { items: [], errors: [error], missing: [] }
+        return { items: [], errors: [error], missing: [], leftOut: 0 }
       }
     }),
   )
@@ -91,6 +98,7 @@ export const findItems = async (
         : items.filter(({ server }) => server === undefined || server === sources.server),
     errors: results.flatMap(result => result.errors),
     missing: results.flatMap(result => result.missing),
+    leftOut: results.reduce((sum, result) => sum + result.leftOut, 0),
   }
 }
 

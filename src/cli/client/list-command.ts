@@ -10,10 +10,15 @@ import { fitLine, safeLine, styleOf } from './terminal.ts'
 export const listCommand = async (client: Client, lists: readonly ListName[]): Promise<number> => {
   const { sources } = client
   if (sources.item !== undefined && sources.server === undefined) throw unknownServer(sources.item, sources.all)
-  const { items, errors, missing } = await findItems(client, lists)
+  const isWhole = client.flags.all === true || sources.server !== undefined
+  const { items, errors, missing, leftOut } = await findItems(client, lists, undefined, isWhole)
   if (client.isJson) client.write(`${listJson(items, lists)}\n`)
   else if (items.length > 0 || errors.length === 0) printItems(client, items, lists)
   noteMissing(client, missing)
+  if (leftOut > 0)
+    client.note(
+      `this is what clients see: the budget leaves out ${leftOut} tools, which they find with search_tools; --all lists them`,
+    )
   return reportErrors(client, errors)
 }
 

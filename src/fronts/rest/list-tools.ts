@@ -32,19 +32,23 @@ export const restTaskCaller = (request: FrontRequest): Caller => ({ ...restCalle
 const CAN_ANSWER = Json.of({ elicitation: { form: {}, url: {} } })
 
 /** The tools of a workspace as this caller may list them, page by page; rejects with RpcFailure. */
-const listTools = (context: FrontContext, caller: Caller, signal: Signal): AsyncGenerator<Json> =>
-  listItems('tools', params => sendRequest(context.dispatch, caller, 'tools/list', params, signal))
+const listTools = (context: FrontContext, caller: Caller, signal: Signal, meta?: Json): AsyncGenerator<Json> =>
+  listItems('tools', params => {
+    const asked = meta ? params.with('_meta', meta) : params
+    return sendRequest(context.dispatch, caller, 'tools/list', asked, signal)
+  })
 
-/** Whether a workspace lists a tool that has one of these names, in the workspace or at its server. */
+const ALL_TOOLS = Json.of({ [META.allTools]: true })
+
+/** Whether a workspace has a tool, listed or left out by its budget, that has one of these names, in the workspace or at its server. */
 export const hasTool = async (
   context: FrontContext,
   caller: Caller,
   signal: Signal,
   names: readonly string[],
 ): Promise<boolean> => {
-  for await (const tool of listTools(context, caller, signal)) {
-    if (callableNames(tool).some(name => names.includes(name))) return true
-  }
+  const isMeant = (tool: Json): boolean => callableNames(tool).some(name => names.includes(name))
+  for await (const tool of listTools(context, caller, signal, ALL_TOOLS)) if (isMeant(tool)) return true
   return false
 }
 

@@ -5,7 +5,7 @@ import type { RecordedKind, RecordingOutcome } from '../../protocol/recording.ts
 import type { RequestFollower } from '../../telemetry/metrics.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeRequest, encodeResult, joinBuffers } from '../../wire/json-rpc.ts'
-import { auditText, outcomeOf, type RequestOutcome } from '../request-facts.ts'
+import { auditText, outcomeOf, type RequestOutcome, requestTarget } from '../request-facts.ts'
 import type { BlockAddress } from './block-store.ts'
 import { clientHeaders, serverHeaders } from './mcp-headers.ts'
 
@@ -72,7 +72,7 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
   readonly started = performance.now()
   readonly order: number
   readonly dialect: string
-  readonly subject: string | undefined
+  subject: string | undefined
   readonly client: string | undefined
   readonly continues: number // the order of the exchange that it answers; 0: none
   readonly method: string
@@ -166,6 +166,10 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
   pass(frame: Frame): Frame {
     if (this.dialect === REST) this.#passed(frame)
     return frame
+  }
+
+  calls(call: Exchange): void {
+    this.subject = requestTarget(call)?.name
   }
 
   denied(): void {

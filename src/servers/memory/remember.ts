@@ -1,10 +1,10 @@
+import { indexText } from '../../text/query.ts'
 import { readByRules, readJson } from './extract/rules.ts'
 import { RequestError } from './input-checks.ts'
 import type { Enrichment, NewDoc, NewEntity, NewFact, NewJob, Source } from './model.ts'
 import type { Added, By, MemoryStore } from './store.ts'
 import { dateWords } from './text/dates.ts'
 import { passagesOf } from './text/passages.ts'
-import { indexText } from './text/query.ts'
 
 /** An episode to add, from a tool, a command or an importer. */
 export interface EpisodeInput {

@@ -1,7 +1,7 @@
 import { SqlError, type SqlFailure } from '../../stores/sql.ts'
+import type { QueryTerm } from '../../text/query.ts'
 import type { Entity, Episode, EpisodeState, Fact, Instant, JobState } from './model.ts'
 import type { createMemoryStore } from './store/memory-store.ts'
-import type { QueryTerm } from './text/query.ts'
 
 /** The groups that a query covers; `all` is every group of the tenant. */
 export type Groups = readonly string[] | 'all'

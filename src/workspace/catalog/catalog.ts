@@ -98,11 +98,14 @@ export class Catalog {
     return this.#versions.of(caller)
   }
 
-  /** Starts with what the previous catalog has cached of the same servers with the same overlays. */
+  /** Starts with what the previous catalog has cached of the same servers that are shown in the same way. */
   copyFrom(previous: Catalog): void {
-    const same = this.#options.members.filter(({ server, native, overlays }) =>
+    const same = this.#options.members.filter(({ server, native, overlays, trim }) =>
       previous.#options.members.some(
-        other => other.server === server && other.native === native && isDeepStrictEqual(other.overlays, overlays),
+        other =>
+          other.server === server &&
+          other.native === native &&
+          isDeepStrictEqual([other.overlays, other.trim], [overlays, trim]),
       ),
     )
     const servers = new Set(same.map(({ server }) => server))

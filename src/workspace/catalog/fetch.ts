@@ -5,6 +5,7 @@ import { isModern, type Revision } from '../../protocol/revisions.ts'
 import { sendRequest } from '../../protocol/send-request.ts'
 import { within } from '../../std/time.ts'
 import type { Json } from '../../wire/json/json.ts'
+import { trimTool } from '../budget/trim-tool.ts'
 import type { Member } from '../member.ts'
 import { showOverlay } from '../policy/overlays.ts'
 import { usableTool } from '../routing/call-headers.ts'
@@ -123,10 +124,12 @@ const emptyIfUnknown = (error: unknown): ListReading => {
 
 /** How the items of a member's list are shown in its workspace. */
 export const showOf =
-  ({ isRemote, overlays }: Member, kind: ListKind): ShowItem =>
+  ({ isRemote, overlays, trim }: Pick<Member, 'isRemote' | 'overlays' | 'trim'>, kind: ListKind): ShowItem =>
   (original, native) => {
     if (kind !== 'tools') return { item: native }
     const usable = usableTool(native, isRemote)
+    if (!('item' in usable)) return usable
+    const trimmed = trim ? trimTool(usable.item, trim) : usable.item // before the overlay: its texts were written for here
     const overlay = overlays.get(original)
-    return overlay && 'item' in usable ? { item: showOverlay(usable.item, overlay) } : usable
+    return { item: overlay ? showOverlay(trimmed, overlay) : trimmed }
   }

@@ -1,6 +1,6 @@
 import type { Caller } from '../../protocol/exchange.ts'
 import type { ListKind } from './list-kinds.ts'
-import { type MergedView, policyKey } from './merged-lists.ts'
+import { policyKey, type ShownView } from './merged-lists.ts'
 import { callerKey } from './provenance.ts'
 
 const KEEP_MS = 60_000 // after the last page was requested
@@ -11,7 +11,7 @@ const MOST_BYTES = 128 * 1024 * 1024
 
 interface KeptView {
   readonly principal: string
-  readonly view: MergedView
+  readonly view: ShownView
   readonly until: number
 }
 
@@ -19,8 +19,8 @@ interface KeptView {
 export interface ListSnapshots {
   /** Equal for workspaces that show the same servers in the same way: only those may share snapshots. */
   readonly rulesKey: string
-  keep(caller: Caller, kind: ListKind, view: MergedView): void
-  find(caller: Caller, kind: ListKind, hash: string): MergedView | undefined
+  keep(caller: Caller, kind: ListKind, view: ShownView): void
+  find(caller: Caller, kind: ListKind, hash: string): ShownView | undefined
 }
 
 /** Keeps snapshots for a minute, within limits for each principal and in all; the oldest are evicted first. */
@@ -49,7 +49,7 @@ export const createListSnapshots = (rulesKey: string): ListSnapshots => {
     if (snapshots.size > 0) timer = setTimeout(expire, KEEP_MS).unref()
   }
 
-  const put = (key: string, principal: string, view: MergedView): void => {
+  const put = (key: string, principal: string, view: ShownView): void => {
     snapshots.delete(key)
     snapshots.set(key, { principal, view, until: Date.now() + KEEP_MS })
     if (!timer) expire()

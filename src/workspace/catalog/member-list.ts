@@ -57,7 +57,7 @@ const digestOf = (items: readonly MemberItem[]): string => {
 }
 
 /** Revisions differ in whole results, so the item is converted as a page of one item. */
-const convertItem = (kind: ListKind, item: Json, from: Revision, to: Revision): Json => {
+export const convertItem = (kind: ListKind, item: Json, from: Revision, to: Revision): Json => {
   const { method, member } = LIST_KINDS[kind]
   const page = convertResult(method, Json.of({ [member]: [item] }), from, to)
   return page.get(member)?.elements()[0] ?? item

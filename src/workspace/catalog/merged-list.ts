@@ -2,30 +2,47 @@ import { createHash } from 'node:crypto'
 import type { NameStyle } from '../../config/snapshot.ts'
 import { META } from '../../protocol/meta.ts'
 import type { Revision } from '../../protocol/revisions.ts'
+import type { ToolSize } from '../../protocol/tool-size.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Member } from '../member.ts'
 import type { PolicyRules } from '../policy/policy.ts'
 import { aliasFor, createAppLinks, type RenameUri, rewriteTool } from '../routing/uris.ts'
+import { showOf } from './fetch.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
-import type { MemberItem, MemberList } from './member-list.ts'
+import { sizeOfNamed } from './list-size.ts'
+import { convertItem, type MemberItem, type MemberList } from './member-list.ts'
 import { type AmbiguousName, createFinder, exposedNames, namespacesOf } from './names.ts'
 
-/** One tool, prompt, resource or template of a member, as callers of the workspace see it. */
-export interface ListItem {
-  readonly member: Member
-  readonly original: string // its name, URI or URI template at the server
-  readonly exposed: string // the same as callers see it
-  readonly definition: Json // as callers see it, in `revision`
-  readonly native?: Json | undefined // the definition before the overlay; undefined: no overlay
-  readonly revision: Revision
+/** One item of a list that clients get. */
+export interface ShownItem {
+  readonly member?: Member | undefined // undefined: it is a tool of the gateway itself
+  readonly exposed: string // its name, URI or URI template as callers see it
+  readonly definition: Json // as callers see it
 }
 
-/** One list of a workspace, as certain callers may see it; immutable. */
-export interface MergedList {
-  readonly items: readonly ListItem[] // in the order of the workspace's servers
+/** One tool, prompt, resource or template of a member, as callers of the workspace see it. */
+export interface ListItem extends ShownItem {
+  readonly member: Member
+  readonly original: string // its name, URI or URI template at the server
+  readonly native?: Json | undefined // the definition before the overlay and trimming; undefined: there are none
+  readonly whole: Json // the definition as callers see it, before trimming
+  readonly identity: Json // the same object for one definition, whatever the revision and the name are
+  readonly size: ToolSize // the same for every revision
+  readonly revision: Revision // of its definition
+}
+
+/** A list that clients get; immutable. */
+export interface ShownList {
+  readonly items: readonly ShownItem[]
   readonly missingServers: readonly string[] // servers whose list is not known yet
   readonly hash: string // equal for equal content
   readonly bytes: number // of the lists it is made of
+  readonly leftOut?: number | undefined // how many tools callers can use although they are not listed
+}
+
+/** One list of a workspace, as certain callers may see it; immutable. */
+export interface MergedList extends ShownList {
+  readonly items: readonly ListItem[] // in the order of the workspace's servers
   /** By any form of the name: as shown, `<server>__<name>`, `<server>/<name>`, or the bare name where it is unique. */
   find(name: string): ListItem | AmbiguousName<ListItem> | undefined
   /** Whether these callers may see an item of a server; undefined: the server does not list it. */
@@ -124,14 +141,35 @@ class LazyItem implements ListItem {
     return native === shown ? undefined : native
   }
 
+  get whole(): Json {
+    const { kind, member, list, revision } = this.#source
+    const { native } = this
+    const shown =
+      native && member.trim ? showOf({ ...member, trim: undefined }, kind)(this.original, native) : undefined
+    if (!shown || !('item' in shown)) return this.definition
+    return definitionOf(this.#source, this.original, convertItem(kind, shown.item, list.revision, revision))
+  }
+
+  get identity(): Json {
+    return (this.#source.list.items[this.#source.at] as MemberItem).shown
+  }
+
+  get size(): ToolSize {
+    const { member, exposed, original, identity: shown } = this
+    return sizeOfNamed({ server: member.server, original, exposed, shown })
+  }
+
   get definition(): Json {
     this.#definition ??= definitionOf(this.#source, this.original)
     return this.#definition
   }
 }
 
-const definitionOf = ({ kind, member, list, at, exposed, revision, relink }: ItemSource, original: string): Json => {
-  const listed = list.in(revision, at)
+const definitionOf = (
+  { kind, member, list, at, exposed, revision, relink }: ItemSource,
+  original: string,
+  listed: Json = list.in(revision, at),
+): Json => {
   const named =
     exposed === original ? listed : withName(listed, kind, exposed, { server: member.server, name: original })
   return relink ? rewriteTool(named, relink) : named

@@ -9,7 +9,7 @@ import { cacheOwnerOf } from './cache-owner.ts'
 import { type CachedList, type Catalog, type OnWait, wouldStart } from './catalog.ts'
 import { promisedUntil } from './freshness.ts'
 import type { ListKind } from './list-kinds.ts'
-import { buildMergedList, type ListPart, type MergedList } from './merged-list.ts'
+import { buildMergedList, type ListPart, type MergedList, type ShownList } from './merged-list.ts'
 
 const MOST_VIEWS = 1000
 const LONGEST_POLICY = 64 // characters in a key; a longer one is replaced by its hash
@@ -26,11 +26,15 @@ export interface ListView {
   cached(caller: Caller, kind: ListKind): MergedList | undefined
 }
 
-/** A merged list with its caching hints. */
-export interface MergedView {
-  readonly list: MergedList
+/** A list with its caching hints. */
+export interface ShownView {
+  readonly list: ShownList
   readonly promisedUntil: number // how long its servers promised not to change it
   readonly isPublic: boolean // the same for every principal
+}
+
+export interface MergedView extends ShownView {
+  readonly list: MergedList
 }
 
 interface CachedView extends MergedView {

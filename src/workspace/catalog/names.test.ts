@@ -222,6 +222,9 @@ const finding = (
         original,
         exposed: exposed[at]?.[i] ?? '',
         definition: Json.empty,
+        whole: Json.empty,
+        identity: Json.empty,
+        size: { bytes: 2, tokens: 1 },
         revision: MODERN,
       }),
     )

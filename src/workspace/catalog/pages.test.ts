@@ -1,25 +1,18 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { scriptedMember } from '../../../test/support/scripted-member.ts'
-import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { ListKind } from './list-kinds.ts'
-import type { ListItem, MergedList } from './merged-list.ts'
+import type { ShownItem, ShownList } from './merged-list.ts'
 import { ListPages } from './pages.ts'
 
 const lists = new ListPages([Buffer.alloc(32, 1)])
-const member = scriptedMember('a')
-const listOf = (items: readonly Json[]): MergedList => ({
-  items: items.map(
-    (item, i): ListItem => ({ member, original: `${i}`, exposed: `${i}`, definition: item, revision: MODERN }),
-  ),
+const listOf = (items: readonly Json[]): ShownList => ({
+  items: items.map((item, i) => ({ exposed: `${i}`, definition: item })),
   missingServers: [],
   hash: 'e',
   bytes: 0,
-  find: () => undefined,
-  visibility: () => undefined,
 })
-const pagesOf = (kind: ListKind, list: MergedList): Json[] => {
+const pagesOf = (kind: ListKind, list: ShownList): Json[] => {
   const pages: Json[] = []
   for (let page = lists.pageOf(kind, list, 0); page; page = lists.pageOf(kind, list, pages.length)) pages.push(page)
   return pages
@@ -66,11 +59,8 @@ test('a page is built once, when it is requested', () => {
   const items = Array.from({ length: 2500 }, (_, i) => tool(`t${i}`, 10))
   let made = 0
   const counted = items.map(
-    (item, i): ListItem => ({
-      member,
-      original: `${i}`,
+    (item, i): ShownItem => ({
       exposed: `${i}`,
-      revision: MODERN,
       get definition() {
         made++
         return item

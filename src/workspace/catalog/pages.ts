@@ -1,7 +1,7 @@
 import { Json } from '../../wire/json/json.ts'
 import { seal, unseal } from '../../wire/seal.ts'
 import { LIST_KINDS, type ListKind } from './list-kinds.ts'
-import type { MergedList } from './merged-list.ts'
+import type { ShownList } from './merged-list.ts'
 
 /** The size of a page. */
 export const PAGE_ITEMS = 1000
@@ -25,7 +25,7 @@ const KEY_ID = 'l'
 /** The pages of lists, with cursors that every replica with the same keys can read. */
 export class ListPages {
   readonly #keys: readonly [Uint8Array, ...Uint8Array[]]
-  readonly #pages = new WeakMap<MergedList, PagesSoFar>()
+  readonly #pages = new WeakMap<ShownList, PagesSoFar>()
 
   /** The first key seals cursors, all of them open one. */
   constructor(keys: readonly [Uint8Array, ...Uint8Array[]]) {
@@ -36,7 +36,7 @@ export class ListPages {
    * One page of a list as a result, undefined beyond the last page. Each page is built once, when it is requested: all pages
    * of a long list together would block the event loop.
    */
-  pageOf(kind: ListKind, list: MergedList, at: number): Json | undefined {
+  pageOf(kind: ListKind, list: ShownList, at: number): Json | undefined {
     const soFar = this.#pages.get(list) ?? { pages: [], next: 0 }
     this.#pages.set(list, soFar)
     // No page is empty except the page of an empty list.
@@ -56,7 +56,7 @@ export class ListPages {
     return undefined
   }
 
-  #buildPage(kind: ListKind, list: MergedList, soFar: PagesSoFar): Json {
+  #buildPage(kind: ListKind, list: ShownList, soFar: PagesSoFar): Json {
     const pieces = [Buffer.from(`{"${LIST_KINDS[kind].member}":[`)]
     soFar.next = appendItems(list, soFar.next, pieces)
     const isLast = soFar.next === list.items.length
@@ -72,7 +72,7 @@ export class ListPages {
 }
 
 /** Appends the items of one page and returns where the next one begins; an item larger than a page has its own page. */
-const appendItems = ({ items }: MergedList, start: number, pieces: Buffer[]): number => {
+const appendItems = ({ items }: ShownList, start: number, pieces: Buffer[]): number => {
   const end = Math.min(items.length, start + PAGE_ITEMS)
   let bytes = 0
   for (let at = start; at < end; at++) {

@@ -20,6 +20,7 @@ export interface RouteDeps {
   readonly missingScopes?: ScopeCheck | undefined // undefined: tools need none
   /** The server that a task of a caller belongs to; undefined: there are no tasks. */
   readonly serverOfTask?: ((caller: Caller, taskId: string) => string | undefined) | undefined
+  readonly onCall?: ((server: string, tool: string) => void) | undefined // a tool is called by a client
 }
 
 /** What all routes of a workspace share. */

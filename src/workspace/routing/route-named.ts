@@ -148,6 +148,7 @@ export const createNamedRoute = (context: RouteContext, kind: NamedKind) => {
     const named = name === original ? exchange : { ...exchange, params: exchange.params.with('name', original) }
     const prepared = kind === 'tools' ? prepareCall(context, named, member, original, item) : named
     if ('code' in prepared) return rejectWith(exchange, prepared)
+    if (kind === 'tools' && item) context.onCall?.(member.server, original)
     context.send(member, context.isAggregate ? { ...prepared, sink: memberSink(context, exchange, member) } : prepared)
   }
 

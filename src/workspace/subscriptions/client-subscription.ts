@@ -10,6 +10,7 @@ import {
 } from '../../protocol/notifications.ts'
 import { isModern } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
+import type { ShownLists } from '../budget/shown-lists.ts'
 import type { CacheEntry } from '../catalog/cache-entry.ts'
 import { cacheOwnerOf } from '../catalog/cache-owner.ts'
 import { type CacheChange, type Catalog, wouldStart } from '../catalog/catalog.ts'
@@ -41,6 +42,7 @@ const listsIn = (notifications: Json): ChangingList[] =>
 export interface SubscriptionContext {
   readonly catalog: Catalog
   readonly lists: MergedLists
+  readonly shown: ShownLists
   readonly refetcher: Refetcher
   readonly isAggregate: boolean
   /** Tells other replicas that a server has announced a change. */
@@ -76,7 +78,7 @@ export class ClientSubscription {
       sink: exchange.sink,
       wanted: this.#wanted,
       coalesceMs: context.catalog.times.coalesceMs,
-      hashOf: list => LISTS[list].map(kind => context.lists.cached(exchange.caller, kind)?.hash ?? '').join(),
+      hashOf: list => LISTS[list].map(kind => context.shown.cachedHash(exchange.caller, kind)).join(),
     })
   }
 
@@ -214,12 +216,14 @@ export class ClientSubscription {
     this.#context.announceChange?.(member.server, list)
     this.#refetch(member, list)
     if (!this.#unwatched.delete(keyOf(member, list))) return
-    const { catalog, lists } = this.#context
+    const { catalog, lists, shown } = this.#context
     const entries = this.#entries(member, list)
     // The client may list at once, and must not get the old list: the fetch comes first.
     void catalog.settle(entries.flatMap(({ pendingFetch }) => pendingFetch ?? [])).then(() => {
       const isFetched = entries.every(({ failure }) => failure === undefined)
-      this.#notifier.schedule(list, isFetched && lists.rulesOf(this.#exchange.caller).isOpen)
+      const { caller } = this.#exchange
+      const showsAll = lists.rulesOf(caller).isOpen && !(list === 'tools' && shown.isShortened(caller))
+      this.#notifier.schedule(list, isFetched && showsAll)
     })
   }
 

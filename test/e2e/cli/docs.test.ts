@@ -22,6 +22,7 @@ describe('the documentation', () => {
     'docs/observability.md',
     'docs/processes.md',
     'docs/security.md',
+    'docs/tool-budget.md',
     'docs/workspaces.md',
   ])('of %s shows configurations that work', async file => {
     const blocks = [...read(file).matchAll(/```json\n(\{\n.*?)```/gs)]

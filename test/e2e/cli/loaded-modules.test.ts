@@ -80,3 +80,21 @@ it('the record shows the memory server where it is used', async () => {
   const modules = await modulesOf(['memory', 'add', 'There is something.'])
   expect(ofMemory(modules).join('\n')).toMatch(/servers\/memory\//)
 })
+
+it('a budget loads what finds words with the first search, and nothing of the memory server', async () => {
+  const file = join(folder, 'budget.json')
+  const workspaces = { default: { servers: ['demo'], budget: { tokens: 1000 }, trim: true } }
+  await writeFile(file, JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } }, workspaces }))
+  const { env, modules } = recordLoads()
+  const gateway = await startServe(['--config', file, '--ephemeral'], env)
+  const list = await call(`${gateway.origin}/mcp`, 'tools/list')
+  expect(JSON.stringify(list)).toContain('search_tools')
+  expect(ofMemory(await modules())).toEqual([])
+  const search = { name: 'search_tools', arguments: { query: 'echo' } }
+  expect(JSON.stringify(await call(`${gateway.origin}/mcp`, 'tools/call', search))).toContain('example-echo')
+  const loaded = ofMemory(await modules())
+  expect(loaded.join('\n')).toContain('node_modules/stemmer/')
+  expect(loaded.filter(url => !url.includes('node_modules/stemmer/'))).toEqual([])
+  gateway.signal('SIGTERM')
+  await gateway.ended
+})

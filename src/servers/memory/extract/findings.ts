@@ -1,7 +1,7 @@
+import { foldWord, isStopWord, stemOf, wordsOf } from '../../../text/words.ts'
 import { membersOf, readDate } from '../input-checks.ts'
 import type { Granularity, Instant } from '../model.ts'
 import { normaliseName } from '../text/names.ts'
-import { foldWord, isStopWord, stemOf, wordsOf } from '../text/words.ts'
 import type { ExtractionMaterial } from './extraction-prompt.ts'
 
 /** An entity a model found in an episode. */

@@ -1,9 +1,9 @@
+import { sentencesOf } from '../../../text/sentences.ts'
 import { isObject } from '../input-checks.ts'
 import type { EntityRef, Instant, NewDoc, NewEntity, NewFact } from '../model.ts'
 import { datesIn } from '../text/dates.ts'
 import { type EntitySpan, entitiesIn } from '../text/entities.ts'
 import { NOTE, NOTE_LABELS, normaliseName } from '../text/names.ts'
-import { sentencesOf } from '../text/sentences.ts'
 
 /** The entities and facts that rules find in an episode, without a model. */
 export interface RuleFindings {

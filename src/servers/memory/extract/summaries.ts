@@ -1,7 +1,7 @@
+import { queryTerms } from '../../../text/query.ts'
+import { sentencesOf } from '../../../text/sentences.ts'
 import type { Episode, Saga } from '../model.ts'
 import type { MemoryStore } from '../store.ts'
-import { queryTerms } from '../text/query.ts'
-import { sentencesOf } from '../text/sentences.ts'
 import type { JobHandler } from '../worker.ts'
 
 const MOST_CHARACTERS = 1000

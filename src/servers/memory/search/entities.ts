@@ -1,6 +1,7 @@
+import { fuse } from '../../../text/rank.ts'
 import type { Entity } from '../model.ts'
 import { nearestRows, rankPassages, type Search } from './passages.ts'
-import { distinct, fuse, sortByDistance } from './ranking.ts'
+import { distinct, sortByDistance } from './ranking.ts'
 
 export interface EntitySearch extends Search {
   readonly limit: number

@@ -1,18 +1,9 @@
+import { fuse, interleave, type Overlap, overlapWith } from '../../../text/rank.ts'
 import { isValidAt } from '../fact-validity.ts'
 import type { Doc, Entity, Fact } from '../model.ts'
 import type { FactFilter } from '../store.ts'
 import { nearestRows, rankPassages, type Search } from './passages.ts'
-import {
-  distinct,
-  fuse,
-  interleave,
-  neighbourhoodOf,
-  newerFirst,
-  type Overlap,
-  overlapWith,
-  type RankedStatement,
-  sortByDistance,
-} from './ranking.ts'
+import { distinct, neighbourhoodOf, newerFirst, type RankedStatement, sortByDistance } from './ranking.ts'
 
 export interface FactSearch extends Search {
   readonly limit: number

@@ -1,9 +1,10 @@
+import { fuse } from '../../../text/rank.ts'
+import { sentencesOf } from '../../../text/sentences.ts'
+import { foldWord, wordsOf } from '../../../text/words.ts'
 import type { Doc } from '../model.ts'
 import type { Groups, Hit, MemoryStore, VectorKind } from '../store.ts'
-import { sentencesOf } from '../text/sentences.ts'
-import { foldWord, wordsOf } from '../text/words.ts'
 import type { ParsedQuery } from './question.ts'
-import { fuse, newerFirst } from './ranking.ts'
+import { newerFirst } from './ranking.ts'
 import type { Weights } from './weights.ts'
 
 /** The vector of a query, and the model whose stored vectors it is compared with. */

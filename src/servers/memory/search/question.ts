@@ -1,8 +1,8 @@
+import { type QueryTerm, queryTerms } from '../../../text/query.ts'
+import { isStopWord, wordsOf } from '../../../text/words.ts'
 import type { Instant } from '../model.ts'
 import { datesIn, type TimeSpan } from '../text/dates.ts'
 import { normaliseName } from '../text/names.ts'
-import { type QueryTerm, queryTerms } from '../text/query.ts'
-import { isStopWord, wordsOf } from '../text/words.ts'
 
 /** A parsed query. */
 export interface ParsedQuery {

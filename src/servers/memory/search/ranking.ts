@@ -1,68 +1,8 @@
+import type { QueryTerm } from '../../../text/query.ts'
+import { containsTerm, stemsAmong } from '../../../text/rank.ts'
+import { isStopWord, wordsOf } from '../../../text/words.ts'
 import type { Instant } from '../model.ts'
 import type { MemoryStore, Step } from '../store.ts'
-import { isUnspaced, type QueryTerm } from '../text/query.ts'
-import { isStopWord, stemOf, wordsOf } from '../text/words.ts'
-
-/** A ranked list and its weight. */
-export interface RankedList<Key> {
-  readonly keys: readonly Key[] // best first, each once
-  readonly weight: number
-}
-
-/** Weighted reciprocal rank fusion: each list adds weight ÷ (constant + rank) to the score of its keys. Best first. */
-export const fuse = <Key>(lists: readonly RankedList<Key>[], constant: number): Map<Key, number> => {
-  const scores = new Map<Key, number>()
-  for (const { keys, weight } of lists) {
-    keys.forEach((key, place) => {
-      scores.set(key, (scores.get(key) ?? 0) + weight / (constant + place + 1))
-    })
-  }
-  return new Map([...scores].toSorted(([, a], [, b]) => b - a))
-}
-
-/** The first item of each source in order, then the second of each, and so on, up to the limit. */
-export const interleave = <Item>(items: readonly Item[], sourceOf: (item: Item) => unknown, limit: number): Item[] => {
-  const seen = new Map<unknown, number>()
-  const rounds: Item[][] = [[]]
-  for (const item of items) {
-    const source = sourceOf(item)
-    const round = source === undefined ? 0 : (seen.get(source) ?? 0)
-    if (source !== undefined) seen.set(source, round + 1)
-    if (round === rounds.length) rounds.push([])
-    rounds[round]?.push(item)
-  }
-  return rounds.flat().slice(0, limit)
-}
-
-/** The share of a query's terms that a text contains, from 0 to 1; rare terms count more. */
-export type Overlap = (text: string) => number
-
-/** The stems of the words that may match a term: a stem starts with the same two letters as its word. */
-const stemsOf = (text: string, prefixes: ReadonlySet<string>): Set<string> =>
-  new Set(
-    wordsOf(text)
-      .filter(word => prefixes.has(word.slice(0, 2)))
-      .map(stemOf),
-  )
-
-const contains = (text: string, stems: ReadonlySet<string>, { word, stem }: QueryTerm): boolean =>
-  stems.has(stem) || (isUnspaced(word) && text.includes(word))
-
-/** Weighs each term by how few of the candidates contain it. */
-export const overlapWith = (terms: readonly QueryTerm[], candidates: readonly string[]): Overlap => {
-  const prefixes = new Set(terms.map(({ stem }) => stem.slice(0, 2)))
-  const read = candidates.map(text => ({ text, stems: stemsOf(text, prefixes) }))
-  const weights = terms.map(term => {
-    const count = read.filter(({ text, stems }) => contains(text, stems, term)).length
-    return Math.log(1 + (candidates.length - count + 0.5) / (count + 0.5)) + 0.1
-  })
-  const all = weights.reduce((sum, weight) => sum + weight, 0)
-  return text => {
-    const stems = stemsOf(text, prefixes)
-    const found = terms.reduce((sum, term, at) => sum + (contains(text, stems, term) ? (weights[at] ?? 0) : 0), 0)
-    return all === 0 ? 0 : found / all
-  }
-}
 
 const MOST_COMPARED = 30
 const FEWEST_SHARED = 2 // words, and half of the longer statement
@@ -93,8 +33,8 @@ export const newerFirst = <Item>(
   const rivals = new Map<string, { readonly place: number; readonly at: Instant; readonly text: string }[]>()
   for (const [place, item] of items.slice(0, MOST_COMPARED).entries()) {
     const { text, at, kind } = statementOf(item)
-    const stems = stemsOf(text, prefixes)
-    const matched = terms.filter(term => contains(text, stems, term)).map(({ stem }) => stem)
+    const stems = stemsAmong(text, prefixes)
+    const matched = terms.filter(term => containsTerm(text, stems, term)).map(({ stem }) => stem)
     if (matched.length < Math.min(FEWEST_SHARED, terms.length)) continue
     const key = [kind, ...matched].join(' ')
     rivals.set(key, [...(rivals.get(key) ?? []), { place, at, text }])

@@ -9,8 +9,8 @@ import {
   stated,
   tell,
 } from '../../../../test/support/memory/sqlite-store.ts'
+import { queryTerms } from '../../../text/query.ts'
 import type { MemoryStore } from '../store.ts'
-import { queryTerms } from '../text/query.ts'
 
 describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   const found = async (store: MemoryStore, query: string, groups: readonly string[] | 'all' = 'all') =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../../../../test/support/memory/engines.ts'
 import { stated } from '../../../../test/support/memory/sqlite-store.ts'
+import { queryTerms } from '../../../text/query.ts'
 import { WEIGHTS } from '../search/weights.ts'
-import { queryTerms } from '../text/query.ts'
 
 const BY = { actor: 'console' }
 const START = Date.UTC(2025, 0, 1)

@@ -1,10 +1,10 @@
 import { perDialect } from '../../../stores/dialect.ts'
 import type { InsertTarget } from '../../../stores/sql.ts'
+import { indexText } from '../../../text/query.ts'
 import { newUuid } from '../ids.ts'
 import type { Entity, EntityRef, NewEntity } from '../model.ts'
 import { StatementError, StoreError } from '../store.ts'
 import { fuzzySame, nameKeys, normaliseName } from '../text/names.ts'
-import { indexText } from '../text/query.ts'
 import { readLocked, type StoreContext } from './context.ts'
 import { ENTITY_COLUMNS, entityOf, entityReader, inOrderOf, insertRow } from './rows.ts'
 

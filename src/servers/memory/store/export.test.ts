@@ -10,8 +10,8 @@ import {
   tell,
 } from '../../../../test/support/memory/sqlite-store.ts'
 import type { Sql, SqlRow } from '../../../stores/sql.ts'
+import { queryTerms } from '../../../text/query.ts'
 import { StoreError } from '../store.ts'
-import { queryTerms } from '../text/query.ts'
 import { exportLines, writeBackup } from './export.ts'
 import { openMemoryFile } from './sqlite-file.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../../../../test/support/memory/engines.ts'
 import { DAY, FACT_WEIGHTS, START, stated, tell } from '../../../../test/support/memory/sqlite-store.ts'
-import { queryTerms } from '../text/query.ts'
+import { queryTerms } from '../../../text/query.ts'
 
 describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   const lives = (place: string, day: number, more = {}) =>

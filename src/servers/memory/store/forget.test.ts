@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { DOC_WEIGHTS, stated, tell, temporaryStore } from '../../../../test/support/memory/sqlite-store.ts'
 import { openSqlite } from '../../../stores/sqlite.ts'
-import { queryTerms } from '../text/query.ts'
+import { queryTerms } from '../../../text/query.ts'
 
 type Store = Awaited<ReturnType<typeof temporaryStore>>
 

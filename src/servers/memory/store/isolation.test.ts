@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../../../../test/support/memory/engines.ts'
 import { interleave } from '../../../../test/support/memory/interleave.ts'
 import { DOC_WEIGHTS, stated, tell } from '../../../../test/support/memory/sqlite-store.ts'
+import { queryTerms } from '../../../text/query.ts'
 import { normaliseName } from '../text/names.ts'
-import { queryTerms } from '../text/query.ts'
 
 describe.each(ENGINES)('$name', ({ temporaryStore }) => {
   /** Two groups that say and call everything alike, but for one word. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { stemOf, wordsOf } from '../text/words.ts'
+import { stemOf, wordsOf } from '../../../text/words.ts'
 import { indexRow, occurrences, stemsIn } from './postgres-index-row.ts'
 
 const WORDS = ['cello', 'cellos', 'Cremona', "it's", '東京', 'naïve', 'a1', '\\', "'", 'x'.repeat(300)]

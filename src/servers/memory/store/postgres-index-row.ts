@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { stemOf, wordsOf } from '../../../text/words.ts'
 import type { IndexKind } from '../store.ts'
-import { stemOf, wordsOf } from '../text/words.ts'
 
 /**
  * The place of an index's column in a tsvector. A position there is no position in the text: counted from the column's

@@ -1,6 +1,6 @@
 import type { Sql } from '../../../stores/sql.ts'
+import type { QueryTerm } from '../../../text/query.ts'
 import type { IndexKind } from '../store.ts'
-import type { QueryTerm } from '../text/query.ts'
 import { type IndexEntry, occurrences, stemsIn } from './postgres-index-row.ts'
 
 /** A term of a query with its rarity. */

@@ -1,5 +1,5 @@
+import { isStopWord } from '../../../text/words.ts'
 import { normaliseName } from './names.ts'
-import { isStopWord } from './words.ts'
 
 /** A name in a text, and where it starts. */
 export interface EntitySpan {

@@ -1,4 +1,4 @@
-import { withoutAccents } from './words.ts'
+import { withoutAccents } from '../../../text/words.ts'
 
 const EDGES = /^[\s"'“”‘’«»()[\]{}.,;:!?]+|[\s"'“”‘’«»()[\]{},;:!?]+$/gu
 const POSSESSIVE = /['’]s$/u
