@@ -61,16 +61,19 @@ export const ensureReadable = async (directory: string): Promise<void> => {
   }
 }
 
-/** One level at a time: with `recursive`, mkdir never returns in file systems like /proc. */
-const makeDirectory = async (directory: string): Promise<void> => {
+/**
+ * One level at a time: with `recursive`, mkdir never returns in file systems like /proc. Another process may make the same
+ * directories meanwhile: one whose parent has appeared since is tried once more.
+ */
+const makeDirectory = async (directory: string, isRepeated = false): Promise<void> => {
   try {
     await mkdir(directory, { mode: OWNER_ONLY })
   } catch (cause) {
     const found = await stat(codeOf(cause) === 'ENOENT' ? dirname(directory) : directory).catch(() => undefined)
     if (codeOf(cause) === 'EEXIST' && found?.isDirectory()) return
-    if (codeOf(cause) !== 'ENOENT' || found) throw cause
-    await makeDirectory(dirname(directory))
-    await makeDirectory(directory)
+    if (codeOf(cause) !== 'ENOENT' || (found && isRepeated)) throw cause
+    if (!found) await makeDirectory(dirname(directory))
+    await makeDirectory(directory, true)
   }
 }
 
