@@ -1,5 +1,5 @@
 import { type LookupAddress, lookup } from 'node:dns'
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect, isIP, type LookupFunction, type OnReadOpts, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 
 /** The code of an error that the gateway itself raises for an address it must not connect to. */
@@ -26,13 +26,13 @@ interface GuardedConnectorOptions {
   readonly lookup?: LookupFunction | undefined
 }
 
-/**
- * Opens connections for undici, and checks each address three times: written in the URL, found for a name, and connected
- * to. A name whose addresses change in between leads nowhere else.
- */
-export const buildGuardedConnector = (options: GuardedConnectorOptions): buildConnector.connector => {
-  const { connectMs, tls, refusalOf, onConnected, lookup: find = lookup as LookupFunction } = options
+const TCP_KEEP_ALIVE_MS = 60_000 // of silence, then the operating system checks the connection
 
+/** Opens a TCP connection, whose bytes `onread` gets. The callback is called once, not before the function returns. */
+export type GuardedSocketConnector = (url: URL, onread: OnReadOpts, callback: (error?: Error) => void) => Socket
+
+/** Checks each address three times: written in the URL, found for a name, and connected to. */
+const guardOf = ({ refusalOf, onConnected, lookup: find = lookup as LookupFunction }: GuardedConnectorOptions) => {
   const guardedLookup: LookupFunction = (hostname, lookupOptions, callback) =>
     find(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
       if (error) return callback(error, '')
@@ -44,22 +44,72 @@ export const buildGuardedConnector = (options: GuardedConnectorOptions): buildCo
       else callback(null, first.address, first.family)
     })
 
-  const connect = buildConnector({ timeout: connectMs, lookup: guardedLookup, ...tls })
+  return {
+    lookup: guardedLookup,
+    /** An IP address is not looked up. */
+    refusalOfHost: (protocol: string, host: string, port: number) =>
+      isIP(host) > 0 ? refusalOf({ protocol, address: host, port }) : undefined,
+    refusalOfConnection: (protocol: string, authority: string, port: number, socket: Socket) => {
+      const refusal = refusalOf({ protocol, address: socket.remoteAddress ?? '', port })
+      if (!refusal) onConnected?.(`${protocol}//${authority}`, socket)
+      return refusal
+    },
+  }
+}
+
+const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+/** Opens connections for undici to allowed addresses only. A name whose addresses change in between leads nowhere else. */
+export const buildGuardedConnector = (options: GuardedConnectorOptions): buildConnector.connector => {
+  const guard = guardOf(options)
+  const connect = buildConnector({ timeout: options.connectMs, lookup: guard.lookup, ...options.tls })
   return (target, callback) => {
     const { protocol } = target
-    const host = target.hostname.replace(/^\[(.*)\]$/, '$1')
+    const host = withoutBrackets(target.hostname)
     const port = Number(target.port) || (protocol === 'https:' ? 443 : 80)
-    const early = isIP(host) > 0 ? refusalOf({ protocol, address: host, port }) : undefined // an IP address is not looked up
+    const early = guard.refusalOfHost(protocol, host, port)
     if (early) return callback(early, null)
     connect(target, (...[error, socket]) => {
       if (error) return callback(error, null)
-      const refusal = refusalOf({ protocol, address: socket.remoteAddress ?? '', port })
-      if (refusal) {
-        socket.destroy()
-        return callback(refusal, null)
-      }
-      onConnected?.(`${protocol}//${target.host ?? host}`, socket)
-      callback(null, socket)
+      const refusal = guard.refusalOfConnection(protocol, target.host ?? host, port, socket)
+      if (!refusal) return callback(null, socket)
+      socket.destroy()
+      callback(refusal, null)
     })
+  }
+}
+
+/** Opens TCP connections as `buildGuardedConnector` does, for HTTP without TLS. */
+export const buildGuardedSocketConnector = (options: GuardedConnectorOptions): GuardedSocketConnector => {
+  const guard = guardOf(options)
+  const { connectMs } = options
+  return ({ protocol, hostname, host, port: portText }, onread, callback) => {
+    const name = withoutBrackets(hostname)
+    const port = Number(portText) || 80
+    const early = guard.refusalOfHost(protocol, name, port)
+    const socket = early
+      ? new Socket().destroy(early)
+      : connect({ host: name, port, lookup: guard.lookup, onread, noDelay: true })
+    const timer = setTimeout(() => socket.destroy(new ConnectTimeout(name, port, connectMs)), connectMs)
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS)
+    socket.once('close', () => clearTimeout(timer))
+    socket.once('error', callback)
+    socket.once('connect', () => {
+      clearTimeout(timer)
+      socket.off('error', callback)
+      const refusal = guard.refusalOfConnection(protocol, host, port, socket)
+      if (refusal) socket.destroy()
+      callback(refusal)
+    })
+    return socket
+  }
+}
+
+/** A server that did not accept a connection in time, with the code that undici gives it. */
+class ConnectTimeout extends Error {
+  readonly code = 'UND_ERR_CONNECT_TIMEOUT'
+
+  constructor(host: string, port: number, ms: number) {
+    super(`Connect Timeout Error (attempted address: ${host}:${port}, timeout: ${ms}ms)`)
   }
 }

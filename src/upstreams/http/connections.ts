@@ -1,6 +1,15 @@
+import type { Socket } from 'node:net'
 import { Agent } from 'undici'
 import { isOwnAddress, isPrivateAddress } from '../../std/address.ts'
-import { AddressRefused, buildGuardedConnector, type Destination } from '../../std/guarded-connector.ts'
+import {
+  AddressRefused,
+  buildGuardedConnector,
+  buildGuardedSocketConnector,
+  type Destination,
+} from '../../std/guarded-connector.ts'
+import { ConnectionsClosed, type DispatchedRequest, type DispatchHandler, NO_CONTROLLER } from './dispatch.ts'
+import { PlainPool } from './plain-pool.ts'
+import { PlainRequest } from './plain-request.ts'
 
 /**
  * Which addresses a request may connect to. The configuration may name any address. A redirect or an endpoint on another
@@ -20,25 +29,60 @@ export interface ConnectionOptions {
   readonly tls?: ClientCertificate | undefined // shown to the server
   readonly ownPort?: (() => number | undefined) | undefined // where the gateway listens
   readonly isPrivate?: ((address: string) => boolean) | undefined // tests have no public addresses
+  readonly usesUndiciOnly?: boolean | undefined // tests compare both clients
 }
 
-/** Pools of connections, one per address scope; records which origins have a public address. */
+const UNDICI_ONLY = process.env.DRAGOMAN_UPSTREAM_HTTP === 'undici' // for tests and measurements of the whole program
+
+/**
+ * Sends requests over pools of connections, one for each address scope; records which origins have a public address.
+ * Plain requests to `http:` go over connections of our own, which cost a fifth of a call less; everything else over undici.
+ */
 export class Connections {
   readonly #options: ConnectionOptions
+  readonly #usesUndiciOnly: boolean
+  readonly #pools = new Map<AddressScope, Map<string, PlainPool>>() // by origin
   readonly #agents = new Map<AddressScope, Agent>()
   readonly #streamAgents = new Map<AddressScope, Agent>()
   readonly #publicOrigins = new Set<string>()
+  #isClosed = false
 
   constructor(options: ConnectionOptions) {
     this.#options = options
+    this.#usesUndiciOnly = options.usesUndiciOnly ?? UNDICI_ONLY
   }
 
-  /** Long-lived streams have a pool of their own: for each request a pool looks through all its busy connections. */
-  agent(scope: AddressScope, isStream: boolean): Agent {
+  dispatch(request: DispatchedRequest, scope: AddressScope, isStream: boolean, handler: DispatchHandler): void {
+    if (this.#isClosed) return handler.onResponseError(NO_CONTROLLER, new ConnectionsClosed())
+    const pool = this.#poolOf(scope, request.origin)
+    const plain = pool && PlainRequest.of(request, pool.host, handler)
+    if (plain) pool.send(plain)
+    // undici does not change the list, though its types allow it.
+    else this.#agent(scope, isStream).dispatch({ ...request, headers: request.headers as string[] }, handler)
+  }
+
+  #poolOf(scope: AddressScope, origin: string): PlainPool | undefined {
+    if (this.#usesUndiciOnly || !origin.startsWith('http:')) return undefined
+    let pools = this.#pools.get(scope)
+    if (!pools) {
+      pools = new Map()
+      this.#pools.set(scope, pools)
+    }
+    let pool = pools.get(origin)
+    if (!pool) {
+      pool = new PlainPool(origin, buildGuardedSocketConnector(this.#guard(scope)), () => pools.delete(origin))
+      pools.set(origin, pool)
+    }
+    return pool
+  }
+
+  /** Long-lived streams have a pool of their own: for each request undici looks through all its busy connections. */
+  #agent(scope: AddressScope, isStream: boolean): Agent {
     const agents = isStream ? this.#streamAgents : this.#agents
     const known = agents.get(scope)
     if (known) return known
-    const agent = this.#create(scope)
+    // The gateway has timeouts of its own (Deadlines), so undici needs no timers for them.
+    const agent = new Agent({ connect: buildGuardedConnector(this.#guard(scope)), headersTimeout: 0, bodyTimeout: 0 })
     agents.set(scope, agent)
     return agent
   }
@@ -49,21 +93,22 @@ export class Connections {
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([...this.#agents.values(), ...this.#streamAgents.values()].map(agent => agent.destroy()))
+    this.#isClosed = true
+    const pools = [...this.#pools.values()].flatMap(each => [...each.values()])
+    const agents = [...this.#agents.values(), ...this.#streamAgents.values()]
+    await Promise.all([...pools, ...agents].map(each => each.destroy()))
   }
 
-  #create(scope: AddressScope): Agent {
+  #guard(scope: AddressScope) {
     const { connectMs, tls } = this.#options
-    const connect = buildGuardedConnector({
+    return {
       connectMs,
       tls,
-      refusalOf: to => this.#refusal(scope, to),
-      onConnected: (origin, { remoteAddress }) => {
+      refusalOf: (to: Destination) => this.#refusal(scope, to),
+      onConnected: (origin: string, { remoteAddress }: Socket) => {
         if (remoteAddress !== undefined && !this.#isPrivate(remoteAddress)) this.#publicOrigins.add(origin)
       },
-    })
-    // The gateway has timeouts of its own (Deadlines), so undici needs no timers for them.
-    return new Agent({ connect, headersTimeout: 0, bodyTimeout: 0 })
+    }
   }
 
   #isPrivate(address: string): boolean {

@@ -5,6 +5,7 @@ import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
 import type { FailureDetails, FailureReason } from '../failures.ts'
 import { AuthorizedRequest, type BearerTokens } from './authorized-request.ts'
 import { type ConnectionOptions, Connections } from './connections.ts'
+import type { DispatchController, DispatchHandler } from './dispatch.ts'
 import { failureOfError, type RequestPhase } from './http-failures.ts'
 import { type HttpTarget, isCrossOrigin, type Redirect, resolveRedirect, withoutSecretHeaders } from './redirect.ts'
 
@@ -98,12 +99,11 @@ export class HttpClient {
     return pending
   }
 
-  dispatch(request: HttpRequest, redirect: Redirect | undefined, handler: Dispatcher.DispatchHandler): void {
+  dispatch(request: HttpRequest, redirect: Redirect | undefined, handler: DispatchHandler): void {
     const { origin, path, scope = 'configured' } = redirect?.target ?? request.target
     const headers = redirect ? this.headersFor(redirect, request.headers) : request.headers
-    const agent = this.#connections.agent(scope, request.isLongLived === true)
-    // undici does not change the list, though its types allow it.
-    agent.dispatch({ origin, path, method: request.method, headers: headers as string[], body: request.body }, handler)
+    const { method, body, isLongLived = false } = request
+    this.#connections.dispatch({ origin, path, method, headers, body }, scope, isLongLived, handler)
   }
 
   /** The headers without secrets, if the redirect leads to another server. */
@@ -156,13 +156,13 @@ const isFollowed = (status: number, { method, isOneOff }: HttpRequest): boolean 
   status === 308 ||
   (isOneOff === true && status > 300 && status < 304 && (method === 'GET' || method === 'HEAD'))
 
-class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.DispatchHandler {
+class InFlightRequest implements PendingRequest, DeadlineEntry, DispatchHandler {
   deadline = NEVER
   slot = -1
   readonly #http: HttpClient
   readonly #request: HttpRequest
   readonly #receiver: ResponseReceiver
-  #controller: Dispatcher.DispatchController | undefined
+  #controller: DispatchController | undefined
   #phase: RequestPhase = 'connect'
   #isDone = false
   #redirect: Redirect | undefined // the one in use
@@ -191,14 +191,14 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
     this.#controller?.abort(ABORTED)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: DispatchController): void {
     if (this.#isDone) return controller.abort(ABORTED)
     this.#controller = controller
     this.#phase = 'headers'
     this.#extendDeadline(this.#request.responseTimeouts?.headersMs)
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(_: DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
     this.#phase = 'body'
     this.#extendDeadline(this.#request.responseTimeouts?.bodyMs)
@@ -206,7 +206,7 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
     else this.#receiver.status(status, headers, this.#from, this.#request.headers)
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#isDone || this.#next) return
     this.#extendDeadline(this.#request.responseTimeouts?.bodyMs)
     const reading = this.#receiver.bytes(chunk)
@@ -223,8 +223,8 @@ class InFlightRequest implements PendingRequest, DeadlineEntry, Dispatcher.Dispa
     this.#receiver.end()
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    // An error without a code was thrown by the receiver, inside a callback of undici.
+  onResponseError(_: DispatchController, error: Error): void {
+    // An error without a code was thrown by the receiver, inside a callback of the HTTP client.
     if (!('code' in error)) this.#http.log.error({ err: error }, 'reading a response failed')
     this.#fail(failureOfError(error, this.#phase))
   }
