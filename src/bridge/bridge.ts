@@ -6,7 +6,8 @@ import {
   type Upstream,
   withDispatch,
 } from '../protocol/exchange.ts'
-import { isModern, taskSupportOf } from '../protocol/revisions.ts'
+import { isModern } from '../protocol/revisions.ts'
+import { ConnectedPeers } from './connected-peers.ts'
 import { LoginQuestions, type LoginQuestionsOptions } from './login-questions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
@@ -58,7 +59,6 @@ export const createBridge = (options: BridgeOptions): Bridge => {
     const { questionTtlMs } = options
     const pinning = isLocal ? options.home : undefined
     const logins = login && new LoginQuestions({ ...login, server, questionTtlMs })
-    const withLogin = new WeakMap<Peer, Peer>() // of peers that are handed out unchanged otherwise
     const subscriptions = new LegacySubscriptions()
     const listens = new SharedListens(upstream)
     const parkedCalls = parking.at(server)
@@ -67,7 +67,7 @@ export const createBridge = (options: BridgeOptions): Bridge => {
     const rootsHabit = new RootsHabit()
     const taskTools = new WeakMap<Peer, TaskTools>() // by the peer that runs calls as tasks where a tool needs it
     const runningTasks = new WeakMap<Peer, Peer>()
-    const withTasks = new WeakMap<Peer, Peer>() // for clients that ask for tasks in their calls
+    const connections = new ConnectedPeers()
 
     /** The peer of a server that may have tools which only run as tasks, for callers without tasks. */
     const drive = (peer: Peer): Peer => {
@@ -109,35 +109,24 @@ export const createBridge = (options: BridgeOptions): Bridge => {
         : askInRounds(driveExtension(paramHeadersOf(peer).wrap(peer.dispatch)), options)
     }
 
-    const connect = (caller: Caller, peer: Peer): Peer => {
-      const known =
-        peer.revision === caller.revision && taskSupportOf(caller.revision) === 'param' && withTasks.get(peer)
-      if (known) return known
-      const plain = connectPlainly(caller, peer)
-      const connected = calls.wrap(caller, { plain, tools: taskTools.get(peer), server: peer })
-      if (plain === peer && connected !== peer && taskSupportOf(caller.revision) === 'param')
-        withTasks.set(peer, connected)
-      return connected
-    }
+    const connect = (caller: Caller, peer: Peer): Peer =>
+      connections.find(caller, peer) ?? connections.add(caller, peer, connectWithTasks(caller, peer))
+
+    const connectWithTasks = (caller: Caller, peer: Peer): Peer =>
+      calls.wrap(caller, { plain: connectPlainly(caller, peer), tools: taskTools.get(peer), server: peer })
 
     const connectPlainly = (caller: Caller, peer: Peer): Peer => {
       const parks = peer.asks && isModern(caller.revision)
       if (peer.revision === caller.revision && !parks) {
         const isPinned = pinning && isModern(peer.revision)
         if (isPinned) return withDispatch(peer, pinRounds(server, pinning, peer.dispatch))
-        return logins ? askingForLogin(peer, logins) : peer
+        return logins ? withDispatch(peer, logins.wrap(peer.dispatch)) : peer
       }
       let dispatch = adapt(caller, peer)
       if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
       if (parks) dispatch = parkedCalls.wrap(dispatch)
       if (logins) dispatch = logins.wrap(dispatch)
       return { revision: caller.revision, asks: peer.asks && !parks, dispatch }
-    }
-
-    const askingForLogin = (peer: Peer, questions: LoginQuestions): Peer => {
-      const known = withLogin.get(peer) ?? withDispatch(peer, questions.wrap(peer.dispatch))
-      withLogin.set(peer, known)
-      return known
     }
 
     const listen = async (exchange: Exchange): Promise<void> => {
@@ -159,6 +148,10 @@ export const createBridge = (options: BridgeOptions): Bridge => {
       listen,
       relisten: () => listens.reconnect(),
       open,
+      knownPeer: caller => {
+        const peer = upstream.knownPeer?.(caller)
+        return peer && connect(caller, drive(peer))
+      },
       resume: exchange => {
         if (serve(exchange)) return true
         if (!isModern(exchange.caller.revision)) return false

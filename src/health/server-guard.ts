@@ -79,11 +79,18 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     })
   }
 
+  const knownPeer = (caller: Caller): Peer | undefined => {
+    const peer = monitor.rejection ? undefined : upstream.knownPeer?.(caller)
+    return peer && guard(peer)
+  }
+
   const guard = (peer: Peer): Peer => {
     monitor.recordOpen()
-    const known = guarded.get(peer) ?? withDispatch(peer, dispatchTo(peer))
-    guarded.set(peer, known)
-    return known
+    const known = guarded.get(peer)
+    if (known) return known
+    const made = withDispatch(peer, dispatchTo(peer))
+    guarded.set(peer, made)
+    return made
   }
 
   const dispatchTo = (peer: Peer): Dispatch => {
@@ -151,7 +158,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
       },
     })
 
-  return { open, close: () => upstream.close() }
+  return { open, knownPeer, close: () => upstream.close() }
 }
 
 /**

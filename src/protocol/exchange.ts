@@ -128,6 +128,8 @@ export type Dispatch = (exchange: Exchange) => void
 export interface Upstream {
   /** `sessionIndex` above 0: a further session of the caller, for a call that cannot wait for the first one. */
   open(caller: Caller, sessionIndex?: number): Promise<Peer>
+  /** The peer that `open` would resolve with, if that is known already: a promise costs each call. Undefined: use `open`. */
+  knownPeer?(caller: Caller): Peer | undefined
   /**
    * The key of the session that a caller without a session of its own shares with others, so that replicas can agree where
    * it lives; undefined if the caller's requests need no session. A server of unknown era counts as one with sessions.

@@ -67,7 +67,7 @@ class RemoteUpstream implements CallerUpstream {
   readonly #configured: 'auto' | Era
   readonly #pooling: SessionPooling | undefined
   readonly #detector: EraDetector
-  readonly #stateless: Promise<Peer>
+  readonly #stateless: Peer
   readonly #sessions: ReturnType<typeof createSessionOpener>
   readonly #legacySupport: LegacySupport // of a modern server
   readonly #pool: SessionPool<LegacySession>
@@ -87,7 +87,7 @@ class RemoteUpstream implements CallerUpstream {
       legacyMs,
       backoffMs: options.backoffMs ?? 250,
     })
-    this.#stateless = Promise.resolve(createStateless(this.#link, () => this.#detector.forgetEra()))
+    this.#stateless = createStateless(this.#link, () => this.#detector.forgetEra())
     this.#sessions = createSessionOpener(this.#link, server.type, idleMs)
     this.#legacySupport = new LegacySupport(legacyMs)
     this.#pool = new SessionPool({
@@ -109,9 +109,15 @@ class RemoteUpstream implements CallerUpstream {
 
   open(caller: Caller, sessionIndex = 0): Promise<Peer> {
     if (this.#closing) return Promise.reject(new UpstreamFailure(this.#name, DISCONNECTED))
-    if (chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport) === 'modern')
-      return this.#stateless
+    const known = this.knownPeer(caller)
+    if (known) return Promise.resolve(known)
     return this.#pool.find(caller, sessionIndex) ?? this.#detectAndOpen(caller, sessionIndex)
+  }
+
+  knownPeer(caller: Caller): Peer | undefined {
+    if (this.#closing) return undefined
+    const era = chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport)
+    return era === 'modern' ? this.#stateless : undefined
   }
 
   sharedKey(caller: Caller): string | undefined {
@@ -153,7 +159,7 @@ class RemoteUpstream implements CallerUpstream {
     }
   }
 
-  #openAs(era: Era, caller: Caller, sessionIndex: number): Promise<Peer> {
+  async #openAs(era: Era, caller: Caller, sessionIndex: number): Promise<Peer> {
     if (era === 'legacy') return this.#openSession(caller, sessionIndex)
     return chooseEra(caller, this.#configured, era, this.#legacySupport) === 'legacy'
       ? this.#tryLegacy(caller, sessionIndex)
@@ -211,7 +217,7 @@ class RemoteUpstream implements CallerUpstream {
     }
   }
 
-  #useStateless(isEvidence: boolean, { text }: FailureDetails): Promise<Peer> {
+  #useStateless(isEvidence: boolean, { text }: FailureDetails): Peer {
     this.#legacySupport.deny(isEvidence)
     this.#link.log.debug({ reason: text }, 'legacy callers use the stateless protocol of the server')
     return this.#stateless

@@ -28,6 +28,10 @@ export const tapUpstream = (name: string, upstream: Upstream): Upstream => {
   return {
     ...upstream, // it may offer more to the gateway itself
     open: (...args) => upstream.open(...args).then(tapPeer),
+    knownPeer: caller => {
+      const peer = upstream.knownPeer?.(caller)
+      return peer && tapPeer(peer)
+    },
     ...(upstream.sharedKey && { sharedKey: caller => upstream.sharedKey?.(caller) }),
     ...(upstream.probe && { probe: async () => (await upstream.probe?.()) ?? false }),
     close: () => upstream.close(),

@@ -55,7 +55,7 @@ export class Connections {
   dispatch(request: DispatchedRequest, scope: AddressScope, isStream: boolean, handler: DispatchHandler): void {
     if (this.#isClosed) return handler.onResponseError(NO_CONTROLLER, new ConnectionsClosed())
     const pool = this.#poolOf(scope, request.origin)
-    const plain = pool && PlainRequest.of(request, pool.host, handler)
+    const plain = pool && PlainRequest.of(request, pool.heads, handler)
     if (plain) pool.send(plain)
     // undici does not change the list, though its types allow it.
     else this.#agent(scope, isStream).dispatch({ ...request, headers: request.headers as string[] }, handler)

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { buildGuardedSocketConnector } from '../../std/guarded-connector.ts'
 import type { DispatchController, DispatchedRequest } from './dispatch.ts'
 import { PlainPool } from './plain-pool.ts'
-import { PlainRequest } from './plain-request.ts'
+import { PlainRequest, RequestHeads } from './plain-request.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -36,7 +36,7 @@ const post = (pool: PlainPool, path: string, { body = '{}', onStart = (_: Dispat
   new Promise<string>((resolve, reject) => {
     const chunks: Buffer[] = []
     const request: DispatchedRequest = { origin: '', path, method: 'POST', headers: [], body: Buffer.from(body) }
-    const plain = PlainRequest.of(request, pool.host, {
+    const plain = PlainRequest.of(request, pool.heads, {
       onRequestStart: onStart,
       onResponseStart: () => {},
       onResponseData: (_, chunk) => void chunks.push(chunk),
@@ -146,12 +146,13 @@ describe('a pool', () => {
 })
 
 describe('a request', () => {
+  const heads = new RequestHeads('host')
   const plain = (more: Partial<DispatchedRequest>) => {
     const handler = {
       ...{ onRequestStart: () => {}, onResponseStart: () => {}, onResponseData: () => {} },
       ...{ onResponseEnd: () => {}, onResponseError: () => {} },
     }
-    return PlainRequest.of({ origin: '', path: '/', method: 'POST', headers: [], body: null, ...more }, 'host', handler)
+    return PlainRequest.of({ origin: '', path: '/', method: 'POST', headers: [], body: null, ...more }, heads, handler)
   }
 
   test.each<[string, Partial<DispatchedRequest>]>([

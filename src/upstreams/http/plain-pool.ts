@@ -1,7 +1,7 @@
 import type { GuardedSocketConnector } from '../../std/guarded-connector.ts'
 import { ConnectionsClosed, NO_CONTROLLER } from './dispatch.ts'
 import { type ConnectionOwner, PlainConnection } from './plain-connection.ts'
-import type { PlainRequest } from './plain-request.ts'
+import { type PlainRequest, RequestHeads } from './plain-request.ts'
 
 const MAX_IDLE = 256 // connections; the number in use has no limit, since a call may wait for another
 const SWEEP_MS = 1000
@@ -12,7 +12,7 @@ const SWEEP_MS = 1000
  * end of a connection, or bytes that no request asked for, have been read.
  */
 export class PlainPool implements ConnectionOwner {
-  readonly host: string
+  readonly heads: RequestHeads
   readonly #url: URL
   readonly #connect: GuardedSocketConnector
   readonly #onEmpty: () => void
@@ -28,7 +28,7 @@ export class PlainPool implements ConnectionOwner {
   /** `onEmpty` is called when its last connection is closed. */
   constructor(origin: string, connect: GuardedSocketConnector, onEmpty: () => void) {
     this.#url = new URL(origin)
-    this.host = this.#url.host
+    this.heads = new RequestHeads(this.#url.host)
     this.#connect = connect
     this.#onEmpty = onEmpty
   }

@@ -10,19 +10,42 @@ const FRAMING_HEADERS: ReadonlySet<string> = new Set([
 ])
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const NOT_IN_PATH = /[^\x21-\x7e]/
-const MAX_NAMES = 1000
 const JOIN_BELOW = 16 * 1024 // bytes: above, two buffers in one system call are cheaper than a copy
+const MAX_LINES = 256
+const MAX_LINE_LENGTH = 1024
 
-/** By header name as it is written: the beginning of its line; undefined if the name is not for this client. */
-const lineBeginnings = new Map<string, string | undefined>()
+/** The heads of requests to one origin. They differ little, so the parts of the last ones are kept, checked. */
+export class RequestHeads {
+  readonly #host: string
+  readonly #lines = new Map<string, { readonly value: string; readonly line: string }>() // by name
+  #method = ''
+  #path = ''
+  #beginning = ''
 
-const lineBeginning = (name: string): string | undefined => {
-  const known = lineBeginnings.get(name)
-  if (known !== undefined || lineBeginnings.has(name)) return known
-  const isPlain = HEADER_NAME.test(name) && !FRAMING_HEADERS.has(name.toLowerCase())
-  const beginning = isPlain ? `${name}: ` : undefined
-  if (lineBeginnings.size < MAX_NAMES) lineBeginnings.set(name, beginning)
-  return beginning
+  constructor(host: string) {
+    this.#host = host
+  }
+
+  /** The lines that every request begins with; undefined if the method or the path is not for this client. */
+  beginningOf(method: string, path: string): string | undefined {
+    if (method === this.#method && path === this.#path) return this.#beginning
+    if (!METHODS.has(method) || NOT_IN_PATH.test(path) || !path.startsWith('/')) return undefined
+    this.#method = method
+    this.#path = path
+    this.#beginning = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nconnection: keep-alive\r\n`
+    return this.#beginning
+  }
+
+  /** The line; undefined if it is not valid, or not for this client. */
+  lineOf(name: string, value: string): string | undefined {
+    const known = this.#lines.get(name)
+    if (known !== undefined && known.value === value) return known.line
+    if (!HEADER_NAME.test(name) || NOT_IN_VALUE.test(value) || FRAMING_HEADERS.has(name.toLowerCase())) return undefined
+    const line = `${name}: ${value}\r\n`
+    const hasRoom = known !== undefined || this.#lines.size < MAX_LINES
+    if (hasRoom && line.length <= MAX_LINE_LENGTH) this.#lines.set(name, { value, line })
+    return line
+  }
 }
 
 /** A request that is written as it is. */
@@ -40,18 +63,17 @@ export class PlainRequest {
   }
 
   /** Undefined if the request is not valid, or anything about it is unusual: then it is for undici. */
-  static of(request: DispatchedRequest, host: string, handler: DispatchHandler): PlainRequest | undefined {
+  static of(request: DispatchedRequest, heads: RequestHeads, handler: DispatchHandler): PlainRequest | undefined {
     const { method, path, headers, body } = request
-    if (!METHODS.has(method) || NOT_IN_PATH.test(path) || !path.startsWith('/')) return undefined
     const takesBody = METHODS_WITH_BODY.has(method)
     const length = body === null ? 0 : body.length
     if (length > 0 && !takesBody) return undefined
-    let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+    let head = heads.beginningOf(method, path)
+    if (head === undefined) return undefined
     for (let i = 0; i + 1 < headers.length; i += 2) {
-      const beginning = lineBeginning(headers[i] as string)
-      const value = headers[i + 1] as string
-      if (beginning === undefined || NOT_IN_VALUE.test(value)) return undefined
-      head += `${beginning}${value}\r\n`
+      const line = heads.lineOf(headers[i] as string, headers[i + 1] as string)
+      if (line === undefined) return undefined
+      head += line
     }
     head += takesBody ? `content-length: ${length}\r\n\r\n` : '\r\n'
     return new PlainRequest(method, handler, head, length > 0 ? body : null)

@@ -1,6 +1,6 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
-import type { Dispatch, Exchange, Upstream } from '../../protocol/exchange.ts'
+import type { Dispatch, Exchange, Peer, Upstream } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Json } from '../../wire/json/json.ts'
 
@@ -9,6 +9,8 @@ export const sendTo =
   (upstream: Upstream, log: Log): Dispatch =>
   exchange => {
     if (upstream.resume?.(exchange)) return
+    const known = upstream.knownPeer?.(exchange.caller)
+    if (known) return dispatchTo(known, exchange, log)
     upstream
       .open(exchange.caller)
       .then(peer => {
@@ -16,6 +18,15 @@ export const sendTo =
       })
       .catch((error: unknown) => rejectThrown(exchange, error, log))
   }
+
+/** The client is still there: nothing has been waited for. */
+const dispatchTo = (peer: Peer, exchange: Exchange, log: Log): void => {
+  try {
+    peer.dispatch(exchange)
+  } catch (error) {
+    rejectThrown(exchange, error, log)
+  }
+}
 
 /**
  * A session that a server has for one client ends with the last listener. If the client leaves while the session is being
