@@ -37,12 +37,21 @@ export const sendJson = (
   for (const piece of pieces) length += piece.length
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
   if (length < JOIN_BELOW) {
-    response.end(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length))
+    let text = ''
+    for (const piece of pieces) text += piece.toString('latin1')
+    response.write(text, 'latin1')
+    process.nextTick(endResponse, response)
     return
   }
   for (const piece of pieces) response.write(piece)
   response.end()
 }
+
+/**
+ * Node joins the head with a first write of text, and writes it in the next tick. An end before that would add an empty
+ * write, and make them two buffers of a `writev`, which costs a tenth of serving a small response.
+ */
+const endResponse = (response: ServerResponse): void => void response.end()
 
 /** Sends an error as the whole response. */
 export const sendError = (
