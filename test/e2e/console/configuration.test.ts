@@ -228,6 +228,31 @@ describeConsole('the page Configuration', site => {
     await page.getByText('The text is for owners').waitFor()
   })
 
+  test('a server is added as it was typed last, under the name that was typed, even if it is read late', async () => {
+    const page = await site.openConsole('configuration/servers')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    const text = page.getByLabel('URL, command or snippet')
+    await text.fill('https://first.example.com/mcp')
+    await page.getByLabel('Name').fill('late')
+    let release = (): void => {}
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    await page.route('**/admin/config/paste', async route => {
+      await released
+      await route.continue()
+    })
+    const isAsked = page.waitForRequest('**/admin/config/paste')
+    await text.fill('https://last.example.com/mcp')
+    await page.getByLabel('Name').press('Enter')
+    await isAsked
+    expect(await page.getByRole('dialog').count()).toBe(1)
+    release()
+    await row(page, 'late').waitFor()
+    expect(await page.getByLabel('url', { exact: true }).inputValue()).toBe('https://last.example.com/mcp')
+    await page.getByRole('button', { name: 'Discard' }).click()
+  })
+
   test('the keyboard alone adds a server, reviews and saves it', async () => {
     const page = await site.openConsole('overview')
     await page.keyboard.press('g')

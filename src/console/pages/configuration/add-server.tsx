@@ -20,20 +20,18 @@ const READ_MS = 150
 /** Adds servers from what people copy: a URL, a command, or the configuration of another client. */
 export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
   const [text, setText] = useState('')
-  const [reading, setReading] = useState<PastedServers | undefined>()
-  const [names, setNames] = useState<readonly string[]>([])
+  const [reading, setReading] = useState<{ readonly of: string; readonly found: PastedServers } | undefined>()
+  const [typedNames, setTypedNames] = useState<Readonly<Record<number, string>>>({}) // by the place of the server
+  const [isAdding, setAdding] = useState(false) // as soon as the text is read as it is now
   useEffect(() => {
     const abort = new AbortController()
     const timer = setTimeout(() => {
       if (text.trim() === '') return setReading(undefined)
       api
         .post<PastedServers>('admin/config/paste', { text }, { signal: abort.signal })
+        .catch((error: unknown): PastedServers => ({ kind: 'nothing', servers: [], reason: messageOf(error) }))
         .then(found => {
-          setReading(found)
-          setNames(found.servers.map(({ name }) => name))
-        })
-        .catch((error: unknown) => {
-          if (!abort.signal.aborted) setReading({ kind: 'nothing', servers: [], reason: messageOf(error) })
+          if (!abort.signal.aborted) setReading({ of: text, found })
         })
     }, READ_MS)
     return () => {
@@ -42,7 +40,8 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
     }
   }, [text])
 
-  const servers = reading?.servers ?? []
+  const servers = reading?.found.servers ?? []
+  const names = servers.map(({ name }, at) => typedNames[at] ?? name)
   const isTaken = (name: string, at: number): boolean =>
     names.indexOf(name) !== at || valueAt(draft.value.value, pathOfNewServer(draft.value.value, name)) !== undefined
   const errorOf = (name: string, at: number): string | undefined => {
@@ -50,8 +49,10 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
     return isTaken(name, at) ? `"${name}" exists already; choose another name.` : undefined
   }
   const isReady = servers.length > 0 && names.every((name, at) => errorOf(name, at) === undefined)
+  const isCurrent = reading?.of === text
   const add = (): void => {
-    if (!isReady) return
+    setAdding(!isCurrent)
+    if (!isReady || !isCurrent) return
     change(now =>
       servers.reduce((next, { entry }, at) => {
         const value = withValue(next.value, pathOfNewServer(next.value, names[at] ?? ''), entry)
@@ -61,6 +62,9 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
     onClose()
     onAdded(names[0] ?? '')
   }
+  useEffect(() => {
+    if (isAdding && isCurrent) add()
+  })
   return (
     <Dialog
       title="Add server"
@@ -79,7 +83,7 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
       <Field
         label="URL, command or snippet"
         hint="Paste what the page of the server shows: https://…, npx -y …, claude mcp add …, {&quot;mcpServers&quot;: …}, or an install link. Nothing is saved yet."
-        error={text.trim() === '' ? undefined : reading?.reason || undefined}
+        error={text.trim() === '' ? undefined : reading?.found.reason || undefined}
       >
         {control => (
           <textarea
@@ -88,7 +92,10 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
             rows={4}
             spellcheck={false}
             value={text}
-            onInput={({ currentTarget }) => setText(currentTarget.value)}
+            onInput={({ currentTarget }) => {
+              setText(currentTarget.value)
+              setAdding(false)
+            }}
           />
         )}
       </Field>
@@ -98,7 +105,7 @@ export const AddServer = ({ onAdded, onClose }: AddServerProps) => {
           server={server}
           name={names[at] ?? ''}
           error={errorOf(names[at] ?? '', at)}
-          onName={name => setNames(names.map((each, index) => (index === at ? name : each)))}
+          onName={name => setTypedNames({ ...typedNames, [at]: name })}
         />
       ))}
       {servers.length > 1 && <p class="quiet">{plural(servers.length, 'server')} found.</p>}
