@@ -16,7 +16,7 @@ const STORE = [
 export default defineConfig({
   test: {
     env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the user's own data directory
-    maxWorkers: 4, // most tests wait for sockets and processes, also on two cores
+    maxWorkers: 6, // most tests wait for sockets and processes, also on two cores
     isolate: false, // importing the gateway again for each file took over half of the time
     testTimeout: 40_000, // several times what any test needs on a quiet machine
     hookTimeout: 40_000,
