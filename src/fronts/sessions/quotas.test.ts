@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { openRawChannel } from '../../../test/support/channel.ts'
 import { type Front, startFront } from '../../../test/support/front.ts'
 import { modern, openStream, send } from '../../../test/support/raw.ts'
@@ -33,6 +33,8 @@ test('a principal with too many sessions loses its least recently used, which th
   await start(2)
   const other = await open('ben')
   const [one, two] = [await open('ana'), await open('ana')]
+  const opened = Date.now()
+  await vi.waitUntil(() => Date.now() > opened, { interval: 1 }) // within one millisecond, both are as old
   expect(await pings('ana', [one])).toEqual([200])
   const three = await open('ana')
   expect(await pings('ana', [one, two, three])).toEqual([200, 404, 200])
