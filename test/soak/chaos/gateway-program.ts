@@ -22,6 +22,7 @@ process.once('exit', () => {
 export interface GatewayProgram {
   readonly origin: string
   readonly data: string
+  readonly holderKills: readonly number[] // when gateways that `dragoman stdio` had started instead were killed
   readonly pid: number // of the process that runs now; 0: none
   start(): Promise<void>
   /** Sends a signal, without waiting for what it does. */
@@ -56,6 +57,7 @@ export const prepareGateway = async (folder: string, config: object, run: string
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const logFile = join(folder, 'log')
+  const holderKills: number[] = []
   let child: ChildProcess | undefined
 
   const start = async (): Promise<void> => {
@@ -70,7 +72,10 @@ export const prepareGateway = async (folder: string, config: object, run: string
     const deadline = Date.now() + START_MS
     while (!((await isHealthy(origin)) && existsSync(join(data, 'daemon.json')))) {
       if (started.exitCode !== null) {
-        if (endHolder(logTail(), run)) return start()
+        if (endHolder(logTail(), run)) {
+          holderKills.push(Date.now())
+          return start()
+        }
         throw new Error(`the gateway ended with ${started.exitCode}:\n${logTail()}`)
       }
       if (Date.now() > deadline) throw new Error(`the gateway did not start:\n${logTail()}`)
@@ -87,6 +92,7 @@ export const prepareGateway = async (folder: string, config: object, run: string
   return {
     origin,
     data,
+    holderKills,
     get pid() {
       return child && running.has(child) ? (child.pid ?? 0) : 0
     },

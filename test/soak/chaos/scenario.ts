@@ -189,8 +189,9 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     const [counts, faults] = [ledger.counts(), ledger.faults()]
     report(`${scenario.name}: every call has ended`)
     await crowd.leave()
+    const kills = [...faultTimes, ...gateways.flatMap(({ holderKills }) => holderKills)]
     const isAtKill = ({ openedAt }: OpenSession): boolean =>
-      faultTimes.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
+      kills.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
     const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill, leaveMs)
     const orphans = await orphansOf(stage)
     return {
