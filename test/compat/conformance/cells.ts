@@ -59,6 +59,7 @@ const NO_RETRY: readonly Exception[] = [
     scenario: 'server-sse-polling',
     status: 'WARNING',
     why: 'the gateway polls a server that closes its stream, and keeps that of its client open: not every client resumes one',
+    mayPass: true, // seen on a busy machine
   },
 ]
 
