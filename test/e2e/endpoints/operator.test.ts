@@ -259,7 +259,7 @@ describe('/', () => {
       expect(JSON.parse((await get(gateway, '/', { accept })).text)).toMatchObject({ name: 'dragoman' })
     const { headers, text } = await get(gateway, '/', { accept: 'text/html,*/*' })
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(headers['vary']).toContain('accept')
+    expect(headers.vary).toContain('accept')
     expect(text).toMatch(/<noscript>[\s\S]*<code>\/mcp<\/code>/)
   })
 })
