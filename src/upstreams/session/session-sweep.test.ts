@@ -128,6 +128,28 @@ describe('sessions that no client comes back to', () => {
     expect([...server.open.keys()]).toEqual(['s2'])
   })
 
+  it('are ended soon after their client has ended its own session, even if a sweep has seen them before', async () => {
+    const server = await countingServer()
+    const cluster = new MemoryCluster()
+    const client = cluster.join()
+    const claim = await client.create('session', 'leaves', Buffer.from('{}'), { expires: Date.now() + 60 * MINUTE })
+    const first = joinUpstream(cluster, server.url)
+    for (const session of ['leaves', 'left']) await first.call(sessionCaller(session))
+    await first.kill()
+    cluster.kill(client.members.self) // the next gateway is alone
+    const second = joinUpstream(cluster, server.url)
+    expect(await second.records.sweep()).toBe(1)
+    expect([...server.open.keys()]).toEqual(['s1'])
+    expect(await second.records.sweep()).toBe(0)
+    const home = cluster.join()
+    const taken = await home.take(claim.kind, claim.id)
+    if (taken.kind === 'mine') await home.remove(taken.held)
+    await home.close()
+    expect(await second.records.sweep()).toBe(1)
+    expect(server.open.size).toBe(0)
+    expect(cluster.records.size).toBe(0)
+  })
+
   it('are ended with the credentials of their caller', async () => {
     const server = await countingServer()
     const cluster = new MemoryCluster()

@@ -33,6 +33,7 @@ export class SessionSweep {
   readonly #servers = new Map<string, EndSession>() // by name
   readonly #timer: NodeJS.Timeout
   readonly #clock = new SteadyClock()
+  readonly #waiting = new Map<string, string>() // claimed by an earlier sweep: the client's session, by record id
   #count = 0
   #running: Promise<number> | undefined
 
@@ -90,14 +91,22 @@ export class SessionSweep {
   async #takeOwnerless(limit: number): Promise<Held[]> {
     const { store } = this.#options
     if (store.health().engine === 'postgres' || store.members.all().length > 1) return []
-    const orphans = await store.takeAbandoned('server-session', 'orphaned', limit)
-    const areOwned = await Promise.all(
-      orphans.map(async ({ body }) => {
-        const session = decodeStored(body)?.session
-        return session === undefined || (await store.read('session', session)) !== undefined
-      }),
-    )
-    return orphans.filter((_, at) => !areOwned[at])
+    for (const { id, body } of await store.takeAbandoned('server-session', 'orphaned', limit)) {
+      const session = decodeStored(body)?.session
+      if (session !== undefined) this.#waiting.set(id, session)
+    }
+    const ownerless: Held[] = []
+    for (const [id, session] of [...this.#waiting].slice(0, limit)) {
+      const isOwned = (await store.read('session', session)) !== undefined
+      this.#waiting.delete(id)
+      if (isOwned) {
+        this.#waiting.set(id, session) // asked about again after all others
+        continue
+      }
+      const taken = await store.take('server-session', id)
+      if (taken.kind === 'mine') ownerless.push(taken.held)
+    }
+    return ownerless
   }
 
   async #end(held: Held): Promise<void> {
