@@ -1,6 +1,5 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { connect, isIP, type LookupFunction, type OnReadOpts, Socket } from 'node:net'
-import { buildConnector } from 'undici'
 
 /** The code of an error that the gateway itself raises for an address it must not connect to. */
 export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
@@ -17,7 +16,7 @@ export interface Destination {
   readonly protocol?: string // `http:` or `https:`
 }
 
-interface GuardedConnectorOptions {
+export interface GuardedConnectorOptions {
   readonly connectMs: number
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined // PEM texts
   /** Why the gateway does not connect there; undefined if it does. */
@@ -32,7 +31,11 @@ const TCP_KEEP_ALIVE_MS = 60_000 // of silence, then the operating system checks
 export type GuardedSocketConnector = (url: URL, onread: OnReadOpts, callback: (error?: Error) => void) => Socket
 
 /** Checks each address three times: written in the URL, found for a name, and connected to. */
-const guardOf = ({ refusalOf, onConnected, lookup: find = lookup as LookupFunction }: GuardedConnectorOptions) => {
+export const guardOf = ({
+  refusalOf,
+  onConnected,
+  lookup: find = lookup as LookupFunction,
+}: GuardedConnectorOptions) => {
   const guardedLookup: LookupFunction = (hostname, lookupOptions, callback) =>
     find(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
       if (error) return callback(error, '')
@@ -57,29 +60,9 @@ const guardOf = ({ refusalOf, onConnected, lookup: find = lookup as LookupFuncti
   }
 }
 
-const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+export const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Opens connections for undici to allowed addresses only. A name whose addresses change in between leads nowhere else. */
-export const buildGuardedConnector = (options: GuardedConnectorOptions): buildConnector.connector => {
-  const guard = guardOf(options)
-  const connect = buildConnector({ timeout: options.connectMs, lookup: guard.lookup, ...options.tls })
-  return (target, callback) => {
-    const { protocol } = target
-    const host = withoutBrackets(target.hostname)
-    const port = Number(target.port) || (protocol === 'https:' ? 443 : 80)
-    const early = guard.refusalOfHost(protocol, host, port)
-    if (early) return callback(early, null)
-    connect(target, (...[error, socket]) => {
-      if (error) return callback(error, null)
-      const refusal = guard.refusalOfConnection(protocol, target.host ?? host, port, socket)
-      if (!refusal) return callback(null, socket)
-      socket.destroy()
-      callback(refusal, null)
-    })
-  }
-}
-
-/** Opens TCP connections as `buildGuardedConnector` does, for HTTP without TLS. */
+/** Opens TCP connections to allowed addresses only, for HTTP without TLS. A name whose addresses change in between leads nowhere else. */
 export const buildGuardedSocketConnector = (options: GuardedConnectorOptions): GuardedSocketConnector => {
   const guard = guardOf(options)
   const { connectMs } = options

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Agent, request as sendRequest } from 'undici'
-import { ADDRESS_REFUSED, buildGuardedConnector } from '../../std/guarded-connector.ts'
+import type { Agent } from 'undici'
+import { ADDRESS_REFUSED } from '../../std/guarded-connector.ts'
 import { type FetchReach, type ReachOptions, ReachRules } from './reach.ts'
 
 /** One request to an address that other parties may have named: metadata, keys, client documents, token endpoints. */
@@ -45,14 +45,14 @@ export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
   const rules = new ReachRules(options)
   const agents = new Map<FetchReach, Agent>()
 
-  const agentFor = (reach: FetchReach): Agent => {
+  const agentFor = ({ Agent: UndiciAgent, buildGuardedConnector }: Undici, reach: FetchReach): Agent => {
     const connect = () =>
       buildGuardedConnector({
         connectMs: timeoutMs,
         lookup: options.lookup,
         refusalOf: to => rules.refusal(reach, to),
       })
-    const agent = agents.get(reach) ?? new Agent({ connect: connect(), keepAliveTimeout: IDLE_MS })
+    const agent = agents.get(reach) ?? new UndiciAgent({ connect: connect(), keepAliveTimeout: IDLE_MS })
     agents.set(reach, agent)
     return agent
   }
@@ -67,8 +67,9 @@ export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
       throw new FetchFailed('refused', `${nameOf(url)} is not encrypted (use https:)`)
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      const response = await sendRequest(url, {
-        dispatcher: agentFor(reach),
+      const undici = await loadUndici()
+      const response = await undici.request(url, {
+        dispatcher: agentFor(undici, reach),
         method,
         headers: { accept: 'application/json', 'user-agent': 'dragoman', ...headers },
         body: body ?? null,
@@ -91,6 +92,17 @@ export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
   }
   return { fetch, close }
 }
+
+/** It takes 60 ms of CPU to load, and most gateways fetch nothing. */
+const loadUndici = async () => {
+  const [{ Agent, request }, { buildGuardedConnector }] = await Promise.all([
+    import('undici'),
+    import('../../std/undici-connector.ts'),
+  ])
+  return { Agent, request, buildGuardedConnector }
+}
+
+type Undici = Awaited<ReturnType<typeof loadUndici>>
 
 const SHOWN = 200
 

@@ -10,7 +10,6 @@ import { isMessagePath } from './addressee.ts'
 import type { CallerSeal } from './caller-seal.ts'
 import type { ClusterTls } from './cluster-address.ts'
 import { createForwardedAdmission, openClusterListener } from './cluster-listener.ts'
-import { Forwarder } from './forwarder.ts'
 import { createRequestRouter, type Locate, type RequestRouter } from './route-request.ts'
 import { findSuccessor } from './successor.ts'
 
@@ -61,6 +60,7 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
   const { config, seal, tls, state, sessions, channels, policyOf, activeCalls, limits, log } = options
   const { members } = state.store
   const listener = await openClusterListener({ config, tls, limits, log })
+  const { Forwarder } = await import('./forwarder.ts') // with undici, which a single gateway may never need
   const forwarder = new Forwarder({ seal, tls, log })
   let retirement: Promise<void> | undefined
   let release = (): void => {}

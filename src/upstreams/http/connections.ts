@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
-import { Agent } from 'undici'
 import { isOwnAddress, isPrivateAddress } from '../../std/address.ts'
 import {
   AddressRefused,
-  buildGuardedConnector,
   buildGuardedSocketConnector,
   type Destination,
+  type GuardedConnectorOptions,
 } from '../../std/guarded-connector.ts'
 import { ConnectionsClosed, type DispatchedRequest, type DispatchHandler, NO_CONTROLLER } from './dispatch.ts'
 import { PlainPool } from './plain-pool.ts'
 import { PlainRequest } from './plain-request.ts'
+import type { UndiciAgents } from './undici-agents.ts'
 
 /**
  * Which addresses a request may connect to. The configuration may name any address. A redirect or an endpoint on another
@@ -42,9 +42,8 @@ export class Connections {
   readonly #options: ConnectionOptions
   readonly #usesUndiciOnly: boolean
   readonly #pools = new Map<AddressScope, Map<string, PlainPool>>() // by origin
-  readonly #agents = new Map<AddressScope, Agent>()
-  readonly #streamAgents = new Map<AddressScope, Agent>()
   readonly #publicOrigins = new Set<string>()
+  #undici: UndiciAgents | undefined // once a request has needed it
   #isClosed = false
 
   constructor(options: ConnectionOptions) {
@@ -56,9 +55,20 @@ export class Connections {
     if (this.#isClosed) return handler.onResponseError(NO_CONTROLLER, new ConnectionsClosed())
     const pool = this.#poolOf(scope, request.origin)
     const plain = pool && PlainRequest.of(request, pool.heads, handler)
-    if (plain) pool.send(plain)
-    // undici does not change the list, though its types allow it.
-    else this.#agent(scope, isStream).dispatch({ ...request, headers: request.headers as string[] }, handler)
+    if (plain) return pool.send(plain)
+    if (this.#undici) return this.#undici.dispatch(request, scope, isStream, handler)
+    this.#loadUndici().then(
+      undici => undici.dispatch(request, scope, isStream, handler),
+      error => handler.onResponseError(NO_CONTROLLER, error),
+    )
+  }
+
+  /** It takes 60 ms of CPU to load, which a gateway without TLS need not spend. */
+  async #loadUndici(): Promise<UndiciAgents> {
+    const { UndiciAgents: Agents } = await import('./undici-agents.ts')
+    if (this.#isClosed) throw new ConnectionsClosed()
+    this.#undici ??= new Agents(scope => this.#guard(scope))
+    return this.#undici
   }
 
   #poolOf(scope: AddressScope, origin: string): PlainPool | undefined {
@@ -76,17 +86,6 @@ export class Connections {
     return pool
   }
 
-  /** Long-lived streams have a pool of their own: for each request undici looks through all its busy connections. */
-  #agent(scope: AddressScope, isStream: boolean): Agent {
-    const agents = isStream ? this.#streamAgents : this.#agents
-    const known = agents.get(scope)
-    if (known) return known
-    // The gateway has timeouts of its own (Deadlines), so undici needs no timers for them.
-    const agent = new Agent({ connect: buildGuardedConnector(this.#guard(scope)), headersTimeout: 0, bodyTimeout: 0 })
-    agents.set(scope, agent)
-    return agent
-  }
-
   /** The scope of a redirect by a server at that origin. */
   scopeAfter(origin: string): AddressScope {
     return this.#publicOrigins.has(origin) ? 'public' : 'elsewhere'
@@ -95,11 +94,10 @@ export class Connections {
   async destroy(): Promise<void> {
     this.#isClosed = true
     const pools = [...this.#pools.values()].flatMap(each => [...each.values()])
-    const agents = [...this.#agents.values(), ...this.#streamAgents.values()]
-    await Promise.all([...pools, ...agents].map(each => each.destroy()))
+    await Promise.all([this.#undici, ...pools].map(each => each?.destroy()))
   }
 
-  #guard(scope: AddressScope) {
+  #guard(scope: AddressScope): GuardedConnectorOptions {
     const { connectMs, tls } = this.#options
     return {
       connectMs,
