@@ -76,7 +76,7 @@ export const openObservability = async (
       tracer: new Tracer(createSampler(telemetry.sampler, telemetry.ratio), span => spans.add(span)),
       labels,
       peerOf: server => peerAttributes(serverOf(server)),
-      carrierOf: server => CARRIERS[serverOf(server)?.kind ?? 'unavailable'],
+      readsMeta: server => READS_META.has(serverOf(server)?.kind),
     })
   const audit: RequestAudit | undefined = auditLog && {
     log: auditLog,
@@ -136,14 +136,7 @@ const sourceOf = (
   },
 })
 
-const CARRIERS = {
-  remote: 'header',
-  openapi: 'none',
-  process: 'meta',
-  builtin: 'none',
-  embedded: 'meta',
-  unavailable: 'none',
-} as const
+const READS_META: ReadonlySet<ServerConfig['kind'] | undefined> = new Set(['process', 'embedded'])
 
 /** Where a server is; without its path, which may hold a secret. */
 const peerAttributes = (config: ServerConfig | undefined): SpanAttributes => {

@@ -23,8 +23,8 @@ interface RequestTracingOptions {
   readonly labels: SessionLabels
   /** Where a server is, for the spans of requests to it. */
   readonly peerOf: (server: string) => SpanAttributes
-  /** How a server is told the context of a request that is not recorded. */
-  readonly carrierOf: (server: string) => 'header' | 'meta' | 'none'
+  /** Whether a server is told the context of a request that is not recorded in its `_meta`; over HTTP a header is enough. */
+  readonly readsMeta: (server: string) => boolean
 }
 
 /** Traces requests of clients, and what they cause at servers. */
@@ -96,6 +96,7 @@ interface TraceState {
 class TracedRequest implements RequestTrace {
   readonly #options: RequestTracingOptions
   readonly #state: TraceState
+  #unrecorded: string | undefined
 
   constructor(options: RequestTracingOptions, state: TraceState) {
     this.#options = options
@@ -105,6 +106,14 @@ class TracedRequest implements RequestTrace {
   /** The id of the trace, if it is recorded. */
   get traceId(): string | undefined {
     return this.#state.span && this.#state.traceId
+  }
+
+  /** Servers that decide as their parent does will not record the request, either. */
+  get unrecorded(): string | undefined {
+    const { span, traceId } = this.#state
+    if (span) return undefined
+    this.#unrecorded ??= writeTraceparent({ traceId, spanId: this.#options.tracer.ids.span(), isSampled: false })
+    return this.#unrecorded
   }
 
   /** Whether servers must be told something else than what the client sent. */
@@ -120,16 +129,10 @@ class TracedRequest implements RequestTrace {
   }
 
   send(exchange: Exchange, server: string): Exchange {
-    const { span, traceId } = this.#state
+    const { span } = this.#state
     if (!span) {
-      // Servers that decide as their parent does will not record it, either. Where there is a header, it is enough.
-      const text = writeTraceparent({ traceId, spanId: this.#options.tracer.ids.span(), isSampled: false })
-      const carrier = this.#options.carrierOf(server)
-      return carrier === 'none'
-        ? exchange
-        : carrier === 'header'
-          ? withHeader(exchange, text)
-          : withMeta(exchange, text)
+      const text = this.#options.readsMeta(server) ? this.unrecorded : undefined
+      return text === undefined ? exchange : withMeta(exchange, text)
     }
     const { method, sink, signal } = exchange
     const target = requestTarget(exchange)

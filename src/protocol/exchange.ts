@@ -49,6 +49,8 @@ export interface RequestRecord {
 
 /** The trace that a request belongs to. */
 export interface RequestTrace {
+  /** The `traceparent` of requests over HTTP, if the trace is not recorded; otherwise `send` gives each its own. */
+  readonly unrecorded: string | undefined
   /** The exchange as it is sent to a server, with a trace context; the span of that request ends with its response. */
   send(exchange: Exchange, server: string): Exchange
   /** The question as it is asked; its span ends with the answer. */

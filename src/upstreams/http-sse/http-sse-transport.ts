@@ -81,11 +81,11 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
       return undefined
     }
     call.begin(channel)
-    const { method, caller } = call.exchange
+    const { method } = call.exchange
     const { params } = call
     const body = joinBuffers(encodeRequest(call.id, method, params))
     call.recordSent(params, channel.headers)
-    return channel.post(body, addCallerHeaders([], caller), call)
+    return channel.post(body, addCallerHeaders([], call.exchange), call)
   }
 
   recover(call: UpstreamCall<SseChannel>, end: ResponseEnd): Recovery {

@@ -1,5 +1,5 @@
 import type { RemoteServer } from '../../config/snapshot.ts'
-import type { Caller } from '../../protocol/exchange.ts'
+import type { Exchange } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { Deadlines } from '../deadlines.ts'
@@ -96,8 +96,10 @@ export const POST_HEADERS: readonly string[] = [
   ...['accept', 'application/json, text/event-stream'],
 ]
 
-/** Appends the headers of the caller: arguments (Mcp-Param-*) and trace context. */
-export const addCallerHeaders = (headers: string[], caller: Caller): string[] => {
-  for (const [name, value] of caller.headers) headers.push(name, value)
+/** Appends the headers of the caller, arguments (Mcp-Param-*) and trace context, and the context of a new trace. */
+export const addCallerHeaders = (headers: string[], { caller, record }: Exchange): string[] => {
+  if (caller.headers.size > 0) for (const [name, value] of caller.headers) headers.push(name, value)
+  const unrecorded = record?.trace?.unrecorded
+  if (unrecorded !== undefined) headers.push('traceparent', unrecorded)
   return headers
 }

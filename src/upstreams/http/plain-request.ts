@@ -17,7 +17,7 @@ const MAX_LINE_LENGTH = 1024
 /** The heads of requests to one origin. They differ little, so the parts of the last ones are kept, checked. */
 export class RequestHeads {
   readonly #host: string
-  readonly #lines = new Map<string, { readonly value: string; readonly line: string }>() // by name
+  readonly #lines = new Map<string, { value: string; line: string }>() // by name
   #method = ''
   #path = ''
   #beginning = ''
@@ -40,10 +40,14 @@ export class RequestHeads {
   lineOf(name: string, value: string): string | undefined {
     const known = this.#lines.get(name)
     if (known !== undefined && known.value === value) return known.line
-    if (!HEADER_NAME.test(name) || NOT_IN_VALUE.test(value) || FRAMING_HEADERS.has(name.toLowerCase())) return undefined
+    if (known === undefined && (!HEADER_NAME.test(name) || FRAMING_HEADERS.has(name.toLowerCase()))) return undefined
+    if (NOT_IN_VALUE.test(value)) return undefined
     const line = `${name}: ${value}\r\n`
-    const hasRoom = known !== undefined || this.#lines.size < MAX_LINES
-    if (hasRoom && line.length <= MAX_LINE_LENGTH) this.#lines.set(name, { value, line })
+    if (line.length > MAX_LINE_LENGTH) return line
+    if (known) {
+      known.value = value
+      known.line = line
+    } else if (this.#lines.size < MAX_LINES) this.#lines.set(name, { value, line })
     return line
   }
 }

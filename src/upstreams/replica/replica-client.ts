@@ -117,7 +117,8 @@ export class ReplicaClient implements ReplicaConnections {
     await this.#http.close()
   }
 
-  #headersOf({ replica, server, pool }: ReplicaTarget, { kind, method, params, caller }: Exchange): string[] {
+  #headersOf({ replica, server, pool }: ReplicaTarget, exchange: Exchange): string[] {
+    const { kind, method, params, caller } = exchange
     const { protocol } = this.#options
     const name = kind === 'request' ? mcpName(method, params) : undefined
     const now = Date.now() + (this.#clocks.get(replica) ?? 0)
@@ -125,7 +126,7 @@ export class ReplicaClient implements ReplicaConnections {
     if (name !== undefined) headers.push('mcp-name', name)
     headers.push(...protocol.targetHeaders(pool, caller.isHealthCheck === true))
     headers.push(...protocol.callerHeaders(server, caller, replica, now))
-    return addCallerHeaders(headers, caller)
+    return addCallerHeaders(headers, exchange)
   }
 
   /** The lease of a replica has ended: what was sent there gets no answer any more. */

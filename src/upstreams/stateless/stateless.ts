@@ -43,8 +43,8 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
   }
 
   notify(exchange: Exchange): void {
-    const { method, params, caller } = exchange
-    const headers = addCallerHeaders([...this.#headers, 'mcp-method', mcpMethod(method)], caller)
+    const { method, params } = exchange
+    const headers = addCallerHeaders([...this.#headers, 'mcp-method', mcpMethod(method)], exchange)
     const pieces = encodeNotification(method, params)
     recordNotification(exchange, this, pieces, headers)
     sendMessage(this.link, 'POST', headers, pieces, method)
@@ -57,7 +57,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     const name = mcpName(method, params)
     const headers = [...this.#headers, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) headers.push('mcp-name', name)
-    addCallerHeaders(headers, caller)
+    addCallerHeaders(headers, call.exchange)
     const body = joinBuffers(encodeRequest(call.id, method, params))
     call.begin(this.link)
     call.recordSent(params, headers)

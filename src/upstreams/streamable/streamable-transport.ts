@@ -128,10 +128,10 @@ export class StreamableTransport implements SessionTransport<Handshake> {
       call.postAfter(this.#renewing.running)
       return undefined
     }
-    const { method, caller } = call.exchange
+    const { method } = call.exchange
     const { http, target, maxBytes } = this.link
     call.begin(this.#session.handshake)
-    const headers = addCallerHeaders([...this.#postHeaders], caller)
+    const headers = addCallerHeaders([...this.#postHeaders], call.exchange)
     const { params } = call
     const body = joinBuffers(encodeRequest(call.id, method, params))
     call.recordSent(params, headers)
