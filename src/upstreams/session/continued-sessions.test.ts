@@ -459,6 +459,10 @@ describe('a store', () => {
     await upstream.close()
     expect(server.of('DELETE')).toHaveLength(0)
     expect(cluster.records.size).toBe(1)
+    isFaulty = false
+    expect(await records.sweep()).toBe(1)
+    expect(server.of('DELETE')).toHaveLength(1)
+    expect(cluster.records.size).toBe(0)
   })
 
   it('that has lost its data gets the records of open sessions again', async () => {

@@ -16,7 +16,7 @@ export interface ServerSessionRecord {
   save(state: SessionState): void
   /** Whether this process is to end the session at the server: not if a later one, or another replica, goes on with it. */
   mayEnd(): Promise<boolean>
-  /** The session is closed here. Unless it has ended at the server, too, its record stays. */
+  /** The session is closed here. Unless it has ended at the server, too, its record stays, and the sweep ends it. */
   closed(hasEnded: boolean): void
   /** `listener` is called when another replica has taken the session. */
   onLost(listener: () => void): void
@@ -46,6 +46,8 @@ export interface RecordContext {
   /** Calls `write` with the next batch. */
   schedule(record: LiveRecord): void
   closed(record: LiveRecord): void
+  /** The session of that record was closed here, and may still be open at its server. */
+  unended(claim: Claim): void
   isStopping(): boolean // sessions that can be continued are not ended any more
 }
 
@@ -125,9 +127,11 @@ export class LiveRecord implements ServerSessionRecord {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#context.closed(this)
-    if (!hasEnded) return
+    const { store, unended } = this.#context
+    if (!hasEnded && this.#isLost) return
+    if (!hasEnded && this.#claim) return unended(this.#claim) // now: a write may hang for long
     this.#writing = this.#writing
-      .then(() => this.#claim && this.#context.store.remove(this.#claim))
+      .then(() => this.#claim && (hasEnded ? store.remove(this.#claim) : unended(this.#claim)))
       .catch((error: unknown) => this.#failed(error))
   }
 

@@ -41,6 +41,9 @@ export class ServerSessionRecords {
         if (this.#live.get(record.id) === record) this.#live.delete(record.id)
         this.#due.delete(record)
       },
+      unended: claim => {
+        if (!this.#isStopping) this.#sweep.endSoon(claim)
+      },
       isStopping: () => this.#isStopping,
     }
     this.#stopListening = store.onLost(claim => {

@@ -1,6 +1,6 @@
 import { SteadyClock } from '../../std/steady-clock.ts'
 import { within } from '../../std/time.ts'
-import type { Held, StateStore } from '../../stores/state/state-store.ts'
+import type { Claim, Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { decodeStored, encodeStored, type StoredServerSession } from './stored-server-session.ts'
 
@@ -22,6 +22,7 @@ const EXPIRED_EVERY = 6 // sweeps: a client may still come back to a session tha
 const AT_ONCE = 10
 const END_MS = 5000 // for a server to answer
 const MOST_ATTEMPTS = 3
+const MOST_UNENDED = 10_000 // further ones end when they expire
 const RETRY_MS = 10 * 60_000 // until a server that could not be reached is tried again
 
 /**
@@ -34,6 +35,7 @@ export class SessionSweep {
   readonly #timer: NodeJS.Timeout
   readonly #clock = new SteadyClock()
   readonly #waiting = new Map<string, string>() // claimed by an earlier sweep: the client's session, by record id
+  readonly #unended: Claim[] = [] // of sessions that this process has closed while their server or the store was away
   #count = 0
   #running: Promise<number> | undefined
 
@@ -48,6 +50,11 @@ export class SessionSweep {
 
   removeServer(name: string): void {
     this.#servers.delete(name)
+  }
+
+  /** The next sweep ends that session, unless it is open again by then. */
+  endSoon(claim: Claim): void {
+    if (this.#unended.length < MOST_UNENDED) this.#unended.push(claim)
   }
 
   /** Resolves with the number of sessions that were abandoned. */
@@ -73,6 +80,7 @@ export class SessionSweep {
   async #sweep(takesExpired: boolean): Promise<number> {
     const { store, log, keepIfLive } = this.#options
     const taken = await store.takeAbandoned('transient-server-session', 'orphaned', MOST)
+    taken.push(...(await this.#takeUnended(MOST - taken.length)))
     taken.push(...(await this.#takeOwnerless(MOST - taken.length)))
     if (takesExpired)
       for (const kind of ['server-session', 'transient-server-session'] as const)
@@ -82,6 +90,17 @@ export class SessionSweep {
       await Promise.all(abandoned.slice(at, at + AT_ONCE).map(held => this.#end(held)))
     if (abandoned.length > 0) log.info({ sessions: abandoned.length }, 'abandoned sessions with servers ended')
     return abandoned.length
+  }
+
+  async #takeUnended(limit: number): Promise<Held[]> {
+    const { store } = this.#options
+    const held: Held[] = []
+    for (let claim = this.#unended[0]; claim && held.length < limit; claim = this.#unended[0]) {
+      const taken = await store.take(claim.kind, claim.id)
+      this.#unended.shift()
+      if (taken.kind === 'mine') held.push(taken.held)
+    }
+    return held
   }
 
   /**
