@@ -154,6 +154,15 @@ const leakedSessions = async (
   return find()
 }
 
+/** When it was opened and last used, before the kill that followed. */
+const describeLeak = ({ id, openedAt, usedAt }: OpenSession, kills: readonly number[]): string => {
+  const before = (time: number): string => {
+    const kill = Math.min(...kills.filter(each => each >= time))
+    return Number.isFinite(kill) ? `${((kill - time) / 1000).toFixed(2)} s before a kill` : 'after the last kill'
+  }
+  return `session leaked at a server: ${id}, opened ${before(openedAt)}, last used ${before(usedAt)}`
+}
+
 /** Waits until clients have so many results: on a slow machine, faults would come before any call was served. */
 const untilServed = async (ledger: Ledger, results: number): Promise<void> => {
   const deadline = Date.now() + SERVED_MS
@@ -207,7 +216,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       findings: [
         ...faults,
         ...orphans.map(pid => `orphaned process ${pid}: ${commandOf(pid)}`),
-        ...left.filter(session => !isAtKill(session)).map(({ id }) => `session leaked at a server: ${id}`),
+        ...left.filter(session => !isAtKill(session)).map(session => describeLeak(session, kills)),
       ],
     }
   })
