@@ -34,6 +34,7 @@ const connect = (personal: CallerValues, limit?: number) => {
       made.push(one)
       return {
         open: async () => peer,
+        knownPeer: () => peer,
         close: async () => {
           one.isClosed = true
         },
@@ -200,4 +201,14 @@ describe('a program', () => {
     await expect(open(ben)).rejects.toThrow('1 processes already')
     call.abort.abort({ kind: 'gone' })
   })
+})
+
+it('the peer of a caller that has opened it is known without a promise, until it is disconnected', async () => {
+  const { upstream } = connect({ values: { authorization: [NAME] } })
+  expect(upstream.knownPeer?.(as('ann'))).toBeUndefined()
+  const peer = await upstream.open(as('ann'))
+  expect(upstream.knownPeer?.(as('ann'))).toBe(peer)
+  expect(upstream.knownPeer?.(as('ben'))).toBeUndefined()
+  upstream.disconnect('ann')
+  expect(upstream.knownPeer?.(as('ann'))).toBeUndefined()
 })

@@ -92,9 +92,7 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
     return entry.upstream.open(caller, sessionIndex).then(
       peer => {
         opened()
-        const known = peers.get(peer) ?? makePrivate(peer)
-        peers.set(peer, known)
-        return known
+        return privateOf(peer)
       },
       (error: unknown) => {
         opened()
@@ -103,6 +101,24 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
         return open(caller, sessionIndex)
       },
     )
+  }
+
+  const knownPeer = (caller: Caller): Peer | undefined => {
+    if (closing) return undefined
+    const key = keyOf(caller)
+    const entry = entries.get(key)
+    const peer = entry?.upstream.knownPeer?.(caller)
+    if (!entry || !peer) return undefined
+    entries.delete(key)
+    entries.set(key, entry)
+    entry.openedAt = Date.now()
+    return privateOf(peer)
+  }
+
+  const privateOf = (peer: Peer): Peer => {
+    const known = peers.get(peer) ?? makePrivate(peer)
+    peers.set(peer, known)
+    return known
   }
 
   const sharedKey = (caller: Caller): string | undefined => {
@@ -122,6 +138,7 @@ export const connectPerCaller = ({ connect, limit = LIMIT, ...server }: PerCalle
 
   return {
     open,
+    knownPeer,
     sharedKey,
     disconnect,
     runsFor,

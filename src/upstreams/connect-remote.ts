@@ -109,20 +109,18 @@ class RemoteUpstream implements CallerUpstream {
 
   open(caller: Caller, sessionIndex = 0): Promise<Peer> {
     if (this.#closing) return Promise.reject(new UpstreamFailure(this.#name, DISCONNECTED))
-    const known = this.knownPeer(caller)
-    if (known) return Promise.resolve(known)
+    if (this.#eraFor(caller) === 'modern') return Promise.resolve(this.#stateless)
     return this.#pool.find(caller, sessionIndex) ?? this.#detectAndOpen(caller, sessionIndex)
   }
 
   knownPeer(caller: Caller): Peer | undefined {
     if (this.#closing) return undefined
-    const era = chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport)
-    return era === 'modern' ? this.#stateless : undefined
+    return this.#eraFor(caller) === 'modern' ? this.#stateless : this.#pool.findOpen(caller)
   }
 
   sharedKey(caller: Caller): string | undefined {
     if (this.#pooling === 'stateless' || !this.#sessions.hasState()) return undefined
-    if (chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport) === 'modern') return undefined
+    if (this.#eraFor(caller) === 'modern') return undefined
     return caller.session === undefined ? poolPlace(caller, this.#pooling).key : undefined
   }
 
@@ -142,6 +140,10 @@ class RemoteUpstream implements CallerUpstream {
 
   isIdle(): boolean {
     return this.#link.http.isIdle && this.#pool.size === 0
+  }
+
+  #eraFor(caller: Caller): Era | undefined {
+    return chooseEra(caller, this.#configured, this.#detector.era, this.#legacySupport)
   }
 
   async #detectAndOpen(caller: Caller, sessionIndex: number): Promise<Peer> {

@@ -6,6 +6,7 @@ import type { Caller } from '../protocol/exchange.ts'
 import { SILENT } from '../telemetry/log.ts'
 import { Json, type Plain } from '../wire/json/json.ts'
 import { connectRemote } from './connect-remote.ts'
+import type { UpstreamLogins } from './login/upstream-logins.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -154,5 +155,35 @@ describe('a server on SDK v2', () => {
     const { send, call } = await connect(startV2, caller)
     expect(await send('acme/unknown').failure()).toMatchObject({ code: -32601 })
     expect(await call('no-such-tool').failure()).toMatchObject({ code: -32602 })
+  })
+})
+
+describe('a peer that is open', () => {
+  const logins: UpstreamLogins = {
+    credentials: {
+      bearerOf: () => undefined,
+      rejected: async () => ({ kind: 'unsupported' }),
+      onChanged: () => () => {},
+    },
+    isPersonal: true,
+    demand: { isKnown: false, record: () => {} },
+  }
+  it.each([
+    ['of a modern server', startV2, callerOf()],
+    ['of the session of a client', startV1, callerOf({ revision: '2025-11-25', session: 'client', capabilities })],
+    ['of a session that modern callers share', startV1, callerOf({ principal: 'ann', capabilities })],
+  ])('%s is known without a promise, also where users may log in', async (_, start, caller) => {
+    const { url, close } = await start()
+    closing.push(close)
+    for (const options of [{ log: SILENT }, { log: SILENT, logins }]) {
+      const config = { kind: 'remote', url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 5000 } as const
+      const upstream = connectRemote({ name: 'sdk', ...config }, options)
+      closing.push(() => upstream.close())
+      expect(upstream.knownPeer?.(caller)).toBeUndefined()
+      const peer = await upstream.open(caller)
+      expect(upstream.knownPeer?.(caller)).toBe(peer)
+      await upstream.close()
+      expect(upstream.knownPeer?.(caller)).toBeUndefined()
+    }
   })
 })

@@ -62,6 +62,7 @@ export const connectWithLogins = (options: WithLoginsOptions): Upstream => {
 
   return {
     open,
+    knownPeer: caller => upstreamOf(caller).knownPeer?.(caller),
     sharedKey: caller => upstreamOf(caller).sharedKey?.(caller),
     probe: async () => (demand.isKnown && (await own.probe?.())) || (shared.probe?.() ?? false),
     close: async () => {

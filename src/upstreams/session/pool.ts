@@ -122,6 +122,14 @@ export class SessionPool<S extends Pooled> {
     return key === undefined ? undefined : this.#known(key)
   }
 
+  /** The session this caller has already, if it is open. */
+  findOpen(caller: Caller): S | undefined {
+    const { key } = this.#options.placeOf(caller, 0)
+    const session = this.peek(key)
+    session?.touch()
+    return session
+  }
+
   /** The open session with that key, which is not used by that. */
   peek(key: string | undefined): S | undefined {
     return key === undefined ? undefined : this.#entries.get(key)?.session
