@@ -136,6 +136,69 @@ test('C10: a server that closes its stream after priming is asked again no soone
   await server.close()
 })
 
+/** A 2025-11-25 server whose calls end their stream after this event, and which answers on the stream that asks again. */
+const pollingServer = (event: string) => {
+  let call: { id: unknown; token: unknown } | undefined
+  return scriptedServer(
+    legacy((arrived, response) => {
+      const { id, method } = arrived.body
+      if (method === 'tools/call') {
+        call = { id, token: tokenOf(arrived) }
+        const stream = openEvents(response)
+        stream.raw(event)
+        return stream.end()
+      }
+      if (method === 'notifications/cancelled') return void response.writeHead(202).end()
+      if (arrived.method !== 'GET') return sendJson(response, result(id, { tools: [] }))
+      const stream = openEvents(response)
+      stream.event(notice('notifications/progress', { progressToken: call?.token, progress: 1 }), 'id: e-2\n')
+      stream.event(result(call?.id, { content: [{ type: 'text', text: 'done' }] }), 'id: e-3\n')
+      stream.end()
+    }),
+  )
+}
+
+const POLLED_CALL = {
+  jsonrpc: '2.0',
+  id: 7,
+  method: 'tools/call',
+  params: { name: 'work', _meta: { progressToken: 't' } },
+}
+const POLLED_ANSWER = [
+  { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress: 1 } },
+  { jsonrpc: '2.0', id: 7, result: { content: [{ type: 'text', text: 'done' }] } },
+]
+
+test('C10: a 2025-11-25 client of a server that wants to be polled is told to poll, too, and loses nothing', async () => {
+  const server = await pollingServer('id: e-1\nretry: 200\ndata:\n\n')
+  const gateway = await startTestGateway(server.url)
+  const { headers } = await openSession(gateway.url)
+  const { text } = await send(gateway.url, { headers, body: POLLED_CALL })
+  expect(text).toMatch(/^id: (\S+)\ndata: ?\n\nretry: 200\n\n$/)
+  await server.until(() => server.of('GET').some(({ headers: { 'last-event-id': id } }) => id === 'e-1'), 'the poll')
+  const last = /^id: (\S+)$/m.exec(text)?.[1] ?? ''
+  const resumed = await openStream(gateway.url, { method: 'GET', headers: { ...headers, 'last-event-id': last } })
+  expect((await resumed.all()).map(({ json }) => json)).toEqual(POLLED_ANSWER)
+  expect(server.of('tools/call')).toHaveLength(1)
+  expect(server.of('notifications/cancelled')).toEqual([])
+  await gateway.close()
+  await server.close()
+})
+
+test.each([
+  ['2025-06-18', 'with a time', 'id: e-1\nretry: 100\ndata:\n\n'],
+  ['2025-03-26', 'with a time', 'id: e-1\nretry: 100\ndata:\n\n'],
+  ['2025-11-25', 'without a time, as a proxy may', 'id: e-1\ndata:\n\n'],
+])('C10: a %s client keeps its stream where the server closes its own %s', async (revision, _how, event) => {
+  const server = await pollingServer(event)
+  const gateway = await startTestGateway(server.url)
+  const { headers } = await openSession(gateway.url, revision)
+  const stream = await openStream(gateway.url, { headers, body: POLLED_CALL })
+  expect((await stream.all()).map(({ json }) => json)).toEqual(POLLED_ANSWER)
+  await gateway.close()
+  await server.close()
+})
+
 test.each(['streamable', 'stdio'])(
   'C11: a session the server forgot is opened anew, and the call runs once (%s client)',
   async dialect => {

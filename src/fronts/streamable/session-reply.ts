@@ -73,13 +73,14 @@ export class SessionReply extends ResponseCollector {
     if (isLast) this.#finish()
   }
 
-  /** The socket has closed. The calls go on for a client that reconnects within `orphanMs`. */
-  #waitForReconnect(): void {
+  /** The socket has closed. The calls go on for a client that reconnects within `orphanMs`, each time anew. */
+  #waitForReconnect(waitMs: number = this.#context.limits.orphanMs): void {
     if (this.isComplete) return
     this.#orphan = setTimeout(() => {
-      if (this.#stream?.hasReader) this.#waitForReconnect()
+      const leftMs = this.#context.limits.orphanMs - (this.#stream?.unreadMs ?? Number.POSITIVE_INFINITY)
+      if (leftMs > 0) this.#waitForReconnect(leftMs)
       else this.abortPending({ kind: 'expired' })
-    }, this.#context.limits.orphanMs).unref()
+    }, waitMs).unref()
   }
 
   #openStream(): EventLog {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { type Front, type Script, startFront } from '../../../test/support/front.ts'
 import { openSession, openStream, send } from '../../../test/support/raw.ts'
 import { type AbortReason, NEVER } from '../../protocol/cancellation.ts'
@@ -328,6 +328,34 @@ test('a call whose client reconnects is not aborted', async () => {
   answer(exchange)
   expect((await resumed.all()).at(-1)?.json.id).toBe(1)
   other.close()
+})
+
+test('a call whose client comes back again and again, and leaves each time, is aborted only after a whole orphanMs without it', async () => {
+  const { hold, next } = held()
+  const url = await start({ 'tools/call': hold }, { limits: { orphanMs: 1000 } })
+  const { headers } = await openSession(url)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const session = front.sessions.get(headers['mcp-session-id'] ?? '')
+  const isRead = (): boolean => session?.findStream('p1_1r31')?.hasReader === true
+  const pending = openStream(url, { headers, body: request(1) })
+  const exchange = await next()
+  vi.advanceTimersByTime(100) // it becomes a stream
+  await pending
+  for (const _ of [1, 2, 3]) {
+    exchange.closeStream?.(50)
+    expect(isRead()).toBe(false)
+    vi.advanceTimersByTime(700)
+    expect(exchange.signal.reason).toBeUndefined()
+    const polled = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': 'p1_1r31.0' } })
+    void progress(exchange, 1)
+    await polled.next()
+  }
+  exchange.closeStream?.(50)
+  vi.advanceTimersByTime(999)
+  expect(exchange.signal.reason).toBeUndefined()
+  vi.advanceTimersByTime(1001)
+  expect(exchange.signal.reason).toEqual({ kind: 'expired' })
 })
 
 test('notifications/cancelled ends the call and its reply without a response', async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { EventLog, type StreamReader } from './event-log.ts'
 import { StreamRetention } from './stream-retention.ts'
 
@@ -246,4 +246,35 @@ test('100,000 events leave no more than the bounds in memory, with a reader and 
     log.clear()
   }
   expect(retention.bytes).toBe(0)
+})
+
+test('a reader is sent away with a time only after it has taken an event, whose id it comes back with', () => {
+  const { log } = make()
+  const first = reader()
+  log.attach(first.self)
+  log.closeReader(5)
+  expect(first.state.isEnded).toBe(false)
+  void say(log, 'a')
+  expect(first.state.isEnded).toBe(false) // what was said before the event is over
+  log.closeReader(5)
+  expect(first.state).toMatchObject({ isEnded: true, taken: ['a', ''] })
+  void say(log, 'b')
+  const second = reader()
+  log.attach(second.self, 1)
+  log.closeReader(5)
+  expect(second.state).toMatchObject({ isEnded: true, taken: ['b', ''] })
+})
+
+test('a log knows for how long no client has read it', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { log } = make()
+  expect(log.unreadMs).toBe(Number.POSITIVE_INFINITY)
+  const { self } = reader()
+  log.attach(self)
+  vi.advanceTimersByTime(70)
+  expect(log.unreadMs).toBe(0)
+  log.detach(self)
+  vi.advanceTimersByTime(30)
+  expect(log.unreadMs).toBe(30)
 })

@@ -19,6 +19,8 @@ export class EventLog {
   #cursor = 0 // sequence number of the next event for the reader
   #reader: StreamReader | undefined
   readonly #replaced = new Set<StreamReader>() // readers that keep an idle socket until the stream ends
+  #hasTaken = false // the reader has taken an event
+  #leftAt: number | undefined // when the last reader left
   #isBlocked = false
   #isFinished = false
   #retryMs: number | undefined // the reader is to come back after this time, once it has taken everything
@@ -45,6 +47,12 @@ export class EventLog {
 
   get hasReader(): boolean {
     return this.#reader !== undefined
+  }
+
+  /** Milliseconds without a reader; Infinity if there has never been one. */
+  get unreadMs(): number {
+    if (this.#reader) return 0
+    return this.#leftAt === undefined ? Number.POSITIVE_INFINITY : Date.now() - this.#leftAt
   }
 
   /** The sequence number of the next event. */
@@ -80,6 +88,7 @@ export class EventLog {
     this.#unblock()
     if (this.#reader) this.#replaced.add(this.#reader)
     this.#reader = reader
+    this.#hasTaken = false
     this.#retryMs = undefined
     this.#cursor = Math.max(sequence, this.#first)
     this.#pump()
@@ -104,9 +113,12 @@ export class EventLog {
     if (this.#reader && !this.#isBlocked) this.#isBlocked = !this.#reader.write([COMMENT_BYTES])
   }
 
-  /** Ends the reader's response once it has taken everything; it should ask for the rest of the stream after `retryMs`. */
+  /**
+   * Ends the reader's response once it has taken everything; it should ask for the rest of the stream after `retryMs`. A
+   * response without an event stays open: SDK v1 resumes after the last event of the response that ended, and not before it.
+   */
   closeReader(retryMs: number): void {
-    if (!this.#reader) return
+    if (!this.#reader || (!this.#hasTaken && this.#cursor === this.next)) return
     this.#retryMs = retryMs
     this.#pump()
   }
@@ -160,6 +172,7 @@ export class EventLog {
     while (!this.#isBlocked && this.#cursor < this.next) {
       const entry = this.#entries[this.#cursor - this.#first] as LogEntry
       this.#cursor++
+      this.#hasTaken = true
       this.#isBlocked = !reader.write(entry.pieces)
     }
     if (this.#cursor < this.next) return
@@ -180,6 +193,7 @@ export class EventLog {
 
   #detachReader(): StreamReader | undefined {
     const reader = this.#reader
+    if (reader) this.#leftAt = Date.now()
     this.#reader = undefined
     this.#unblock()
     return reader

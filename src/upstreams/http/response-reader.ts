@@ -28,7 +28,7 @@ export type ResponseEnd =
 export type RpcErrorMessage = Extract<Message, { kind: 'error' }>
 
 /** Where and when to resume a stream that ended. */
-export interface ResumePoint {
+interface ResumePoint {
   readonly lastEventId: string | undefined
   readonly retryMs: number | undefined
 }

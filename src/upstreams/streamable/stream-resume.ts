@@ -2,7 +2,7 @@ import type { Message } from '../../wire/json-rpc.ts'
 import type { FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import type { HttpLink } from '../http/http-link.ts'
-import { type ResponseEnd, type ResponseHandler, ResponseReader, type ResumePoint } from '../http/response-reader.ts'
+import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
 import type { UpstreamCall } from '../session/call.ts'
 
 const RETRY_MS = 1000
@@ -10,17 +10,19 @@ const LONGEST_RETRY_MS = 2000 // between attempts, whatever `retry` the server s
 const MOST_FAILURES = 3
 const MOST_UNREACHABLE = 2 // nothing listens there: more attempts would only delay the failure
 
+type StreamEnd = Extract<ResponseEnd, { readonly kind: 'closed' | 'failed' }>
+
 /** Resumes the stream of a call that ended before its response; false if its events had no ids. */
 export const resumeStream = (
   call: UpstreamCall,
   link: HttpLink,
   headers: () => readonly string[],
-  resume: ResumePoint | undefined,
+  end: StreamEnd,
 ): boolean => {
-  if (resume?.lastEventId === undefined) return false
+  if (end.resume?.lastEventId === undefined) return false
   const stream = new ResumedStream(call, link, headers)
   call.continueIn(stream)
-  return stream.resume(resume)
+  return stream.resume(end)
 }
 
 /** Reads the rest of a call's stream by GET requests with `Last-Event-ID`, with backoff (2025-11-25, Resumability). */
@@ -30,6 +32,7 @@ class ResumedStream implements ResponseHandler, PendingRequest {
   readonly #headers: () => readonly string[]
   #lastEventId: string | undefined
   #retryMs = RETRY_MS
+  #isPolled = false // the server has said when it wants to be asked again
   #failures = 0 // attempts in a row that read nothing
   #unreachable = 0 // attempts in a row that found nothing listening
   #sending: PendingRequest | undefined
@@ -42,10 +45,13 @@ class ResumedStream implements ResponseHandler, PendingRequest {
   }
 
   /** Goes on after the last event; false where that is not known. */
-  resume(from: ResumePoint | undefined): boolean {
+  resume({ kind, resume: from }: StreamEnd): boolean {
     this.#lastEventId = from?.lastEventId ?? this.#lastEventId
     if (!from || this.#lastEventId === undefined) return false
     this.#retryMs = from.retryMs ?? this.#retryMs
+    this.#isPolled ||= from.retryMs !== undefined
+    // The server wants to be polled (2025-11-25, Streamable HTTP): so does the gateway, where its client can poll.
+    if (kind === 'closed' && this.#isPolled) this.#call.exchange.closeStream?.(this.#retryMs)
     this.#connectIn(this.#retryMs)
     return true
   }
@@ -72,7 +78,7 @@ class ResumedStream implements ResponseHandler, PendingRequest {
     if (end.kind === 'failed') this.#sending?.abort()
     if (end.kind === 'refused') return this.#failed(end.status >= 500)
     if (end.kind === 'accepted') return this.#call.ended(end)
-    if (this.resume(end.resume)) return
+    if (this.resume(end)) return
     if (end.kind === 'closed') return this.#call.ended(end)
     if (end.failure.reason === 'upstream_unreachable') this.#unreachable++
     this.#failed(true)

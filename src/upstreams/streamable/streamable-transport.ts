@@ -147,7 +147,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
         return hasId && isSessionGone(end) && call.renew(lost => this.#renew(lost)) ? 'handled' : undefined
       }
       default:
-        return resumeStream(call, this.link, () => this.#headers, end.resume) ? 'handled' : undefined
+        return resumeStream(call, this.link, () => this.#headers, end) ? 'handled' : undefined
     }
   }
 
