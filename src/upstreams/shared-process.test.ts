@@ -18,6 +18,7 @@ const join = async ({ open }: Small, caller: Caller, more: object = {}) => {
   const listen = exchangeWith(await open(caller), 'subscriptions/listen', { caller, params: LISTS, ...more })
   return {
     listen,
+    send,
     start: (name: string, given: Plain = {}, meta: Plain = {}) =>
       send('tools/call', { name, arguments: given, _meta: meta }),
     call: async (name: string, given: Plain = {}) => callTool(await open(caller), name, given, caller),
@@ -81,6 +82,67 @@ describe('clients that share a process', () => {
     expect(await settingsOf(b)).toMatchObject({ watched: ['test://both', 'test://a'] })
     a.listen.abort.abort({ kind: 'gone' })
     await eventually(() => settingsOf(b)).toMatchObject({ watched: [] })
+  })
+
+  it('share one subscription to each resource, which ends with the last of them', async () => {
+    const small = connectSmall()
+    const uri = 'test://shared'
+    const clients = await Promise.all([...'abcdefgh'].map(session => join(small, client(session))))
+    const [first, ...others] = clients
+    await Promise.all(clients.map(({ request }) => request('resources/subscribe', { uri })))
+    const late = await join(small, client('late'))
+    await late.request('resources/subscribe', { uri })
+    expect(await settingsOf(late)).toMatchObject({ requested: [`+${uri}`] })
+    await late.call('update', { uri })
+    for (const { seen } of [...clients, late]) expect(seen('notifications/resources/updated')).toEqual([{ uri }])
+    for (const { request } of others) await request('resources/unsubscribe', { uri })
+    late.listen.abort.abort({ kind: 'gone' })
+    if (!first) throw new Error('there is no client')
+    expect(await settingsOf(first)).toMatchObject({ requested: [`+${uri}`], watched: [uri] })
+    await first.request('resources/unsubscribe', { uri })
+    expect(await settingsOf(first)).toMatchObject({ requested: [`+${uri}`, `-${uri}`], watched: [] })
+  })
+
+  it('share the refusal of a subscription, and may ask again', async () => {
+    const small = connectSmall({ subscribe: 'held' })
+    const [a, b] = [await join(small, client('a')), await join(small, client('b'))]
+    const uri = 'test://refused'
+    const asked = [await a.send('resources/subscribe', { uri }), await b.send('resources/subscribe', { uri })]
+    await eventually(() => settingsOf(a)).toMatchObject({ requested: [`+${uri}`] })
+    await a.call('grant', { code: -32002 })
+    for (const request of asked) expect(await request.failure()).toMatchObject({ code: -32002 })
+    const again = await b.send('resources/subscribe', { uri })
+    await eventually(() => settingsOf(a)).toMatchObject({ requested: [`+${uri}`, `+${uri}`] })
+    await a.call('grant')
+    expect(await again.result()).toEqual({})
+    await b.call('update', { uri })
+    expect([a.seen('notifications/resources/updated'), b.seen('notifications/resources/updated')]).toEqual([
+      [],
+      [{ uri }],
+    ])
+  })
+
+  it('do not lose a subscription with the client that asked for it first', async () => {
+    const small = connectSmall({ subscribe: 'held' })
+    const [a, b, c] = [await join(small, client('a')), await join(small, client('b')), await join(small, client('c'))]
+    const uri = 'test://wanted'
+    const [first, second, third] = [
+      await a.send('resources/subscribe', { uri }),
+      await b.send('resources/subscribe', { uri }),
+      await c.send('resources/subscribe', { uri }),
+    ]
+    first.abort.abort({ kind: 'gone' })
+    await eventually(() => settingsOf(b)).toMatchObject({ requested: [`+${uri}`, `+${uri}`] })
+    second.abort.abort({ kind: 'gone' })
+    await eventually(() => settingsOf(b)).toMatchObject({ requested: [`+${uri}`, `+${uri}`, `+${uri}`] })
+    await b.call('grant')
+    expect(await third.result()).toEqual({})
+    expect([first.finals(), second.finals()]).toEqual([[], []])
+    const other = 'test://abandoned'
+    const abandoned = await a.send('resources/subscribe', { uri: other })
+    await eventually(() => settingsOf(b)).toMatchObject({ requested: expect.arrayContaining([`+${other}`]) })
+    abandoned.abort.abort({ kind: 'cancelled' })
+    await eventually(() => settingsOf(b)).toMatchObject({ requested: expect.arrayContaining([`-${other}`]) })
   })
 
   it('get the updates of what is in a folder that they are subscribed to, however it is written', async () => {

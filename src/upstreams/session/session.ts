@@ -3,18 +3,18 @@ import type { Caller, Dispatch, Exchange, Frame } from '../../protocol/exchange.
 import { isCall } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Revision } from '../../protocol/revisions.ts'
-import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeNotification, encodeRequest, type Message } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, UpstreamFailure } from '../failures.ts'
 import { recordNotification, tappedServer } from '../record-messages.ts'
-import { type CallOwner, type CallTransport, UpstreamCall } from './call.ts'
+import { type CallOwner, UpstreamCall } from './call.ts'
 import { discoverResult, type Handshake } from './handshake.ts'
 import type { Pooled, PoolSlot } from './pool.ts'
 import { QuestionRouter } from './question-router.ts'
 import type { ServerRequest } from './questions.ts'
 import { SessionListeners } from './session-listeners.ts'
 import { SessionReplay } from './session-replay.ts'
+import type { SessionTransport } from './session-transport.ts'
 import { type Sharer, Sharers, sharerOf } from './sharers.ts'
 
 /** What a session is opened with. */
@@ -22,29 +22,6 @@ export interface SessionOptions extends PoolSlot {
   readonly holdMs: number // how long a question of the server waits for a listener
   /** Whether another session serves the exchange. */
   readonly redirect?: (exchange: Exchange) => boolean
-}
-
-/** How a legacy session travels: Streamable HTTP, HTTP+SSE or stdio. `T` is what a call is sent to. */
-export interface SessionTransport<T> extends CallTransport<T> {
-  readonly link: CallTransport<T>['link'] & { readonly log: Log }
-  readonly isShared: boolean // all messages of the server come on one stream
-  readonly correlates: boolean // false: a question does not tell which call it belongs to
-  readonly hasBackChannel: boolean // the server can send messages outside the streams of calls
-  readonly isBusy?: boolean // it needs the session although no call is under way
-  readonly unsent?: number // messages the server has not taken yet
-  /** Connects, and reports the handshake to the session; rejects with UpstreamFailure. */
-  open(): Promise<void>
-  /** Sends a message that has no answer; drops it where nothing is connected. */
-  post(pieces: Buffer[], what: string): void
-  /** Sends a notification of the client, and connects for it; by default as `post` does. */
-  notify?(pieces: Buffer[], method: string): void
-  noteUser?(caller: Caller): void
-  /** The calls that a question may belong to that came on no stream of a call; if none, the listeners get it. */
-  findAsked(calls: readonly UpstreamCall<T>[]): readonly UpstreamCall<T>[]
-  /** A question arrived; the returned function is called once it is settled. */
-  questionAsked?(method: string): (() => void) | undefined
-  /** Ends the conversation. All calls have ended already. */
-  close(): Promise<void>
 }
 
 /** What a client has on a session, so that another session can serve it instead. */
@@ -62,7 +39,10 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
   readonly #options: SessionOptions
   readonly #listeners: SessionListeners
   readonly #replay = new SessionReplay()
-  readonly #sharers = new Sharers()
+  readonly #sharers = new Sharers({
+    send: exchange => this.#call(exchange),
+    unsubscribe: uri => this.#send('resources/unsubscribe', Json.of({ uri })),
+  })
   #waiting: { readonly caller: Caller; readonly resolve: () => void }[] = [] // until no other client can be asked
   readonly #calls: UpstreamCall<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
   readonly #questions: QuestionRouter
@@ -220,9 +200,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     const admitted = this.#sharers.admit(exchange)
     if (!admitted) return
     this.#hasCalled ||= isCall(exchange.method)
-    const call = new UpstreamCall<T>(this.#transport, this, admitted, this.nextId())
-    this.#calls.push(call)
-    call.start()
+    this.#call(admitted)
   }
 
   asked(call: UpstreamCall<T>, message: ServerRequest): void | Promise<void> {
@@ -313,6 +291,12 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
 
   get #capabilities(): Json | undefined {
     return this.handshake.result.get('capabilities')
+  }
+
+  #call(exchange: Exchange): void {
+    const call = new UpstreamCall<T>(this.#transport, this, exchange, this.nextId())
+    this.#calls.push(call)
+    call.start()
   }
 
   #listen(exchange: Exchange): void {

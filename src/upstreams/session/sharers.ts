@@ -4,6 +4,7 @@ import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { isCall, isLogSeverity, LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
 import { isPartOf, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
+import { SubscribeRequests } from './subscribe-requests.ts'
 
 /** One client session on a session with a server that several share. */
 export interface Sharer {
@@ -25,7 +26,20 @@ export const sharerOf = ({ session = MODERN }: Caller): string => session
 export class Sharers {
   readonly #byKey = new Map<string, Sharer>()
   readonly #users = new ServedUsers()
+  readonly #subscribing: SubscribeRequests
   #latest: string | undefined
+
+  /** `unsubscribe` undoes at the server what no client wants any more. */
+  constructor(options: {
+    readonly send: (exchange: Exchange) => void
+    readonly unsubscribe: (uri: string) => void
+  }) {
+    const { send, unsubscribe } = options
+    const abandoned = (uri: string): void => {
+      if (!this.isSubscribed(uri)) unsubscribe(uri)
+    }
+    this.#subscribing = new SubscribeRequests({ send, abandoned })
+  }
 
   /** The sharer that has sent the latest request. */
   get latest(): string | undefined {
@@ -106,7 +120,7 @@ export class Sharers {
       case 'logging/setLevel':
         return this.#setLevel(sharer, exchange)
       case 'resources/subscribe':
-        return subscribe(sharer, exchange)
+        return this.#subscribe(sharer, exchange)
       case 'resources/unsubscribe':
         return this.#unsubscribe(sharer, exchange)
       default:
@@ -160,12 +174,35 @@ export class Sharers {
     }
   }
 
+  /** The server has one subscription for all sharers. */
+  #subscribe(sharer: Sharer, exchange: Exchange): Exchange | undefined {
+    const uri = exchange.params.get('uri')?.asString() ?? ''
+    const isUnderWay = this.#subscribing.has(uri)
+    const isRepeated = sharer.uris.has(uri)
+    if (exchange.signal.reason || (isRepeated && !isUnderWay)) return exchange
+    if (this.isSubscribed(uri) && !isUnderWay) {
+      sharer.uris.add(uri)
+      return acknowledge(exchange)
+    }
+    sharer.uris.add(uri)
+    const undo = (): void => {
+      if (!isRepeated) sharer.uris.delete(uri)
+    }
+    const stop = exchange.signal.onAbort(undo)
+    return this.#subscribing.admit(uri, {
+      ...exchange,
+      sink: frame => {
+        if (frame.kind === 'failure') undo()
+        if (frame.kind === 'failure' || frame.kind === 'result') stop()
+        return exchange.sink(frame)
+      },
+    })
+  }
+
   #unsubscribe(sharer: Sharer, exchange: Exchange): Exchange | undefined {
     const uri = exchange.params.get('uri')?.asString() ?? ''
     sharer.uris.delete(uri)
-    if (!this.isSubscribed(uri)) return exchange
-    void deliver(exchange.sink, { kind: 'result', result: Json.empty })
-    return undefined
+    return this.isSubscribed(uri) ? acknowledge(exchange) : exchange
   }
 
   #some(holds: (sharer: Sharer) => boolean): boolean {
@@ -178,15 +215,7 @@ export class Sharers {
   }
 }
 
-const subscribe = (sharer: Sharer, exchange: Exchange): Exchange => {
-  const uri = exchange.params.get('uri')?.asString() ?? ''
-  const isNew = !sharer.uris.has(uri)
-  sharer.uris.add(uri)
-  return {
-    ...exchange,
-    sink: frame => {
-      if (frame.kind === 'failure' && isNew) sharer.uris.delete(uri)
-      return exchange.sink(frame)
-    },
-  }
+/** Answers a request that the server need not get. */
+const acknowledge = ({ sink }: Exchange): undefined => {
+  void deliver(sink, { kind: 'result', result: Json.empty })
 }
