@@ -11,7 +11,7 @@ import {
 import { openSession, openStream, type RawEvent, send } from '../../../test/support/raw.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
-import { randomKeys } from '../../stores/state/secret.ts'
+import { randomKeys, type StateKeys } from '../../stores/state/secret.ts'
 import { Json } from '../../wire/json/json.ts'
 
 const cluster = new MemoryCluster()
@@ -144,7 +144,7 @@ test('each request of a lost batch gets its answer or an error', async () => {
 test('a request with a long id gets its error, too', async () => {
   const id = 'x'.repeat(500)
   const { first, headers, events } = await startCall(id)
-  expect(events[0]?.id?.length).toBeLessThan(20)
+  expect(events[0]?.id?.length).toBeLessThan(40)
   await first.crash()
   const [error] = await (await resume(await start(), headers, events[2]?.id)).all()
   expect(error?.json).toMatchObject({ id, error: { code: -32603, data: { reason: 'gateway_restarted' } } })
@@ -222,21 +222,67 @@ test.each([
   expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringMatching(reason)])
 })
 
-test.each(['of another session', 'of another request'])(
-  'a Last-Event-ID %s shows nothing of the stream it is taken from',
-  async of => {
+const FORGED: readonly [string, (id: string) => string][] = [
+  ['of another session', id => id],
+  ['of another request', id => id.replace('r37', 'r38')],
+  ['of another stream', id => id.replace('p1_1', 'p1_2')],
+  ['with another tag', id => id.replace(/s(.)/, (_, digit) => `s${digit === '0' ? '1' : '0'}`)],
+  ['without its tag', id => id.replace(/s[0-9a-f]+/, '')],
+  ['of another server stream', () => 'g1s0123456789abcdef.0'],
+  ['of the server stream, without its tag', () => 'g1.0'],
+]
+
+test.each(FORGED)(
+  'a Last-Event-ID %s gets 400 with the reason, and takes nothing from its stream',
+  async (of, forge) => {
     const { first, headers, events } = await startCall()
     const { headers: others } = await openSession(first.url)
     await first.crash()
     const second = await start()
     const id = events[0]?.id ?? ''
-    const isForeign = of === 'of another session'
-    const resumed = await resume(second, isForeign ? others : headers, isForeign ? id : id.replace('r37', 'r38'))
-    // The id says which request its client waits for, so that one gets its error, and no client hangs.
-    expect(told(await resumed.all())).toEqual(['-32603 gateway_restarted'])
+    const reply = await send(second.url, {
+      method: 'GET',
+      headers: {
+        ...(of === 'of another session' ? others : headers),
+        accept: 'text/event-stream',
+        'last-event-id': forge(id),
+      },
+    })
+    expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringMatching(/no such stream/)])
     expect(told(await (await resume(second, headers, id)).all())).toEqual([2, 3, '-32603 gateway_restarted'])
   },
 )
+
+test('streams of a former secret are resumed while it is accepted', async () => {
+  const [former, next] = [randomKeys(), randomKeys()]
+  const rotated: StateKeys = { ...next, ids: [...next.ids, ...former.ids] }
+  const ring = async (given: StateKeys) => {
+    const store = cluster.join()
+    const front = await startFront(HANGING, { state: { store, keys: given } })
+    fronts.push(front)
+    const crash = async (): Promise<void> => {
+      cluster.kill(store.members.self)
+      await front.kill()
+    }
+    return { ...front, crash }
+  }
+  const first = await ring(former)
+  const { headers } = await openSession(first.url)
+  const opening = openStream(first.url, { headers, body: rpcRequest(7) })
+  void progress(await first.whenSeen('tools/call'), 1)
+  const read = await (await opening).next()
+  const server = await listen(first, headers)
+  const listening = await first.whenSeen('subscriptions/listen')
+  void progress(listening, 2)
+  const heard = await server.next()
+  await first.crash()
+  const second = await ring(rotated)
+  expect(told(await (await resume(second, headers, read?.id)).all())).toEqual(['-32603 gateway_restarted'])
+  const again = await resume(second, headers, heard?.id)
+  void progress(await second.whenSeen('subscriptions/listen'), 3)
+  expect(told([await again.next()])).toEqual([3])
+  again.close()
+})
 
 test('a Last-Event-ID whose next events are gone gets 400', async () => {
   const { first, headers, events } = await startCall()
@@ -281,6 +327,6 @@ test('headers and the first event leave in one write', async () => {
   const lines = Object.entries({ ...headers, host: `127.0.0.1:${front.port}`, accept: 'text/event-stream' })
   socket.write(`GET /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
   await expect.poll(() => chunks.length).toBeGreaterThan(0)
-  expect(chunks[0]).toMatch(/text\/event-stream[\s\S]*id: g1\.0/)
+  expect(chunks[0]).toMatch(/text\/event-stream[\s\S]*id: g1s[0-9a-f]{16}\.0/)
   socket.destroy()
 })

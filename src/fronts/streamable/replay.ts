@@ -5,7 +5,7 @@ import type { FrontRequest } from '../http/front-request.ts'
 import { type EventStream, openEventStream, sendError } from '../http/response.ts'
 import { GATEWAY_RESTARTED } from '../sessions/response-collector.ts'
 import type { StoredSession } from '../sessions/stored-session.ts'
-import { type EventId, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
+import { type EventId, streamHeadKey } from '../streams/event-id.ts'
 import { encodeLogEvent } from '../streams/event-log.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
@@ -50,7 +50,8 @@ export class StreamReplay {
     for (let epoch = Math.max(this.#event.epoch, present - MOST_EPOCHS); epoch < present; epoch++) {
       const isNamed = epoch === this.#event.epoch
       const after = isNamed ? this.#event.sequence : -1
-      for await (const event of this.#read(serverStreamKey(epoch), after)) {
+      const keys = isNamed ? [this.#event.key] : this.#session.serverStreamKeys(epoch)
+      for await (const event of this.#readAll(keys, after)) {
         if (isNamed && !this.#stream && event.sequence !== after + 1) return this.#reject(400, RESUME_ERRORS.tooOld)
         if (!(await this.#send(event))) return
       }
@@ -89,6 +90,11 @@ export class StreamReplay {
     // An empty stream would make the client reconnect for ever.
     if (this.#stream) this.#stream.end()
     else this.#reject(405, RESUME_ERRORS.nothingLeft)
+  }
+
+  /** The events of a stream that has one of these keys. */
+  async *#readAll(keys: readonly string[], after: number): AsyncGenerator<StoredEvent> {
+    for (const key of keys) yield* this.#read(key, after)
   }
 
   async *#read(key: string, after: number): AsyncGenerator<StoredEvent> {

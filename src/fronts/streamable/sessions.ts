@@ -10,6 +10,7 @@ import { findSuccessor } from '../cluster/successor.ts'
 import { SHUTTING_DOWN } from '../http/active-calls.ts'
 import type { FrontContext, FrontRequest, FrontState } from '../http/front-request.ts'
 import { StoredSession } from '../sessions/stored-session.ts'
+import { StreamTags } from '../streams/event-id.ts'
 import { restoreSession } from './restore-session.ts'
 import { decodeSession, encodeSession } from './session-record.ts'
 import { type SessionCaller, type SessionHere, StreamableSession } from './streamable-session.ts'
@@ -38,6 +39,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
   const { log, limits } = context
   const { store, keys, isLasting } = state
   const { principalSessions: perOwner, sessionIdleMs } = limits
+  const tags = isLasting ? new StreamTags(keys.ids) : undefined
   const byId = new Map<string, StreamableSession>()
   const releases = new Map<StreamableSession, () => void>() // from the token each was opened with
   const taking = new Map<string, Promise<TakeResult>>()
@@ -123,7 +125,8 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
       log.warn(fields, 'session id of another principal rejected')
       return NONE
     }
-    const session = new StreamableSession({ id: held.id, caller: { ...caller, policy, scopes }, owner, token }, context)
+    const options = { id: held.id, caller: { ...caller, policy, scopes }, owner, token, tags }
+    const session = new StreamableSession(options, context)
     session.stored = storedCopyOf(session, held)
     if (!tokens.isValid(token)) {
       void end(session)
@@ -232,7 +235,7 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     create: (caller: SessionCaller, owner: string, token: string | undefined): StreamableSession => {
       const { workspace } = caller
       const id = mintId(keys.ids[0], 'session', { home: store.members.self, workspace })
-      return new StreamableSession({ id, caller, owner, token }, context)
+      return new StreamableSession({ id, caller, owner, token, tags }, context)
     },
     /** Keeps a new session. The client is answered when it is stored. */
     add: (session: StreamableSession): Promise<void> | undefined => {

@@ -5,7 +5,7 @@ import { Json } from '../../wire/json/json.ts'
 import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import type { StoredSession } from '../sessions/stored-session.ts'
-import { postStreamKey, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
+import { type EventId, postStreamKey, type StreamTags, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
 import { EventLog, type StreamJournal } from '../streams/event-log.ts'
 import type { SessionRecord } from './session-record.ts'
 
@@ -18,6 +18,7 @@ interface StreamableSessionOptions {
   readonly caller: SessionCaller
   readonly owner: string // whose quota it counts for
   readonly token: string | undefined // id of the token it was opened with
+  readonly tags?: StreamTags | undefined // of a session that outlives the process
 }
 
 /** A session that was found in this process. */
@@ -34,16 +35,18 @@ export class StreamableSession extends ClientSession {
   readonly here: SessionHere = { kind: 'here', session: this } // made once, and not for each request
   stored: StoredSession | undefined // undefined: it ends with the process
   readonly ending = new Abort()
+  readonly #tags: StreamTags | undefined
   readonly #streams = new Map<string, EventLog>()
   #serverStream: EventLog | undefined
   #streamCount = 0
   #lastUsed = Date.now()
 
-  constructor({ id, caller, owner, token }: StreamableSessionOptions, context: FrontContext) {
+  constructor({ id, caller, owner, token, tags }: StreamableSessionOptions, context: FrontContext) {
     super({ ...caller, session: id, headers: new Map() }, context)
     this.id = id
     this.owner = owner
     this.token = token
+    this.#tags = tags
   }
 
   get lastUsed(): number {
@@ -88,7 +91,7 @@ export class StreamableSession extends ClientSession {
 
   /** Opens the stream that answers requests of these ids. */
   openStream(ids: readonly Json[]): EventLog {
-    const key = postStreamKey(this.#epoch, ++this.#streamCount, ids)
+    const [key] = this.#tagged(postStreamKey(this.#epoch, ++this.#streamCount, ids))
     const head = streamHeadKey(key)
     if (head !== undefined) void this.stored?.append(head, 0, [Json.of([...ids]).toBytes()])
     return this.#addStream(key)
@@ -97,13 +100,23 @@ export class StreamableSession extends ClientSession {
   /** The server-to-client stream. */
   serverStream(): EventLog {
     if (this.#serverStream) return this.#serverStream
-    this.#serverStream = this.#addStream(serverStreamKey(this.#epoch))
+    this.#serverStream = this.#addStream(this.serverStreamKeys(this.#epoch)[0])
     this.context.keepAlive.add(this.#serverStream)
     return this.#serverStream
   }
 
+  /** The keys that the server-to-client stream of a home may have; the first is that of a stream of now. */
+  serverStreamKeys(epoch: number): readonly [string, ...string[]] {
+    return this.#tagged(serverStreamKey(epoch))
+  }
+
   findStream(key: string): EventLog | undefined {
     return this.#streams.get(key)
+  }
+
+  /** Whether the id is of a stream of this session, in this process or a former one. */
+  hasMade({ key, untagged }: EventId): boolean {
+    return this.#tagged(untagged).includes(key)
   }
 
   /** Forgets a stream that no client will resume. */
@@ -115,6 +128,11 @@ export class StreamableSession extends ClientSession {
 
   get #epoch(): number {
     return this.stored?.epoch ?? 1
+  }
+
+  #tagged(key: string): readonly [string, ...string[]] {
+    const [first = key, ...others] = this.#tags?.tagged(this.id, key) ?? []
+    return [first, ...others]
   }
 
   #addStream(key: string): EventLog {

@@ -150,7 +150,8 @@ export const createStreamable = (context: FrontContext, sessions: StreamableSess
   const replay = (request: FrontRequest, session: StreamableSession, event: EventId): void => {
     const { response } = request
     const { stored } = session
-    if (!stored || event.epoch >= stored.epoch) return sendError(response, 400, undefined, RESUME_ERRORS.unknown)
+    if (!stored || event.epoch >= stored.epoch || !session.hasMade(event))
+      return sendError(response, 400, undefined, RESUME_ERRORS.unknown)
     const former = new StreamReplay(session, stored, request, event)
     const replaying = event.isServerStream ? former.continueServerStream() : former.finishPostStream()
     replaying.catch((error: unknown) => {
