@@ -1,7 +1,7 @@
+import { RecordChanges } from '../../stores/state/record-changes.ts'
 import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Subject } from './access.ts'
 import type { RefreshChain } from './grant-tokens.ts'
-import { RecordChanges } from './record-changes.ts'
 
 /** A record of kind `grant`: what a visitor has allowed a client. Secrets are stored as hashes. */
 export interface GrantRecord {

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { Issuer } from '../../config/snapshot.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { sleep } from '../../std/time.ts'
+import { RecordChanges } from '../../stores/state/record-changes.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { hashSecret } from '../token.ts'
 import type { Claims } from '../verify/claims.ts'
 import type { SubjectAccess } from './access.ts'
 import { type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
-import { RecordChanges } from './record-changes.ts'
 
 /** What a person with these claims may use; a text says why nothing. */
 export type AccessOfClaims = (issuer: Issuer, claims: Claims) => SubjectAccess | string

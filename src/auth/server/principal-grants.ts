@@ -1,5 +1,5 @@
+import { type ChangeableStore, RecordChanges } from '../../stores/state/record-changes.ts'
 import { hashSecret } from '../token.ts'
-import { type ChangeableStore, RecordChanges } from './record-changes.ts'
 import { withoutLoopbackPort } from './redirect-uris.ts'
 
 const KIND = 'grant'

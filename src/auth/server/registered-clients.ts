@@ -1,6 +1,6 @@
+import { type ChangeableStore, RecordChanges } from '../../stores/state/record-changes.ts'
 import { hashSecret } from '../token.ts'
 import type { ClientMetadata, OAuthClient } from './client-metadata.ts'
-import { type ChangeableStore, RecordChanges } from './record-changes.ts'
 
 /** A record of kind `oauth-client`. */
 interface ClientRecord extends ClientMetadata {

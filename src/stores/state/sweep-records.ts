@@ -1,5 +1,5 @@
-import type { RecordKind, StateStore } from '../stores/state/state-store.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { RecordKind, StateStore } from './state-store.ts'
 
 const SWEEP_MS = 10 * 60_000
 const AT_ONCE = 100

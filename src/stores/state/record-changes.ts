@@ -1,5 +1,5 @@
 import { sleep } from '../../std/time.ts'
-import { type RecordKind, StateError, type StateStore } from '../../stores/state/state-store.ts'
+import { type RecordKind, StateError, type StateStore } from './state-store.ts'
 
 /** What becomes of a record, and what its change returns. */
 export interface RecordChange<T> {
