@@ -5,6 +5,7 @@ import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Caller } from '../protocol/exchange.ts'
 import { NEWEST_LEGACY } from '../protocol/revisions.ts'
 import type { TaskInfo } from '../protocol/task-info.ts'
+import type { TaskSummary } from '../protocol/tasks.ts'
 import { Json } from '../wire/json/json.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -43,7 +44,11 @@ export const createTaskAdmin = (runtime: Pick<Runtime, 'tasks' | 'dispatchTo' | 
   }
 }
 
-const infoOf = ({ id, origin, state }: KnownTask): TaskInfo => ({
+const infoOf = ({
+  id,
+  origin,
+  state,
+}: Pick<KnownTask, 'id' | 'origin'> & { readonly state: TaskSummary }): TaskInfo => ({
   ...{ id, server: origin.server, tool: origin.tool, workspace: origin.workspace, principal: origin.principal },
   ...{ status: state.status, message: state.message, createdAt: state.createdAt, updatedAt: state.updatedAt },
   expires: state.createdAt + state.ttlMs,

@@ -2,16 +2,21 @@ import { META } from '../protocol/meta.ts'
 import { type Revision, taskSupportOf } from '../protocol/revisions.ts'
 import { isTaskStatus, type TaskStatus } from '../protocol/task-info.ts'
 import { taskMembers, writeCreatedTask, writeTask } from '../protocol/task-json.ts'
-import type { TaskState } from '../protocol/tasks.ts'
+import type { TaskState, TaskSummary } from '../protocol/tasks.ts'
 import { Json, type PlainObject } from '../wire/json/json.ts'
 
-/** In 2025-11-25 a task has failed if its tool has. */
-const legacyTask = (id: string, state: TaskState): PlainObject => ({
+/** An item of `tasks/list`, which only 2025-11-25 has. There, a task has failed if its tool has. */
+export const listedTask = (id: string, state: TaskSummary, hasToolFailed: boolean): PlainObject => ({
   ...taskMembers(id, state),
-  status: state.result?.get('isError')?.asBoolean() === true ? 'failed' : state.status,
+  status: hasToolFailed ? 'failed' : state.status,
   ttl: state.ttlMs,
   pollInterval: state.pollMs,
 })
+
+const legacyTask = (id: string, state: TaskState): PlainObject => listedTask(id, state, hasToolFailed(state))
+
+/** Whether the result of a task is an error of its tool. */
+export const hasToolFailed = ({ result }: TaskState): boolean => result?.get('isError')?.asBoolean() === true
 
 /** The result of `tasks/get` for a client of a revision. */
 export const taskFor = (id: string, state: TaskState, revision: Revision): Json =>

@@ -1,10 +1,10 @@
 import { Json, type PlainObject } from '../wire/json/json.ts'
-import type { TaskState } from './tasks.ts'
+import type { TaskState, TaskSummary } from './tasks.ts'
 
 // Tasks as 2026-07-28 writes them, in its extension io.modelcontextprotocol/tasks.
 
 /** The members that a task has in every revision. */
-export const taskMembers = (id: string, { status, message, createdAt, updatedAt }: TaskState): PlainObject => ({
+export const taskMembers = (id: string, { status, message, createdAt, updatedAt }: TaskSummary): PlainObject => ({
   taskId: id,
   status,
   statusMessage: message,

@@ -16,6 +16,9 @@ export interface TaskState {
   readonly error?: RpcError | undefined // of `failed`
 }
 
+/** The state of a task without what can be large. */
+export type TaskSummary = Omit<TaskState, 'inputs' | 'result' | 'error'>
+
 /** Whether capabilities, of a client or of a server of 2026-07-28, include the tasks extension. */
 export const declaresTasks = (capabilities: Json): boolean =>
   capabilities.has('extensions') && capabilities.at('extensions', TASKS_EXTENSION)?.isObject === true

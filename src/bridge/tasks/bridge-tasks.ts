@@ -47,10 +47,10 @@ interface ServerTasks {
 /** The tasks of all servers. */
 export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOfBridge) => {
   const handles = new TaskHandles(home?.keys ?? [randomBytes(32)])
-  const started = new StartedTasks()
   const servers = new Map<string, ServerTasks['serve']>()
   const resumers = new Map<string, (task: GatewayTask, serverTask: string) => void>()
   const { store, log, afterMs } = given ?? { store: new MemoryCluster().join(), log: SILENT }
+  const started = new StartedTasks(store, log)
   const tasks = new GatewayTasks({
     store,
     log,
@@ -114,6 +114,9 @@ export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOf
         return id
       },
     } satisfies TaskAccess,
-    close: () => tasks.close(),
+    close: () => {
+      started.close()
+      tasks.close()
+    },
   }
 }

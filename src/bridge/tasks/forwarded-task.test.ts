@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { NEVER } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { SILENT } from '../../telemetry/log.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { forwardedCall, forwardedList, forwardedListen } from './forwarded-task.ts'
 import { StartedTasks } from './started-tasks.ts'
@@ -11,7 +13,7 @@ const STATUS = 'notifications/tasks/status'
 const options = () => ({
   server: 's',
   handles: new TaskHandles([randomBytes(32)]),
-  started: new StartedTasks(),
+  started: new StartedTasks(new MemoryCluster().join(), SILENT),
 })
 const ANN: Caller = {
   ...{ workspace: 'w', principal: 'ann', revision: '2025-11-25', capabilities: Json.empty, headers: new Map() },

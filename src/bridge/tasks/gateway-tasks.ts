@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { hasToolFailed } from '../../eras/tasks.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isFinal } from '../../protocol/task-info.ts'
-import { TASK_LIMITS, type TaskState } from '../../protocol/tasks.ts'
+import { TASK_LIMITS, type TaskState, type TaskSummary } from '../../protocol/tasks.ts'
 import { sleep } from '../../std/time.ts'
 import { type Claim, type Held, inboxTopic, StateError, type StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -31,18 +32,17 @@ interface TaskEntry {
   readonly claim: Claim
   readonly origin: TaskOrigin
   task: GatewayTask | undefined // undefined: it is over
-  last: TaskSummary // when it ended, or was taken over
+  last: KnownState // when it ended, or was taken over
 }
-
-/** The state of a task without what can be large. */
-export type TaskSummary = Omit<TaskState, 'inputs' | 'result' | 'error'>
 
 /** A task that this process runs, or whose result it keeps. */
 export interface KnownTask {
   readonly id: string
   readonly origin: TaskOrigin
-  readonly state: TaskSummary
+  readonly state: KnownState
 }
+
+type KnownState = TaskSummary & { readonly hasToolFailed: boolean }
 
 const KIND = 'task'
 const KEPT_BYTES = 256 * 1024 * 1024 // results of one principal
@@ -139,7 +139,7 @@ export class GatewayTasks {
   list(): KnownTask[] {
     return this.#quota.items
       .map(({ claim, origin, task, last }) => ({ id: claim.id, origin, state: task ? summaryOf(task.state) : last }))
-      .sort((a, b) => b.state.createdAt - a.state.createdAt)
+      .sort((a, b) => b.state.createdAt - a.state.createdAt || (a.id < b.id ? -1 : 1))
   }
 
   /** Answers questions of a task; the replica that runs it gets them. */
@@ -319,7 +319,10 @@ export class GatewayTasks {
   }
 }
 
-const summaryOf = ({ inputs: _inputs, result: _result, error: _error, ...summary }: TaskState): TaskSummary => summary
+const summaryOf = (state: TaskState): KnownState => {
+  const { inputs: _inputs, result: _result, error: _error, ...summary } = state
+  return { ...summary, hasToolFailed: hasToolFailed(state) }
+}
 
 const entryOf = (
   { kind, id, epoch }: Claim,

@@ -8,8 +8,9 @@ import { taskSupportOf } from '../../protocol/revisions.ts'
 import { isFinal } from '../../protocol/task-info.ts'
 import { declaresTasks, TASKS_NOT_DECLARED, type TaskState, UNKNOWN_TASK } from '../../protocol/tasks.ts'
 import { Json } from '../../wire/json/json.ts'
-import { forwardedList, forwardedRequest } from './forwarded-task.ts'
+import { forwardedRequest } from './forwarded-task.ts'
 import type { FoundTask, GatewayTasks } from './gateway-tasks.ts'
+import { listTasks } from './list-tasks.ts'
 import type { StartedTasks } from './started-tasks.ts'
 import type { TaskHandle, TaskHandles } from './task-handle.ts'
 import { waitForTask } from './wait-for-task.ts'
@@ -30,7 +31,7 @@ type Handler = (exchange: Exchange, handle: TaskHandle, name: string, options: S
 
 /** Makes the function that answers requests about tasks of one server; it returns false for other requests. */
 export const createTaskServer = (options: ServeTasksOptions) => {
-  const { server, handles, forward } = options
+  const { server, handles, started, forward } = options
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { caller, method, params } = exchange
@@ -38,7 +39,10 @@ export const createTaskServer = (options: ServeTasksOptions) => {
       return fail(exchange, noMethod(method))
     if (taskSupportOf(caller.revision) === 'extension' && !declaresTasks(caller.capabilities))
       return fail(exchange, TASKS_NOT_DECLARED)
-    if (method === 'tasks/list') return forward(forwardedList(options, exchange))
+    if (method === 'tasks/list') {
+      await started.load(server, caller)
+      return listTasks(options, exchange)
+    }
     const name = params.get('taskId')?.asString()
     if (name === undefined) return fail(exchange, rpcError('invalidParams', 'taskId must be a string'))
     const opened = handles.openFor(caller, name)

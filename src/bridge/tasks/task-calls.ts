@@ -46,11 +46,17 @@ export class TaskCalls {
     const call = support === 'param' ? this.#callByParam : this.#callByExtension
     const { dispatch } = peer.plain
     return withDispatch(peer.plain, exchange => {
-      if (exchange.method === LISTEN && support === 'param') return dispatch(forwardedListen(this.#options, exchange))
+      if (exchange.method === LISTEN && support === 'param') return this.#listen(exchange, peer)
       if (exchange.method !== CALL || exchange.kind !== 'request') return dispatch(exchange)
       if (exchange.task?.serverTask === undefined) call(exchange, peer)
       else this.#follow(exchange, peer, exchange.task.serverTask)
     })
+  }
+
+  #listen(exchange: Exchange, { plain }: TaskPeer): void {
+    const { server, started } = this.#options
+    if (plain.runsTasks) void started.load(server, exchange.caller) // the server may tell of tasks from before a restart
+    plain.dispatch(forwardedListen(this.#options, exchange))
   }
 
   /** Lets `resume` go on with a parked call; false if it has none. It may become a task, of its server or here. */

@@ -5,13 +5,14 @@ export type RecordKind =
   | 'transient-server-session' // one that only its home can use
   | 'pool'
   | 'task'
+  | 'started-tasks' // of one user at one server, which the server runs
   | 'origin'
   | 'oauth-client'
   | 'grant'
   | 'login'
   | 'token'
 
-const HOMELESS: ReadonlySet<RecordKind> = new Set(['oauth-client', 'grant', 'login', 'token'])
+const HOMELESS: ReadonlySet<RecordKind> = new Set(['started-tasks', 'oauth-client', 'grant', 'login', 'token'])
 
 /** Whether records of a kind have no live end: any replica may take them at any time, and ends the claim before. */
 export const isHomeless = (kind: RecordKind): boolean => HOMELESS.has(kind)

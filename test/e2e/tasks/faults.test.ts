@@ -251,3 +251,66 @@ test('E5: tasks/list shows a user only tasks that this user has started, althoug
   expect(await listed(first)).toEqual([one])
   expect(await listed(second)).toEqual([two])
 })
+
+test('tasks/list knows what the user has started before a restart and at other replicas, and nothing of others', async () => {
+  const server = await startTaskServer()
+  const data = await newDataDirectory()
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  const [ann, ben] = [await createToken(data), await createToken(data)]
+  const cluster = await startReplicas({
+    ...{ size: 2, data },
+    entry: () => ({
+      ...{ name: 'tasks', disabled: false, kind: 'remote', url: server.url, type: 'auto', headers: {}, era: 'auto' },
+      timeoutMs: 60_000,
+    }),
+  })
+  onTestFinished(async () => {
+    await cluster.close()
+    await server.close()
+  })
+  const join = ({ headers }: typeof ann, at: number) =>
+    legacyClient(cluster.replicas[at]?.url ?? '', undefined, undefined, headers)
+  type Client = Awaited<ReturnType<typeof join>>
+  const start = async ({ ask }: Client): Promise<unknown> =>
+    ((await ask('tools/call', { ...JOB, task: {} })) as { task: Members }).task.taskId
+  const listed = async ({ ask }: Client): Promise<unknown[]> =>
+    ((await ask('tasks/list', {})) as { tasks: Members[] }).tasks.map(({ taskId }) => taskId)
+  const [here, there] = [await join(ann, 0), await join(ann, 1)]
+  const first = await Promise.all([start(here), start(here), start(here)])
+  const other = await start(there)
+  const own = await start(await join(ben, 1))
+  for (const client of [here, there])
+    await expect.poll(async () => new Set(await listed(client))).toEqual(new Set([...first, other]))
+  await cluster.start() // as a gateway that was restarted: it has seen none of these calls
+  expect(new Set(await listed(await join(ann, 2)))).toEqual(new Set([...first, other]))
+  expect(await listed(await join(ben, 2))).toEqual([own])
+  for (const taskId of first) expect(await there.ask('tasks/get', { taskId })).toMatchObject({ status: 'working' })
+})
+
+test('tasks/list has the tasks that the gateway runs for the user, page by page, before those of the server', async () => {
+  const server = await startTaskServer()
+  const store = new MemoryCluster().join()
+  const gateway = await startTestGateway(server.url, { store, keys: randomKeys() })
+  onTestFinished(async () => {
+    await gateway.close()
+    await server.close()
+  })
+  const { ask } = await legacyClient(gateway.url)
+  const start = async (call: Members): Promise<unknown> =>
+    ((await ask('tools/call', { ...call, task: {} })) as { task: Members }).task.taskId
+  const started: unknown[] = []
+  for (let n = 0; n < 205; n++) started.push(await start(PLAIN))
+  const own = await start(JOB)
+  const pages: { tasks: Members[]; nextCursor?: string }[] = []
+  do {
+    const cursor = pages.at(-1)?.nextCursor
+    pages.push((await ask('tasks/list', cursor === undefined ? {} : { cursor })) as (typeof pages)[0])
+    if (pages.length === 1) await start(PLAIN) // a new task changes no page that follows
+  } while (pages.at(-1)?.nextCursor !== undefined && pages.length < 10)
+  expect(pages.map(({ tasks }) => tasks.length)).toEqual([100, 100, 6])
+  const names = pages.flatMap(({ tasks }) => tasks.map(({ taskId }) => taskId))
+  expect(new Set(names)).toEqual(new Set([...started, own]))
+  expect(names.at(-1)).toBe(own)
+  const { taskId, status, ttl } = pages[0]?.tasks[0] ?? {}
+  expect(await ask('tasks/get', { taskId })).toMatchObject({ status, ttl })
+})
