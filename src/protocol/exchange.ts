@@ -102,6 +102,10 @@ export type Frame =
   | { readonly kind: 'result'; readonly result: Json }
   | { readonly kind: 'failure'; readonly error: RpcError }
 
+/** The frame for a buffer: a notification without the rest of the message that it was read from. */
+export const compactFrame = (frame: Frame): Frame =>
+  frame.kind === 'notice' ? { ...frame, params: frame.params.compact() } : frame
+
 /** An elicitation, sampling or roots request of the server during a call or a session. */
 export interface Question {
   readonly kind: 'question'

@@ -290,6 +290,44 @@ test('a slow client delays no other, and gets the latest of equal notifications 
   expect(slow.told()).toEqual([{ toolsListChanged: true }, TOOLS])
 })
 
+/** The params of a notification that came in a large piece of a stream. */
+const inLargeMessage = (params: PlainObject): Json => {
+  const message = Json.parse(Buffer.from(JSON.stringify({ params, rest: 'x'.repeat(100_000) })))
+  return message.get('params') ?? Json.empty
+}
+
+test('what waits for a slow client retains no more than it is', async () => {
+  const server = modernServer()
+  let read = (): void => {}
+  const uris = Array.from({ length: 50 }, (_, at) => `test://${at}`)
+  const slow = await server.listen({ resourceSubscriptions: uris }, {}, () => new Promise<void>(done => (read = done)))
+  await server.listen({ toolsListChanged: true })
+  for (const uri of uris) {
+    const params = inLargeMessage({ uri })
+    for (const { sink } of server.open()) void sink({ kind: 'notice', method: UPDATED, params })
+  }
+  for (const _ of uris) {
+    read()
+    await vi.advanceTimersByTimeAsync(0)
+  }
+  const heard = slow.frames.flatMap(frame => (frame.kind === 'notice' && frame.method === UPDATED ? frame.params : []))
+  expect(heard.map(params => params.get('uri')?.asString())).toEqual(uris)
+  for (const params of heard) expect(params.retained).toBeLessThan(1000)
+})
+
+test('a client that does not read is let go when too many bytes wait for it; others hear everything', async () => {
+  const server = modernServer()
+  const uris = Array.from({ length: 10 }, (_, at) => `test://${at}`)
+  const slow = await server.listen({ resourceSubscriptions: uris }, {}, () => new Promise<void>(() => {}))
+  const fast = await server.listen({ resourceSubscriptions: uris })
+  const padding = 'x'.repeat(500_000)
+  for (let round = 0; round < 20; round++) for (const uri of uris.slice(0, 7)) server.say(UPDATED, { uri, padding })
+  expect(slow.told().at(-1)).not.toBe('result') // the latest of seven resources
+  for (const uri of uris) server.say(UPDATED, { uri, padding })
+  expect(slow.told().at(-1)).toBe('result')
+  expect(fast.frames.filter(frame => frame.kind === 'notice' && frame.method === UPDATED)).toHaveLength(150)
+})
+
 test('a client that does not read at all is ended once too much is held for it', async () => {
   const server = modernServer()
   const stuck = await server.listen({ resourceSubscriptions: ['test:'] }, {}, () => new Promise<void>(() => {}))

@@ -1,10 +1,12 @@
 import { deliver } from '../../protocol/deliver.ts'
-import type { Exchange, Frame } from '../../protocol/exchange.ts'
+import { compactFrame, type Exchange, type Frame } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS, noticeKey } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { acknowledgementFor, isFor, type ListenFilter } from './listen-filter.ts'
 
-const MOST_HELD = 4096 // frames for a client that does not read
+// For a client that does not read:
+const MOST_HELD = 4096 // frames
+const MOST_BYTES = 4 * 1024 * 1024
 
 /** One `subscriptions/listen` that is served by a shared one. */
 export class SharedListener {
@@ -14,6 +16,7 @@ export class SharedListener {
   readonly #exchange: Pick<Exchange, 'sink' | 'hasClient'>
   readonly #onOverflow: () => void
   #held: Map<string, Frame> | undefined // while its client is slow; of equal notifications the latest
+  #bytes = 0 // of these
   #isAcknowledged = false
   #isOver = false
 
@@ -66,13 +69,16 @@ export class SharedListener {
     const waiting = deliver(this.#exchange.sink, frame, this.#onOverflow)
     if (!waiting) return
     this.#held = new Map()
+    this.#bytes = 0
     void waiting.then(() => this.#release())
   }
 
   #hold(frame: Frame, held: Map<string, Frame>): void {
     const key = (frame.kind === 'notice' ? noticeKey(frame.method, frame.params) : undefined) ?? `#${held.size}`
-    if (held.size >= MOST_HELD && !held.has(key)) return this.#onOverflow()
-    held.set(key, frame)
+    const before = held.get(key)
+    this.#bytes += sizeOf(frame) - (before ? sizeOf(before) : 0)
+    if (this.#bytes > MOST_BYTES || (held.size >= MOST_HELD && !before)) return this.#onOverflow()
+    held.set(key, compactFrame(frame))
   }
 
   #release(): void {
@@ -81,3 +87,5 @@ export class SharedListener {
     for (const frame of held?.values() ?? []) this.#send(frame)
   }
 }
+
+const sizeOf = (frame: Frame): number => ('params' in frame ? frame.params.size : 0)

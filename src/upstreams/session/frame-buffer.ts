@@ -1,6 +1,6 @@
 import { deliver, thrownError } from '../../protocol/deliver.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Frame, Sink } from '../../protocol/exchange.ts'
+import { compactFrame, type Frame, type Sink } from '../../protocol/exchange.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 
@@ -31,7 +31,7 @@ export class FrameBuffer {
     if (!frames) return this.#deliver(frame)
     if (isLast(frame)) return void frames.push(frame)
     if (this.#isFull || replacesOlder(frames, frame)) return
-    frames.push(frame)
+    frames.push(compactFrame(frame))
     this.#bytes += sizeOf(frame)
     if (frames.length <= MOST_FRAMES && this.#bytes <= MOST_BYTES) return
     this.#isFull = true
@@ -67,7 +67,7 @@ export class FrameBuffer {
 /** Of the progress that the client has not read, only the latest is kept. */
 const replacesOlder = (frames: Frame[], frame: Frame): boolean => {
   const at = isProgress(frame) ? frames.findIndex(isProgress) : -1
-  if (at >= 0) frames[at] = frame
+  if (at >= 0) frames[at] = compactFrame(frame)
   return at >= 0
 }
 

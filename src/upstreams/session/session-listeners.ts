@@ -1,6 +1,6 @@
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
-import type { Caller, Exchange, Frame, Question } from '../../protocol/exchange.ts'
+import { type Caller, compactFrame, type Exchange, type Frame, type Question } from '../../protocol/exchange.ts'
 import { CHANGING_LISTS, LIST_CHANGES, NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { Json } from '../../wire/json/json.ts'
 import { sharerOf } from './sharers.ts'
@@ -83,7 +83,7 @@ export class SessionListeners {
     const frame: Frame = { kind: 'notice', method, params }
     for (const exchange of [...this.#exchanges.keys()]) if (isFor(exchange.caller)) this.#send(exchange, frame)
     if (!this.#hadListener && this.#held.length < MOST_HELD)
-      this.#held.push({ frame, sharer: undefined, timer: undefined })
+      this.#held.push({ frame: compactFrame(frame), sharer: undefined, timer: undefined })
   }
 
   /** Asks the latest listener of that sharer, or the first that comes; of any sharer, if none is given. */
