@@ -4,10 +4,14 @@ import type { Revision } from '../../src/protocol/revisions.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { LineDecoder } from '../../src/wire/ndjson.ts'
 import { type MatrixClient, type Wire, written } from './client.ts'
-import { messageClient } from './message-client.ts'
+import { type Line, messageClient } from './message-client.ts'
 
 /** A client of any revision on a pipe, served as `dragoman stdio` serves it. */
-export const pipeClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
+export const pipeClient = (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> =>
+  messageClient(openPipe(url), revision, capabilities)
+
+/** A pipe to `dragoman stdio`; what is sent and received is one line each. */
+export const openPipe = (url: string): Line => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const daemon = { origin: new URL(url).origin, pid: process.pid, token: 'none is asked for' }
   const served = serveStdioProxy({
@@ -19,9 +23,9 @@ export const pipeClient = async (url: string, revision: Revision, capabilities: 
     log: SILENT,
     version: '0',
   })
-  const line = {
-    send: (message: object) => void input.write(`${written(message)}\n`),
-    listen: (take: (message: Wire, text: string) => void) => {
+  return {
+    send: message => void input.write(`${written(message)}\n`),
+    listen: take => {
       const lines = new LineDecoder(line => take(JSON.parse(line.toString()) as Wire, line.toString()))
       output.on('data', chunk => lines.feed(chunk))
     },
@@ -30,5 +34,4 @@ export const pipeClient = async (url: string, revision: Revision, capabilities: 
       await served
     },
   }
-  return messageClient(line, revision, capabilities)
 }

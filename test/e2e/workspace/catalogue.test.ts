@@ -322,37 +322,41 @@ test('the REST door takes the server as a segment, and any form of a name', asyn
   })
 })
 
-test('D3: a listener of a modern server, one without GET streams and a dead one survives restarts, and hears of each once', async () => {
-  const withoutGet = async () => {
-    const server = await sessionServer('2025-06-18')
-    server.refuseGet()
-    return server
-  }
-  const starts = { modern: MEMBERS.modern, legacy: withoutGet }
-  await amongMany(starts, { configs: [nowhere('dead')], isHasty: true }, async ({ servers, client }) => {
-    for (const server of Object.values(servers)) server.tools.set('x', () => ({ content: [] }))
-    const listener = await client(KINDS[0] as (typeof KINDS)[0])
-    await listener.call('tools/list')
-    const started = performance.now()
-    await listener.listen()
-    expect(performance.now() - started).toBeLessThan(5000)
-    const changes = () => listener.received.filter(({ method }) => method === CHANGED).length
-    for (const name of ['modern', 'legacy']) {
-      const before = changes()
-      await servers[name]?.kill()
-      for (let failed = 0; failed < BREAK_AFTER; failed++)
-        expect((await listener.call('tools/call', { name: `${name}__x` })).error).toBeDefined()
-      servers[name]?.tools.set(`new-${name}`, () => ({ content: [] }))
-      await servers[name]?.restart()
-      await expect.poll(changes, { timeout: 10_000 }).toBe(before + 1)
-      const { result } = await listener.call('tools/list')
-      expect(namesIn(result, 'tools')).toContain(`${name}__new-${name}`)
-      expect(changes()).toBe(before + 1)
+test.each(KINDS.filter(({ revision }) => isModern(revision)))(
+  'D3: a listener ($name) of a modern server, one without GET streams and a dead one survives restarts, and hears of each once',
+  async kind => {
+    const withoutGet = async () => {
+      const server = await sessionServer('2025-06-18')
+      server.refuseGet()
+      return server
     }
-    const answers = listener.received.filter(({ method }) => method === undefined)
-    expect(answers).toHaveLength(1 + 2 * (BREAK_AFTER + 1)) // none to the listen
-  })
-}, 30_000)
+    const starts = { modern: MEMBERS.modern, legacy: withoutGet }
+    await amongMany(starts, { configs: [nowhere('dead')], isHasty: true }, async ({ servers, client }) => {
+      for (const server of Object.values(servers)) server.tools.set('x', () => ({ content: [] }))
+      const listener = await client(kind)
+      await listener.call('tools/list')
+      const started = performance.now()
+      await listener.listen()
+      expect(performance.now() - started).toBeLessThan(5000)
+      const changes = () => listener.received.filter(({ method }) => method === CHANGED).length
+      for (const name of ['modern', 'legacy']) {
+        const before = changes()
+        await servers[name]?.kill()
+        for (let failed = 0; failed < BREAK_AFTER; failed++)
+          expect((await listener.call('tools/call', { name: `${name}__x` })).error).toBeDefined()
+        servers[name]?.tools.set(`new-${name}`, () => ({ content: [] }))
+        await servers[name]?.restart()
+        await expect.poll(changes, { timeout: 10_000 }).toBe(before + 1)
+        const { result } = await listener.call('tools/list')
+        expect(namesIn(result, 'tools')).toContain(`${name}__new-${name}`)
+        expect(changes()).toBe(before + 1)
+      }
+      const answers = listener.received.filter(({ method }) => method === undefined)
+      expect(answers).toHaveLength(1 + 2 * (BREAK_AFTER + 1)) // none to the listen
+    })
+  },
+  30_000,
+)
 
 test('H38, D3: no client waits longer than the limit for a server that never answers', async () => {
   const silent = await scriptedServer(() => {})
