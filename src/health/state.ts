@@ -146,10 +146,12 @@ const BREAKING: ReadonlySet<string> = new Set([
 
 export const isBreaking = ({ reason }: ServerFault): boolean => BREAKING.has(reason)
 
+const CLOSING = 'closing' // the gateway has ended the session: no failure of the server, and no answer of it
+
 /** The fault behind an error; undefined if the server itself sent the error. */
 export const serverFaultOf = (error: RpcError): ServerFault | undefined => {
   if (!(error instanceof NoAnswer)) return undefined
-  const reason = error.data?.get('reason')?.asString() ?? 'upstream_lost'
+  const reason = error.isClosing ? CLOSING : (error.data?.get('reason')?.asString() ?? 'upstream_lost')
   return { reason, message: error.summary, retryMs: error.retryMs }
 }
 

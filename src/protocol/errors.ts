@@ -11,6 +11,7 @@ export interface RpcError {
 interface ErrorSummary {
   readonly summary?: string // the message without the retry time and without text meant for one caller
   readonly retryMs?: number | undefined // time until a retry can succeed
+  readonly isClosing?: boolean | undefined // the gateway itself has ended the connection or the session
 }
 
 /** The error for a server that gave no answer; `data` says why. */
@@ -20,13 +21,15 @@ export class NoAnswer implements RpcError {
   readonly data: Json | undefined
   readonly summary: string
   readonly retryMs: number | undefined
+  readonly isClosing: boolean
 
-  constructor({ code, message, data }: RpcError, { summary = message, retryMs }: ErrorSummary = {}) {
+  constructor({ code, message, data }: RpcError, { summary = message, retryMs, isClosing }: ErrorSummary = {}) {
     this.code = code
     this.message = message
     this.data = data
     this.summary = summary
     this.retryMs = retryMs
+    this.isClosing = isClosing === true
   }
 }
 

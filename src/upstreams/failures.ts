@@ -29,6 +29,7 @@ export interface FailureDetails {
   readonly retryMs?: number // until the gateway tries the server again, if known
   readonly stderr?: string // the last lines of a process; may quote what its caller sent
   readonly isRefused?: true // nothing listens at its address
+  readonly isClosing?: true // the gateway ends the session or connection: this says nothing about the server
   readonly quoted?: string // `text` with the server's own words; may quote what its caller sent
   readonly url?: string // where the caller logs in; for this caller only
 }
@@ -78,19 +79,19 @@ export const forOtherCallers = (thrown: unknown): unknown =>
     ? thrown.forOtherCallers()
     : thrown
 
-/** The gateway is closing the upstream. */
-export const DISCONNECTED: FailureDetails = { reason: 'upstream_lost', text: 'is being disconnected' }
+/** The gateway is closing the upstream, or a session of it whose client has left. */
+export const DISCONNECTED: FailureDetails = { reason: 'upstream_lost', text: 'is being disconnected', isClosing: true }
 
 /** The error for a caller: names the server, and quotes its words and the last lines of its process. */
 export const errorOfFailure = (server: string, details: FailureDetails, data: PlainObject = {}): RpcError => {
-  const { reason, text, stderr, quoted = text, retryMs, url } = details
+  const { reason, text, stderr, quoted = text, retryMs, url, isClosing } = details
   const summary = `Server "${server}" ${text}`
   const quote = stderr ? `; it last wrote: ${stderr}` : ''
   const retry = retryMs === undefined ? '' : ` and is tried again in ${Math.ceil(retryMs / 1000)} s`
   const after = retryMs === undefined ? {} : { retryAfterMs: Math.round(retryMs) }
   const message = `Server "${server}" ${quoted}${retry}${quote}`
   const more = Json.of({ reason, upstream: server, ...after, ...(url !== undefined && { url }), ...data })
-  return new NoAnswer(rpcError('internal', message, more), { summary, retryMs })
+  return new NoAnswer(rpcError('internal', message, more), { summary, retryMs, isClosing })
 }
 
 /** The error for a caller after any thrown value. */
