@@ -76,6 +76,23 @@ describe('a server of 2025-11-25 that misbehaves', () => {
     })
   })
 
+  test('has completed a task in time: the result is there until the task expires, and then the task is unknown', async () => {
+    const client = await legacyClient(gateway.url)
+    const { task } = (await client.ask('tools/call', { ...PLAIN, task: { ttl: 2000 } })) as { task: Members }
+    const { taskId } = task
+    await server.called()
+    server.finish({ content: [{ type: 'text', text: 'in time' }] })
+    expect(await client.ask('tasks/result', { taskId })).toMatchObject({ content: [{ text: 'in time' }] })
+    expect(await client.ask('tasks/result', { taskId })).toMatchObject({ content: [{ text: 'in time' }] })
+    const reasonOf = (method: string) =>
+      client.ask(method, { taskId }).then(
+        () => 'known',
+        (error: { data?: { reason?: string } }) => error.data?.reason,
+      )
+    await expect.poll(() => reasonOf('tasks/get'), { timeout: 10_000 }).toBe('unknown_task')
+    for (const method of ['tasks/result', 'tasks/cancel']) expect(await reasonOf(method)).toBe('unknown_task')
+  })
+
   test('returns 20 MiB: the task fails, and says what to do', async () => {
     const { ask, taskId } = await startPlain()
     server.finish({ content: [{ type: 'text', text: 'x'.repeat(20 * 1024 * 1024) }] })
