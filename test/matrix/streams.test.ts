@@ -1,3 +1,6 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { expect, test } from 'vitest'
 import { META } from '../../src/protocol/meta.ts'
 import { openRawChannel } from '../support/channel.ts'
@@ -181,6 +184,31 @@ test('C10: a 2025-11-25 client of a server that wants to be polled is told to po
   expect((await resumed.all()).map(({ json }) => json)).toEqual(POLLED_ANSWER)
   expect(server.of('tools/call')).toHaveLength(1)
   expect(server.of('notifications/cancelled')).toEqual([])
+  await gateway.close()
+  await server.close()
+})
+
+test('C10: an SDK v1 client gets its result although the server closes a stream that brought it nothing', async () => {
+  let call: unknown
+  let polls = 0
+  const server = await scriptedServer(
+    legacy((arrived, response) => {
+      const { id, method } = arrived.body
+      if (id === undefined && arrived.method === 'POST') return void response.writeHead(202).end()
+      if (method === 'tools/call') call = id
+      else if (arrived.method !== 'GET') return sendJson(response, result(id, { tools: [] }))
+      const stream = openEvents(response)
+      if (method === 'tools/call') stream.raw('id: e-1\nretry: 50\ndata:\n\n')
+      else if (++polls === 4) stream.event(result(call, { content: [{ type: 'text', text: 'done' }] }), 'id: e-2\n')
+      stream.end()
+    }),
+  )
+  const gateway = await startTestGateway(server.url)
+  const client = new Client({ name: 'v1', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)) as Transport)
+  expect((await client.callTool({ name: 'work' })).content).toEqual([{ type: 'text', text: 'done' }])
+  expect(server.of('tools/call')).toHaveLength(1)
+  await client.close()
   await gateway.close()
   await server.close()
 })
