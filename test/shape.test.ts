@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { readCode, repeatedRuns, shapeOf } from './support/repeated-runs.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 
@@ -36,6 +37,38 @@ describe('source files', () => {
     const files = sources.filter(file => !isConsole(file)) // a part of a page is a file, small as it may be
     const lines = files.reduce((sum, file) => sum + linesOf(file), 0)
     expect(lines / files.length).toBeGreaterThan(100)
+  })
+})
+
+describe('repeated code', () => {
+  const all = [...filesIn('src', '.ts'), ...filesIn('src', '.tsx')].map(file => readCode(file, read(file)))
+  const product = all.filter(({ file }) => sources.includes(file))
+  const LONGEST = 12 // lines that two places may share
+
+  test('has at most 12 equal lines', () => {
+    expect(all.length).toBeGreaterThan(800)
+    expect(repeatedRuns(all, { longest: LONGEST })).toEqual([])
+  })
+
+  test('has at most 12 lines of the same shape', () => {
+    // A run of fewer different lines is rows of a table: they look alike, and are data.
+    expect(repeatedRuns(product, { longest: LONGEST, shape: shapeOf, fewestDistinct: 7 })).toEqual([])
+  })
+
+  test('is found by its lines, and by its shape', () => {
+    const body = Array.from({ length: 13 }, (_, at) => `  ${'await '.repeat(at)}call(${at})`)
+    const renamed = body.map(line => line.replace('call', 'other'))
+    const files = [
+      readCode('a.ts', `import { call } from './call.ts'\n\n${body.join('\n')}`),
+      readCode('b.ts', `// why\n${body.join('\n\n')}\nend()`),
+      readCode('c.ts', renamed.join('\n')),
+    ]
+    expect(repeatedRuns(files, { longest: LONGEST })).toEqual(['a.ts:3 ~ b.ts:2'])
+    expect(repeatedRuns(files, { longest: LONGEST, shape: shapeOf, fewestDistinct: 7 })).toEqual([
+      'a.ts:3 ~ b.ts:2',
+      'a.ts:3 ~ c.ts:1',
+    ])
+    expect(repeatedRuns(files, { longest: LONGEST + 1 })).toEqual([])
   })
 })
 

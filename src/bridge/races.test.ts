@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { observedExchanges } from '../../test/support/observed-exchange.ts'
 import { Abort } from '../protocol/cancellation.ts'
 import type { Answer, Caller, Exchange, Frame, Peer, Question } from '../protocol/exchange.ts'
-import { Json, type Plain } from '../wire/json/json.ts'
+import { Json } from '../wire/json/json.ts'
 import { createParking } from './parking/parking.ts'
 import { SessionQuestions } from './shared-session/shared-call.ts'
 import { SharedSession } from './shared-session/shared-session.ts'
@@ -23,26 +24,7 @@ const start = (correlates: boolean): void => {
 }
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
-const CALLER: Caller = {
-  workspace: 'w',
-  principal: 'me',
-  revision: '2026-07-28',
-  capabilities: Json.of({ elicitation: {} }),
-  headers: new Map(),
-}
-const exch = (method: string, params: Plain, who: Partial<Caller> = {}) => {
-  const frames: Frame[] = []
-  const abort = new Abort()
-  const e: Exchange = {
-    kind: 'request',
-    method,
-    params: Json.of(params),
-    caller: { ...CALLER, ...who },
-    signal: abort,
-    sink: f => void frames.push(f),
-  }
-  return { e, frames, abort }
-}
+const exch = observedExchanges({ elicitation: {} }, 'me')
 const call = (name: string, who: Partial<Caller> = {}, method = 'tools/call') => {
   const x = exch(method, { name }, who)
   session.dispatch(x.e)

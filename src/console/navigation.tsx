@@ -23,14 +23,14 @@ export const Navigation = ({ onHelp }: { readonly onHelp: () => void }) => (
       <span class="brand-version">{session.value?.version ?? ''}</span>
     </div>
     <ul class="pages">
-      {PAGES.map(({ id, title, icon, key }) => (
+      {PAGES.map(({ id, title, key }) => (
         <li key={id}>
           <a
             href={hrefTo(id)}
             aria-current={route.value.page === id ? 'page' : undefined}
             title={`${title} (g ${key})`}
           >
-            <Icon name={icon} />
+            <Icon name={id} />
             <span>{title}</span>
           </a>
         </li>

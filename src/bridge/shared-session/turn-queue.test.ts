@@ -1,33 +1,15 @@
 import { expect, test, vi } from 'vitest'
 import { FakeSession } from '../../../test/support/fake-session.ts'
+import { observedExchanges } from '../../../test/support/observed-exchange.ts'
 import { Abort } from '../../protocol/cancellation.ts'
-import type { Caller, Exchange, Frame, Peer, Question } from '../../protocol/exchange.ts'
+import type { Exchange, Peer, Question } from '../../protocol/exchange.ts'
 import { leaseSession } from '../../upstreams/session/lease.ts'
-import { Json, type Plain } from '../../wire/json/json.ts'
+import { Json } from '../../wire/json/json.ts'
 import { createParking } from '../parking/parking.ts'
 import { askForUrls } from '../url-elicitation.ts'
 import { SharedSession } from './shared-session.ts'
 
-const CALLER: Caller = {
-  workspace: 'w',
-  principal: undefined,
-  revision: '2026-07-28',
-  capabilities: Json.of({ elicitation: { url: {} } }),
-  headers: new Map(),
-}
-const exch = (method: string, params: Plain, who: Partial<Caller> = {}) => {
-  const frames: Frame[] = []
-  const abort = new Abort()
-  const e: Exchange = {
-    kind: 'request',
-    method,
-    params: Json.of(params),
-    caller: { ...CALLER, ...who },
-    signal: abort,
-    sink: f => void frames.push(f),
-  }
-  return { e, frames, abort }
-}
+const exch = observedExchanges({ elicitation: { url: {} } }, undefined)
 test('an anonymous caller keeps its session while its user opens the URLs', async () => {
   const sent: Exchange[] = []
   let closed = false

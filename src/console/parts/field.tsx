@@ -57,3 +57,24 @@ export const Field = ({ label, hint, error, isRequired, aside, children }: Field
     </div>
   )
 }
+
+export interface TextInputFieldProps extends Omit<FieldProps, 'children'> {
+  readonly value: string
+  readonly rows?: number // of a text with several lines
+  readonly isDisabled?: boolean
+  readonly onValue: (value: string) => void
+}
+
+/** A field for a text. */
+export const TextInputField = ({ value, rows, isDisabled = false, onValue, ...field }: TextInputFieldProps) => (
+  <Field {...field}>
+    {control => {
+      const input = { ...control, value, disabled: isDisabled }
+      return rows === undefined ? (
+        <input {...input} onInput={({ currentTarget }) => onValue(currentTarget.value)} />
+      ) : (
+        <textarea {...input} rows={rows} onInput={({ currentTarget }) => onValue(currentTarget.value)} />
+      )
+    }}
+  </Field>
+)

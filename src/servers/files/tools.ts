@@ -42,10 +42,7 @@ export const listDir = (root: Root): Tool =>
     input: {
       type: 'object',
       properties: {
-        relative_path: {
-          type: 'string',
-          description: 'The folder, relative to the project root; "." is the root itself',
-        },
+        relative_path: { type: 'string', description: 'The folder, relative to the project root; "." is the root' },
         recursive: { type: 'boolean', default: false, description: 'Also list the folders below' },
         include_ignored: INCLUDE_IGNORED,
       },

@@ -1,6 +1,6 @@
 import type { PlainObject } from '../../wire/json/json.ts'
 import { type Resource, resource, type Template, template } from '../define/resources.ts'
-import type { StoreChange } from './store.ts'
+import type { MemoryStore, StoreChange } from './store.ts'
 import { MOST_BYTES, presentEpisode, presentFact, presentNode, withinBytes } from './tools/results.ts'
 import type { ToolContext } from './tools/tool.ts'
 
@@ -11,35 +11,38 @@ const MOST_READ = 16 * MOST_BYTES // the list needs their sizes only
 const uriOf = (kind: string, id: string): string => `memory://${kind}/${encodeURIComponent(id)}`
 const toText = (object: PlainObject): string => JSON.stringify(object, undefined, 2)
 
-export const memoryTemplates = ({ withStore }: ToolContext): readonly Template[] => [
+/** The resources of one kind, by their id. */
+const byUuid = (
+  { withStore }: ToolContext,
+  kind: 'episode' | 'entity' | 'fact',
+  description: string,
+  find: (store: MemoryStore, uuid: string) => Promise<PlainObject | undefined>,
+): Template =>
   template({
-    uriTemplate: 'memory://episode/{uuid}',
-    name: 'episode',
-    title: 'Episode',
-    description: 'An episode as it was added',
+    uriTemplate: `memory://${kind}/{uuid}`,
+    name: kind,
+    title: kind.charAt(0).toUpperCase() + kind.slice(1),
+    description,
     mimeType: JSON_TYPE,
-    read: ({ uuid }) => withStore(store => store.episode(uuid)).then(found => found && toText(presentEpisode(found))),
+    read: async ({ uuid }) => {
+      const found = await withStore(store => find(store, uuid))
+      return found && toText(found)
+    },
+  })
+
+export const memoryTemplates = (context: ToolContext): readonly Template[] => [
+  byUuid(context, 'episode', 'An episode as it was added', async (store, uuid) => {
+    const found = await store.episode(uuid)
+    return found && presentEpisode(found)
   }),
-  template({
-    uriTemplate: 'memory://entity/{uuid}',
-    name: 'entity',
-    title: 'Entity',
-    description: 'An entity, and the facts about it',
-    mimeType: JSON_TYPE,
-    read: ({ uuid }) =>
-      withStore(async store => {
-        const found = await store.entity(uuid)
-        const facts = found ? await store.factsOfEntities([found.id], LATEST) : []
-        return found && toText({ ...presentNode(found), facts: facts.map(presentFact) })
-      }),
+  byUuid(context, 'entity', 'An entity, and the facts about it', async (store, uuid) => {
+    const found = await store.entity(uuid)
+    const facts = found ? await store.factsOfEntities([found.id], LATEST) : []
+    return found && { ...presentNode(found), facts: facts.map(presentFact) }
   }),
-  template({
-    uriTemplate: 'memory://fact/{uuid}',
-    name: 'fact',
-    title: 'Fact',
-    description: 'A fact with its times and its origin',
-    mimeType: JSON_TYPE,
-    read: ({ uuid }) => withStore(store => store.fact(uuid)).then(found => found && toText(presentFact(found))),
+  byUuid(context, 'fact', 'A fact with its times and its origin', async (store, uuid) => {
+    const found = await store.fact(uuid)
+    return found && presentFact(found)
   }),
   template({
     uriTemplate: 'memory://group/{group_id}',
@@ -48,7 +51,7 @@ export const memoryTemplates = ({ withStore }: ToolContext): readonly Template[]
     description: 'The latest episodes of a group; subscribe to be notified of every change in it',
     mimeType: JSON_TYPE,
     read: ({ group_id }) =>
-      withStore(async store => {
+      context.withStore(async store => {
         const episodes = await store.episodes({ groups: [group_id], limit: LATEST, mostBytes: MOST_BYTES })
         return toText({ group_id, episodes: withinBytes(episodes.map(presentEpisode)).items })
       }),

@@ -5,9 +5,9 @@ import { objectAt, withValue } from './edits.ts'
 import { type EntryRow, policyRows } from './entries.ts'
 import { FieldList } from './fields.tsx'
 import { EntryIssues } from './issue-list.tsx'
+import { nameColumn } from './name-column.tsx'
 import { NamedTab } from './named-tab.tsx'
 import { entrySchema } from './schema.ts'
-import { MarkBadge } from './servers-tab.tsx'
 import { canEdit, change, draft, issues, schema } from './store.ts'
 
 const patternsIn = (entry: ConfigObject, rule: string): string =>
@@ -18,18 +18,7 @@ const patternsIn = (entry: ConfigObject, rule: string): string =>
     .join(', ')
 
 const COLUMNS: readonly TableColumn<EntryRow>[] = [
-  {
-    id: 'name',
-    title: 'Policy',
-    width: 'minmax(110px, 1fr)',
-    compare: (a, b) => a.name.localeCompare(b.name),
-    cell: row => (
-      <span class="config-name">
-        <span class="truncate">{row.name}</span>
-        <MarkBadge mark={row.mark} />
-      </span>
-    ),
-  },
+  nameColumn('Policy'),
   {
     id: 'allow',
     title: 'Allows',

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import { Badge, StateDot, type StateDotProps } from '../../parts/badge.tsx'
+import { StateDot, type StateDotProps } from '../../parts/badge.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { formatCount } from '../../parts/format.ts'
@@ -7,7 +7,8 @@ import { SplitView } from '../../parts/split-view.tsx'
 import { Table, type TableColumn } from '../../parts/table.tsx'
 import { hrefTo, navigate } from '../../router.ts'
 import { AddServer } from './add-server.tsx'
-import { type EntryMark, type ServerRow, serverRows } from './entries.ts'
+import { type ServerRow, serverRows } from './entries.ts'
+import { nameColumn } from './name-column.tsx'
 import { ServerDetail } from './server-detail.tsx'
 import { ServerMenu } from './server-menu.tsx'
 import { canEdit, draft, status } from './store.ts'
@@ -22,27 +23,12 @@ const DOTS: Readonly<Record<string, StateDotProps['state']>> = {
   disabled: 'off',
 }
 
-/** The mark of an entry that the draft changes. */
-export const MarkBadge = ({ mark }: { readonly mark: EntryMark }) =>
-  mark === undefined ? null : <Badge kind="accent">{mark === 'new' ? 'new' : 'edited'}</Badge>
-
 const stateOf = (row: ServerRow): string => (row.isDisabled ? 'disabled' : (row.status?.state ?? 'not saved'))
 
 const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
 const COLUMNS: readonly TableColumn<ServerRow>[] = [
-  {
-    id: 'name',
-    title: 'Server',
-    width: 'minmax(110px, 1fr)',
-    compare: (a, b) => a.name.localeCompare(b.name),
-    cell: row => (
-      <span class="config-name">
-        <span class="truncate">{row.name}</span>
-        <MarkBadge mark={row.mark} />
-      </span>
-    ),
-  },
+  nameColumn('Server'),
   {
     id: 'state',
     title: 'State',

@@ -6,9 +6,9 @@ import { type EntryRow, membersOf, serverRows, workspaceRows } from './entries.t
 import { FieldList } from './fields.tsx'
 import { EntryIssues } from './issue-list.tsx'
 import { MemberPicker } from './member-picker.tsx'
+import { nameColumn } from './name-column.tsx'
 import { NamedTab } from './named-tab.tsx'
 import { entrySchema } from './schema.ts'
-import { MarkBadge } from './servers-tab.tsx'
 import { canEdit, change, draft, issues, schema } from './store.ts'
 import { ToolPicker } from './tool-picker.tsx'
 
@@ -26,18 +26,7 @@ const policyText = ({ policy }: ConfigObject): string =>
   typeof policy === 'string' ? policy : policy === undefined ? '' : 'its own'
 
 const COLUMNS: readonly TableColumn<EntryRow>[] = [
-  {
-    id: 'name',
-    title: 'Workspace',
-    width: 'minmax(110px, 1fr)',
-    compare: (a, b) => a.name.localeCompare(b.name),
-    cell: row => (
-      <span class="config-name">
-        <span class="truncate">{row.name}</span>
-        <MarkBadge mark={row.mark} />
-      </span>
-    ),
-  },
+  nameColumn('Workspace'),
   { id: 'servers', title: 'Servers', width: 'minmax(0, 3fr)', cell: row => membersText(row.entry) },
   { id: 'names', title: 'Names', width: '90px', hideBelow: 520, cell: row => String(row.entry.names ?? '') },
   { id: 'policy', title: 'Policy', width: '110px', hideBelow: 620, cell: row => policyText(row.entry) },

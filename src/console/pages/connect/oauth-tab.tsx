@@ -1,14 +1,10 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { OAuthClientInfo, OAuthClientList } from '../../../admin/api/tokens.ts'
-import { api, messageOf } from '../../api.ts'
-import { Button } from '../../parts/button.tsx'
-import { Confirm } from '../../parts/dialog.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Time } from '../../parts/quantities.tsx'
-import { SplitView } from '../../parts/split-view.tsx'
-import { Table, type TableColumn } from '../../parts/table.tsx'
-import { toast } from '../../parts/toast.tsx'
-import { Facts } from './pane-parts.tsx'
+import type { TableColumn } from '../../parts/table.tsx'
+import type { FactRow } from './pane-parts.tsx'
+import { RevocableList, type Revocation } from './revocable-list.tsx'
 
 export interface OAuthTabProps {
   readonly list: OAuthClientList
@@ -50,91 +46,55 @@ const COLUMNS: readonly TableColumn<OAuthClientInfo>[] = [
   },
 ]
 
+const factsOf = (client: OAuthClientInfo): readonly FactRow[] => [
+  ['Acts for', client.principal],
+  ['Workspace', client.workspace ?? 'Every workspace that they may use'],
+  ['Scopes', client.scopes.length === 0 ? 'None' : client.scopes.join(', ')],
+  ['Returns to', <code class="connect-break">{client.redirectUri}</code>],
+  ['Connected', <Time at={client.since} />],
+  ['Last token', <Time at={client.refreshedAt} />],
+]
+
+const DISCONNECT: Revocation<OAuthClientInfo> = {
+  action: 'Disconnect',
+  path: ({ id }) => `admin/oauth-clients/${encodeURIComponent(id)}`,
+  question: ({ client }) => `Disconnect ${client}?`,
+  done: ({ client }) => `Disconnected ${client}`,
+  warning: ({ principal }) => (
+    <p>Its tokens for {principal} are no longer valid. The client must log in again, and it asks for consent again.</p>
+  ),
+}
+
 /** The clients that people have allowed to act for them, at the authorization server of the gateway. */
 export const OAuthTab = ({ list, search, selected, onSelect, onChanged }: OAuthTabProps) => {
-  const [isAsking, setAsking] = useState(false)
   const rows = useMemo(() => {
     const wanted = search.trim().toLowerCase()
     return list.clients.filter(({ client, principal }) => `${client} ${principal}`.toLowerCase().includes(wanted))
   }, [list, search])
-  const found = list.clients.find(({ id }) => id === selected)
-
-  const disconnect = async ({ id, client }: OAuthClientInfo): Promise<void> => {
-    setAsking(false)
-    try {
-      await api.delete(`admin/oauth-clients/${encodeURIComponent(id)}`)
-      toast(`Disconnected ${client}`, { kind: 'ok' })
-      onSelect(undefined)
-    } catch (error) {
-      toast(messageOf(error), { kind: 'error' })
-    }
-    onChanged()
-  }
-
+  const chosen = list.clients.find(({ id }) => id === selected)
   return (
-    <>
-      <SplitView
-        label={found?.client ?? 'Client'}
-        storageKey="connect-token"
-        defaultWidth={420}
-        onClose={() => onSelect(undefined)}
-        detail={
-          found && (
-            <div class="connect-pane">
-              <Facts
-                rows={[
-                  ['Acts for', found.principal],
-                  ['Workspace', found.workspace ?? 'Every workspace that they may use'],
-                  ['Scopes', found.scopes.length === 0 ? 'None' : found.scopes.join(', ')],
-                  ['Returns to', <code class="connect-break">{found.redirectUri}</code>],
-                  ['Connected', <Time at={found.since} />],
-                  ['Last token', <Time at={found.refreshedAt} />],
-                ]}
-              />
-              <p class="connect-pane-actions">
-                <Button kind="danger" icon="trash" onClick={() => setAsking(true)}>
-                  Disconnect…
-                </Button>
-              </p>
-            </div>
-          )
-        }
-      >
-        <Table
-          label="OAuth clients"
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ id }) => id}
-          selected={selected}
-          onSelect={({ id }) => onSelect(id)}
-          isMain
-          empty={
-            list.clients.length > 0 ? (
-              <Empty icon="search" title="No client matches" text="Clear the search to see all." />
-            ) : (
-              <Empty
-                icon="connect"
-                title="No client has logged in"
-                text="Clients such as Claude.ai and ChatGPT appear here after a person has allowed them to act for them."
-              />
-            )
-          }
-        />
-      </SplitView>
-      {isAsking && found && (
-        <Confirm
-          title={`Disconnect ${found.client}?`}
-          action="Disconnect"
-          isDanger
-          onConfirm={() => void disconnect(found)}
-          onClose={() => setAsking(false)}
-        >
-          <p>
-            Its tokens for {found.principal} are no longer valid. The client must log in again, and it asks for consent
-            again.
-          </p>
-        </Confirm>
-      )}
-    </>
+    <RevocableList
+      label="OAuth clients"
+      columns={COLUMNS}
+      rows={rows}
+      chosen={chosen}
+      title={chosen?.client ?? 'Client'}
+      facts={factsOf}
+      revocation={DISCONNECT}
+      empty={<NoClients hasOthers={list.clients.length > 0} />}
+      onSelect={onSelect}
+      onChanged={onChanged}
+    />
   )
 }
+
+const NoClients = ({ hasOthers }: { readonly hasOthers: boolean }) =>
+  hasOthers ? (
+    <Empty icon="search" title="No client matches" text="Clear the search to see all." />
+  ) : (
+    <Empty
+      icon="connect"
+      title="No client has logged in"
+      text="Clients such as Claude.ai and ChatGPT appear here after a person has allowed them to act for them."
+    />
+  )

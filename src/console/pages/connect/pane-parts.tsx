@@ -26,8 +26,10 @@ export const PaneSection = ({ title, actions, children }: PaneSectionProps) => (
   </section>
 )
 
+export type FactRow = readonly [name: string, value: ComponentChildren]
+
 /** Names and values, one below the other; values that are undefined are left out. */
-export const Facts = ({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren])[] }) => (
+export const Facts = ({ rows }: { readonly rows: readonly FactRow[] }) => (
   <dl class="connect-facts">
     {rows
       .filter(([, value]) => value !== undefined)

@@ -1,17 +1,14 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { TokenInfo, TokenList } from '../../../admin/api/tokens.ts'
-import { api, messageOf } from '../../api.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Callout } from '../../parts/callout.tsx'
-import { Confirm } from '../../parts/dialog.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Time } from '../../parts/quantities.tsx'
-import { SplitView } from '../../parts/split-view.tsx'
-import { Table, type TableColumn } from '../../parts/table.tsx'
-import { toast } from '../../parts/toast.tsx'
+import type { TableColumn } from '../../parts/table.tsx'
 import { session } from '../../session.ts'
-import { Facts } from './pane-parts.tsx'
+import type { FactRow } from './pane-parts.tsx'
+import { RevocableList, type Revocation } from './revocable-list.tsx'
 
 export interface TokensTabProps {
   readonly list: TokenList
@@ -69,82 +66,64 @@ const COLUMNS: readonly TableColumn<TokenInfo>[] = [
   },
 ]
 
-/** The API tokens: who may call the gateway. */
-export const TokensTab = ({ list, search, selected, onSelect, onNew, onChanged }: TokensTabProps) => {
-  const [isAsking, setAsking] = useState(false)
-  const rows = useMemo(() => {
-    const wanted = search.trim().toLowerCase()
-    return list.tokens.filter(({ name, id, principal }) => `${name} ${id} ${principal}`.toLowerCase().includes(wanted))
-  }, [list, search])
-  const token = list.tokens.find(({ id }) => id === selected)
-
-  return (
-    <>
-      {list.unusable !== undefined && <Callout kind="warn">{list.unusable}.</Callout>}
-      <SplitView
-        label={token?.name ?? 'Token'}
-        storageKey="connect-token"
-        defaultWidth={420}
-        onClose={() => onSelect(undefined)}
-        detail={
-          token && (
-            <div class="connect-pane">
-              <TokenFacts token={token} />
-              <p class="connect-pane-actions">
-                <Button kind="danger" icon="trash" onClick={() => setAsking(true)}>
-                  Revoke…
-                </Button>
-              </p>
-            </div>
-          )
-        }
-      >
-        <Table
-          label="Tokens"
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ id }) => id}
-          selected={selected}
-          onSelect={({ id }) => onSelect(id)}
-          isMain
-          empty={<NoTokens list={list} onNew={onNew} />}
-        />
-      </SplitView>
-      {isAsking && token && (
-        <RevokeToken
-          token={token}
-          onClose={() => setAsking(false)}
-          onRevoked={() => {
-            setAsking(false)
-            onSelect(undefined)
-            onChanged()
-          }}
-        />
-      )}
-    </>
-  )
-}
-
-const TokenFacts = ({ token }: { readonly token: TokenInfo }) => (
-  <Facts
-    rows={[
-      ['Id', <code>{token.id}</code>],
-      ['Principal', token.principal === token.id ? 'Its own' : token.principal],
-      ['Workspaces', workspacesText(token)],
-      ['Policy', token.policy ?? 'None: it may use every tool'],
-      ['Console', CONSOLE_TEXTS[token.role]],
-      ['Created', <Time at={token.created} />],
-      ['Last used', token.lastUsed === undefined ? 'Never' : <Time at={token.lastUsed} />],
-      ['Expires', token.expires === undefined ? 'Never' : <Time at={token.expires} />],
-    ]}
-  />
-)
-
 const CONSOLE_TEXTS = {
   owner: 'Owner: it may change everything',
   viewer: 'Viewer: it may look, and changes nothing',
   none: 'No access, because it is limited',
 } as const
+
+const factsOf = (token: TokenInfo): readonly FactRow[] => [
+  ['Id', <code>{token.id}</code>],
+  ['Principal', token.principal === token.id ? 'Its own' : token.principal],
+  ['Workspaces', workspacesText(token)],
+  ['Policy', token.policy ?? 'None: it may use every tool'],
+  ['Console', CONSOLE_TEXTS[token.role]],
+  ['Created', <Time at={token.created} />],
+  ['Last used', token.lastUsed === undefined ? 'Never' : <Time at={token.lastUsed} />],
+  ['Expires', token.expires === undefined ? 'Never' : <Time at={token.expires} />],
+]
+
+const REVOKE: Revocation<TokenInfo> = {
+  action: 'Revoke',
+  path: ({ id }) => `admin/tokens/${encodeURIComponent(id)}`,
+  question: ({ name }) => `Revoke the token ${name}?`,
+  done: ({ name }) => `Revoked the token ${name}`,
+  warning: ({ principal }) => (
+    <>
+      <p>It is refused from then on. Sessions and streams that were opened with it end at once.</p>
+      <p>This cannot be undone: its clients need another token.</p>
+      {session.value?.principal === principal && (
+        <Callout kind="warn">You are signed in with a token of this principal: your session may end, too.</Callout>
+      )}
+    </>
+  ),
+}
+
+/** The API tokens: who may call the gateway. */
+export const TokensTab = ({ list, search, selected, onSelect, onNew, onChanged }: TokensTabProps) => {
+  const rows = useMemo(() => {
+    const wanted = search.trim().toLowerCase()
+    return list.tokens.filter(({ name, id, principal }) => `${name} ${id} ${principal}`.toLowerCase().includes(wanted))
+  }, [list, search])
+  const token = list.tokens.find(({ id }) => id === selected)
+  return (
+    <>
+      {list.unusable !== undefined && <Callout kind="warn">{list.unusable}.</Callout>}
+      <RevocableList
+        label="Tokens"
+        columns={COLUMNS}
+        rows={rows}
+        chosen={token}
+        title={token?.name ?? 'Token'}
+        facts={factsOf}
+        revocation={REVOKE}
+        empty={<NoTokens list={list} onNew={onNew} />}
+        onSelect={onSelect}
+        onChanged={onChanged}
+      />
+    </>
+  )
+}
 
 const NoTokens = ({ list, onNew }: { readonly list: TokenList; readonly onNew: () => void }) => {
   if (list.tokens.length > 0)
@@ -158,42 +137,5 @@ const NoTokens = ({ list, onNew }: { readonly list: TokenList; readonly onNew: (
         New token
       </Button>
     </Empty>
-  )
-}
-
-interface RevokeTokenProps {
-  readonly token: TokenInfo
-  readonly onClose: () => void
-  readonly onRevoked: () => void
-}
-
-const RevokeToken = ({ token, onClose, onRevoked }: RevokeTokenProps) => {
-  const [isBusy, setBusy] = useState(false)
-  const revoke = async (): Promise<void> => {
-    setBusy(true)
-    try {
-      await api.delete(`admin/tokens/${encodeURIComponent(token.id)}`)
-      toast(`Revoked the token ${token.name}`, { kind: 'ok' })
-      onRevoked()
-    } catch (error) {
-      toast(messageOf(error), { kind: 'error' })
-      onClose()
-    }
-  }
-  return (
-    <Confirm
-      title={`Revoke the token ${token.name}?`}
-      action="Revoke"
-      isDanger
-      isBusy={isBusy}
-      onConfirm={() => void revoke()}
-      onClose={onClose}
-    >
-      <p>It is refused from then on. Sessions and streams that were opened with it end at once.</p>
-      <p>This cannot be undone: its clients need another token.</p>
-      {session.value?.principal === token.principal && (
-        <Callout kind="warn">You are signed in with a token of this principal: your session may end, too.</Callout>
-      )}
-    </Confirm>
   )
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { isObject } from '../../mcp/messages.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { Button } from '../../parts/button.tsx'
-import { Field } from '../../parts/field.tsx'
+import { Field, TextInputField } from '../../parts/field.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { Select } from '../../parts/select.tsx'
 import type { OpenQuestion } from './calls.ts'
@@ -37,17 +37,16 @@ export const SamplingCard = ({ open, target }: { readonly open: OpenQuestion; re
         </div>
       ))}
       {Object.keys(settings).length > 0 && <JsonTree value={settings} name="settings" openDepth={1} />}
-      <Field label="Answer of the model" isRequired hint="The console has no model: write what it would say">
-        {control => (
-          <textarea {...control} rows={3} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
-        )}
-      </Field>
+      <TextInputField
+        label="Answer of the model"
+        isRequired
+        hint="The console has no model: write what it would say"
+        rows={3}
+        value={text}
+        onValue={setText}
+      />
       <div class="question-row">
-        <Field label="Model">
-          {control => (
-            <input {...control} value={model} onInput={({ currentTarget }) => setModel(currentTarget.value)} />
-          )}
-        </Field>
+        <TextInputField label="Model" value={model} onValue={setModel} />
         <Field label="Stop reason">
           {control => (
             <Select

@@ -4,7 +4,7 @@ import type { EntityDetails } from '../../../protocol/memory-views.ts'
 import { api } from '../../api.ts'
 import { Button } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
-import { Field } from '../../parts/field.tsx'
+import { TextInputField } from '../../parts/field.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { type MemoryPlace, memoryQuery } from './memory-address.ts'
 import { useMemoryAction } from './memory-client.ts'
@@ -57,29 +57,27 @@ export const EditEntity = ({ details, place, onClose }: EditEntityProps) => {
         </>
       }
     >
-      <Field
+      <TextInputField
         label="Name"
         isRequired
         error={error}
         hint="The old name stays an alias: texts that use it still mean this entity."
-      >
-        {control => <input {...control} value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />}
-      </Field>
-      <Field label="Labels" hint="What it is, separated by commas: Person, Customer">
-        {control => (
-          <input {...control} value={labels} onInput={({ currentTarget }) => setLabels(currentTarget.value)} />
-        )}
-      </Field>
-      <Field label="Summary" hint="Agents get it with the entity.">
-        {control => (
-          <textarea
-            {...control}
-            rows={5}
-            value={summary}
-            onInput={({ currentTarget }) => setSummary(currentTarget.value)}
-          />
-        )}
-      </Field>
+        value={name}
+        onValue={setName}
+      />
+      <TextInputField
+        label="Labels"
+        hint="What it is, separated by commas: Person, Customer"
+        value={labels}
+        onValue={setLabels}
+      />
+      <TextInputField
+        label="Summary"
+        hint="Agents get it with the entity."
+        rows={5}
+        value={summary}
+        onValue={setSummary}
+      />
     </Dialog>
   )
 }

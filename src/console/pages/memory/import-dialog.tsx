@@ -3,7 +3,7 @@ import type { ImportSummary } from '../../../protocol/memory-views.ts'
 import { messageOf } from '../../api.ts'
 import { Button } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
-import { Field } from '../../parts/field.tsx'
+import { Field, TextInputField } from '../../parts/field.tsx'
 import { formatBytes, formatCount, plural } from '../../parts/format.ts'
 import { Select } from '../../parts/select.tsx'
 import { uploadFile } from '../../upload.ts'
@@ -123,16 +123,13 @@ export const ImportDialog = ({ place, formats, mostBytes, onClose }: ImportDialo
                 />
               )}
             </Field>
-            <Field label="Group" hint="Empty: the one that the file names">
-              {control => (
-                <input
-                  {...control}
-                  value={group}
-                  disabled={isRunning}
-                  onInput={({ currentTarget }) => setGroup(currentTarget.value)}
-                />
-              )}
-            </Field>
+            <TextInputField
+              label="Group"
+              hint="Empty: the one that the file names"
+              value={group}
+              isDisabled={isRunning}
+              onValue={setGroup}
+            />
           </div>
           {isRunning && file && (
             <TransferProgress

@@ -122,7 +122,7 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
           {isTasks && error !== undefined && <Callout kind="error">{error}.</Callout>}
           {isTasks ? (
             <TaskTable
-              tasks={tasks}
+              rows={tasks}
               selected={selected}
               isFiltered={isFiltered && (list?.tasks.length ?? 0) > 0}
               onSelect={({ id }) => go(id)}

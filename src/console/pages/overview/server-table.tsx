@@ -1,10 +1,18 @@
 import { tokenText } from '../../../protocol/tool-size.ts'
 import { StateDot } from '../../parts/badge.tsx'
-import { Empty } from '../../parts/empty.tsx'
+import type { EmptyProps } from '../../parts/empty.tsx'
 import { formatCount, formatDuration, formatShare } from '../../parts/format.ts'
 import { Sparkline } from '../../parts/sparkline.tsx'
-import { Table, type TableColumn } from '../../parts/table.tsx'
+import type { TableColumn } from '../../parts/table.tsx'
+import { type FilteredRows, FilteredTable } from './filtered-table.tsx'
 import { byUrgency, errorShare, type OverviewRow } from './overview-rows.ts'
+
+const NO_SERVERS: EmptyProps = {
+  icon: 'overview',
+  title: 'No servers yet',
+  text: 'Add one, here under Configuration or with a command.',
+  command: 'dragoman add everything -- npx -y @modelcontextprotocol/server-everything',
+}
 
 const COLUMNS: readonly TableColumn<OverviewRow>[] = [
   {
@@ -106,35 +114,7 @@ const COLUMNS: readonly TableColumn<OverviewRow>[] = [
   },
 ]
 
-interface ServerTableProps {
-  readonly rows: readonly OverviewRow[]
-  readonly selected: string | undefined
-  readonly isFiltered: boolean
-  readonly onSelect: (row: OverviewRow) => void
-}
-
 /** All servers, one line each. */
-export const ServerTable = ({ rows, selected, isFiltered, onSelect }: ServerTableProps) => (
-  <Table
-    label="Servers"
-    columns={COLUMNS}
-    rows={rows}
-    keyOf={({ name }) => name}
-    selected={selected}
-    onSelect={onSelect}
-    onOpen={onSelect}
-    isMain
-    empty={
-      isFiltered ? (
-        <Empty icon="search" title="No server matches" text="Change the search, or choose another workspace." />
-      ) : (
-        <Empty
-          icon="overview"
-          title="No servers yet"
-          text="Add one, here under Configuration or with a command."
-          command="dragoman add everything -- npx -y @modelcontextprotocol/server-everything"
-        />
-      )
-    }
-  />
+export const ServerTable = (props: FilteredRows<OverviewRow>) => (
+  <FilteredTable {...props} noun="server" columns={COLUMNS} keyOf={({ name }) => name} empty={NO_SERVERS} />
 )

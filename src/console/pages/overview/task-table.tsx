@@ -1,8 +1,16 @@
 import type { TaskInfo } from '../../../protocol/task-info.ts'
 import { StateDot } from '../../parts/badge.tsx'
-import { Empty } from '../../parts/empty.tsx'
+import type { EmptyProps } from '../../parts/empty.tsx'
 import { Time } from '../../parts/quantities.tsx'
-import { Table, type TableColumn } from '../../parts/table.tsx'
+import type { TableColumn } from '../../parts/table.tsx'
+import { type FilteredRows, FilteredTable } from './filtered-table.tsx'
+
+const NO_TASKS: EmptyProps = {
+  icon: 'clock',
+  title: 'No tasks',
+  text: 'A task is a call whose result is fetched later. Clients start them, and so does “Run as task” in Explore.',
+  command: 'dragoman call SERVER/TOOL --task',
+}
 
 /** How the states of a task are shown. */
 export const TASK_STATES = {
@@ -63,35 +71,7 @@ const COLUMNS: readonly TableColumn<TaskInfo>[] = [
   },
 ]
 
-interface TaskTableProps {
-  readonly tasks: readonly TaskInfo[]
-  readonly selected: string | undefined
-  readonly isFiltered: boolean
-  readonly onSelect: (task: TaskInfo) => void
-}
-
 /** The tasks of this gateway, newest first. */
-export const TaskTable = ({ tasks, selected, isFiltered, onSelect }: TaskTableProps) => (
-  <Table
-    label="Tasks"
-    columns={COLUMNS}
-    rows={tasks}
-    keyOf={({ id }) => id}
-    selected={selected}
-    onSelect={onSelect}
-    onOpen={onSelect}
-    isMain
-    empty={
-      isFiltered ? (
-        <Empty icon="search" title="No task matches" text="Change the search, or choose another workspace." />
-      ) : (
-        <Empty
-          icon="clock"
-          title="No tasks"
-          text="A task is a call whose result is fetched later. Clients start them, and so does “Run as task” in Explore."
-          command="dragoman call SERVER/TOOL --task"
-        />
-      )
-    }
-  />
+export const TaskTable = (props: FilteredRows<TaskInfo>) => (
+  <FilteredTable {...props} noun="task" columns={COLUMNS} keyOf={({ id }) => id} empty={NO_TASKS} />
 )

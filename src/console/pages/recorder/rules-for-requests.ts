@@ -14,6 +14,25 @@ const PROGRESS = specReference('basic/patterns/progress', 'progress')
 const MRTR = specReference('basic/patterns/mrtr', 'multi round-trip requests')
 
 const meta = (key: string) => ['params', '_meta', key]
+
+/** A member that legacy servers get once, in the handshake. */
+const inHandshake = (key: string, text: ExplainRule['text']): ExplainRule => ({
+  path: meta(key),
+  kinds: ['removed'],
+  to: 'legacy',
+  text,
+  reference: HANDSHAKE,
+})
+
+/** A member that modern servers get in each request. */
+const inEachRequest = (key: string, text: string, reference = ENVELOPE): ExplainRule => ({
+  path: meta(key),
+  kinds: ['added', 'changed'],
+  to: 'modern',
+  text,
+  reference,
+})
+
 const ALIAS = /^(x-mcp-[a-z0-9-]{1,20}\+|ui:\/\/[a-z0-9-]{1,20}\.gw\/)/
 
 /** Whether a change replaces an alias that the workspace gave to a URI. */
@@ -120,63 +139,39 @@ export const REQUEST_RULES: readonly ExplainRule[] = [
   },
 
   // The envelope.
-  {
-    path: meta(META.protocolVersion),
-    kinds: ['removed'],
-    to: 'legacy',
-    text: ({ to }) =>
-      `A ${revisionText(to)} server agreed on its revision in the handshake. Its requests do not repeat it.`,
-    reference: HANDSHAKE,
-  },
-  {
-    path: meta(META.clientInfo),
-    kinds: ['removed'],
-    to: 'legacy',
-    text: ({ to }) => `A ${revisionText(to)} server learns the name of the client once, in the handshake.`,
-    reference: HANDSHAKE,
-  },
-  {
-    path: meta(META.clientCapabilities),
-    kinds: ['removed'],
-    to: 'legacy',
-    text: ({ to }) =>
+  inHandshake(
+    META.protocolVersion,
+    ({ to }) => `A ${revisionText(to)} server agreed on its revision in the handshake. Its requests do not repeat it.`,
+  ),
+  inHandshake(
+    META.clientInfo,
+    ({ to }) => `A ${revisionText(to)} server learns the name of the client once, in the handshake.`,
+  ),
+  inHandshake(
+    META.clientCapabilities,
+    ({ to }) =>
       `A ${revisionText(to)} server learns the capabilities of the client once, in the handshake. The gateway opened the session with these.`,
-    reference: HANDSHAKE,
-  },
-  {
-    path: meta(META.logLevel),
-    kinds: ['removed'],
-    to: 'legacy',
-    text: 'A legacy server has one log level for the whole session. The gateway sends logging/setLevel if it needs more.',
-    reference: HANDSHAKE,
-  },
-  {
-    path: meta(META.protocolVersion),
-    kinds: ['added', 'changed'],
-    to: 'modern',
-    text: `${MODERN} has no handshake: every request names its revision.`,
-    reference: ENVELOPE,
-  },
-  {
-    path: meta(META.clientInfo),
-    kinds: ['added', 'changed'],
-    to: 'modern',
-    text: `${MODERN} has no handshake: every request names the client. The gateway knows it from initialize.`,
-    reference: ENVELOPE,
-  },
+  ),
+  inHandshake(
+    META.logLevel,
+    'A legacy server has one log level for the whole session. The gateway sends logging/setLevel if it needs more.',
+  ),
+  inEachRequest(META.protocolVersion, `${MODERN} has no handshake: every request names its revision.`),
+  inEachRequest(
+    META.clientInfo,
+    `${MODERN} has no handshake: every request names the client. The gateway knows it from initialize.`,
+  ),
   {
     path: [...meta(META.clientCapabilities), '**'],
     to: 'modern',
     text: `${MODERN} has no handshake: every request declares what the client can do. The gateway knows it from initialize.`,
     reference: ENVELOPE,
   },
-  {
-    path: meta(META.logLevel),
-    kinds: ['added', 'changed'],
-    to: 'modern',
-    text: `${MODERN} has no logging/setLevel: every request carries the level that the client has set, or the default.`,
-    reference: specReference('server/utilities/logging', 'logging'),
-  },
+  inEachRequest(
+    META.logLevel,
+    `${MODERN} has no logging/setLevel: every request carries the level that the client has set, or the default.`,
+    specReference('server/utilities/logging', 'logging'),
+  ),
   ...['traceparent', 'tracestate', 'baggage'].map(
     (key): ExplainRule => ({
       path: meta(key),

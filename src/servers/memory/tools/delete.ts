@@ -10,13 +10,19 @@ const missing = (message: string) => (error: unknown) => {
   throw error instanceof StoreError && error.kind === 'missing' ? new RequestError(message) : error
 }
 
+/** What the tools that delete one thing by its uuid have in common. */
+const deletesOne = (what: string) =>
+  ({
+    effect: 'deletes',
+    args: { uuid: required(textArgument, `The uuid of the ${what}`) },
+    success: 'SuccessResponse',
+  }) as const
+
 export const deleteEdge = memoryTool({
   name: 'delete_entity_edge',
   title: 'Delete a fact',
   description: 'Delete one fact by its uuid. To record that something stopped being true, add the new fact instead.',
-  effect: 'deletes',
-  args: { uuid: required(textArgument, 'The uuid of the fact') },
-  success: 'SuccessResponse',
+  ...deletesOne('fact'),
   run: async ({ uuid }, { store, by }) => {
     await store.deleteFact(uuid, by).catch(missing(`Error deleting entity edge: edge ${uuid} not found`))
     return { message: `Entity edge with UUID ${uuid} deleted successfully` }
@@ -28,9 +34,7 @@ export const deleteEpisodeTool = memoryTool({
   title: 'Delete an episode',
   description:
     'Delete one episode by its uuid, with the facts and entities that no other episode mentions. Facts that another episode states stay.',
-  effect: 'deletes',
-  args: { uuid: required(textArgument, 'The uuid of the episode') },
-  success: 'SuccessResponse',
+  ...deletesOne('episode'),
   run: async ({ uuid }, { store, by }) => {
     await store.deleteEpisode(uuid, by).catch(missing(`Error deleting episode: node ${uuid} not found`))
     return { message: `Episode with UUID ${uuid} deleted successfully` }
