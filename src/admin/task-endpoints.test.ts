@@ -11,7 +11,7 @@ const task = (id: string, principal: string | undefined, status: TaskInfo['statu
 const TASKS = [task('1', 'ann', 'working'), task('2', 'ben', 'completed'), task('3', undefined, 'working')]
 const cancelled: string[] = []
 const endpoints = createTaskEndpoints({
-  list: () => TASKS,
+  list: async () => TASKS,
   read: async id => {
     const info = TASKS.find(each => each.id === id)
     return info && { info, rest: { result: Json.of({ content: [] }) } }

@@ -5,8 +5,8 @@ import { type AdminCall, type AdminEndpoint, AdminError } from './endpoints.ts'
 
 /** What is done with tasks. */
 export interface TaskEndpointsOptions {
-  /** Tasks that this replica runs or keeps, the newest first. */
-  readonly list: () => readonly TaskInfo[]
+  /** Tasks that the replicas run or keep, the newest first. */
+  readonly list: () => Promise<readonly TaskInfo[]>
   /** A task of any replica, with its result or its questions. */
   readonly read: (id: string) => Promise<{ readonly info: TaskInfo; readonly rest: PlainObject } | undefined>
   /** False if there is no such task. */
@@ -24,8 +24,8 @@ export const createTaskEndpoints = ({ list, read, cancel, start }: TaskEndpoints
   const maySee = ({ role, principal }: AdminCall, task: TaskInfo): boolean =>
     role === 'owner' || (principal !== undefined && task.principal === principal)
 
-  const listAll = (call: AdminCall): TaskList => {
-    const tasks = list().filter(task => maySee(call, task))
+  const listAll = async (call: AdminCall): Promise<TaskList> => {
+    const tasks = (await list()).filter(task => maySee(call, task))
     const running = tasks.filter(({ status }) => status === 'working' || status === 'input_required').length
     return { tasks, running }
   }

@@ -1,5 +1,5 @@
 import type { TaskEndpointsOptions } from '../admin/task-endpoints.ts'
-import type { KnownTask } from '../bridge/tasks/gateway-tasks.ts'
+import type { KnownTask } from '../bridge/tasks/replica-task-lists.ts'
 import { suggest } from '../config/problems.ts'
 import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Caller } from '../protocol/exchange.ts'
@@ -22,7 +22,7 @@ const LOCAL: Caller = {
 export const createTaskAdmin = (runtime: Pick<Runtime, 'tasks' | 'dispatchTo' | 'snapshot'>): TaskEndpointsOptions => {
   const { tasks } = runtime
   return {
-    list: () => tasks.list().map(infoOf),
+    list: async () => (await tasks.list()).map(infoOf),
     read: async id => {
       const found = await tasks.find(id)
       if (!found) return undefined

@@ -11,7 +11,7 @@ export const isFinal = (status: TaskStatus): boolean => FINAL.has(status)
 export const isTaskStatus = (text: string | undefined): text is TaskStatus =>
   text !== undefined && (TASK_STATUSES as readonly string[]).includes(text)
 
-/** A task that this replica runs, or whose result it keeps. */
+/** A task that a replica of this gateway runs, or whose result it keeps. */
 export interface TaskInfo {
   readonly id: string
   readonly server: string

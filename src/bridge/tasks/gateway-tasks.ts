@@ -3,12 +3,13 @@ import { hasToolFailed } from '../../eras/tasks.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isFinal } from '../../protocol/task-info.ts'
-import { TASK_LIMITS, type TaskState, type TaskSummary } from '../../protocol/tasks.ts'
+import { TASK_LIMITS, type TaskState } from '../../protocol/tasks.ts'
 import { sleep } from '../../std/time.ts'
 import { type Claim, type Held, inboxTopic, StateError, type StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
 import { GatewayTask } from './gateway-task.ts'
+import { type KnownState, type KnownTask, ReplicaTaskLists } from './replica-task-lists.ts'
 import { readRecord, type TaskOrigin, type TaskRecord, writeRecord } from './task-record.ts'
 import { TaskWatchers } from './task-watchers.ts'
 
@@ -35,15 +36,6 @@ interface TaskEntry {
   last: KnownState // when it ended, or was taken over
 }
 
-/** A task that this process runs, or whose result it keeps. */
-export interface KnownTask {
-  readonly id: string
-  readonly origin: TaskOrigin
-  readonly state: KnownState
-}
-
-type KnownState = TaskSummary & { readonly hasToolFailed: boolean }
-
 const KIND = 'task'
 const KEPT_BYTES = 256 * 1024 * 1024 // results of one principal
 const LIMITS = { perOwner: TASK_LIMITS.perPrincipal, bytesPerOwner: KEPT_BYTES, total: TASK_LIMITS.perPrincipal * 20 }
@@ -68,6 +60,7 @@ export class GatewayTasks {
   readonly #counts = new Map<string, number>() // running tasks by owner
   readonly #quota = new Quota<TaskEntry>(LIMITS, ({ task }) => (task ? 1 : 0)) // results go before running tasks
   readonly #watchers: TaskWatchers
+  readonly #lists: ReplicaTaskLists
   readonly #inboxes = new Map<string, () => void>()
   readonly #timer: NodeJS.Timeout
   #retry: NodeJS.Timeout | undefined
@@ -80,9 +73,13 @@ export class GatewayTasks {
     this.#options = options
     const { store, log } = options
     this.#watchers = new TaskWatchers(store)
+    this.#lists = new ReplicaTaskLists({ store, log, own: () => this.#own() })
     this.#hooks = {
       ...{ store, log },
-      changed: task => this.#watchers.changed(task.id),
+      changed: task => {
+        this.#watchers.changed(task.id)
+        this.#lists.changed()
+      },
       ended: task => this.#forget(task),
       lost: task => this.#lose(task.id),
     }
@@ -135,11 +132,17 @@ export class GatewayTasks {
     return record && { record, local: undefined }
   }
 
-  /** The tasks that this process runs, or whose results it keeps, the newest first. */
-  list(): KnownTask[] {
+  /** The tasks that the live replicas run, or whose results they keep, the newest first. */
+  async list(): Promise<KnownTask[]> {
+    const [own, others] = [this.#own(), await this.#lists.others()]
+    const known = new Set(own.map(({ id }) => id)) // one that was taken over may be in the list of both
+    return [...own, ...others.filter(({ id }) => !known.has(id))].sort(byAge)
+  }
+
+  #own(): KnownTask[] {
     return this.#quota.items
       .map(({ claim, origin, task, last }) => ({ id: claim.id, origin, state: task ? summaryOf(task.state) : last }))
-      .sort((a, b) => b.state.createdAt - a.state.createdAt || (a.id < b.id ? -1 : 1))
+      .sort(byAge)
   }
 
   /** Answers questions of a task; the replica that runs it gets them. */
@@ -181,6 +184,7 @@ export class GatewayTasks {
     this.#isClosed = true
     clearInterval(this.#timer)
     clearTimeout(this.#retry)
+    this.#lists.close()
     for (const stop of [...this.#stopListening, ...this.#inboxes.values()]) stop()
     for (const { task } of this.#running.values()) task?.release()
     this.#running.clear()
@@ -203,6 +207,7 @@ export class GatewayTasks {
       }),
     )
     task.stored(claim)
+    this.#lists.changed()
   }
 
   /** Takes what other replicas have sent for a task. */
@@ -232,6 +237,7 @@ export class GatewayTasks {
     entry.last = summaryOf(task.state)
     this.#watchers.ended(task.id)
     if (!isLost) this.#evict(this.#quota.add(entry.owner, entry, task.state.result?.retained ?? 0))
+    this.#lists.changed()
   }
 
   #evict(entries: readonly TaskEntry[]): void {
@@ -318,6 +324,8 @@ export class GatewayTasks {
     for (const entry of this.#quota.items) if (!entry.task && entry.expires < now) this.#quota.delete(entry)
   }
 }
+
+const byAge = (a: KnownTask, b: KnownTask): number => b.state.createdAt - a.state.createdAt || (a.id < b.id ? -1 : 1)
 
 const summaryOf = (state: TaskState): KnownState => {
   const { inputs: _inputs, result: _result, error: _error, ...summary } = state

@@ -3,7 +3,8 @@ import { deliver } from '../../protocol/deliver.ts'
 import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { forwardedList } from './forwarded-task.ts'
-import type { GatewayTasks, KnownTask } from './gateway-tasks.ts'
+import type { GatewayTasks } from './gateway-tasks.ts'
+import type { KnownTask } from './replica-task-lists.ts'
 import type { StartedTasks } from './started-tasks.ts'
 import type { TaskHandles } from './task-handle.ts'
 
@@ -19,12 +20,12 @@ const PAGE = 100
 const CURSOR = 'dragoman-task-' // of a page of the gateway's own tasks; any other cursor is the server's
 
 /** Answers `tasks/list`: the tasks that the gateway runs for the caller, the newest first, then those of the server. */
-export const listTasks = (options: ListTasksOptions, exchange: Exchange): void => {
+export const listTasks = async (options: ListTasksOptions, exchange: Exchange): Promise<void> => {
   const { forward } = options
   const { params, sink } = exchange
   const cursor = params.get('cursor')?.asString()
   if (cursor !== undefined && !cursor.startsWith(CURSOR)) return forward(forwardedList(options, exchange))
-  const own = tasksOf(options, exchange.caller)
+  const own = await tasksOf(options, exchange.caller)
   const from = cursor === undefined ? 0 : own.findIndex(task => isAfter(cursor, task))
   const page = from < 0 ? [] : own.slice(from, from + PAGE)
   const shown = page.map(({ id, origin, state }) => listedTask(nameOf(options, origin, id), state, state.hasToolFailed))
@@ -35,12 +36,13 @@ export const listTasks = (options: ListTasksOptions, exchange: Exchange): void =
 }
 
 /** An anonymous caller has no tasks here that could be told from those of others. */
-const tasksOf = ({ server, tasks }: ListTasksOptions, { workspace, principal }: Caller): KnownTask[] =>
-  principal === undefined
-    ? []
-    : tasks.list().filter(({ origin }) => {
-        return origin.server === server && origin.workspace === workspace && origin.principal === principal
-      })
+const tasksOf = async ({ server, tasks }: ListTasksOptions, { workspace, principal }: Caller): Promise<KnownTask[]> => {
+  if (principal === undefined) return []
+  const all = await tasks.list()
+  return all.filter(
+    ({ origin }) => origin.server === server && origin.workspace === workspace && origin.principal === principal,
+  )
+}
 
 const nameOf = ({ handles }: ListTasksOptions, origin: KnownTask['origin'], id: string): string => {
   const { server, workspace, principal } = origin

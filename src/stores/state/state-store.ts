@@ -5,6 +5,7 @@ export type RecordKind =
   | 'transient-server-session' // one that only its home can use
   | 'pool'
   | 'task'
+  | 'task-list' // the tasks of one replica, for the others
   | 'started-tasks' // of one user at one server, which the server runs
   | 'origin'
   | 'oauth-client'

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_TIMEOUT_MS, type ServerConfig } from '../../../src/config/snapshot.ts'
+import type { TaskInfo, TaskList } from '../../../src/protocol/task-info.ts'
 import { startReplicas, type TestReplica } from '../../support/replicas.ts'
 import { legacyClient, type Members, modernClient, textIn } from '../../support/task-client.ts'
 import { startTaskServer } from '../../support/task-server.ts'
@@ -39,6 +40,26 @@ test('another replica tells the state of a task, and its result', async () => {
   await set('completed')
   const done = await elsewhere.over(taskId)
   expect([done.status, textIn(done.result)]).toEqual(['completed', 'done'])
+})
+
+test('every replica lists the tasks of all, and no longer those of one that is gone', async () => {
+  const listAt = async ({ gateway }: TestReplica): Promise<readonly TaskInfo[]> => {
+    const response = await fetch(`${gateway.origin}/admin/tasks`, {
+      headers: { authorization: `Bearer ${gateway.localSecret}` },
+    })
+    return ((await response.json()) as TaskList).tasks
+  }
+  await modernClient(home.url).ask('tools/call', JOB)
+  await modernClient(other.url).ask('tools/call', JOB)
+  for (const replica of [home, other]) await vi.waitFor(async () => expect(await listAt(replica)).toHaveLength(2), 5000)
+  const [at, from] = [await listAt(home), await listAt(other)]
+  expect(from.map(({ id }) => id)).toEqual(at.map(({ id }) => id))
+  expect(from).toMatchObject([JOB, JOB].map(({ name }) => ({ server: 'tasks', tool: name, workspace: 'default' })))
+  await set('completed')
+  const states = async () => (await listAt(other)).map(({ status }) => status).sort()
+  await vi.waitFor(async () => expect(await states()).toEqual(['completed', 'working']), 5000)
+  await home.kill()
+  await vi.waitFor(async () => expect(await listAt(other)).toHaveLength(2), 10_000) // it has taken them over
 })
 
 test('another replica takes answers', async () => {
