@@ -327,6 +327,13 @@ describe('logins', () => {
         return ((await response.json()) as LoginList).servers[0]?.logins ?? []
       }
 
+      const post = (path: string, body: object) =>
+        fetch(`${site.origin}/${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${site.gateway.localSecret}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+
       test('logs in by a new tab, shows it without a reload, and logs out', async () => {
         const page = await openAs('ann')
         await page.getByRole('button', { name: 'Log in…' }).click()
@@ -344,6 +351,28 @@ describe('logins', () => {
         await dialogOf(page).getByRole('button', { name: 'Log out' }).click()
         await page.getByText('its tokens are revoked').waitFor()
         expect(await logins()).toEqual([])
+      })
+
+      test('logs in from the page Overview, and calls then go to the server as that user', async () => {
+        const page = await site.openConsole('overview/far')
+        await page.context().addCookies([{ name: 'user', value: 'ann', url: login.origin }])
+        const pane = page.getByRole('region', { name: 'Server far' })
+        await pane.getByRole('button', { name: 'Log in' }).click()
+        await dialogOf(page).getByRole('heading', { name: 'Log in to far' }).waitFor()
+        expect(await axe(page)).toEqual([])
+        const [tab] = await Promise.all([
+          page.context().waitForEvent('page'),
+          dialogOf(page).getByRole('button', { name: 'Open the login page' }).click(),
+        ])
+        await tab.getByText('Logged in').first().waitFor()
+        await page.getByText('Logged in to far').waitFor()
+        expect(await dialogOf(page).count()).toBe(0)
+        expect(await logins()).toMatchObject([{ principal: 'local', issuer: login.origin }])
+        const tools = await fetch(`${site.origin}/actions/far/openapi.json`, {
+          headers: { authorization: `Bearer ${site.gateway.localSecret}` },
+        })
+        expect([tools.status, login.admitted.at(-1)?.user]).toEqual([200, 'ann'])
+        await post('admin/logins/end', { server: 'far', principal: 'local' })
       })
 
       test('says why a login cannot begin, and closes the tab that was opened for it', async () => {

@@ -28,6 +28,7 @@ export interface LoginSiteOptions {
   readonly scopeOf?: (message: { method?: string; params?: { name?: string } }) => string | undefined // that a message needs
   readonly isOpen?: (message: { method?: string; params?: { name?: string } }) => boolean // messages that need no token
   readonly path?: string // of the MCP server
+  readonly refusal?: () => string // what it says to browsers without a user; nothing when absent
   readonly hasMetadata?: boolean // false: as in 2025-03-26, its endpoints have their default paths
 }
 
@@ -68,8 +69,10 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     const back = new URL(query.get('redirect_uri') ?? '')
     back.searchParams.set('state', query.get('state') ?? '')
     back.searchParams.set('iss', origin)
-    if (user === undefined) back.searchParams.set('error', 'access_denied')
-    else {
+    if (user === undefined) {
+      back.searchParams.set('error', 'access_denied')
+      if (options.refusal) back.searchParams.set('error_description', options.refusal())
+    } else {
       const code = randomUUID()
       secrets.push(code, query.get('state') ?? '')
       codes.set(code, {
