@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { REVISIONS, type Revision } from '../../protocol/revisions.ts'
 import { ExactNumber } from '../exact-json.ts'
+import { capabilitiesOf, DEFAULT_SETTINGS } from './client-settings.ts'
 import { requestHeaders, requestMessage } from './envelope.ts'
 import { encodeHeaderValue, mirroredParams } from './mirrored-params.ts'
 
 const call = (revision: Revision, params = { name: 'tool ü', arguments: {} }) => ({
   revision,
   version: '1',
+  capabilities: capabilitiesOf(DEFAULT_SETTINGS),
   method: 'tools/call',
   params,
   id: 7,

@@ -4,13 +4,6 @@ import { isModern, type Revision, transportRulesOf } from '../../protocol/revisi
 import type { JsonObject } from './messages.ts'
 import { encodeHeaderValue, mirroredParams } from './mirrored-params.ts'
 
-/** What this client can be asked. Members that a revision does not know are ignored by it. */
-const CLIENT_CAPABILITIES = {
-  elicitation: { form: {}, url: {} },
-  sampling: {},
-  roots: { listChanged: true },
-} as const
-
 const clientInfo = (version: string): JsonObject => ({
   name: 'dragoman-console',
   title: 'Dragoman console',
@@ -23,6 +16,7 @@ const ACCEPT = 'application/json, text/event-stream'
 export interface EnvelopeOptions {
   readonly revision: Revision
   readonly version: string // of the console
+  readonly capabilities: JsonObject // that the client declares
   readonly method: string
   readonly params: JsonObject
   readonly id: number
@@ -30,7 +24,12 @@ export interface EnvelopeOptions {
 }
 
 /** The headers of a POST, without those of a session or a token. */
-export const requestHeaders = ({ revision, method, params, inputSchema }: Omit<EnvelopeOptions, 'id' | 'version'>) => {
+export const requestHeaders = ({
+  revision,
+  method,
+  params,
+  inputSchema,
+}: Omit<EnvelopeOptions, 'id' | 'version' | 'capabilities'>) => {
   const headers: Record<string, string> = { accept: ACCEPT, 'content-type': 'application/json' }
   if (transportRulesOf(revision).versionHeader && method !== 'initialize') headers['mcp-protocol-version'] = revision
   if (!isModern(revision)) return headers
@@ -42,13 +41,14 @@ export const requestHeaders = ({ revision, method, params, inputSchema }: Omit<E
 }
 
 /** The message of a request: a modern one says in `_meta` who the client is. Progress is asked for under the id. */
-export const requestMessage = ({ revision, version, method, params, id }: EnvelopeOptions): JsonObject => {
+export const requestMessage = (options: EnvelopeOptions): JsonObject => {
+  const { revision, version, capabilities, method, params, id } = options
   const given = params._meta as JsonObject | undefined
   const about = isModern(revision)
     ? {
         [META.protocolVersion]: revision,
         [META.clientInfo]: clientInfo(version),
-        [META.clientCapabilities]: CLIENT_CAPABILITIES,
+        [META.clientCapabilities]: capabilities,
         [META.logLevel]: 'debug',
       }
     : {}
@@ -61,8 +61,11 @@ export const requestMessage = ({ revision, version, method, params, id }: Envelo
 /** Lists and the handshake are answered at once. */
 const hasProgress = (method: string): boolean => methodInfo(method)?.asks === true
 
-export const initializeParams = (revision: Revision, version: string): JsonObject => ({
+export const initializeParams = (
+  revision: Revision,
+  { version, capabilities }: Pick<EnvelopeOptions, 'version' | 'capabilities'>,
+): JsonObject => ({
   protocolVersion: revision,
-  capabilities: CLIENT_CAPABILITIES,
+  capabilities,
   clientInfo: clientInfo(version),
 })

@@ -68,7 +68,7 @@ export class LegacyClient implements McpClient {
       this.#pending.failAll(error)
     }
     await transport.open((message, via) => this.#pending.take(message, via), onEnd)
-    const { result, text } = await this.#exchange('initialize', initializeParams(this.revision, this.#endpoint.version))
+    const { result, text } = await this.#exchange('initialize', initializeParams(this.revision, this.#endpoint))
     const about = readAbout(result, result.serverInfo, text)
     await this.#post({ jsonrpc: '2.0', method: NOTICE.initialized })
     transport.listen(this.#events.onLive)
@@ -96,7 +96,7 @@ export class LegacyClient implements McpClient {
   async #exchange(method: string, params: JsonObject, options: McpRequestOptions = {}): Promise<ReceivedResult> {
     const id = ++this.#lastId
     const { revision } = this
-    const text = stringifyExact(requestMessage({ revision, version: this.#endpoint.version, method, params, id }))
+    const text = stringifyExact(requestMessage({ ...this.#endpoint, revision, method, params, id }))
     const answer = this.#pending.begin(id, options)
     const cancel = (): void => {
       this.#pending.fail(id, new McpError('cancelled', 'Cancelled'))

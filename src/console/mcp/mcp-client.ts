@@ -86,6 +86,7 @@ export interface McpClient {
 export interface McpEndpoint {
   readonly url: string // of Streamable HTTP; HTTP+SSE adds /sse
   readonly version: string // of the console
+  readonly capabilities: JsonObject // that the client declares
   readonly token: () => Promise<string | undefined>
   /** Called when the gateway has refused the token: it may have expired. */
   readonly onUnauthorized: () => void

@@ -22,6 +22,26 @@ const MOST_ITEMS = 100_000
 
 type SendRequest = (method: string, params: JsonObject) => Promise<ReceivedResult>
 
+/** One page of a list; `next` is the cursor of the following one. */
+export const fetchPage = async (
+  send: SendRequest,
+  method: string,
+  member: string,
+  cursor: string | undefined,
+): Promise<{
+  readonly items: readonly JsonObject[]
+  readonly meta: JsonObject | undefined
+  readonly next: string | undefined
+}> => {
+  const { result } = await send(method, cursor === undefined ? {} : { cursor })
+  const { [member]: list, nextCursor, _meta: meta } = result
+  return {
+    items: Array.isArray(list) ? list.filter(isObject) : [],
+    meta: isObject(meta) ? meta : undefined,
+    next: typeof nextCursor === 'string' && nextCursor !== cursor ? nextCursor : undefined,
+  }
+}
+
 /** All items of a list, page by page; `onPage` has those that came so far. */
 export const fetchAll = async (
   send: SendRequest,
@@ -34,16 +54,14 @@ export const fetchAll = async (
   readonly isCut: boolean
 }> => {
   const items: JsonObject[] = []
-  let cursor: unknown
+  let cursor: string | undefined
   let meta: JsonObject | undefined
   for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
-    const { result } = await send(method, cursor === undefined ? {} : { cursor })
-    const list = result[member]
-    if (Array.isArray(list)) items.push(...list.filter(isObject))
-    if (isObject(result._meta)) meta = result._meta
-    const next = result.nextCursor
-    if (typeof next !== 'string' || next === cursor) return { items, meta, isCut: false }
-    cursor = next
+    const read = await fetchPage(send, method, member, cursor)
+    items.push(...read.items)
+    meta = read.meta ?? meta
+    cursor = read.next
+    if (cursor === undefined) return { items, meta, isCut: false }
     onPage([...items])
   }
   return { items, meta, isCut: true }

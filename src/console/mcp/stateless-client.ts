@@ -90,7 +90,8 @@ export class StatelessClient implements McpClient {
   async #send(method: string, params: JsonObject, options: McpRequestOptions): Promise<ReceivedResult> {
     const id = ++this.#lastId
     const { onWire, inputSchema } = options
-    const described = { revision: MODERN, version: this.#endpoint.version, method, params, id, inputSchema }
+    const { version, capabilities } = this.#endpoint
+    const described = { revision: MODERN, version, capabilities, method, params, id, inputSchema }
     const text = stringifyExact(requestMessage(described))
     onWire?.({ direction: 'sent', at: Date.now(), text })
     options.signal?.addEventListener('abort', () =>
@@ -162,7 +163,8 @@ export class StatelessClient implements McpClient {
   /** Listens until the stream ends; true if the server does not do that. */
   async #listen(params: JsonObject, signal: AbortSignal, onAcknowledged: () => void): Promise<boolean> {
     const id = ++this.#lastId
-    const described = { revision: MODERN, version: this.#endpoint.version, method: 'subscriptions/listen', params, id }
+    const { version, capabilities } = this.#endpoint
+    const described = { revision: MODERN, version, capabilities, method: 'subscriptions/listen', params, id }
     const request = { method: 'POST' as const, url: this.#endpoint.url, headers: requestHeaders(described) }
     const body = stringifyExact(requestMessage(described))
     const response = await sendToGateway(this.#endpoint, { ...request, body, signal })

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ExactNumber } from '../../../src/console/exact-json.ts'
+import { capabilitiesOf, DEFAULT_SETTINGS } from '../../../src/console/mcp/client-settings.ts'
 import { cliCommand } from '../../../src/console/pages/explore/copy/cli-command.ts'
 import type { CopiedRequest } from '../../../src/console/pages/explore/copy/copied-request.ts'
 import { curlCommand, jsonRpcText } from '../../../src/console/pages/explore/copy/curl-command.ts'
@@ -29,6 +30,7 @@ const echo = (revision: Revision, more: Partial<CopiedRequest> = {}): CopiedRequ
   params: { name: 'example-echo', arguments: { message: HOSTILE } },
   needsToken: false,
   version: '1',
+  capabilities: capabilitiesOf(DEFAULT_SETTINGS),
   ...more,
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { describeConsole } from '../../support/console.ts'
+import { axe, describeConsole } from '../../support/console.ts'
 import { type ExhibitTool, exhibit } from '../../support/exhibit-server.ts'
 import { longestDelay, RESPONSIVE_MS } from '../../support/longest-delay.ts'
 import { scriptedServer } from '../../support/scripted-server.ts'
@@ -77,6 +77,14 @@ const TOOLS: readonly ExhibitTool[] = [
     },
   },
   {
+    definition: { name: 'declared', inputSchema: { type: 'object' } },
+    run: ({ arrived, answer }) => {
+      const meta = arrived.body.params?._meta as Record<string, unknown>
+      const text = JSON.stringify(meta['io.modelcontextprotocol/clientCapabilities'])
+      answer({ content: [{ type: 'text', text: `declares ${text}` }] })
+    },
+  },
+  {
     definition: { name: 'slow', inputSchema: { type: 'object' } },
     run: ({ stream, token }) => {
       const { notify } = stream()
@@ -117,6 +125,57 @@ describeConsole(
         await page.getByRole('heading', { name: 'tool_9990' }).waitFor()
       }
       expect(await longestDelay(page, [walk])).toBeLessThan(RESPONSIVE_MS)
+    })
+
+    test('a list is read page by page if the user wants it', async () => {
+      const page = await site.openConsole('explore/many/tools')
+      const tab = (count: string) => page.getByRole('tab', { name: `Tools ${count}`, exact: true }).waitFor()
+      await tab('10K')
+      await page.getByRole('button', { name: 'What the client declares' }).click()
+      expect(await axe(page)).toEqual([])
+      await page.getByRole('checkbox', { name: /^Page by page/ }).check()
+      await page.getByRole('button', { name: 'Use' }).click()
+      await page.getByText('1,000 tools so far').waitFor()
+      await page.getByRole('button', { name: 'Next page' }).click()
+      await page.getByText('2,000 tools so far').waitFor()
+      await page.getByRole('button', { name: 'What the client declares (changed)' }).click()
+      await page.getByRole('button', { name: 'Defaults' }).click()
+      await page.getByRole('button', { name: 'Use' }).click()
+      await tab('10K')
+      await page.getByRole('button', { name: 'Next page' }).waitFor({ state: 'detached' })
+    })
+
+    test('what the client declares is chosen, and copied with a request', async () => {
+      const page = await site.openConsole('explore/odd/tools/declared')
+      const declared = async (): Promise<unknown> => {
+        await page.keyboard.press(CALL)
+        const raw = page.locator('.result')
+        await raw.getByText('declares').waitFor()
+        return JSON.parse(((await raw.getByText('declares').textContent()) ?? '').replace('declares ', ''))
+      }
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      expect(await declared()).toMatchObject({ elicitation: { form: {}, url: {} }, sampling: {} })
+      await page.getByRole('button', { name: 'What the client declares' }).click()
+      const dialog = page.locator('dialog[open]')
+      await dialog.getByRole('checkbox', { name: 'Sampling', exact: true }).uncheck()
+      await dialog.getByRole('checkbox', { name: 'Roots' }).uncheck()
+      await dialog.getByRole('checkbox', { name: 'Elicitation by a link' }).uncheck()
+      await dialog.getByRole('checkbox', { name: 'io.modelcontextprotocol/ui' }).check()
+      const extensions = dialog.getByRole('textbox', { name: 'Extensions as JSON' })
+      const typed = await extensions.inputValue()
+      await extensions.fill('[1]')
+      await dialog.getByText('Expected an object whose members are objects').waitFor()
+      expect(await dialog.getByRole('button', { name: 'Use' }).isDisabled()).toBe(true)
+      await extensions.fill(typed.replace('{', '{ "example.com/x": { "level": 2 },'))
+      await dialog.getByRole('button', { name: 'Use' }).click()
+      await expect.poll(declared).toMatchObject({
+        elicitation: { form: {} },
+        extensions: {
+          'example.com/x': { level: 2 },
+          'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] },
+        },
+      })
+      expect(await declared()).not.toHaveProperty('sampling')
     })
 
     test('a result of 20 MiB is cut, can be saved, and leaves the page responsive', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { capabilitiesOf, DEFAULT_SETTINGS } from '../../../src/console/mcp/client-settings.ts'
 import type { McpClient, McpClientEvents, QuestionAnswer, ServerQuestion } from '../../../src/console/mcp/mcp-client.ts'
 import { createMcpClient } from '../../../src/console/mcp/open-client.ts'
 import { REVISIONS, type Revision } from '../../../src/protocol/revisions.ts'
@@ -19,6 +20,7 @@ const connect = (revision: Revision, heard: Partial<McpClientEvents> = {}): McpC
   const endpoint = {
     url: `${gateway.url}/default`,
     version: '1',
+    capabilities: capabilitiesOf(DEFAULT_SETTINGS),
     token: () => Promise.resolve(undefined),
     onUnauthorized: () => {},
   }

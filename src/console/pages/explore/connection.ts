@@ -1,9 +1,10 @@
 import { batch, signal } from '@preact/signals'
 import type { Revision } from '../../../protocol/revisions.ts'
 import { gatewayUrl, messageOf } from '../../api.ts'
+import { type ClientSettings, capabilitiesOf, DEFAULT_SETTINGS, isSameClient } from '../../mcp/client-settings.ts'
 import type { AnswerQuestion, ChangedList, LogMessage, McpClient, ServerAbout } from '../../mcp/mcp-client.ts'
 import { isObject, type JsonObject, McpError } from '../../mcp/messages.ts'
-import { createMcpClient, fetchAll } from '../../mcp/open-client.ts'
+import { createMcpClient, fetchAll, fetchPage } from '../../mcp/open-client.ts'
 import { loadSession, mcpToken, session } from '../../session.ts'
 import { type ExploreItem, type ExploreKind, KIND_INFO, KINDS, readItem } from './kinds.ts'
 
@@ -12,12 +13,14 @@ export interface ItemList {
   readonly items: readonly ExploreItem[]
   readonly error?: string | undefined
   readonly note?: string | undefined // what the list lacks
+  readonly next?: string | undefined // the cursor of the next page, which is read on demand
 }
 
 /** The connection of the page: one target, one revision. */
 export interface ExploreConnection {
   readonly target: string
   readonly revision: Revision
+  readonly settings: ClientSettings
   readonly client: McpClient
   readonly state: 'connecting' | 'ready' | 'failed'
   readonly about?: ServerAbout | undefined
@@ -31,6 +34,8 @@ const COALESCE_MS = 150
 const PAGE_MS = 120 // between two updates of a list that is being loaded
 const MOST_LOGS = 200
 
+/** How the client presents itself, until the page is closed. */
+export const clientSettings = signal<ClientSettings>(DEFAULT_SETTINGS)
 export const connection = signal<ExploreConnection | undefined>(undefined)
 export const isLive = signal(false)
 /** Log messages that belong to no call. */
@@ -46,11 +51,13 @@ function allLists(list: ItemList): Readonly<Record<ExploreKind, ItemList>> {
 
 export const targetUrl = (target: string): string => gatewayUrl(`mcp/${encodeURIComponent(target)}`)
 
-/** Connects to a target as a client of a revision; the former connection is closed. */
+/** Connects to a target as a client of a revision with its settings; the former connection is closed. */
 export const connectTo = (target: string, revision: Revision, onQuestion: AnswerQuestion): void => {
+  const settings = clientSettings.peek()
   clearTimeout(idle)
   const before = connection.peek()
-  if (before?.target === target && before.revision === revision && before.state !== 'failed') return
+  const isSame = before?.target === target && before.revision === revision && isSameClient(before.settings, settings)
+  if (isSame && before.state !== 'failed') return
   before?.client.close()
   const isCurrent = (): boolean => connection.peek()?.client === client
   const client = createMcpClient(
@@ -58,6 +65,7 @@ export const connectTo = (target: string, revision: Revision, onQuestion: Answer
     {
       url: targetUrl(target),
       version: session.peek()?.version ?? '0',
+      capabilities: capabilitiesOf(settings),
       token: mcpToken,
       onUnauthorized: () => void loadSession().catch(() => {}),
     },
@@ -76,7 +84,7 @@ export const connectTo = (target: string, revision: Revision, onQuestion: Answer
     },
   )
   batch(() => {
-    connection.value = { target, revision, client, state: 'connecting' }
+    connection.value = { target, revision, settings, client, state: 'connecting' }
     // The lists of the same target stay until the new ones are there: nothing jumps.
     if (before?.target !== target) lists.value = allLists(LOADING)
     isLive.value = false
@@ -116,6 +124,7 @@ export const loadList = async (kind: ExploreKind): Promise<void> => {
   let shownAt = Date.now()
   try {
     const send = (name: string, params: JsonObject) => client.request(name, params)
+    if (clientSettings.peek().isPaged) return set(await readPage(kind, send, []))
     const { items, meta, isCut } = await fetchAll(send, method, member, part => {
       if (had.state === 'ready' || Date.now() - shownAt < PAGE_MS) return
       shownAt = Date.now()
@@ -125,6 +134,38 @@ export const loadList = async (kind: ExploreKind): Promise<void> => {
   } catch (error) {
     if (error instanceof McpError && error.reason === 'cancelled') return
     set({ ...had, state: 'failed', error: messageOf(error) })
+  }
+}
+
+/** Reads the next page of a list that is read page by page. */
+export const loadNextPage = async (kind: ExploreKind): Promise<void> => {
+  const client = connection.peek()?.client
+  const had = lists.peek()[kind]
+  if (!client || had.next === undefined || had.state !== 'ready') return
+  const set = (list: ItemList): void => {
+    if (connection.peek()?.client === client) lists.value = { ...lists.peek(), [kind]: list }
+  }
+  set({ ...had, state: 'loading' })
+  try {
+    set(await readPage(kind, (name, params) => client.request(name, params), had.items, had.next))
+  } catch (error) {
+    set({ ...had, state: 'failed', error: messageOf(error) })
+  }
+}
+
+const readPage = async (
+  kind: ExploreKind,
+  send: McpClient['request'],
+  before: readonly ExploreItem[],
+  cursor?: string,
+): Promise<ItemList> => {
+  const { method, member } = KIND_INFO[kind]
+  const { items, meta, next } = await fetchPage(send, method, member, cursor)
+  return {
+    state: 'ready',
+    items: [...before, ...items.map(each => readItem(kind, each))],
+    note: noteOf(meta, false),
+    next,
   }
 }
 

@@ -1,8 +1,10 @@
 import { messageOf } from '../../api.ts'
+import { capabilitiesOf } from '../../mcp/client-settings.ts'
 import { copyText } from '../../parts/copy-button.tsx'
 import { Menu } from '../../parts/menu.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { session } from '../../session.ts'
+import { clientSettings } from './connection.ts'
 import { cliCommand } from './copy/cli-command.ts'
 import type { CopiedRequest } from './copy/copied-request.ts'
 import { curlCommand, jsonRpcText } from './copy/curl-command.ts'
@@ -24,7 +26,8 @@ const FORMS: readonly { readonly label: string; readonly write: (request: Copied
 export const CopyMenu = ({ request }: CopyMenuProps) => {
   const copy = (write: (request: CopiedRequest) => string, label: string): void => {
     const { needsToken = false, version = '0' } = session.peek() ?? {}
-    copyText(write({ ...request(), needsToken, version })).then(
+    const capabilities = capabilitiesOf(clientSettings.peek())
+    copyText(write({ ...request(), needsToken, version, capabilities })).then(
       () => toast(`Copied as ${label}`, { kind: 'ok' }),
       (error: unknown) => toast(`Not copied: ${messageOf(error)}`, { kind: 'error' }),
     )

@@ -1,9 +1,12 @@
+import { useState } from 'preact/hooks'
 import { isRevision, type Revision, SERVED } from '../../../protocol/revisions.ts'
+import { type ClientSettings, DEFAULT_SETTINGS, isSameClient } from '../../mcp/client-settings.ts'
 import { IconButton } from '../../parts/button.tsx'
 import { Search } from '../../parts/search.tsx'
 import { Select } from '../../parts/select.tsx'
 import { silenceMs } from './calls.ts'
-import { connection, reloadAll } from './connection.ts'
+import { ClientDialog } from './client-dialog.tsx'
+import { clientSettings, connection, reloadAll } from './connection.ts'
 import { targets } from './targets.ts'
 
 export interface ExploreToolbarProps {
@@ -13,6 +16,7 @@ export interface ExploreToolbarProps {
   readonly count: { readonly shown: number; readonly total: number } | undefined
   readonly onTarget: (target: string) => void
   readonly onRevision: (revision: Revision) => void
+  readonly onSettings: (settings: ClientSettings) => void
   readonly onSearch: (search: string) => void
   readonly onLeaveSearch: () => void
 }
@@ -26,7 +30,9 @@ const LIMITS = [
 
 /** Chooses the target, the revision and the time limit; searches the list. */
 export const ExploreToolbar = (props: ExploreToolbarProps) => {
-  const { target, revision, search, count, onTarget, onRevision, onSearch, onLeaveSearch } = props
+  const { target, revision, search, count, onTarget, onRevision, onSettings, onSearch, onLeaveSearch } = props
+  const [isChoosing, setChoosing] = useState(false)
+  const isDefault = isSameClient(clientSettings.value, DEFAULT_SETTINGS) && !clientSettings.value.isPaged
   const known = targets.value ?? []
   const options = known.map(({ name, isServer, servers }) => ({
     value: name,
@@ -56,12 +62,21 @@ export const ExploreToolbar = (props: ExploreToolbarProps) => {
         }}
       />
       <IconButton
+        icon="configuration"
+        label={`What the client declares${isDefault ? '' : ' (changed)'}`}
+        isPressed={isDefault ? undefined : true}
+        onClick={() => setChoosing(true)}
+      />
+      <IconButton
         icon="restart"
         label="Read the lists again"
         disabled={connection.value?.state === 'connecting'}
         onClick={reloadAll}
       />
       <Search label="Search" value={search} onInput={onSearch} count={count} onLeave={onLeaveSearch} />
+      {isChoosing && (
+        <ClientDialog settings={clientSettings.value} onChange={onSettings} onClose={() => setChoosing(false)} />
+      )}
     </>
   )
 }

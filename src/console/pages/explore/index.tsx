@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isRevision, MODERN, type Revision } from '../../../protocol/revisions.ts'
+import type { ClientSettings } from '../../mcp/client-settings.ts'
 import { Empty } from '../../parts/empty.tsx'
 import { PageFrame, SkeletonRows } from '../../parts/page-frame.tsx'
 import { SplitView } from '../../parts/split-view.tsx'
@@ -7,7 +8,7 @@ import { Tabs } from '../../parts/tabs.tsx'
 import { hrefTo, navigate, type PageProps } from '../../router.ts'
 import { askOutside, calls, isAnyRunning, latestCall } from './calls.ts'
 import { CallDetail, CallsTable } from './calls-view.tsx'
-import { connectTo, leaveConnection, lists } from './connection.ts'
+import { clientSettings, connection, connectTo, leaveConnection, lists, reloadAll } from './connection.ts'
 import { ExploreNotices } from './explore-notices.tsx'
 import { ExploreToolbar } from './explore-toolbar.tsx'
 import { ExploreDetail } from './item-detail.tsx'
@@ -64,9 +65,14 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
   const [search, setSearch] = useState('')
   const selectedAt = useRef(0)
   const page = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    connectTo(target, revision, question => askOutside(target, revision, question))
-  }, [target, revision])
+  const connect = (): void => connectTo(target, revision, question => askOutside(target, revision, question))
+  useEffect(connect, [target, revision])
+  const changeSettings = (next: ClientSettings): void => {
+    const isReread = next.isPaged !== clientSettings.peek().isPaged
+    clientSettings.value = next
+    connect()
+    if (isReread && connection.peek()?.state === 'ready') reloadAll()
+  }
   useEffect(() => () => leaveConnection(isAnyRunning), [])
 
   const query = revision === MODERN ? {} : { revision }
@@ -110,6 +116,7 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
               ),
             )
           }
+          onSettings={changeSettings}
           onSearch={setSearch}
           onLeaveSearch={() => page.current?.querySelector<HTMLElement>('.list')?.focus()}
         />

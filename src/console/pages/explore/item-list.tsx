@@ -4,7 +4,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { plural } from '../../parts/format.ts'
 import { SkeletonRows } from '../../parts/page-frame.tsx'
 import { VirtualList } from '../../parts/virtual-list.tsx'
-import { type ItemList, loadList } from './connection.ts'
+import { type ItemList, loadList, loadNextPage } from './connection.ts'
 import { type ExploreItem, type ExploreKind, KIND_INFO } from './kinds.ts'
 
 export interface ExploreListProps {
@@ -28,7 +28,7 @@ const row = ({ key, name, title, description }: ExploreItem) => (
 
 /** The tools, prompts, resources or templates of the target. */
 export const ExploreList = ({ kind, list, shown, search, selected, onSelect, onOpen }: ExploreListProps) => {
-  const { state, items, error, note } = list
+  const { state, items, error, note, next } = list
   const { noun, title } = KIND_INFO[kind]
   if (state === 'loading' && items.length === 0) return <SkeletonRows />
   const empty: ComponentChildren =
@@ -55,7 +55,7 @@ export const ExploreList = ({ kind, list, shown, search, selected, onSelect, onO
     )
   return (
     <>
-      {state === 'loading' && (
+      {state === 'loading' && next === undefined && (
         <p class="list-note" role="status">
           {plural(items.length, noun)} so far…
         </p>
@@ -77,6 +77,14 @@ export const ExploreList = ({ kind, list, shown, search, selected, onSelect, onO
         isMain
         empty={empty}
       />
+      {next !== undefined && (
+        <p class="list-note list-more">
+          <span>{plural(items.length, noun)} so far</span>
+          <Button isBusy={state === 'loading'} onClick={() => void loadNextPage(kind)}>
+            Next page
+          </Button>
+        </p>
+      )}
     </>
   )
 }

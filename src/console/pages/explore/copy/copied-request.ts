@@ -10,6 +10,7 @@ export interface CopiedRequest {
   readonly inputSchema?: unknown
   readonly needsToken: boolean
   readonly version: string // of the console
+  readonly capabilities: JsonObject // that the client declares
 }
 
 /** The variable that copied commands read the token from: the token itself is not copied. */

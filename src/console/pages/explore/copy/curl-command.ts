@@ -32,10 +32,9 @@ export const curlCommand = (request: CopiedRequest): string => {
   const { revision, method } = request
   if (isModern(revision)) return post(request, method, messageOf(request, 1))
   const handshake = requestMessage({
-    revision,
-    version: request.version,
+    ...request,
     method: 'initialize',
-    params: initializeParams(revision, request.version),
+    params: initializeParams(revision, request),
     id: 1,
   })
   const session = `-H ${quoteWithVariables('mcp-session-id: $SESSION')}`
