@@ -21,9 +21,18 @@ export type TappedContent = readonly Buffer[] | TappedMessage
 
 /** Gets the messages of one exchange as they travel, on both sides of the gateway. Present only while the flight recorder is on. */
 export interface MessageTap {
-  /** A message between the client and the gateway; `in`: the gateway received it. */
-  clientMessage(direction: 'in' | 'out', kind: RecordedKind, method: string | undefined, content: TappedContent): void
-  /** A message between the gateway and a server; `headers` is flat: name, value, name, value. */
+  /** A message between the client and the gateway; `in`: the gateway received it. `reply` is of `http-reply.ts`. */
+  clientMessage(
+    direction: 'in' | 'out',
+    kind: RecordedKind,
+    method: string | undefined,
+    content: TappedContent,
+    reply?: readonly string[],
+  ): void
+  /**
+   * A message between the gateway and a server; `headers` is flat: name, value, name, value. Those of a response are
+   * of `http-reply.ts`.
+   */
   serverMessage(
     server: TappedServer,
     direction: 'in' | 'out',

@@ -28,13 +28,23 @@ export const recordNotification = (
   headers?: readonly string[],
 ): void => record?.tap?.serverMessage(tappedServer(transport), 'out', 'notification', method, pieces, headers)
 
-/** Records a message about the call with that id; a request of the server is recorded with the exchange that carries it. */
-export const recordReceived = (tap: MessageTap, transport: RecordedTransport, id: number, message: Message): void => {
+/**
+ * Records a message about the call with that id; a request of the server is recorded with the exchange that carries it.
+ * `reply` is the head of the HTTP response that brought it.
+ */
+export const recordReceived = (
+  tap: MessageTap,
+  transport: RecordedTransport,
+  id: number,
+  message: Message,
+  reply: readonly string[] | undefined,
+): void => {
   if (message.kind === 'response') {
-    if (message.id.asNumber() === id) tap.serverMessage(tappedServer(transport), 'in', 'result', undefined, message)
+    if (message.id.asNumber() === id)
+      tap.serverMessage(tappedServer(transport), 'in', 'result', undefined, message, reply)
   } else if (message.kind === 'error') {
     const isOther = message.id?.kind === 'number' && message.id.asNumber() !== id
-    if (!isOther) tap.serverMessage(tappedServer(transport), 'in', 'error', undefined, message)
+    if (!isOther) tap.serverMessage(tappedServer(transport), 'in', 'error', undefined, message, reply)
   } else if (message.kind === 'notification') {
     const { method, params } = message
     const isOther = method === NOTIFICATIONS.progress && params.get('progressToken')?.asNumber() !== id

@@ -22,6 +22,7 @@ export interface ExhibitTool {
 
 export interface ExhibitCall {
   readonly arrived: Arrived
+  readonly response: ServerResponse
   readonly answer: (value: object) => void
   /** An event stream, for notifications before the answer. */
   readonly stream: () => {
@@ -76,6 +77,7 @@ const runTool = (tools: readonly ExhibitTool[], arrived: Arrived, response: Serv
   if (typeof tool.run !== 'function') return answer(tool.run)
   tool.run({
     arrived,
+    response,
     answer,
     token: tokenOf(arrived),
     fail: (code, message, data) => sendJson(response, { jsonrpc: '2.0', id, error: { code, message, data } }),

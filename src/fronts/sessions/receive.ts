@@ -120,6 +120,9 @@ const admit = (session: ClientSession, { id, method, params }: RequestMessage, c
   return excess
 }
 
+const recordResult = ({ tap }: RequestOrigin, id: Json, result: Json, writer: ResponseWriter): void =>
+  tap?.clientMessage('out', 'result', undefined, { kind: 'response', id, result }, writer.replyHead?.())
+
 const run = (
   session: ClientSession,
   { id, method, params }: RequestMessage,
@@ -141,7 +144,7 @@ const run = (
     if (!session.inFlight.delete(id)) return
     session.subscriptions.settle(method, params, ending)
     if (origin.tap && outcome !== 'none' && ending !== 'result')
-      origin.tap.clientMessage('out', 'error', undefined, outcome)
+      origin.tap.clientMessage('out', 'error', undefined, outcome, writer.replyHead?.(error))
     const saving = ending !== 'failure' && SESSION_REQUESTS.has(method) ? session.save() : undefined
     if (saving) return void saving.then(() => end(outcome))
     end(outcome, error)
@@ -162,7 +165,7 @@ const run = (
         return frame.answer({ kind: 'error', error: NOT_DURING_CALL })
       case 'result':
         if (method === SET_LEVEL) setLevel(session, params)
-        origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id, result: frame.result })
+        recordResult(origin, id, frame.result, writer)
         return settle(encodeResult(id, frame.result), 'result')
       case 'failure':
         return settle(encodeError(id, frame.error), 'failure', frame.error)

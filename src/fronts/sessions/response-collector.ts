@@ -53,6 +53,8 @@ export interface ResponseWriter {
   expect(call: Abort, id: Json | undefined): Respond
   /** Sends a notification, or a request of the server. */
   send(pieces: Buffer[], merge?: string): void | Promise<void>
+  /** The head of the HTTP response that brings the result, or this error: of `http-reply.ts`; undefined: not over HTTP. */
+  replyHead?(error?: RpcError): readonly string[] | undefined
   /** Ends the stream, if the client can resume it; it should do so after that time. */
   closeStream?(retryMs: number): void
 }

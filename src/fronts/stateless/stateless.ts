@@ -1,6 +1,7 @@
 import { Abort, NEVER } from '../../protocol/cancellation.ts'
 import { type RpcError, statusOf } from '../../protocol/errors.ts'
 import type { Frame, RequestOrigin } from '../../protocol/exchange.ts'
+import { EVENTS_REPLY, httpReply, JSON_REPLY } from '../../protocol/http-reply.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -118,20 +119,29 @@ class StatelessReply {
 
   #succeed(result: Json): void {
     const sent = modernResult(this.#method, result, this.#id)
-    this.origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id: this.#id, result: sent })
+    const reply = this.origin.tap && (this.#isJson ? JSON_REPLY : EVENTS_REPLY)
+    this.origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id: this.#id, result: sent }, reply)
     this.#finish(200, encodeResult(this.#id, sent))
   }
 
   #fail(error: RpcError): void {
     const pieces = encodeError(this.#id, error)
-    this.origin.tap?.clientMessage('out', 'error', undefined, pieces)
     const http = this.#log ? undefined : httpRejection(this.#context, this.#request, error)
-    this.#finish(http?.status ?? statusOf(error, 'modern'), pieces, http?.headers)
+    const status = http?.status ?? statusOf(error, 'modern')
+    const json = { 'content-type': 'application/json', ...http?.headers }
+    const reply = this.origin.tap && (this.#isJson || http ? httpReply(status, json) : EVENTS_REPLY)
+    this.origin.tap?.clientMessage('out', 'error', undefined, pieces, reply)
+    this.#finish(status, pieces, http?.headers)
+  }
+
+  /** Whether the answer is the whole response. */
+  get #isJson(): boolean {
+    return !this.#log && this.#request.acceptsJson
   }
 
   #finish(status: number, pieces: Buffer[], headers?: Readonly<Record<string, string>>): void {
     this.#isDone = true
-    if (!this.#log && (this.#request.acceptsJson || headers)) sendJson(this.#request.response, status, pieces, headers)
+    if (this.#isJson || (!this.#log && headers)) sendJson(this.#request.response, status, pieces, headers)
     else {
       const log = this.#openStream()
       void log.append(pieces)

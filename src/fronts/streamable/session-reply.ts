@@ -1,5 +1,6 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import type { RpcError } from '../../protocol/errors.ts'
+import { EVENTS_REPLY, httpReply, JSON_REPLY } from '../../protocol/http-reply.ts'
 import { transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
@@ -53,6 +54,13 @@ export class SessionReply extends ResponseCollector {
   closeStream(retryMs: number): void {
     const { priming } = transportRulesOf(this.#session.caller.revision)
     if (this.canSendMore && priming && !this.isComplete) this.#openStream().closeReader(retryMs)
+  }
+
+  replyHead(error?: RpcError): readonly string[] {
+    if (this.#stream) return EVENTS_REPLY
+    const rejection = error && this.rejection(error)
+    if (rejection) return httpReply(rejection.status, rejection.headers)
+    return this.#isEvents || !this.#request.acceptsJson ? EVENTS_REPLY : JSON_REPLY
   }
 
   protected override rejection(error: RpcError): RejectedResponse | undefined {

@@ -1,3 +1,5 @@
+import { EVENTS_REPLY, JSON_REPLY } from '../../protocol/http-reply.ts'
+
 // The headers that MCP defines, as one short text. Most repeat what the exchange says anyway: a digit stands for those.
 
 /** What an exchange says that headers repeat. */
@@ -14,6 +16,7 @@ const SESSION = 'mcp-session-id'
 const EVENT = 'last-event-id'
 const PARAM = 'mcp-param-'
 const [HAS_VERSION, HAS_METHOD, HAS_NAME] = [1, 2, 4]
+const [IS_JSON, IS_EVENTS] = [8, 9] // the head of a usual response
 const SHOWN_OF_ID = 9 // characters of an id, which is a credential where callers need no token
 const LONGEST = 512
 
@@ -55,6 +58,18 @@ export const serverHeaders = (headers: readonly string[], { revision, method, su
   return rest === '' ? String(bits) : `${bits}${rest}`
 }
 
+/** The head of a response, of `http-reply.ts`. */
+export const replyText = (reply: readonly string[]): string => {
+  if (reply === JSON_REPLY) return String(IS_JSON)
+  if (reply === EVENTS_REPLY) return String(IS_EVENTS)
+  let rest = '0'
+  for (let at = 0; at + 1 < reply.length; at += 2) {
+    const [name, value] = [reply[at] as string, reply[at + 1] as string]
+    rest += line(name, name === SESSION ? value.slice(0, SHOWN_OF_ID) : value)
+  }
+  return rest
+}
+
 /** The headers of such a text. */
 export const readMcpHeaders = (
   text: string | undefined,
@@ -62,12 +77,18 @@ export const readMcpHeaders = (
 ): readonly (readonly [string, string])[] => {
   if (!text) return []
   const bits = Number(text[0])
+  if (bits >= IS_JSON) return pairsOf(bits === IS_JSON ? JSON_REPLY : EVENTS_REPLY)
   const parts = text.slice(1).split('\n')
   const pairs: (readonly [string, string])[] = []
   if (bits & HAS_VERSION) pairs.push([VERSION, revision])
   if (bits & HAS_METHOD) pairs.push([METHOD, method ?? ''])
   if (bits & HAS_NAME) pairs.push([NAME, subject ?? ''])
-  for (let at = 0; at + 1 < parts.length; at += 2) pairs.push([parts[at] ?? '', parts[at + 1] ?? ''])
+  return [...pairs, ...pairsOf(parts)]
+}
+
+const pairsOf = (flat: readonly string[]): (readonly [string, string])[] => {
+  const pairs: (readonly [string, string])[] = []
+  for (let at = 0; at + 1 < flat.length; at += 2) pairs.push([flat[at] ?? '', flat[at + 1] ?? ''])
   return pairs
 }
 

@@ -7,7 +7,7 @@ import type { Json } from '../../wire/json/json.ts'
 import { encodeError, encodeNotification, encodeRequest, encodeResult, joinBuffers } from '../../wire/json-rpc.ts'
 import { auditText, outcomeOf, type RequestOutcome, requestTarget } from '../request-facts.ts'
 import type { BlockAddress } from './block-store.ts'
-import { clientHeaders, serverHeaders } from './mcp-headers.ts'
+import { clientHeaders, replyText, serverHeaders } from './mcp-headers.ts'
 
 /** One message that is not in a block yet. */
 export interface PendingMessage {
@@ -124,8 +124,14 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     if (origin && dialect !== REST) origin.tap = this
   }
 
-  clientMessage(direction: 'in' | 'out', kind: RecordedKind, method: string | undefined, content: TappedContent): void {
-    this.add(undefined, direction, kind, method, content, undefined)
+  clientMessage(
+    direction: 'in' | 'out',
+    kind: RecordedKind,
+    method: string | undefined,
+    content: TappedContent,
+    reply?: readonly string[],
+  ): void {
+    this.add(undefined, direction, kind, method, content, reply && replyText(reply))
   }
 
   serverMessage(
@@ -139,7 +145,9 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     if (this.next) return this.next.serverMessage(server, direction, kind, method, content, headers)
     this.noteServer(server)
     const { subject } = this
-    const shown = headers && serverHeaders(headers, { revision: server.revision, method, subject })
+    const isReply = direction === 'in'
+    const shown =
+      headers && (isReply ? replyText(headers) : serverHeaders(headers, { revision: server.revision, method, subject }))
     this.add(server, direction, kind, method, content, shown)
   }
 

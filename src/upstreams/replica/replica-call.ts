@@ -84,7 +84,7 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
     return this.#connections.post(this.target, { ...exchange, params }, body, {
       started: (status, headers) => {
         this.#isConfirmed = this.#connections.isConfirmed(headers, this.target.replica)
-        call.started(status)
+        call.started(status, headers)
       },
       received: () => call.received(),
       message: message => (this.#isConfirmed ? call.message(message) : undefined),

@@ -1,7 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { AbortReason } from '../../protocol/cancellation.ts'
 import { deliver, thrownError } from '../../protocol/deliver.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Question } from '../../protocol/exchange.ts'
+import { httpReply } from '../../protocol/http-reply.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Json } from '../../wire/json/json.ts'
@@ -66,6 +68,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
   #hasRenewed = false
   #hasWaited = false
   #sawInvalid = false
+  #reply: readonly string[] | undefined // the head of the response, if it is recorded
   #timer: NodeJS.Timeout | undefined
   #stopListening: () => void = () => {}
 
@@ -118,7 +121,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
   post(): void {
     if (this.#isDone) return
     this.deadline = NEVER // until it is sent: a connection has a limit of its own
-    this.#target = this.#sending = undefined
+    this.#target = this.#sending = this.#reply = undefined
     this.#isAccepted = this.#isElsewhere = false
     const sending = this.#transport.send(this)
     if (this.#isDone) sending?.abort()
@@ -183,8 +186,9 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     this.failOrRetry({ reason: 'upstream_timeout', text })
   }
 
-  started(status: number): void {
+  started(status: number, headers: IncomingHttpHeaders): void {
     this.#isAccepted = status < 300
+    if (this.exchange.record?.tap) this.#reply = httpReply(status, headers)
   }
 
   received(): void {
@@ -194,7 +198,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
   message(message: Message): void | Promise<void> {
     if (this.#isDone) return this.#late(message)
     const tap = this.exchange.record?.tap
-    if (tap) recordReceived(tap, this.#transport, this.id, message)
+    if (tap) recordReceived(tap, this.#transport, this.id, message, this.#reply)
     switch (message.kind) {
       case 'notification':
         return this.#notified(message.method, message.params, message)
@@ -236,7 +240,8 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     if (this.#isDone) return this.#transport.link.deadlines.delete(this)
     if (end.kind === 'failed') sending?.abort()
     const tap = this.exchange.record?.tap
-    if (tap && end.kind === 'refused' && end.error) recordReceived(tap, this.#transport, this.id, end.error)
+    if (tap && end.kind === 'refused' && end.error)
+      recordReceived(tap, this.#transport, this.id, end.error, this.#reply)
     const recovery = this.#transport.recover?.(this, end)
     this.#isElsewhere = recovery === 'elsewhere'
     if (!recovery) this.#conclude(end)

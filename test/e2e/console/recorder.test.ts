@@ -52,6 +52,9 @@ describeConsole(
       expect(await question.textContent()).toContain('moved params → result.inputRequests')
       expect(await question.textContent()).toContain('[legacy] ')
       expect(await question.textContent()).not.toContain('Changed by the gateway.')
+      expect(await question.textContent()).toContain('HTTP 200')
+      await question.getByRole('button', { name: 'Headers', exact: true }).click()
+      await question.getByRole('row', { name: 'HTTP status 200' }).waitFor()
       expect(await axe(page)).toEqual([])
 
       await page.getByRole('link', { name: /exchange with the answers/ }).click()

@@ -2,10 +2,36 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Recording, RecordingList } from '../../../src/admin/api/recorder.ts'
 import { connectV2 } from '../../support/client-v2.ts'
+import { exhibit } from '../../support/exhibit-server.ts'
 import { modern, openSession, openStream, send } from '../../support/raw.ts'
+import { failure, scriptedServer, sendJson } from '../../support/scripted-server.ts'
 import { type Configured, startConfigured } from './configured.ts'
 
 const BOOKING = fileURLToPath(new URL('../../support/servers/booking.mjs', import.meta.url))
+
+const definition = (name: string) => ({ name, inputSchema: { type: 'object' } })
+const far = await scriptedServer(
+  exhibit({
+    tools: [
+      { definition: definition('plain'), run: { content: [] } },
+      {
+        definition: definition('tells'),
+        run: ({ stream, token }) => {
+          const { notify, answer } = stream()
+          notify('notifications/progress', { progressToken: token, progress: 1 })
+          answer({ content: [] })
+        },
+      },
+      {
+        definition: definition('refuses'),
+        run: ({ arrived, response }) => {
+          response.setHeader('retry-after', '7')
+          sendJson(response, failure(arrived.body.id, -32602, 'No'), 400)
+        },
+      },
+    ],
+  }),
+)
 
 let site: Configured
 beforeAll(async () => {
@@ -14,13 +40,14 @@ beforeAll(async () => {
       mcpServers: {
         booking: { command: process.execPath, args: [BOOKING], env: { BOOKING_TOKEN: 'configured-secret-1' } },
         demo: { builtin: 'demo' },
+        far: { url: far.url },
       },
     },
     'data',
   )
   await site.gateway.ready
 })
-afterAll(() => site.close())
+afterAll(() => Promise.all([site.close(), far.close()]))
 
 const ask = async <T>(path: string, method = 'GET', body?: object): Promise<T> => {
   const response = await fetch(`${site.origin}/admin/recordings${path}`, {
@@ -86,6 +113,36 @@ test('a modern client that calls a legacy server is recorded on both sides', asy
     id: 1,
     method: 'tools/call',
     params: { name: 'book', arguments: { city: 'Bern', password: '[redacted]' }, _meta: { progressToken: 1 } },
+  })
+})
+
+test('the HTTP status and type of each answer are kept, on both sides', async () => {
+  const JSON_TYPE = ['content-type', 'application/json']
+  const EVENTS = [
+    [':status', '200'],
+    ['content-type', 'text/event-stream'],
+  ]
+  const repliesTo = async (tool: string) => {
+    const call = modern(1, 'tools/call', { name: tool, arguments: {} }, { meta: { progressToken: 1 } })
+    const { status, headers } = await send(`${site.origin}/mcp/far`, call)
+    const [{ id = '' } = {}] = (await ask<RecordingList>(`?subject=${tool}`)).recordings
+    const { all } = await ask<Recording>(`/${id}`)
+    const replyOf = (side: string) =>
+      all.findLast(each => each.side === side && (each.kind === 'result' || each.kind === 'error'))?.headers
+    expect(replyOf('client')).toEqual([
+      [':status', String(status)],
+      ['content-type', headers['content-type']],
+    ])
+    return { client: replyOf('client'), server: replyOf('server') }
+  }
+  expect(await repliesTo('plain')).toEqual({
+    client: [[':status', '200'], JSON_TYPE],
+    server: [[':status', '200'], JSON_TYPE],
+  })
+  expect(await repliesTo('tells')).toEqual({ client: EVENTS, server: EVENTS })
+  expect(await repliesTo('refuses')).toEqual({
+    client: [[':status', '200'], JSON_TYPE],
+    server: [[':status', '400'], JSON_TYPE, ['retry-after', '7']],
   })
 })
 

@@ -12,8 +12,19 @@ export interface HeaderChange {
 
 type RecordedHeaders = ReadMessage['headers']
 
+const STATUS = ':status'
+
+/** The HTTP status of the response that a message came in; undefined if it came another way. */
+export const statusOf = ({ headers }: Pick<ReadMessage, 'headers'>): string | undefined =>
+  headers?.find(([name]) => name === STATUS)?.[1]
+
+/** Each connection has an HTTP response of its own: only the headers of requests are compared. */
+const comparable = (headers: RecordedHeaders = []): NonNullable<RecordedHeaders> =>
+  headers.some(([name]) => name === STATUS) ? [] : headers
+
 /** The headers of both messages, those of the first one first. */
-export const compareHeaders = (before: RecordedHeaders = [], after: RecordedHeaders = []): readonly HeaderChange[] => {
+export const compareHeaders = (sent?: RecordedHeaders, received?: RecordedHeaders): readonly HeaderChange[] => {
+  const [before, after] = [comparable(sent), comparable(received)]
   const later = new Map(after.map(([name, value]) => [name.toLowerCase(), value]))
   const known = new Set(before.map(([name]) => name.toLowerCase()))
   const rest = after.filter(([name]) => !known.has(name.toLowerCase()))

@@ -43,7 +43,7 @@ const Redactions = ({ message }: { readonly message: ReadMessage }) => {
   )
 }
 
-/** The headers of both messages: those that MCP defines. */
+/** The headers of both messages: those that MCP defines, and of a response its status. */
 export const HeadersView = ({ pair }: { readonly pair: MessagePair }) => (
   <div class="rec-texts">
     {sidesOf(pair).map(({ title, message }) => (
@@ -54,7 +54,7 @@ export const HeadersView = ({ pair }: { readonly pair: MessagePair }) => (
             <tbody>
               {message.headers.map(([name, value]) => (
                 <tr key={name}>
-                  <th scope="row">{name}</th>
+                  <th scope="row">{name === ':status' ? 'HTTP status' : name}</th>
                   <td>{value}</td>
                   <td>
                     <CopyButton text={`${name}: ${value}`} label={`Copy ${name}`} />

@@ -6,6 +6,7 @@ import type { MessagePair, ReadMessage } from './align.ts'
 import { comparePair, type ExplainedChanges, type PairComparison } from './compare-pair.ts'
 import { DiffView } from './diff-view.tsx'
 import type { Explanation } from './explain.ts'
+import { statusOf } from './headers.ts'
 import { HeadersView, MessageTexts } from './message-texts.tsx'
 import { explainSingle } from './notes.ts'
 
@@ -96,6 +97,7 @@ const MessageHead = ({ message, pair, note, hasName = false }: MessageHeadProps)
     )
   const { kind, role, method, atMs, bytes, server } = message
   const what = kind === 'error' ? 'error' : ROLES[role]
+  const status = statusOf(message)
   return (
     <span class="rec-head">
       <span class="rec-arrow" aria-hidden="true">
@@ -103,6 +105,7 @@ const MessageHead = ({ message, pair, note, hasName = false }: MessageHeadProps)
       </span>
       <span class="truncate">
         <span class="mono">{method ?? ''}</span> <span class={kind === 'error' ? 'rec-error' : 'quiet'}>{what}</span>
+        {status !== undefined && <span class={isRefusal(status) ? 'rec-error' : 'quiet'}> · HTTP {status}</span>}
         {hasName && server !== undefined && <span class="quiet"> · {server}</span>}
       </span>
       <span
@@ -114,6 +117,8 @@ const MessageHead = ({ message, pair, note, hasName = false }: MessageHeadProps)
     </span>
   )
 }
+
+const isRefusal = (status: string): boolean => !status.startsWith('2')
 
 const verdictOf = (pair: MessagePair, comparison: PairComparison | undefined): string => {
   const { client, server } = pair
