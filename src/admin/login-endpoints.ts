@@ -1,7 +1,7 @@
 import { ConfigError, suggest } from '../config/problems.ts'
 import { LOGIN_PATHS, type LoginPage, type LoginStatus, type Logins } from '../protocol/oauth.ts'
-import type { LoginInfo, LoginList, LoginServerInfo } from './api/logins.ts'
-import type { AdminCall, AdminEndpoint } from './endpoints.ts'
+import type { LoginInfo, LoginList, LoginServerInfo, LoginStepList } from './api/logins.ts'
+import { type AdminCall, type AdminEndpoint, AdminError } from './endpoints.ts'
 
 export interface LoginEndpointsOptions {
   readonly logins: Logins
@@ -49,6 +49,12 @@ export const createLoginEndpoints = (options: LoginEndpointsOptions): readonly A
     }
   }
 
+  const steps = ({ params }: AdminCall): LoginStepList => {
+    const server = params.server ?? ''
+    if (!servers().includes(server)) throw new AdminError(404, unknownServer(server, servers()))
+    return { steps: logins.steps(server) }
+  }
+
   const begin = async (call: AdminCall): Promise<object> => {
     const { server, principal } = await subjectIn(call)
     const begun = await logins.begin(server, principal)
@@ -93,6 +99,13 @@ export const createLoginEndpoints = (options: LoginEndpointsOptions): readonly A
       access: 'owner',
       summary: 'The servers at which users log in, and who is logged in',
       run: listAll,
+    },
+    {
+      method: 'GET',
+      path: '/admin/logins/servers/{server}/steps',
+      access: 'owner',
+      summary: 'What was done for logins at a server lately, step by step and without secrets, at this replica',
+      run: steps,
     },
     {
       method: 'POST',

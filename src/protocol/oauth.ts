@@ -82,6 +82,8 @@ export interface Logins {
   all(): Promise<readonly StoredLogin[]>
   /** The listener is called after a login came or went, at any replica; without one if any may have. */
   onChanged(listener: (login?: Pick<StoredLogin, 'server' | 'principal'>) => void): () => void
+  /** What the gateway and browsers have done for logins at a server lately, in this process; oldest first. */
+  steps(server: string): readonly LoginStep[]
   /** Ends a login: revokes its tokens, and forgets them even if that fails. */
   forget(server: string, principal: string | undefined): Promise<ForgottenLogin>
 }
@@ -115,6 +117,20 @@ export type LoginStatus =
 export type StoredLogin = Extract<LoginStatus, { readonly kind: 'present' }> & {
   readonly server: string
   readonly principal?: string | undefined // undefined: of the whole gateway
+}
+
+/** One step of logins at a server, as this process saw it. Secrets are replaced. */
+export interface LoginStep {
+  readonly at: number // Unix time in milliseconds
+  readonly kind: 'challenge' | 'discovery' | 'registration' | 'authorization' | 'callback' | 'token' | 'revocation'
+  readonly method: 'GET' | 'POST' | 'redirect' // of a browser
+  readonly url: string // without its query
+  readonly sent?: readonly { readonly name: string; readonly value: string }[] | undefined // a form, or a query
+  readonly request?: string | undefined // JSON
+  readonly status?: number | undefined
+  readonly challenge?: string | undefined // the header WWW-Authenticate
+  readonly answer?: string | undefined // JSON, possibly cut
+  readonly error?: string | undefined // why there is no answer
 }
 
 export interface ForgottenLogin {

@@ -1,5 +1,14 @@
 // Logins at servers: `/admin/logins`. Types only.
 
+import type { LoginStep } from '../../protocol/oauth.ts'
+
+export type { LoginStep } from '../../protocol/oauth.ts'
+
+/** `GET /admin/logins/servers/{server}/steps`: oldest first. */
+export interface LoginStepList {
+  readonly steps: readonly LoginStep[]
+}
+
 /** A login of a principal at a server. */
 export interface LoginInfo {
   readonly principal?: string | undefined // undefined: it serves all callers of the gateway

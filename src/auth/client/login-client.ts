@@ -9,6 +9,7 @@ import { callbackUris } from './callback.ts'
 import { clientDocument } from './client-metadata.ts'
 import { Credentials } from './credentials.ts'
 import { LoginChanges } from './login-changes.ts'
+import { LoginSteps } from './login-steps.ts'
 import { ServerLogins } from './logins.ts'
 import { type FindIdToken, identityOf, isMachine, renewMachineTokens, tokenEndpointOf } from './machine.ts'
 import { revokeTokens } from './redeem.ts'
@@ -51,7 +52,9 @@ const oauthServer = ({ name, url, oauth }: OAuthEntryServer): LoginServer | unde
 
 /** Creates the OAuth client; it sends nothing and reads nothing until a server asks for a login. */
 export const createLoginClient = (options: LoginClientOptions): LoginClient => {
-  const { store, fetch, origin, issuers, writeAudit, log } = options
+  const { store, origin, issuers, writeAudit, log } = options
+  const steps = new LoginSteps()
+  const fetch = steps.watch(options.fetch)
   const changes = new LoginChanges(store.shared, log)
   const registry = new ClientRegistry(store, fetch)
   const refresher = new TokenRefresher(store, log)
@@ -109,7 +112,9 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
       const usable = oauthServer(server)
       return usable && credentialsOf(usable)
     },
-    logins: new ServerLogins({ store, fetch, registry, changes, serverOf: find, credentialsOf, writeAudit, log }),
+    logins: new ServerLogins({
+      ...{ store, fetch, steps, registry, changes, serverOf: find, credentialsOf, writeAudit, log },
+    }),
     document: path => clientDocument(origin(), path),
     close: () => {
       stopSweeping()

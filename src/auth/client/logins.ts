@@ -4,6 +4,7 @@ import type {
   LoginNeeded,
   LoginPage,
   LoginStatus,
+  LoginStep,
   Logins,
   LoginVisitor,
   StoredLogin,
@@ -27,6 +28,7 @@ import {
   splitLoginId,
   withOpened,
 } from './login-records.ts'
+import type { LoginSteps } from './login-steps.ts'
 import { SignInMissing } from './machine.ts'
 import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
 import { redeemCode, revokeTokens } from './redeem.ts'
@@ -38,6 +40,7 @@ import { TokenRefused, TokenUnavailable } from './token-request.ts'
 interface LoginsOptions {
   readonly store: StateStore
   readonly fetch: GuardedFetch
+  readonly steps: LoginSteps
   readonly registry: ClientRegistry
   readonly changes: LoginChanges
   /** A server of the current configuration that uses OAuth. */
@@ -103,6 +106,11 @@ export class ServerLogins implements Logins {
     const { changes, log } = this.#options
     changes.follow().catch((error: unknown) => log.debug({ err: error }, 'logins could not be followed'))
     return changes.onChange(listener)
+  }
+
+  steps(name: string): readonly LoginStep[] {
+    const server = this.#options.serverOf(name)
+    return server ? this.#options.steps.of(server.url, server.oauth?.issuer) : []
   }
 
   async forget(name: string, principal: string | undefined): Promise<ForgottenLogin> {
@@ -176,7 +184,9 @@ export class ServerLogins implements Logins {
     if (!(await this.#write(claim, withOpened(login, opened)))) return undefined
     const { authorizationEndpoint: endpoint, redirectUri, scopes, resource } = request
     const authorization = { endpoint, clientId: client?.id ?? '', redirectUri, scopes, resource }
-    return { kind: 'redirect', url: authorizationUrl(authorization, state, verifier), cookie }
+    const url = authorizationUrl(authorization, state, verifier)
+    this.#options.steps.redirected(login.url, 'authorization', url)
+    return { kind: 'redirect', url, cookie }
   }
 
   async #finish(address: URL, visitor: LoginVisitor): Promise<LoginPage> {
@@ -187,6 +197,7 @@ export class ServerLogins implements Logins {
     const login = taken.kind === 'mine' ? decodeLogin(taken.held) : undefined
     const opened = login?.opened.find(({ stateHash }) => stateHash === hashText(state))
     if (taken.kind !== 'mine' || !login || !opened) return LOGIN_PAGES.unknown()
+    this.#options.steps.redirected(login.url, 'callback', address.href)
     const isSameBrowser = visitor.isOwner || hashText(visitor.cookie ?? '') === opened.cookieHash
     if (!isSameBrowser) return LOGIN_PAGES.otherBrowser()
     // The cookie proves who opened the link, so a sign-in that has ended meanwhile is not needed again.

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, expect, test } from 'vitest'
-import type { LoginList } from '../../../src/admin/api/logins.ts'
+import type { LoginList, LoginStepList } from '../../../src/admin/api/logins.ts'
 import { describeConsole } from '../../support/console.ts'
 import { startLoginSite } from '../../support/login/login-site.ts'
 import { start as startV2 } from '../../support/servers/sdk-v2-server.ts'
@@ -35,6 +35,15 @@ const LIST: LoginList = {
   principals: XSS_PAYLOADS.map(payload => ({ principal: payload, name: `${payload} of ${payload}` })),
 }
 
+const STEPS: LoginStepList = {
+  steps: XSS_PAYLOADS.map(payload => ({
+    ...{ at: Date.now(), kind: 'token', method: 'POST', url: payload, status: 400, challenge: payload, error: payload },
+    sent: [{ name: payload, value: payload }],
+    request: payload,
+    answer: JSON.stringify({ [payload]: payload }),
+  })),
+}
+
 const dialogOf = (page: Page) => page.locator('dialog[open]')
 
 describeConsole(
@@ -44,6 +53,7 @@ describeConsole(
       const page = await site.openConsole('connect/logins', {
         prepare: async own => {
           await own.route(/\/admin\/logins\/servers$/, route => route.fulfill({ json: LIST }))
+          await own.route(/\/admin\/logins\/servers\/.*\/steps$/, route => route.fulfill({ json: STEPS }))
           return undefined
         },
       })
@@ -53,6 +63,9 @@ describeConsole(
         await page.goto(`${site.origin}/#/connect/logins/${path}`)
         await page.locator('.connect-facts code').filter({ hasText: payload }).first().waitFor()
         if (at % 12 > 0) continue
+        const steps = page.locator('.login-steps details')
+        await steps.last().waitFor()
+        if (at === 0) for (const step of await steps.all()) await step.locator('summary').click()
         await expectNoPayloadRan(page)
         await page.getByRole('button', { name: 'Log in again…' }).click()
         await dialogOf(page).getByRole('heading').filter({ hasText: 'Log in to' }).waitFor()

@@ -346,6 +346,19 @@ describe('logins', () => {
         await page.getByText('Logged in to far').waitFor()
         expect(await logins()).toMatchObject([{ principal: 'local', issuer: login.origin }])
         await expect.poll(() => textOf(page.getByRole('row', { name: 'far' }))).toContain('Logged in')
+        const steps = page.locator('.login-steps > li')
+        await steps.filter({ hasText: 'Tokens are requested' }).first().waitFor()
+        for (const step of await steps.all()) await step.locator('summary').click()
+        const shown = (await steps.allTextContents()).join('\n')
+        for (const part of [
+          'oauth-protected-resource',
+          'registers as a client',
+          '/authorize',
+          'comes back',
+          '[redacted]',
+        ])
+          expect(shown).toContain(part)
+        expect(login.secrets.filter(secret => secret !== '' && shown.includes(secret))).toEqual([])
         expect(await axe(page)).toEqual([])
         await page.getByRole('button', { name: 'Log out…' }).click()
         await dialogOf(page).getByRole('button', { name: 'Log out' }).click()

@@ -8,6 +8,7 @@ import { SplitView } from '../../parts/split-view.tsx'
 import { Table, type TableColumn } from '../../parts/table.tsx'
 import { LoginDialog } from './login-dialog.tsx'
 import { type LoginRow, loginRows, loginVerdict, ownerOf } from './login-rows.ts'
+import { LoginStepsView } from './login-steps.tsx'
 import { LogoutDialog } from './logout-dialog.tsx'
 import { Facts } from './pane-parts.tsx'
 
@@ -142,6 +143,7 @@ const LoginDetail = ({ row, list, onLogin, onLogout }: LoginDetailProps) => {
           </Button>
         )}
       </p>
+      <LoginStepsView key={server.name} server={server.name} />
     </div>
   )
 }
