@@ -9,6 +9,7 @@ import type { HttpRoutes, RequestHandler } from '../fronts/http/listen.ts'
 import { PRIVATE_HEADERS, rejectUnread } from '../fronts/http/response.ts'
 import { rpcError } from '../protocol/errors.ts'
 import type { Log } from '../telemetry/log.ts'
+import { APP_FRAME_PATH, serveAppFrame } from './app-frame.ts'
 
 interface ConsoleFilesOptions {
   /** Answers clients that ask for JSON at `/`. */
@@ -17,7 +18,10 @@ interface ConsoleFilesOptions {
   readonly folder?: string | undefined // of the bundled console
 }
 
-/** Scripts and styles come from the gateway only, requests go to it only, and no page may frame it. */
+/**
+ * Scripts and styles come from the gateway only, requests go to it only, and no page may frame it. It frames only the page
+ * of `app-frame.ts`: no other one of the gateway lets itself be framed.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -25,6 +29,7 @@ const CONTENT_SECURITY_POLICY = [
   "img-src 'self' data: blob:",
   'media-src data: blob:',
   "connect-src 'self'",
+  "frame-src 'self'",
   "form-action 'none'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
@@ -134,6 +139,7 @@ export const createConsoleRoutes = ({ index, log, folder = bundledFolder() }: Co
       const { accept } = request.headers
       return (accept?.includes('text/html') ? page : index)(request, response, path)
     }),
+    [APP_FRAME_PATH]: readOnly(serveAppFrame),
     [`${PREFIX}*`]: readOnly(file),
     // Where programs that this gateway replaces have their memory page.
     '/mem': readOnly((_request, response) => void response.writeHead(302, { location: './#/memory' }).end()),

@@ -33,6 +33,10 @@ export const setTheme = (next: Theme): void => {
   }
 }
 
+/** Whether the page is dark now. */
+export const isDark = (): boolean =>
+  theme.peek() === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.peek() === 'dark'
+
 export const startTheme = (): void => {
   apply()
   // Another tab has changed it.

@@ -6,6 +6,8 @@ import { useShortcuts } from '../../keys.ts'
 import { isObject, type JsonObject } from '../../mcp/messages.ts'
 import { Button } from '../../parts/button.tsx'
 import { plural } from '../../parts/format.ts'
+import { appUriOf } from './app/app-messages.ts'
+import { AppView } from './app/app-view.tsx'
 import { CallView } from './call-view.tsx'
 import { latestCall, startCall } from './calls.ts'
 import { connection, targetUrl } from './connection.ts'
@@ -31,6 +33,8 @@ export const ToolDetail = ({ item, target }: ItemDetailProps) => {
   const [warned, setWarned] = useState<FormState | undefined>(undefined)
   const body = useRef<HTMLDivElement>(null)
   const record = latestCall(target, 'tools', name)
+  const result = record?.state.value.result?.result
+  const app = appUriOf(definition)
   const isRunning = record?.state.value.phase === 'running'
   const problems = formProblems(schema, form)
   const isUnreadable = textError(form) !== undefined
@@ -108,6 +112,9 @@ export const ToolDetail = ({ item, target }: ItemDetailProps) => {
         )}
       </div>
       {record && <CallView key={record.id} record={record} />}
+      {record && result && app !== undefined && (
+        <AppView key={`app ${record.id}`} uri={app} args={record.params.arguments} result={result} />
+      )}
       <Definitions item={item} />
     </div>
   )

@@ -1,0 +1,130 @@
+import { afterAll, expect, test } from 'vitest'
+import { axe, describeConsole } from '../../support/console.ts'
+import { exhibit } from '../../support/exhibit-server.ts'
+import { scriptedServer } from '../../support/scripted-server.ts'
+
+const CALL = 'Control+Enter'
+
+/** An app that uses its call, and tries everything that it must not be able to do. */
+const APP = `<!doctype html><style>body { margin: 8px }</style><pre id="log"></pre><button id="more">More</button><button id="leave">Leave</button><script>
+const show = text => { document.getElementById('log').textContent += text + '\\n' }
+const attempt = async (name, work) => show(name + ': ' + await Promise.resolve().then(work).then(() => 'DONE', () => 'refused'))
+let last = 0
+const waiting = new Map()
+const ask = (method, params) => new Promise(done => {
+  waiting.set(++last, done)
+  parent.postMessage({ jsonrpc: '2.0', id: last, method, params }, '*')
+})
+addEventListener('message', ({ data }) => {
+  if (data.id !== undefined && data.method === undefined) waiting.get(data.id)?.(data.result ?? data.error)
+  if (data.method === 'ui/notifications/tool-input') show('input ' + JSON.stringify(data.params.arguments))
+  if (data.method === 'ui/notifications/tool-result') show('result ' + data.params.content[0].text)
+})
+document.getElementById('more').onclick = async () => {
+  const answer = await ask('tools/call', { name: 'other', arguments: { n: 1 } })
+  show('called ' + (answer.content?.[0].text ?? answer.message))
+}
+;(async () => {
+  const { hostInfo } = await ask('ui/initialize', { protocolVersion: '2026-01-26', appInfo: {}, appCapabilities: {} })
+  show('host ' + hostInfo.name)
+  parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/initialized' }, '*')
+  await attempt('document', () => { parent.document.title })
+  await attempt('storage', () => { localStorage.x = 1 })
+  await attempt('cookie', () => { document.cookie = 'a=b'; if (!document.cookie) throw 0 })
+  await attempt('fetch', () => fetch('ORIGIN/admin/session'))
+  await attempt('other', () => fetch('https://attacker.example/'))
+  await attempt('eval', () => eval('1'))
+  await attempt('popup', () => { if (!open('https://attacker.example/')) throw 0 })
+  await attempt('top', () => { top.location = 'https://attacker.example/' })
+  show('link ' + (await ask('ui/open-link', { url: 'https://attacker.example/' })).code)
+  parent.postMessage({ frame: 'ready' }, '*')
+  parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/size-changed', params: { height: 300 } }, '*')
+  show('end')
+})()
+document.getElementById('leave').onclick = () => { location = 'https://attacker.example/?' + Date.now() }
+</script>`
+
+let origin = ''
+const asked: unknown[] = []
+const server = await scriptedServer(
+  exhibit({
+    tools: [
+      {
+        definition: {
+          name: 'shows',
+          inputSchema: { type: 'object', properties: { city: { type: 'string', default: 'Bern' } } },
+          _meta: { ui: { resourceUri: 'ui://exhibit/app.html' } },
+        },
+        run: { content: [{ type: 'text', text: 'from the tool' }] },
+      },
+      {
+        definition: { name: 'other', inputSchema: { type: 'object' } },
+        run: ({ arrived, answer }) => {
+          asked.push(arrived.body.params?.arguments)
+          answer({ content: [{ type: 'text', text: 'from another tool' }] })
+        },
+      },
+    ],
+    read: uri => ({
+      contents: [{ uri, mimeType: 'text/html;profile=mcp-app', text: APP.replaceAll('ORIGIN', origin) }],
+    }),
+  }),
+)
+afterAll(() => server.close())
+
+describeConsole(
+  'MCP Apps',
+  site => {
+    test('an app is shown on demand, gets its call, and has no way into the console or out of it', async () => {
+      site.allow(/Content Security Policy|sandbox|attacker|Failed to|Blocked|Unsafe|allow-/i)
+      origin = site.origin
+      const page = await site.openConsole('explore/apps/tools/shows')
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.keyboard.press(CALL)
+      await page.getByRole('button', { name: 'Show the app' }).waitFor()
+      expect(await page.locator('iframe').count()).toBe(0) // no script of a server runs before
+      await page.getByRole('button', { name: 'Show the app' }).click()
+      const app = page.frameLocator('iframe')
+      await app.getByText('end').waitFor()
+      const shown = (await app.locator('#log').textContent()) ?? ''
+      expect(shown.split('\n').filter(line => line.includes('DONE'))).toEqual([])
+      for (const part of ['host dragoman-console', 'input {"city":"Bern"}', 'result from the tool', 'link -32601'])
+        expect(shown).toContain(part)
+      expect(page.url()).toContain('#/explore/apps/tools/shows')
+      await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBe(300)
+      expect(await axe(page)).toEqual([])
+
+      await app.getByRole('button', { name: 'More' }).click()
+      const question = page.getByRole('group', { name: 'The app asks' })
+      await question.getByText('tools/call').waitFor()
+      expect(asked).toEqual([])
+      await question.getByRole('button', { name: 'Refuse' }).click()
+      await app.getByText('called The user refused').waitFor()
+      await app.getByRole('button', { name: 'More' }).click()
+      await question.getByRole('button', { name: 'Allow once' }).click()
+      await app.getByText('called from another tool').waitFor()
+      expect(asked).toEqual([{ n: 1 }])
+
+      const left: string[] = []
+      page.on('request', request => void left.push(request.url()))
+      const refusal = page.waitForEvent('console', message => /frame-src/.test(message.text()))
+      await app.getByRole('button', { name: 'Leave' }).click()
+      await refusal
+      expect(left.filter(url => url.includes('attacker'))).toEqual([])
+      await page.getByRole('button', { name: 'Close the app' }).click()
+      expect(await page.locator('iframe').count()).toBe(0)
+    })
+
+    test('the page of apps has a policy of its own, and an opaque origin also where it is opened alone', async () => {
+      const response = await fetch(`${site.origin}/console/app`)
+      const policy = response.headers.get('content-security-policy') ?? ''
+      expect(policy).toMatch(/^sandbox allow-scripts; default-src 'none'/)
+      expect(policy).not.toContain('allow-same-origin')
+      expect(policy).toContain("frame-ancestors 'self'")
+      const page = await site.openConsole('overview')
+      await page.goto(`${site.origin}/console/app`)
+      expect(await page.evaluate('origin')).toBe('null')
+    })
+  },
+  { config: () => ({ mcpServers: { apps: { url: server.url } } }) },
+)
