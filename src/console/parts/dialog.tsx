@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button, IconButton } from './button.tsx'
 
 export interface DialogProps {
@@ -31,7 +31,8 @@ const focusFirst = (dialog: HTMLElement): void => {
 export const Dialog = ({ title, onClose, children, footer, size = 'small', onSubmit }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  // Before the next event: Esc right after the click closes the dialog, not what is behind it.
+  useLayoutEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
     if (ref.current) focusFirst(ref.current)

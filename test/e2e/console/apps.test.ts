@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { axe, describeConsole } from '../../support/console.ts'
+import { axe, describeConsole, showAs } from '../../support/console.ts'
 import { exhibit } from '../../support/exhibit-server.ts'
 import { scriptedServer } from '../../support/scripted-server.ts'
 
@@ -92,7 +92,14 @@ describeConsole(
         expect(shown).toContain(part)
       expect(page.url()).toContain('#/explore/apps/tools/shows')
       await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBe(300)
-      expect(await axe(page)).toEqual([])
+      for (const [theme, width] of [
+        ['light', 1280],
+        ['dark', 400],
+      ] as const) {
+        await showAs(page, theme, width)
+        expect(await axe(page)).toEqual([])
+        await app.getByText('end').waitFor()
+      }
 
       await app.getByRole('button', { name: 'More' }).click()
       const question = page.getByRole('group', { name: 'The app asks' })

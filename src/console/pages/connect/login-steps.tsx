@@ -43,13 +43,16 @@ export const LoginStepsView = ({ server }: { readonly server: string }) => {
   )
 }
 
+const pathOf = (url: string): string => URL.parse(url)?.pathname ?? url
+
 const Step = ({ step }: { readonly step: LoginStep }) => {
   const { at, kind, method, url, sent, request, status, challenge, answer, error } = step
   const result = error === undefined ? status : 'no answer'
   return (
     <details>
       <summary>
-        <span class="login-step-title">{TITLES[kind]}</span>{' '}
+        {TITLES[kind]}
+        {kind === 'discovery' && <code class="login-step-path"> {pathOf(url)}</code>}{' '}
         {result !== undefined && <span class={isExpected(step) && !error ? 'quiet' : 'tone-error'}>{result}</span>}
       </summary>
       <Facts

@@ -37,7 +37,7 @@ const columnsFor = (list: LoginList): readonly TableColumn<LoginRow>[] => [
     hideBelow: 420,
     cell: row => ownerOf(row, list) ?? <Dash />,
   },
-  { id: 'state', title: 'State', width: '160px', cell: row => <LoginState row={row} /> },
+  { id: 'state', title: 'State', width: '176px', cell: row => <LoginState row={row} /> },
   {
     id: 'issuer',
     title: 'Authorization server',

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { gatewayUrl, messageOf } from '../../../api.ts'
 import { stringifyExact } from '../../../exact-json.ts'
 import type { McpClient } from '../../../mcp/mcp-client.ts'
@@ -67,19 +67,15 @@ const AppFrame = ({ html, args, result }: AppFrameProps) => {
   const [waiting, setWaiting] = useState<readonly AppRequest[]>([])
   const send = (message: JsonObject): void => frame.current?.contentWindow?.postMessage(plain(message), '*')
 
-  useEffect(() => {
-    let isFilled = false
+  // Before the frame is loaded: it says that it is ready, and once more if the browser loads it again.
+  useLayoutEffect(() => {
     const call: AppCall = {
       ...{ version: session.peek()?.version ?? '0', theme: isDark() ? 'dark' : 'light' },
       ...{ args, result },
     }
     const take = ({ source, data }: MessageEvent<unknown>): void => {
       if (!source || source !== frame.current?.contentWindow) return
-      if (!isFilled && isObject(data) && data.frame === 'ready') {
-        isFilled = true
-        frame.current.contentWindow.postMessage({ html }, '*')
-        return
-      }
+      if (isObject(data) && data.frame === 'ready') return frame.current.contentWindow.postMessage({ html }, '*')
       const step = stepFor(data, call)
       if (step.kind === 'send') for (const message of step.messages) send(message)
       else if (step.kind === 'resize') setHeight(step.height)
