@@ -2,11 +2,12 @@ import { afterAll, expect, test } from 'vitest'
 import { axe, describeConsole, showAs } from '../../support/console.ts'
 import { exhibit } from '../../support/exhibit-server.ts'
 import { scriptedServer } from '../../support/scripted-server.ts'
+import { XSS_PAYLOADS } from '../../support/xss-corpus.ts'
 
 const CALL = 'Control+Enter'
 
 /** An app that uses its call, and tries everything that it must not be able to do. */
-const APP = `<!doctype html><style>body { margin: 8px }</style><pre id="log"></pre><button id="more">More</button><button id="leave">Leave</button><script>
+const APP = `<!doctype html><style>body { margin: 8px }</style><pre id="log"></pre><button id="more">More</button><button id="hostile">Hostile</button><button id="leave">Leave</button><script>
 const show = text => { document.getElementById('log').textContent += text + '\\n' }
 const attempt = async (name, work) => show(name + ': ' + await Promise.resolve().then(work).then(() => 'DONE', () => 'refused'))
 let last = 0
@@ -17,6 +18,7 @@ const ask = (method, params) => new Promise(done => {
 })
 addEventListener('message', ({ data }) => {
   if (data.id !== undefined && data.method === undefined) waiting.get(data.id)?.(data.result ?? data.error)
+  if (data.error?.message.includes('wait')) show('refused ' + data.error.message)
   if (data.method === 'ui/notifications/tool-input') show('input ' + JSON.stringify(data.params.arguments))
   if (data.method === 'ui/notifications/tool-result') show('result ' + data.params.content[0].text)
 })
@@ -41,6 +43,13 @@ document.getElementById('more').onclick = async () => {
   parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/size-changed', params: { height: 300 } }, '*')
   show('end')
 })()
+document.getElementById('hostile').onclick = () => {
+  const texts = JSON.parse(decodeURIComponent("${encodeURIComponent(JSON.stringify(XSS_PAYLOADS)).replaceAll("'", '%27')}"))
+  for (const text of texts) {
+    parent.postMessage({ jsonrpc: '2.0', id: text, method: text, params: { [text]: text } }, '*')
+    parent.postMessage({ jsonrpc: '2.0', id: text, method: 'tools/call', params: { name: text, [text]: text } }, '*')
+  }
+}
 document.getElementById('leave').onclick = () => { location = 'https://attacker.example/?' + Date.now() }
 </script>`
 
@@ -111,6 +120,13 @@ describeConsole(
       await question.getByRole('button', { name: 'Allow once' }).click()
       await app.getByText('called from another tool').waitFor()
       expect(asked).toEqual([{ n: 1 }])
+
+      await app.getByRole('button', { name: 'Hostile' }).click()
+      await question.nth(9).waitFor() // more are not shown at once
+      expect(await question.count()).toBe(10)
+      await app.getByText('refused 10 requests of this app wait for the user').first().waitFor()
+      expect(await page.evaluate('globalThis.hacked')).toBeUndefined()
+      expect(await page.locator('.app-view :is(script, img, svg animate, object, embed, iframe)').count()).toBe(1)
 
       const left: string[] = []
       page.on('request', request => void left.push(request.url()))

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { axe, describeConsole } from '../../support/console.ts'
 import { toolOf } from '../../support/pinned-gateway.ts'
+import { expectNoPayloadRan, XSS_PAYLOADS } from '../../support/xss-corpus.ts'
 
 const SERVER = fileURLToPath(new URL('../../support/servers/file-tools.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-console-pins-'))
@@ -40,6 +41,32 @@ describeConsole(
       await tool.getByRole('button', { name: 'Approve write' }).click()
       await pane.getByText('2 tools pinned, none in quarantine.').waitFor()
       await expect.poll(async () => (await call()).status, { timeout: 8000 }).toBe(200)
+    })
+
+    test('no payload of a server runs: in a tool that has changed, in its names, and in the tools to pick', async () => {
+      const page = await site.openConsole('overview/notes')
+      const pane = page.getByRole('region', { name: 'Server notes' })
+      const described = XSS_PAYLOADS.join('\n')
+      const properties = Object.fromEntries(
+        XSS_PAYLOADS.map(payload => [payload, { type: 'string', title: payload, enum: [payload] }]),
+      )
+      const named = XSS_PAYLOADS.map(payload => toolOf(payload, payload))
+      setTools(toolOf('read', described, properties), toolOf('write'), ...named)
+      const list = () => fetch(`${site.origin}/actions/default/openapi.json`).then(answer => answer.text())
+      const tool = pane.getByRole('article', { name: 'Tool read' })
+      await expect.poll(async () => (await list()) && (await tool.count()), { timeout: 8000 }).toBe(1)
+      await tool
+        .getByText(XSS_PAYLOADS[0] ?? '')
+        .first()
+        .waitFor()
+      for (const fold of await pane.locator('summary').all()) await fold.click()
+      await expectNoPayloadRan(page)
+      await page.goto(`${site.origin}/#/configuration/workspaces/default`)
+      await page.getByRole('button', { name: 'Pick tools…' }).click()
+      await page.getByText(/Tools: \d+ of \d+/).waitFor()
+      await expectNoPayloadRan(page)
+      setTools(toolOf('read'), toolOf('write'))
+      await expect.poll(async () => (await list()).includes('/actions/default/read'), { timeout: 8000 }).toBe(true)
     })
 
     test('a workspace of the configuration lets the owner pick tools', async () => {

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { gatewayUrl, messageOf } from '../../../api.ts'
 import { stringifyExact } from '../../../exact-json.ts'
@@ -64,7 +65,7 @@ interface AppFrameProps extends Omit<AppViewProps, 'uri'> {
 const AppFrame = ({ html, args, result }: AppFrameProps) => {
   const frame = useRef<HTMLIFrameElement>(null)
   const [height, setHeight] = useState(FIRST_HEIGHT)
-  const [waiting, setWaiting] = useState<readonly AppRequest[]>([])
+  const waiting = useSignal<readonly AppRequest[]>([])
   const send = (message: JsonObject): void => frame.current?.contentWindow?.postMessage(plain(message), '*')
 
   // Before the frame is loaded: it says that it is ready, and once more if the browser loads it again.
@@ -79,14 +80,17 @@ const AppFrame = ({ html, args, result }: AppFrameProps) => {
       const step = stepFor(data, call)
       if (step.kind === 'send') for (const message of step.messages) send(message)
       else if (step.kind === 'resize') setHeight(step.height)
-      else if (step.kind === 'ask') setWaiting(before => [...before, step.request].slice(0, MOST_WAITING))
+      else if (step.kind === 'ask') {
+        if (waiting.peek().length < MOST_WAITING) waiting.value = [...waiting.peek(), step.request]
+        else send(appRefusal(step.request, `${MOST_WAITING} requests of this app wait for the user`))
+      }
     }
     addEventListener('message', take)
     return () => removeEventListener('message', take)
   }, [html, args, result])
 
   const settle = (request: AppRequest, client: McpClient | undefined): void => {
-    setWaiting(before => before.filter(each => each !== request))
+    waiting.value = waiting.peek().filter(each => each !== request)
     if (!client) return send(appRefusal(request, 'The user refused'))
     client.request(request.method, request.params).then(
       ({ result: answer }) => send(appResult(request, answer)),
@@ -95,7 +99,7 @@ const AppFrame = ({ html, args, result }: AppFrameProps) => {
   }
   return (
     <>
-      {waiting.map(request => (
+      {waiting.value.map(request => (
         <div key={request.id} class="question" role="group" aria-label="The app asks">
           <p>
             The app wants to send <code>{request.method}</code> to its server:
